@@ -1,0 +1,377 @@
+//! The key tables: one row per configuration key, from which parsing, unknown-key hints, help and docs derive.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{Error, ErrorKind, Result, Secret};
+
+/// One configuration key of an adaptor or auth.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Name in a workload; case is ignored when reading.
+    pub name: &'static str,
+    /// Other spellings.
+    pub aliases: &'static [&'static str],
+    /// What a value looks like.
+    pub kind: KeyKind,
+    /// Value when the key is not given; `None` = no value.
+    pub default: Option<&'static str>,
+    /// True: the value never reaches a log, an archive or an error text.
+    pub secret: bool,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+impl Key {
+    /// A key with no aliases, no default, not secret.
+    #[must_use]
+    pub const fn new(name: &'static str, kind: KeyKind, help: &'static str) -> Self {
+        Self { name, aliases: &[], kind, default: None, secret: false, help }
+    }
+
+    /// With a default value.
+    #[must_use]
+    pub const fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    /// With other spellings.
+    #[must_use]
+    pub const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Marked as secret.
+    #[must_use]
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    fn answers_to(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+            || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum KeyKind {
+    /// Any text.
+    Text,
+    /// `http://` or `https://` URL.
+    Url,
+    /// true/yes/on or false/no/off.
+    Bool,
+    /// Whole number between the two, inclusive; `0x` hex is fine.
+    Int(i64, i64),
+    /// Number between the two, inclusive.
+    Float(f64, f64),
+    /// Milliseconds, or a number with `ms`, `s`, `m`, `h`.
+    Duration,
+    /// Bytes, or a number with KB, MB, GB, TB (decimal) or KiB, MiB, GiB, TiB.
+    Size,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Comma-separated texts.
+    List,
+    /// A file or directory of the driver.
+    Path,
+}
+
+impl KeyKind {
+    /// For help and docs.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Url => "URL".into(),
+            Self::Bool => "true or false".into(),
+            Self::Int(low, high) if high == i64::MAX => format!("whole number from {low}"),
+            Self::Int(low, high) => format!("whole number {low} to {high}"),
+            Self::Float(low, high) => format!("number {low} to {high}"),
+            Self::Duration => "time (ms, or with a unit: 30s)".into(),
+            Self::Size => "size (bytes, or with a unit: 64KiB)".into(),
+            Self::Choice(words) => words.join(" | "),
+            Self::List => "list, separated by commas".into(),
+            Self::Path => "path".into(),
+        }
+    }
+
+    fn check(self, text: &str) -> std::result::Result<(), String> {
+        let ok = match self {
+            Self::Text | Self::List | Self::Path => true,
+            Self::Url => {
+                let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+                rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+            }
+            Self::Bool => parse_bool(text).is_some(),
+            Self::Int(low, high) => parse_int(text).is_some_and(|value| (low..=high).contains(&value)),
+            Self::Float(low, high) => text.parse::<f64>().is_ok_and(|value| (low..=high).contains(&value)),
+            Self::Duration => parse_duration(text).is_some(),
+            Self::Size => parse_size(text).is_some(),
+            Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
+        };
+        if ok { Ok(()) } else { Err(format!("expected {}", self.describe())) }
+    }
+}
+
+/// Something wrong with one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyProblem {
+    /// Index of the entry in the list given to [`Settings::parse`].
+    pub entry: usize,
+    /// False: the entry is only useless (unknown key).
+    pub fatal: bool,
+    /// What is wrong; never shows the value of a secret.
+    pub message: String,
+    /// What was probably meant.
+    pub hint: Option<String>,
+}
+
+/// Values of one adaptor or auth, checked against its keys.
+#[derive(Clone)]
+pub struct Settings {
+    keys: &'static [Key],
+    given: Vec<Option<String>>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut map = f.debug_map();
+        for (key, value) in self.keys.iter().zip(&self.given) {
+            if let Some(value) = value {
+                map.entry(&key.name, if key.secret { &"***" } else { value });
+            }
+        }
+        map.finish()
+    }
+}
+
+impl Settings {
+    /// Reads `entries` (key, value; later wins) against `keys`, with every problem found.
+    pub fn parse<'a>(
+        keys: &'static [Key],
+        entries: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> (Self, Vec<KeyProblem>) {
+        let mut given = vec![None; keys.len()];
+        let mut problems = Vec::new();
+        for (entry, (name, value)) in entries.into_iter().enumerate() {
+            let (name, value) = (name.trim(), value.trim());
+            let Some(at) = keys.iter().position(|key| key.answers_to(name)) else {
+                let hint = closest(name, keys).map(|near| format!("did you mean `{near}`?"));
+                problems.push(KeyProblem {
+                    entry,
+                    fatal: false,
+                    message: format!("unknown key `{name}`"),
+                    hint,
+                });
+                continue;
+            };
+            match keys[at].kind.check(value) {
+                Ok(()) => given[at] = Some(value.to_owned()),
+                Err(_) if value.is_empty() => given[at] = None,
+                Err(expected) => {
+                    let shown = if keys[at].secret { "***" } else { value };
+                    let message = format!("`{name}={shown}`: {expected}");
+                    problems.push(KeyProblem { entry, fatal: true, message, hint: None });
+                }
+            }
+        }
+        (Self { keys, given }, problems)
+    }
+
+    /// The value as text: given, else the default, else `None`.
+    ///
+    /// # Panics
+    /// In debug builds when `name` is not in the table.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let at = self.keys.iter().position(|key| key.name == name);
+        debug_assert!(at.is_some(), "no key `{name}` in this table");
+        let at = at?;
+        self.given[at].as_deref().or(self.keys[at].default)
+    }
+
+    /// True when the user gave it.
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.keys.iter().position(|key| key.name == name).is_some_and(|at| self.given[at].is_some())
+    }
+
+    /// Text, or empty.
+    #[must_use]
+    pub fn text(&self, name: &str) -> String {
+        self.get(name).unwrap_or_default().to_owned()
+    }
+
+    /// Text that must be there.
+    ///
+    /// # Errors
+    /// `Config`, naming the key.
+    pub fn required(&self, name: &str) -> Result<String> {
+        match self.get(name) {
+            Some(text) if !text.is_empty() => Ok(text.to_owned()),
+            _ => Err(Error::new(ErrorKind::Config, format!("no such key defined: {name}"))
+                .with_hint(format!("add `{name}=...` to the config"))),
+        }
+    }
+
+    /// A secret, or the empty one.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Secret {
+        Secret::new(self.get(name).unwrap_or_default())
+    }
+
+    /// A switch; false without value.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name).and_then(parse_bool).unwrap_or(false)
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn int(&self, name: &str) -> Option<i64> {
+        self.get(name).and_then(parse_int)
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn float(&self, name: &str) -> Option<f64> {
+        self.get(name).and_then(|text| text.parse().ok())
+    }
+
+    /// A time; plain numbers are milliseconds.
+    #[must_use]
+    pub fn duration(&self, name: &str) -> Option<Duration> {
+        self.get(name).and_then(parse_duration)
+    }
+
+    /// A size in bytes.
+    #[must_use]
+    pub fn size_bytes(&self, name: &str) -> Option<u64> {
+        self.get(name).and_then(parse_size)
+    }
+
+    /// A comma-separated list, trimmed, without empty parts.
+    #[must_use]
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let text = self.get(name).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// A path.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+}
+
+fn closest(name: &str, keys: &'static [Key]) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    keys.iter()
+        .flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied()))
+        .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_int(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn split_unit(text: &str) -> (f64, &str) {
+    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    (text[..at].parse().unwrap_or(f64::NAN), text[at..].trim())
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let (value, unit) = split_unit(text);
+    let seconds = match unit {
+        "" | "ms" => value / 1e3,
+        "s" => value,
+        "m" | "min" => value * 60.0,
+        "h" => value * 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let (value, unit) = split_unit(text);
+    let scale = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1_048_576.0,
+        "gib" => 1_073_741_824.0,
+        "tib" => 1_099_511_627_776.0,
+        _ => return None,
+    };
+    let bytes = value * scale;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked on this line"
+    )]
+    (0.0..9.0e18).contains(&bytes).then(|| bytes.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: &[Key] = &[
+        Key::new("endpoint", KeyKind::Url, "where").default("http://127.0.0.1"),
+        Key::new("secretkey", KeyKind::Int(0, 9), "key").alias(&["secret_key"]).secret(),
+        Key::new("timeout", KeyKind::Duration, "limit").default("30000"),
+        Key::new("part_size", KeyKind::Size, "part"),
+    ];
+
+    #[test]
+    fn a_later_entry_wins_and_defaults_fill_the_rest() {
+        let (settings, problems) = Settings::parse(KEYS, [("part_size", "5MiB"), ("part_size", "1KB")]);
+        assert!(problems.is_empty());
+        assert_eq!(settings.size_bytes("part_size"), Some(1000));
+        assert_eq!(settings.duration("timeout"), Some(Duration::from_secs(30)));
+        assert!(!settings.is_given("timeout"));
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_known_one() {
+        let (_, problems) = Settings::parse(KEYS, [("endpiont", "http://x")]);
+        assert_eq!(problems[0].hint.as_deref(), Some("did you mean `endpoint`?"));
+        assert!(!problems[0].fatal);
+    }
+
+    #[test]
+    fn a_secret_is_shown_neither_in_problems_nor_in_debug() {
+        let (_, problems) = Settings::parse(KEYS, [("secretkey", "hunter2")]);
+        assert!(problems[0].fatal && !problems[0].message.contains("hunter2"));
+        let (settings, _) = Settings::parse(KEYS, [("secret_key", "7")]);
+        assert_eq!(format!("{settings:?}"), r#"{"secretkey": "***"}"#);
+    }
+
+    #[test]
+    fn a_url_without_a_host_is_refused() {
+        let (_, problems) = Settings::parse(KEYS, [("endpoint", "http:///bucket")]);
+        assert!(problems[0].fatal);
+    }
+}

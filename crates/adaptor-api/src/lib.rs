@@ -1,0 +1,30 @@
+//! What an adaptor and an auth are: the traits, the error kinds, the key tables, and the conformance suite that every
+//! adaptor passes. An adaptor speaks one storage protocol and nothing else: it holds no loop over operations, no
+//! metric, reads no environment, prints nothing and never retries by itself.
+//!
+//! * [`Adaptor`] is made once for each work of a stage from its [`Settings`]; it is shared by all load threads.
+//! * [`Client`] is one worker's door to the store: its own connection, used by one task of one thread.
+//! * [`Auth`] obtains a [`Session`], which the driver caches, shares and renews.
+//! * [`AdaptorDef`] and [`AuthDef`] are the rows of the two tables from which parsing, help, docs and forms derive.
+
+mod body;
+pub mod clock;
+pub mod conformance;
+mod error;
+pub mod faulty;
+mod key;
+pub mod mem;
+pub mod null;
+mod secret;
+mod session;
+mod traits;
+
+pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
+pub use error::{Error, ErrorKind, Result};
+pub use key::{Key, KeyKind, KeyProblem, Settings};
+pub use secret::Secret;
+pub use session::{AwsKeys, HttpCredential, Session};
+pub use traits::{
+    Adaptor, AdaptorDef, Alias, Auth, AuthDef, ByteRange, Capability, Client, ListPage, ListRequest, Marks,
+    MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome,
+};

@@ -1,0 +1,116 @@
+//! A mergeable distribution of times: HdrHistogram (hdrhistogram.org), nanoseconds, 3 significant digits, up to 1 h.
+
+use hdrhistogram::Histogram;
+
+/// Longer times are recorded as this: one hour.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+/// Times and their exact sum. The histogram (about 290 KiB) is made with the first time that is recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Latency {
+    histogram: Option<Box<Histogram<u64>>>,
+    sum_ns: u128,
+}
+
+fn new_histogram() -> Option<Box<Histogram<u64>>> {
+    // The bounds are constants that the library accepts (1 <= low, 2 low <= high, digits 0..=5).
+    Histogram::new_with_bounds(1, HIGHEST_NS, 3).ok().map(Box::new)
+}
+
+impl Latency {
+    /// Empty, with the histogram made at once so that recording never allocates.
+    #[must_use]
+    pub fn preallocated() -> Self {
+        Self { histogram: new_histogram(), sum_ns: 0 }
+    }
+
+    /// Adds one time.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        if self.histogram.is_none() {
+            self.histogram = new_histogram();
+        }
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record(ns.clamp(1, HIGHEST_NS));
+            self.sum_ns += u128::from(ns);
+        }
+    }
+
+    /// Adds all times of another.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { histogram, sum_ns } = other;
+        self.sum_ns += sum_ns;
+        let Some(theirs) = histogram else { return };
+        if theirs.is_empty() {
+            return;
+        }
+        match &mut self.histogram {
+            // Same bounds on both sides, so adding cannot fail.
+            Some(ours) => ours.add(theirs.as_ref()).unwrap_or_default(),
+            None => self.histogram = Some(theirs.clone()),
+        }
+    }
+
+    /// How many times were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.as_ref().map_or(0, |histogram| histogram.len())
+    }
+
+    /// Sum of all times.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Mean in ns; `None` when empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        let count = self.count();
+        #[expect(clippy::cast_precision_loss, reason = "a mean of nanoseconds needs no more than 53 bits")]
+        (count > 0).then(|| self.sum_ns as f64 / count as f64)
+    }
+
+    /// Least time in ns.
+    #[must_use]
+    pub fn min_ns(&self) -> Option<u64> {
+        self.filled().map(|histogram| histogram.min())
+    }
+
+    /// Greatest time in ns (upper edge of its bucket, at most 0.1 % above).
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        self.filled().map(|histogram| histogram.max())
+    }
+
+    /// The time that the share `quantile` (0..=1) of all times does not exceed.
+    #[must_use]
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        self.filled().map(|histogram| histogram.value_at_quantile(quantile))
+    }
+
+    /// Counts in buckets of equal width; the last entry holds all that is beyond.
+    #[must_use]
+    pub fn buckets(&self, width_ns: u64, buckets: usize) -> Vec<u64> {
+        let mut counts = vec![0; buckets + 1];
+        if let Some(histogram) = &self.histogram {
+            for step in histogram.iter_recorded() {
+                let at = usize::try_from(step.value_iterated_to() / width_ns.max(1)).unwrap_or(usize::MAX);
+                counts[at.min(buckets)] += step.count_since_last_iteration();
+            }
+        }
+        counts
+    }
+
+    /// The histogram, if anything was recorded; for the histogram log.
+    #[must_use]
+    pub fn filled(&self) -> Option<&Histogram<u64>> {
+        self.histogram.as_deref().filter(|histogram| !histogram.is_empty())
+    }
+}
+
+impl PartialEq for Latency {
+    fn eq(&self, other: &Self) -> bool {
+        self.sum_ns == other.sum_ns && self.filled() == other.filled()
+    }
+}

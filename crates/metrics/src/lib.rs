@@ -1,0 +1,20 @@
+//! What was measured, and the arithmetic on it. Pure: no I/O, no clock, no async.
+//!
+//! [`Sample`] is one operation's record. A [`Recorder`] turns samples into [`Snapshot`]s, one per slice of time;
+//! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. Percentiles are only
+//! ever read from merged histograms.
+
+pub mod catalog;
+mod latency;
+mod outcome;
+mod recorder;
+mod sample;
+mod snapshot;
+mod summary;
+
+pub use latency::{HIGHEST_NS, Latency};
+pub use outcome::Outcome;
+pub use recorder::{Recorder, SlicePlan};
+pub use sample::Sample;
+pub use snapshot::{OpSnapshot, Phase, Snapshot};
+pub use summary::{LatencySummary, PERCENTILES, Percentile, Summary};

@@ -1,0 +1,225 @@
+//! From samples to snapshots, one per slice of time. A recorder belongs to one thread and one work.
+
+use crate::{OpSnapshot, Phase, Sample, Snapshot};
+
+/// How a run is cut into slices: on a grid from its start, and at the borders of its phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlicePlan {
+    /// Start of the run.
+    pub start_ns: u64,
+    /// Start of the measured window.
+    pub window_start_ns: u64,
+    /// End of the measured window; `u64::MAX` when only counts end it.
+    pub window_end_ns: u64,
+    /// End of the load.
+    pub stop_ns: u64,
+    /// Length of a slice.
+    pub slice_ns: u64,
+}
+
+impl SlicePlan {
+    /// The rule by which an operation belongs to a phase: the moment it *finished*, for counts, bytes, rates and
+    /// percentiles alike. Borders belong to the phase before them.
+    #[must_use]
+    pub fn phase_at(&self, end_ns: u64) -> Phase {
+        if end_ns <= self.window_start_ns && self.window_start_ns > self.start_ns {
+            Phase::Rampup
+        } else if end_ns <= self.window_end_ns {
+            Phase::Window
+        } else if end_ns <= self.stop_ns {
+            Phase::Rampdown
+        } else {
+            Phase::Drain
+        }
+    }
+
+    /// Start (exclusive) and end (inclusive) of the slice that holds `at_ns`.
+    #[must_use]
+    pub fn slice_at(&self, at_ns: u64) -> (u64, u64) {
+        let since = at_ns.saturating_sub(self.start_ns).saturating_sub(1);
+        let mut start = self.start_ns + since / self.slice_ns * self.slice_ns;
+        let mut end = start.saturating_add(self.slice_ns);
+        for border in [self.window_start_ns, self.window_end_ns, self.stop_ns] {
+            if border > start && border < end {
+                if at_ns <= border {
+                    end = end.min(border);
+                } else {
+                    start = start.max(border);
+                }
+            }
+        }
+        (start, end)
+    }
+}
+
+/// Sums samples; hands out a snapshot whenever a slice is over.
+#[derive(Debug)]
+pub struct Recorder {
+    plan: SlicePlan,
+    paced: bool,
+    current: Snapshot,
+    ready: Vec<Snapshot>,
+}
+
+impl Recorder {
+    /// For `operations` operations of the work with index `work`; `paced` = due and sent can differ.
+    #[must_use]
+    pub fn new(work: u16, operations: usize, paced: bool, plan: SlicePlan) -> Self {
+        let (start_ns, end_ns) = plan.slice_at(plan.start_ns + 1);
+        let ops = (0..operations).map(|_| OpSnapshot::preallocated(paced)).collect();
+        let phase = plan.phase_at(start_ns + 1);
+        let current = Snapshot { work, phase, start_ns, end_ns, ops };
+        Self { plan, paced, current, ready: Vec::new() }
+    }
+
+    /// Adds one sample to the slice of its end.
+    #[inline]
+    pub fn record(&mut self, sample: &Sample) {
+        if sample.end_ns > self.current.end_ns {
+            self.roll(sample.end_ns);
+        }
+        if let Some(op) = self.current.ops.get_mut(usize::from(sample.op)) {
+            op.add(sample, self.paced);
+        }
+    }
+
+    /// The sums of operation `op` in the current slice, for counts that are not samples.
+    pub fn op_mut(&mut self, op: u16) -> Option<&mut OpSnapshot> {
+        self.current.ops.get_mut(usize::from(op))
+    }
+
+    /// Closes the current slice if it is over at `now_ns`.
+    pub fn roll(&mut self, now_ns: u64) {
+        if now_ns <= self.current.end_ns {
+            return;
+        }
+        let (start_ns, end_ns) = self.plan.slice_at(now_ns);
+        self.turn(start_ns, end_ns, self.plan.phase_at(now_ns));
+    }
+
+    /// Closes the current slice at `now_ns`, whatever its length; for the end of a run.
+    pub fn finish(&mut self, now_ns: u64) {
+        self.roll(now_ns);
+        let end_ns = self.current.end_ns;
+        self.current.end_ns = now_ns.clamp(self.current.start_ns, end_ns);
+        self.turn(now_ns, end_ns, self.current.phase);
+    }
+
+    fn turn(&mut self, start_ns: u64, end_ns: u64, phase: Phase) {
+        let ops = self.current.ops.iter().map(|_| OpSnapshot::preallocated(self.paced)).collect();
+        let next = Snapshot { work: self.current.work, phase, start_ns, end_ns, ops };
+        let full = std::mem::replace(&mut self.current, next);
+        self.ready.push(full);
+    }
+
+    /// True when a snapshot waits to be taken.
+    #[inline]
+    #[must_use]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Snapshots of the slices that are over.
+    pub fn take_ready(&mut self) -> std::vec::Drain<'_, Snapshot> {
+        self.ready.drain(..)
+    }
+
+    /// Puts one back that could not be delivered; it is the first to be taken next time.
+    pub fn put_back(&mut self, snapshot: Snapshot) {
+        self.ready.insert(0, snapshot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Outcome;
+
+    const PLAN: SlicePlan = SlicePlan {
+        start_ns: 1000,
+        window_start_ns: 1150,
+        window_end_ns: 1450,
+        stop_ns: 1500,
+        slice_ns: 100,
+    };
+
+    #[test]
+    fn slices_lie_on_a_grid_and_end_at_the_borders_of_phases() {
+        let slices: Vec<_> = [1001, 1100, 1101, 1150, 1151, 1200, 1401, 1450, 1451, 1500, 1501]
+            .into_iter()
+            .map(|at| (PLAN.slice_at(at), PLAN.phase_at(at)))
+            .collect();
+        use Phase::{Drain, Rampdown, Rampup, Window};
+        assert_eq!(
+            slices,
+            [
+                ((1000, 1100), Rampup),
+                ((1000, 1100), Rampup),
+                ((1100, 1150), Rampup),
+                ((1100, 1150), Rampup),
+                ((1150, 1200), Window),
+                ((1150, 1200), Window),
+                ((1400, 1450), Window),
+                ((1400, 1450), Window),
+                ((1450, 1500), Rampdown),
+                ((1450, 1500), Rampdown),
+                ((1500, 1600), Drain),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_without_ramp_has_its_first_operation_in_the_window() {
+        let plan = SlicePlan { window_start_ns: 1000, ..PLAN };
+        assert_eq!(plan.phase_at(1001), Phase::Window);
+        assert_eq!(plan.phase_at(1000), Phase::Window);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_sample_is_lost_and_each_lands_in_the_phase_of_its_end(
+            mut ends in proptest::collection::vec(1001u64..1800, 1..200),
+        ) {
+            ends.sort_unstable();
+            let mut recorder = Recorder::new(0, 1, false, PLAN);
+            let mut all = Vec::new();
+            for end_ns in &ends {
+                let sample = Sample { end_ns: *end_ns, sent_ns: end_ns - 1, due_ns: end_ns - 1, ..Sample::default() };
+                recorder.record(&sample);
+                all.extend(recorder.take_ready());
+            }
+            recorder.finish(1801);
+            all.extend(recorder.take_ready());
+            for phase in [Phase::Rampup, Phase::Window, Phase::Rampdown, Phase::Drain] {
+                let counted: u64 = all.iter().filter(|s| s.phase == phase).map(|s| s.ops[0].ok).sum();
+                let expected = ends.iter().filter(|end| PLAN.phase_at(**end) == phase).count();
+                proptest::prop_assert_eq!(counted, expected as u64);
+            }
+        }
+
+        #[test]
+        fn merging_the_parts_gives_the_whole_in_any_order(
+            samples in proptest::collection::vec((1u64..10_000_000, 0u16..3, 0u64..5000), 1..100),
+            cut in 0usize..100,
+        ) {
+            let make = |(ns, kind, bytes): &(u64, u16, u64)| Sample {
+                due_ns: 5, sent_ns: 10, first_byte_ns: 10 + ns / 2, end_ns: 10 + ns, bytes: *bytes, requests: 1,
+                outcome: match kind { 0 => Outcome::OK, 1 => Outcome::failed("http_503"), _ => Outcome::failed("reset") },
+                ..Sample::default()
+            };
+            let sum = |part: &[(u64, u16, u64)]| {
+                let mut op = OpSnapshot::default();
+                part.iter().for_each(|sample| op.add(&make(sample), true));
+                op
+            };
+            let cut = cut.min(samples.len());
+            let whole = sum(&samples);
+            let (mut left, mut right) = (sum(&samples[..cut]), sum(&samples[cut..]));
+            let parts = (left.clone(), right.clone());
+            left.merge(&parts.1);
+            right.merge(&parts.0);
+            proptest::prop_assert_eq!(&left, &whole);
+            proptest::prop_assert_eq!(&right, &whole);
+        }
+    }
+}

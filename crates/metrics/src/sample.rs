@@ -1,0 +1,60 @@
+//! One operation's record; everything published derives from it.
+
+use crate::Outcome;
+
+/// Times are nanoseconds of the driver's one monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sample {
+    /// Index of the operation in its work.
+    pub op: u16,
+    /// Worker, 0-based, global over all drivers.
+    pub worker: u32,
+    /// Number of the container; 0 = none.
+    pub container: u64,
+    /// Number of the object; 0 = none.
+    pub object: u64,
+    /// When it should have been sent.
+    pub due_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// When the first byte of the answer came; 0 = never.
+    pub first_byte_ns: u64,
+    /// When it was over.
+    pub end_ns: u64,
+    /// Part of it that was spent opening a connection.
+    pub connect_ns: u64,
+    /// Body bytes that count: of a success; of a failure they are partial.
+    pub bytes: u64,
+    /// Status of the last answer; 0 = none.
+    pub status: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Requests on the wire.
+    pub requests: u32,
+    /// Retries among them.
+    pub retries: u32,
+    /// Connections opened.
+    pub connections: u32,
+    /// The store took a write without having finished it (Swift's 202).
+    pub accepted_only: bool,
+}
+
+impl Sample {
+    /// From due to the end.
+    #[must_use]
+    pub fn response_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.due_ns)
+    }
+
+    /// From sent to the end.
+    #[must_use]
+    pub fn service_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.sent_ns)
+    }
+
+    /// From sent to the first byte, if one came.
+    #[must_use]
+    pub fn time_to_first_byte_ns(&self) -> Option<u64> {
+        (self.first_byte_ns != 0).then(|| self.first_byte_ns.saturating_sub(self.sent_ns))
+    }
+}

@@ -1,0 +1,212 @@
+//! A mergeable sum of samples.
+
+use std::collections::BTreeMap;
+
+use crate::{Latency, Outcome, Sample};
+
+/// Where in a run an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before the measured window.
+    Rampup,
+    /// In the measured window: what the results are made of.
+    Window,
+    /// After the measured window, load still on.
+    Rampdown,
+    /// After the load was stopped: operations that were still in flight.
+    Drain,
+}
+
+/// How many different protocol codes one operation counts by name; the rest is counted as `other`.
+const MOST_CODES: usize = 64;
+
+/// The sum of one operation's samples over some time, some workers, some drivers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OpSnapshot {
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Body bytes of failures.
+    pub partial_bytes: u64,
+    /// Successes that the store only accepted (Swift's 202).
+    pub accepted_only: u64,
+    /// Arrivals that were dropped for want of a free worker.
+    pub missed: u64,
+    /// Arrivals that had to wait for a free worker.
+    pub delayed: u64,
+    /// Requests on the wire.
+    pub requests: u64,
+    /// Retries among them.
+    pub retries: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Logins made again because the store said 401.
+    pub renewals: u64,
+    /// Operations sent (or due) before the window's end that ended after it, or never.
+    pub unfinished: u64,
+    /// Time spent in operations, successes and failures, that lies in the window: the integral of "in flight".
+    pub in_flight_ns: u128,
+    /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
+    pub response: Latency,
+    /// Service times of successes.
+    pub service: Latency,
+    /// Times to first byte of successes.
+    pub first_byte: Latency,
+    /// Service times of failures.
+    pub failed_service: Latency,
+    /// Times to open a connection, TLS included.
+    pub connect: Latency,
+    /// Failures by [`Outcome`].
+    pub errors: BTreeMap<Outcome, u64>,
+    /// Failures by the protocol's own code.
+    pub codes: BTreeMap<String, u64>,
+}
+
+impl OpSnapshot {
+    /// Empty, with the histograms of the hot path made.
+    #[must_use]
+    pub fn preallocated(paced: bool) -> Self {
+        Self {
+            response: if paced { Latency::preallocated() } else { Latency::default() },
+            service: Latency::preallocated(),
+            first_byte: Latency::preallocated(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds one sample; `paced` = due and sent can differ.
+    #[inline]
+    pub fn add(&mut self, sample: &Sample, paced: bool) {
+        self.requests += u64::from(sample.requests);
+        self.retries += u64::from(sample.retries);
+        if sample.connections > 0 {
+            self.connections += u64::from(sample.connections);
+            self.connect.record(sample.connect_ns);
+        }
+        if !sample.outcome.is_ok() {
+            self.failed += 1;
+            self.partial_bytes += sample.bytes;
+            self.failed_service.record(sample.service_ns());
+            *self.errors.entry(sample.outcome).or_default() += 1;
+            return;
+        }
+        self.ok += 1;
+        self.bytes += sample.bytes;
+        self.accepted_only += u64::from(sample.accepted_only);
+        self.service.record(sample.service_ns());
+        if paced {
+            self.response.record(sample.response_ns());
+        }
+        if let Some(ns) = sample.time_to_first_byte_ns() {
+            self.first_byte.record(ns);
+        }
+    }
+
+    /// Counts a protocol code; the number of different codes is bounded.
+    pub fn add_code(&mut self, code: &str) {
+        if let Some(count) = self.codes.get_mut(code) {
+            *count += 1;
+        } else {
+            let code = if self.codes.len() < MOST_CODES { code } else { "other" };
+            *self.codes.entry(code.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Adds another snapshot of the same operation. Order does not matter.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            ok,
+            failed,
+            bytes,
+            partial_bytes,
+            accepted_only,
+            missed,
+            delayed,
+            requests,
+            retries,
+            connections,
+            renewals,
+            unfinished,
+            in_flight_ns,
+            response,
+            service,
+            first_byte,
+            failed_service,
+            connect,
+            errors,
+            codes,
+        } = other;
+        self.ok += ok;
+        self.failed += failed;
+        self.bytes += bytes;
+        self.partial_bytes += partial_bytes;
+        self.accepted_only += accepted_only;
+        self.missed += missed;
+        self.delayed += delayed;
+        self.requests += requests;
+        self.retries += retries;
+        self.connections += connections;
+        self.renewals += renewals;
+        self.unfinished += unfinished;
+        self.in_flight_ns += in_flight_ns;
+        self.response.merge(response);
+        self.service.merge(service);
+        self.first_byte.merge(first_byte);
+        self.failed_service.merge(failed_service);
+        self.connect.merge(connect);
+        for (outcome, count) in errors {
+            *self.errors.entry(*outcome).or_default() += count;
+        }
+        for (code, count) in codes {
+            *self.codes.entry(code.clone()).or_default() += count;
+        }
+    }
+
+    /// All that ended: successes and failures.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.ok + self.failed
+    }
+
+    /// The distribution that counts from due: the service times where due and sent are the same.
+    #[must_use]
+    pub fn response_or_service(&self) -> &Latency {
+        if self.response.count() > 0 { &self.response } else { &self.service }
+    }
+}
+
+/// The sums of one work's operations over one slice of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Index of the work in its stage.
+    pub work: u16,
+    /// Where in the run.
+    pub phase: Phase,
+    /// Start of the slice on the driver's clock.
+    pub start_ns: u64,
+    /// End of the slice.
+    pub end_ns: u64,
+    /// One entry per operation of the work, in its order.
+    pub ops: Vec<OpSnapshot>,
+}
+
+impl Snapshot {
+    /// Adds another one of the same work; the slice grows to cover both.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { work: _, phase: _, start_ns, end_ns, ops } = other;
+        self.start_ns = self.start_ns.min(*start_ns);
+        self.end_ns = self.end_ns.max(*end_ns);
+        for (ours, theirs) in self.ops.iter_mut().zip(ops) {
+            ours.merge(theirs);
+        }
+    }
+
+    /// True when nothing ended, and nothing was missed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ops.iter().all(|op| op.total() == 0 && op.missed == 0 && op.renewals == 0 && op.unfinished == 0)
+    }
+}
