@@ -1,0 +1,106 @@
+//! What XML and YAML share when a workload is put together: special works, triggers, operation ids.
+
+use crate::diagnostic::shown;
+use crate::load::Complaint;
+use crate::model::{Config, Division, OpKind, Stage, TargetSpec, Trigger, WorkKind, Workload};
+
+/// Most stages of a workload.
+pub const MAX_STAGES: usize = 10_000;
+/// Most operations of a workload, over all stages.
+pub const MAX_OPERATIONS: usize = 50_000;
+/// Most works of a stage, and most operations of a work.
+pub const MAX_PER_PARENT: usize = 1_000;
+/// Message of the warning for a workload without a storage; a target given later makes it pointless.
+pub const NO_STORAGE: &str = "no storage: give one with --target FILE";
+/// Acceptable failures per million of a normal work that says nothing.
+pub const DEFAULT_AFR_PER_MILLION: u32 = 200_000;
+
+/// A type of work: its word, its kind, and for special works what they do and how they are divided.
+pub(crate) struct WorkType {
+    pub(crate) word: &'static str,
+    pub(crate) kind: WorkKind,
+    pub(crate) special: Option<(OpKind, Division)>,
+}
+
+/// Every type of work but `delay`, which is no work here.
+pub(crate) const WORK_TYPES: &[WorkType] = &[
+    WorkType { word: "normal", kind: WorkKind::Normal, special: None },
+    WorkType { word: "init", kind: WorkKind::Init, special: Some((OpKind::Init, Division::Container)) },
+    WorkType { word: "prepare", kind: WorkKind::Prepare, special: Some((OpKind::Prepare, Division::Object)) },
+    WorkType {
+        word: "mprepare",
+        kind: WorkKind::Prepare,
+        special: Some((OpKind::MultipartWrite, Division::Object)),
+    },
+    WorkType { word: "cleanup", kind: WorkKind::Cleanup, special: Some((OpKind::Cleanup, Division::Object)) },
+    WorkType {
+        word: "dispose",
+        kind: WorkKind::Dispose,
+        special: Some((OpKind::Dispose, Division::Container)),
+    },
+];
+
+/// The type of a work in the model.
+pub(crate) fn type_of(kind: WorkKind, operation: Option<OpKind>) -> &'static WorkType {
+    let exact = WORK_TYPES.iter().find(|t| t.kind == kind && t.special.map(|s| s.0) == operation);
+    exact.or_else(|| WORK_TYPES.iter().find(|t| t.kind == kind)).unwrap_or(&WORK_TYPES[0])
+}
+
+/// Words of `division`.
+pub(crate) const DIVISIONS: &[(&str, Division)] =
+    &[("none", Division::None), ("container", Division::Container), ("object", Division::Object)];
+
+pub(crate) fn division_word(division: Division) -> &'static str {
+    DIVISIONS.iter().find(|row| row.1 == division).map_or("none", |row| row.0)
+}
+
+/// The target of a work that names none.
+pub(crate) fn no_target() -> TargetSpec {
+    TargetSpec { kind: "none".to_owned(), config: Config::default(), span: crate::Span::default() }
+}
+
+/// Reads `script.sh(arg1,arg2)`.
+///
+/// # Errors
+/// When it is not a plain file name with arguments in parentheses.
+pub(crate) fn parse_trigger(text: &str) -> Result<Trigger, Complaint> {
+    let text = text.trim();
+    let (script, args) = match text.split_once('(') {
+        None => (text, Vec::new()),
+        Some((script, rest)) => {
+            let Some(rest) = rest.strip_suffix(')') else {
+                let message = format!("the trigger `{}` has no closing parenthesis", shown(text));
+                return Err((message, "write script.sh(arg1,arg2)".to_owned()));
+            };
+            let args = rest.split(',').map(|a| a.trim().to_owned());
+            (script.trim(), if rest.trim().is_empty() { Vec::new() } else { args.collect() })
+        }
+    };
+    check_script(script)?;
+    Ok(Trigger { script: script.to_owned(), args })
+}
+
+/// A script is named, not pointed at: drivers run what lies in their own script directory.
+pub(crate) fn check_script(script: &str) -> Result<(), Complaint> {
+    if script.is_empty() || script == "." || script == ".." || script.contains(['/', '\\', '\0']) {
+        return Err((
+            format!("`{}` is not the name of a script", shown(script)),
+            "give the file name alone; it is looked for in the driver's script directory".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Numbers the operations of every stage: `op1`, `op2`, .. in document order.
+pub(crate) fn number_operations(workload: &mut Workload) {
+    for stage in &mut workload.stages {
+        number_stage(stage);
+    }
+}
+
+fn number_stage(stage: &mut Stage) {
+    let operations = stage.works.iter_mut().flat_map(|work| &mut work.operations);
+    for (index, operation) in operations.enumerate() {
+        operation.id = format!("op{}", index + 1);
+    }
+}

@@ -1,0 +1,230 @@
+//! The tables of attributes (XML) and fields (YAML) of workload, stage, work, operation and target: spelling, type, default.
+//! Readers, schema and reference pages derive from them, as they do from [`crate::keys::KEYS`] for config keys.
+
+use crate::keys::ValueKind;
+
+/// One attribute or field; an empty spelling means that the format has none.
+#[derive(Debug, Clone, Copy)]
+pub struct AttributeRow {
+    /// XML attribute.
+    pub xml: &'static str,
+    /// YAML field.
+    pub yaml: &'static str,
+    /// What a value looks like in YAML.
+    pub value: ValueKind,
+    /// Value that holds when it is not given.
+    pub default: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+const fn row(
+    (xml, yaml): (&'static str, &'static str),
+    value: ValueKind,
+    default: &'static str,
+    help: &'static str,
+) -> AttributeRow {
+    AttributeRow { xml, yaml, value, default, help }
+}
+
+const CONFIG: AttributeRow = row(
+    ("config", ""),
+    ValueKind::Text,
+    "",
+    "`key=value;key=value`, inherited by everything inside; the innermost wins.",
+);
+const DEFAULTS: AttributeRow = row(
+    ("", "defaults"),
+    ValueKind::Nested("keys"),
+    "",
+    "Operation keys that hold for everything inside; the innermost wins.",
+);
+const AUTH: AttributeRow = row(
+    ("", "auth"),
+    ValueKind::Nested("target"),
+    "type none",
+    "Where a session comes from: `type` and its keys. Replaces the outer one as a whole.",
+);
+const STORAGE: AttributeRow = row(
+    ("", "storage"),
+    ValueKind::Nested("target"),
+    "type none",
+    "What is measured: `type` and its keys. Replaces the outer one as a whole.",
+);
+const TRIGGER: AttributeRow = row(
+    ("trigger", "trigger"),
+    ValueKind::Nested("trigger"),
+    "",
+    "Script that drivers run around it; XML: `script.sh(arg1,arg2)`.",
+);
+
+/// The workload itself.
+pub const WORKLOAD: &[AttributeRow] = &[
+    row(("name", "name"), ValueKind::Text, "required", "Name of the workload and of its archive."),
+    row(("description", "description"), ValueKind::Text, "", "Free text."),
+    row(
+        ("", "seed"),
+        ValueKind::Integer,
+        "drawn and recorded",
+        "Seed of every random choice; the same seed gives the same requests.",
+    ),
+    TRIGGER,
+    CONFIG,
+    AUTH,
+    STORAGE,
+    DEFAULTS,
+    row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
+];
+
+/// `<workflow>`.
+pub const WORKFLOW: &[AttributeRow] = &[CONFIG];
+
+/// A stage (`<workstage>`).
+pub const STAGE: &[AttributeRow] = &[
+    row(
+        ("name", "name"),
+        ValueKind::Text,
+        "required",
+        "Name; may contain `${{ matrix.x }}` in YAML. No `;`.",
+    ),
+    row(
+        ("closuredelay", "closure_delay"),
+        ValueKind::Duration,
+        "0",
+        "Pause after the stage; XML: whole seconds.",
+    ),
+    row(("", "delay"), ValueKind::Duration, "", "A stage without works that only waits."),
+    TRIGGER,
+    CONFIG,
+    AUTH,
+    STORAGE,
+    DEFAULTS,
+    row(
+        ("", "matrix"),
+        ValueKind::Nested("matrix"),
+        "",
+        "Lists of values; the stage is repeated for every combination, with `${{ matrix.x }}` replaced.",
+    ),
+    row(("division", ""), ValueKind::Text, "", "Tolerated and ignored: belongs to the work."),
+    row(("", "works"), ValueKind::Nested("works"), "required", "The works; they run at the same time."),
+];
+
+/// A work.
+pub const WORK: &[AttributeRow] = &[
+    row(("name", "name"), ValueKind::Text, "required for normal works, else the type", "Name."),
+    row(
+        ("type", "type"),
+        ValueKind::Words(&["normal", "init", "prepare", "mprepare", "cleanup", "dispose"]),
+        "normal",
+        "What it is for; XML also knows `delay`.",
+    ),
+    row(
+        ("workers", "workers"),
+        ValueKind::Count,
+        "required",
+        "Concurrent clients over all drivers; above 0.",
+    ),
+    row(("interval", "interval"), ValueKind::Duration, "5s", "Period of the timeline; XML: whole seconds."),
+    row(
+        ("division", "division"),
+        ValueKind::Words(&["none", "container", "object"]),
+        "none",
+        "How workers share the numbers: everyone sees all, or has containers or objects of its own. Forced for special works.",
+    ),
+    row(
+        ("runtime", "runtime"),
+        ValueKind::Duration,
+        "0 (no limit)",
+        "Measured time, without ramps; XML: whole seconds.",
+    ),
+    row(("rampup", "rampup"), ValueKind::Duration, "0", "Load before the measured time; XML: whole seconds."),
+    row(
+        ("rampdown", "rampdown"),
+        ValueKind::Duration,
+        "0",
+        "Load after the measured time; XML: whole seconds.",
+    ),
+    row(("totalOps", "total_ops"), ValueKind::Integer, "0 (no limit)", "Operations over all workers."),
+    row(("totalBytes", "total_bytes"), ValueKind::Bytes, "0 (no limit)", "Bytes over all workers."),
+    row(
+        ("afr", "acceptable_failure_ratio"),
+        ValueKind::Share,
+        "0.2, special works 0",
+        "Share of failures up to which the stage counts as passed; XML: per million.",
+    ),
+    row(("driver", "driver"), ValueKind::Text, "", "Name of the driver that does the whole work."),
+    row(("", "histogram"), ValueKind::Bool, "true", "false: no response-time histogram and no percentiles."),
+    row(
+        ("", "rate"),
+        ValueKind::Nested("rate"),
+        "",
+        "Open loop: operations per second over all drivers, whatever the store does.",
+    ),
+    row(("", "pace"), ValueKind::Nested("pace"), "", "Closed loop with a pause or a rate per worker."),
+    row(("id", ""), ValueKind::Text, "", "Tolerated and ignored."),
+    CONFIG,
+    AUTH,
+    STORAGE,
+    DEFAULTS,
+    row(("", "operations"), ValueKind::Nested("operations"), "required for normal works", "The mix."),
+];
+
+/// An operation.
+pub const OPERATION: &[AttributeRow] = &[
+    row(
+        ("type", "type"),
+        ValueKind::Words(&[
+            "read",
+            "write",
+            "delete",
+            "list",
+            "head",
+            "filewrite",
+            "mwrite",
+            "mfilewrite",
+            "localwrite",
+        ]),
+        "required",
+        "What it does.",
+    ),
+    row(
+        ("ratio", "ratio"),
+        ValueKind::Number,
+        "100",
+        "Share of the mix. XML: whole percents that sum to 100; YAML: any positive numbers; without any, all the same.",
+    ),
+    row(
+        ("division", "division"),
+        ValueKind::Words(&["none", "container", "object"]),
+        "the work's",
+        "See the work.",
+    ),
+    row(
+        ("id", ""),
+        ValueKind::Text,
+        "",
+        "Tolerated and ignored: operations of a stage are numbered op1, op2, ..",
+    ),
+    CONFIG,
+];
+
+/// `<auth>` and `<storage>`.
+pub const TARGET: &[AttributeRow] = &[
+    row(("type", "type"), ValueKind::Text, "required", "Name of the adaptor or auth, e.g. `s3`."),
+    row(
+        ("config", "config"),
+        ValueKind::Nested("config"),
+        "",
+        "XML: its keys. YAML: keys that cannot stand beside `type`, such as one that is called `type` itself.",
+    ),
+];
+
+/// Spellings in XML.
+pub(crate) fn xml_names(rows: &[AttributeRow]) -> impl Iterator<Item = &'static str> + Clone {
+    rows.iter().map(|row| row.xml).filter(|name| !name.is_empty())
+}
+
+/// Spellings in YAML.
+pub(crate) fn yaml_names(rows: &[AttributeRow]) -> impl Iterator<Item = &'static str> + Clone {
+    rows.iter().map(|row| row.yaml).filter(|name| !name.is_empty())
+}

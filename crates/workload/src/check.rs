@@ -1,0 +1,296 @@
+//! What is wrong with a workload as a whole, whichever format it came in: limits, slices, names, objects that nobody wrote.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::choose::{ChooseError, Chooser};
+use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
+use crate::existing::{Area, Existing, Naming, area};
+use crate::model::{Arrivals, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::selector::{IntSelector, OPEN_END};
+use crate::share::{Slice, WorkerIndex};
+
+/// Operations of a stage beyond which reads and deletes are not compared with each other.
+const MOST_COMPARED: usize = 2_000;
+
+/// Every mistake of a workload that was read, or changed since.
+#[must_use]
+pub fn check(workload: &Workload) -> Vec<Diagnostic> {
+    let mut mistakes = Mistakes::default();
+    into(workload, &mut mistakes);
+    mistakes.finish()
+}
+
+pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
+    if workload.name.contains(['/', ',', ';']) || workload.name.contains(char::is_control) {
+        let message = format!("the workload name `{}` will be changed in file names", shown(&workload.name));
+        let span = workload.stages.first().map(|s| Span { start: s.span.start, len: 0 }).unwrap_or_default();
+        mistakes.warning(span, message, "use letters, digits, blanks, - _ and .");
+    }
+    let mut names: HashSet<&str> = HashSet::new();
+    let mut existing: BTreeMap<String, Existing> = BTreeMap::new();
+    for stage in &workload.stages {
+        stage_name(stage, mistakes);
+        if !names.insert(&stage.name) {
+            let message = format!("a second stage is called `{}`", shown(&stage.name));
+            mistakes.warning(
+                stage.span,
+                message,
+                "give every stage a name of its own: results are found by it",
+            );
+        }
+        for work in &stage.works {
+            check_work(work, mistakes);
+        }
+        objects(stage, &mut existing, mistakes);
+    }
+}
+
+fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {
+    let name = shown(&stage.name);
+    if stage.name.contains(';') {
+        mistakes.error(
+            stage.span,
+            format!("the stage name `{name}` must not contain `;`"),
+            "use - or _ instead",
+        );
+    } else if stage.name.contains(['/', ',']) || stage.name.contains(char::is_control) {
+        let message = format!("the stage name `{name}` is part of file names and of CSV columns");
+        mistakes.warning(stage.span, message, "use - or _ instead of / and ,");
+    }
+}
+
+fn check_work(work: &Work, mistakes: &mut Mistakes) {
+    let name = shown(&work.name);
+    if work.name.contains([',', ';', '/']) {
+        mistakes.warning(
+            work.span,
+            format!("the work name `{name}` shifts CSV columns"),
+            "use - or _ instead",
+        );
+    }
+    if work.workers == 0 {
+        let message = "must specify 'workers' for a work: 0 workers do nothing";
+        mistakes.error(work.span, message, "give a number above 0: the total over all drivers");
+    }
+    if work.interval.is_zero() {
+        mistakes.error(work.span, "the interval is 0", "give a period above 0, e.g. 5 seconds");
+    }
+    if work.kind == WorkKind::Normal {
+        limits(work, mistakes);
+    }
+    for operation in &work.operations {
+        check_operation(operation, work, mistakes);
+    }
+    bucket_names(work, mistakes);
+}
+
+fn limits(work: &Work, mistakes: &mut Mistakes) {
+    if work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_none() {
+        let message = "no work limits detected, either runtime, total ops or total bytes";
+        mistakes.error(
+            work.span,
+            message,
+            "set at least one of them above 0; the first one that is reached ends the work",
+        );
+    }
+    if work.runtime.is_zero() && !(work.rampup.is_zero() && work.rampdown.is_zero()) {
+        let message = "ramps have no effect without a runtime";
+        mistakes.warning(work.span, message, "set a runtime, or drop the ramps");
+    }
+    if work.runtime.is_zero() && matches!(work.load, Load::Open { arrivals: Arrivals::Ramp { .. }, .. }) {
+        let message = "a ramp needs a runtime: its rate moves over it";
+        mistakes.error(work.span, message, "set a runtime");
+    }
+    let moves_no_bytes = |o: &Operation| {
+        matches!(o.kind, OpKind::Delete | OpKind::Head | OpKind::Init | OpKind::Dispose | OpKind::Cleanup)
+    };
+    let bytes_only = work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_some();
+    if bytes_only && work.operations.iter().all(moves_no_bytes) {
+        let message = "total bytes is the only limit, but no operation moves bytes: the work would never end";
+        mistakes.error(work.span, message, "set a runtime or total ops");
+    }
+}
+
+fn check_operation(operation: &Operation, work: &Work, mistakes: &mut Mistakes) {
+    let name = shown(&operation.name);
+    if operation.name.contains([',', ';']) {
+        let message = format!("the operation name `{name}` shifts CSV columns");
+        mistakes.warning(operation.span, message, "use - or _ instead");
+    }
+    let parts = [
+        ("containers", &operation.containers, Slice::of_containers(operation.division)),
+        ("objects", &operation.objects, Slice::of_objects(operation.division)),
+    ];
+    for (what, selector, slice) in parts {
+        if let Some(selector) = selector {
+            slices(what, selector, slice, operation, work, mistakes);
+        }
+    }
+    let open = |b: &crate::selector::Bucket| b.hi == OPEN_END;
+    let sizes = operation.sizes.as_ref();
+    let unbounded = sizes.is_some_and(|s| match &s.values {
+        IntSelector::Histogram { buckets } => buckets.iter().any(open),
+        IntSelector::Uniform { hi, .. } => *hi == OPEN_END,
+        _ => false,
+    });
+    if let Some(sizes) = sizes.filter(|_| unbounded) {
+        let message = format!("sizes of {sizes} reach {OPEN_END}{}", sizes.unit);
+        mistakes.warning(operation.span, message, "give the range an upper end");
+    }
+}
+
+/// The last worker has the smallest slice: when it has one, all have.
+fn slices(
+    what: &str,
+    selector: &IntSelector,
+    slice: Slice,
+    operation: &Operation,
+    work: &Work,
+    mistakes: &mut Mistakes,
+) {
+    if slice == Slice::Whole || work.workers == 0 || selector.is_nothing() {
+        return;
+    }
+    let last = WorkerIndex { index: work.workers - 1, total: work.workers };
+    let problem = match Chooser::new(selector, slice, last) {
+        Ok(_) => return,
+        Err(problem) => problem,
+    };
+    if work.kind != WorkKind::Normal {
+        if matches!(problem, ChooseError::EmptySlice { .. }) {
+            let idle = u64::from(work.workers) - selector.count();
+            let message = format!("{idle} of {} workers have no {what} to work on", work.workers);
+            let hint = format!("{} workers are enough for {selector}", selector.count());
+            mistakes.warning(operation.span, message, hint);
+        }
+        return;
+    }
+    let text = problem.to_string();
+    let (message, hint) = text.rsplit_once(": ").unwrap_or((&text, "change the division"));
+    mistakes.error(operation.span, format!("{what}: {message}"), hint);
+}
+
+/// S3 takes lower-case letters, digits, dots and hyphens, 3 to 63 of them.
+fn bucket_names(work: &Work, mistakes: &mut Mistakes) {
+    if work.storage.kind != "s3" {
+        return;
+    }
+    for operation in &work.operations {
+        let Some(containers) = &operation.containers else { continue };
+        let (lo, hi) = containers.bounds();
+        for number in [lo, hi] {
+            let name = format!("{}{number}{}", operation.container_prefix, operation.container_suffix);
+            let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
+            if !(3..=63).contains(&name.len()) || !name.bytes().all(good) || name.starts_with(['.', '-']) {
+                let message = format!("`{}` is no valid bucket name for S3", shown(&name));
+                let hint = "use 3 to 63 lower-case letters, digits and hyphens, e.g. the prefix cosmark-";
+                mistakes.warning(operation.span, message, hint);
+                break;
+            }
+        }
+    }
+}
+
+/// Follows what is written and deleted from stage to stage, one store at a time.
+fn objects(stage: &Stage, existing: &mut BTreeMap<String, Existing>, mistakes: &mut Mistakes) {
+    let store = |work: &Work| {
+        let config = work.storage.config.entries.iter().map(|e| (&e.key, &e.value)).collect::<Vec<_>>();
+        format!("{} {config:?}", work.storage.kind)
+    };
+    let mut by_store: BTreeMap<String, Vec<&Work>> = BTreeMap::new();
+    for work in stage.works.iter().filter(|w| w.storage.kind != "mock") {
+        by_store.entry(store(work)).or_default().push(work);
+    }
+    for (store, works) in by_store {
+        let existing = existing.entry(store).or_default();
+        reads(&works, existing, mistakes);
+        let done = works.iter().flat_map(|w| w.operations.iter().map(|o| (w.kind, o)));
+        let done: Vec<_> = done.filter_map(|(kind, o)| area(o).map(|a| (kind, o, a))).collect();
+        for (_, operation, (naming, area)) in &done {
+            if is_write(operation.kind) {
+                existing.add(naming.clone(), *area);
+            }
+        }
+        for (_, _, (naming, area)) in done.iter().filter(|(kind, ..)| *kind == WorkKind::Cleanup) {
+            existing.remove(naming, *area);
+        }
+    }
+}
+
+fn is_write(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
+}
+
+/// Reads of objects that are not there, or that the same stage deletes.
+fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
+    let all: Vec<(&Work, &Operation, Naming, Area)> = works
+        .iter()
+        .flat_map(|w| w.operations.iter().map(move |o| (*w, o)))
+        .filter_map(|(w, o)| area(o).map(|(naming, area)| (w, o, naming, area)))
+        .collect();
+    if all.len() > MOST_COMPARED {
+        return;
+    }
+    let changes = |kinds: fn(OpKind) -> bool, naming: &Naming, area: Area| -> f64 {
+        let hits = all.iter().filter(|(_, o, n, a)| kinds(o.kind) && n == naming && a.overlaps(area));
+        hits.map(|(w, o, ..)| share_of_work(w, o) * f64::from(w.workers)).sum()
+    };
+    for (_, operation, naming, wanted) in &all {
+        if !matches!(operation.kind, OpKind::Read | OpKind::Head) {
+            continue;
+        }
+        let deletes = changes(|kind| kind == OpKind::Delete, naming, *wanted);
+        let writes = changes(is_write, naming, *wanted);
+        if deletes > 0.0 {
+            deleted_under_reads(operation, writes, deletes, mistakes);
+        } else if !existing.covers(naming, *wanted) {
+            let partly = existing.touches(naming, *wanted) || writes > 0.0;
+            let message = format!(
+                "{} of containers {}, objects {}: {}",
+                operation.kind.word(),
+                bounds_text(wanted.containers),
+                bounds_text(wanted.objects),
+                if partly {
+                    "earlier stages of this workload write only a part of them"
+                } else {
+                    "no earlier stage of this workload writes them"
+                },
+            );
+            let hint = "prepare them in an earlier stage under the same names, or be sure that they are there already";
+            mistakes.warning(operation.span, message, hint);
+        }
+    }
+}
+
+/// Fraction of a work's operations that are of this line of the mix.
+fn share_of_work(work: &Work, operation: &Operation) -> f64 {
+    let total: f64 = work.operations.iter().map(|o| o.weight).sum();
+    if total > 0.0 { operation.weight / total } else { 0.0 }
+}
+
+fn bounds_text((lo, hi): (u64, u64)) -> String {
+    if lo == hi { lo.to_string() } else { format!("{lo} to {hi}") }
+}
+
+/// Uniform writes and deletes on one set of keys: in the steady state a key exists with probability w/(w+d).
+fn deleted_under_reads(operation: &Operation, writes: f64, deletes: f64, mistakes: &mut Mistakes) {
+    let (message, hint) = if writes > 0.0 {
+        let exists = writes / (writes + deletes) * 100.0;
+        let message = format!(
+            "this stage deletes what `{}` reads: with {:.1} writes per delete a key exists with probability w/(w+d) = \
+             {exists:.0} %, so expect about {:.0} % of these reads to find nothing",
+            shown(&operation.name),
+            writes / deletes,
+            100.0 - exists,
+        );
+        (message, "delete other object numbers than the ones that are read")
+    } else {
+        let message = format!(
+            "this stage deletes what `{}` reads and nothing writes it again: the longer it runs, the more reads find \
+             nothing",
+            shown(&operation.name)
+        );
+        (message, "delete other object numbers than the ones that are read")
+    };
+    mistakes.warning(operation.span, message, hint);
+}

@@ -1,0 +1,330 @@
+//! Writes native YAML in block style: no line means something else to another YAML tool.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::{is_nothing, shared};
+use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
+use crate::keys::{Key, KeyId};
+use crate::load::{rate_text, when_full_text};
+use crate::model::{
+    Arrivals, ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
+    Workload,
+};
+use crate::operation::{self, Dialect};
+use crate::units::{bytes_text, duration_text};
+
+pub(super) fn write(workload: &Workload) -> String {
+    let mut writer = Writer { out: String::new(), indent: 0, item: false };
+    writer.workload(workload);
+    writer.out
+}
+
+struct Writer {
+    out: String,
+    indent: usize,
+    /// The next line begins an item of a list.
+    item: bool,
+}
+
+impl Writer {
+    fn begin(&mut self) {
+        let dash = std::mem::take(&mut self.item);
+        let width = self.indent.saturating_sub(if dash { 2 } else { 0 });
+        let _ = write!(self.out, "{:width$}{}", "", if dash { "- " } else { "" });
+    }
+
+    /// `key: value`, the value as it stands.
+    fn line(&mut self, key: &str, value: &str) {
+        self.begin();
+        let _ = writeln!(self.out, "{key}: {value}");
+    }
+
+    /// `key: value`, the value quoted where needed.
+    fn text(&mut self, key: &str, value: &str) {
+        self.line(&scalar(key), &scalar(value));
+    }
+
+    fn open(&mut self, key: &str) {
+        self.begin();
+        let _ = writeln!(self.out, "{key}:");
+        self.indent += 2;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 2;
+    }
+
+    /// The items of a list stand two deeper than its key.
+    fn list<T>(&mut self, key: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        self.open(key);
+        self.indent += 2;
+        for item in items {
+            self.item = true;
+            write(self, item);
+        }
+        self.indent -= 2;
+        self.close();
+    }
+
+    fn workload(&mut self, workload: &Workload) {
+        self.text("name", &workload.name);
+        if let Some(description) = &workload.description {
+            self.text("description", description);
+        }
+        if let Some(seed) = workload.seed {
+            self.line("seed", &seed.to_string());
+        }
+        self.trigger(workload.trigger.as_ref());
+        let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
+        if let Some(auth) = auth.filter(|auth| !is_nothing(auth)) {
+            self.target("auth", auth);
+        }
+        if let Some(storage) = storage {
+            self.target("storage", storage);
+        }
+        let (auth, storage) = (auth.is_some(), storage.is_some());
+        self.list("stages", &workload.stages, |writer, stage| writer.stage(stage, auth, storage));
+    }
+
+    fn trigger(&mut self, trigger: Option<&Trigger>) {
+        let Some(trigger) = trigger else { return };
+        self.open("trigger");
+        self.text("script", &trigger.script);
+        if !trigger.args.is_empty() {
+            self.list("args", &trigger.args, |writer, arg| {
+                writer.begin();
+                let _ = writeln!(writer.out, "{}", scalar(arg));
+            });
+        }
+        self.close();
+    }
+
+    fn target(&mut self, which: &str, target: &TargetSpec) {
+        self.open(which);
+        self.text("type", &target.kind);
+        let clashes = |key: &str| key == "type" || key == "config";
+        for entry in target.config.entries.iter().filter(|e| !clashes(&e.key)) {
+            self.config_value(&entry.key, &entry.value);
+        }
+        if target.config.entries.iter().any(|e| clashes(&e.key)) {
+            self.open("config");
+            for entry in target.config.entries.iter().filter(|e| clashes(&e.key)) {
+                self.config_value(&entry.key, &entry.value);
+            }
+            self.close();
+        }
+        self.close();
+    }
+
+    fn config_value(&mut self, key: &str, value: &ConfigValue) {
+        let (kind, text) = match value {
+            ConfigValue::Text(text) => return self.text(key, text),
+            ConfigValue::Env(name) => ("env", name),
+            ConfigValue::File(path) => ("file", path),
+        };
+        self.open(&scalar(key));
+        self.text(kind, text);
+        self.close();
+    }
+
+    fn stage(&mut self, stage: &Stage, shared_auth: bool, shared_storage: bool) {
+        self.text("name", &stage.name);
+        if stage.works.is_empty() {
+            self.line("delay", &duration_text(stage.closure_delay));
+            self.trigger(stage.trigger.as_ref());
+            return;
+        }
+        self.duration("closure_delay", stage.closure_delay, Duration::ZERO);
+        self.trigger(stage.trigger.as_ref());
+        self.list("works", &stage.works, |writer, work| writer.work(work, shared_auth, shared_storage));
+    }
+
+    fn duration(&mut self, key: &str, value: Duration, default: Duration) {
+        if value != default {
+            self.line(key, &duration_text(value));
+        }
+    }
+
+    fn work(&mut self, work: &Work, shared_auth: bool, shared_storage: bool) {
+        let normal = work.kind == WorkKind::Normal;
+        let work_type = type_of(work.kind, work.operations.first().map(|o| o.kind).filter(|_| !normal));
+        if normal {
+            self.text("name", &work.name);
+        } else {
+            self.line("type", work_type.word);
+            if work.name != work_type.word {
+                self.text("name", &work.name);
+            }
+        }
+        self.line("workers", &work.workers.to_string());
+        self.duration("interval", work.interval, Duration::from_secs(5));
+        if normal && work.division != Division::None {
+            self.line("division", division_word(work.division));
+        }
+        self.duration("rampup", work.rampup, Duration::ZERO);
+        self.duration("runtime", work.runtime, Duration::ZERO);
+        self.duration("rampdown", work.rampdown, Duration::ZERO);
+        if let Some(total) = work.total_ops {
+            self.line("total_ops", &total.to_string());
+        }
+        if let Some(total) = work.total_bytes {
+            self.line("total_bytes", &bytes_text(total));
+        }
+        if work.afr_per_million != if normal { DEFAULT_AFR_PER_MILLION } else { 0 } {
+            self.line("acceptable_failure_ratio", &(f64::from(work.afr_per_million) / 1e6).to_string());
+        }
+        if let Some(driver) = &work.driver {
+            self.text("driver", driver);
+        }
+        if !work.histogram {
+            self.line("histogram", "false");
+        }
+        self.load(&work.load);
+        if !shared_auth && !is_nothing(&work.auth) {
+            self.target("auth", &work.auth);
+        }
+        if !shared_storage {
+            self.target("storage", &work.storage);
+        }
+        self.operations(work, normal);
+    }
+
+    fn operations(&mut self, work: &Work, normal: bool) {
+        if normal {
+            let names = operation::automatic_names(&work.operations);
+            let ratio = work.operations.len() > 1 || work.operations.iter().any(|o| o.weight != 100.0);
+            let mut names = names.iter();
+            self.list("operations", &work.operations, |writer, operation| {
+                writer.line("type", operation.kind.word());
+                if ratio {
+                    writer.line("ratio", &operation.weight.to_string());
+                }
+                if operation.division != work.division {
+                    writer.line("division", division_word(operation.division));
+                }
+                let keys = operation::keys_to_write(operation);
+                writer.keys(operation, &keys);
+                let automatic = names.next() == Some(&operation.name);
+                if !keys.contains(&KeyId::Name) && !automatic {
+                    writer.text("name", &operation.name);
+                }
+            });
+        } else if let Some(operation) = work.operations.first() {
+            // `name` is a field of the work: a name of the operation has to stand in `defaults`, and with it all keys,
+            // in their order.
+            let keys = operation::keys_to_write(operation);
+            let renamed = operation.name != operation.kind.word();
+            if keys.contains(&KeyId::Name) || renamed {
+                self.open("defaults");
+                self.keys(operation, &keys);
+                if !keys.contains(&KeyId::Name) {
+                    self.text("name", &operation.name);
+                }
+                self.close();
+            } else {
+                self.keys(operation, &keys);
+            }
+        }
+    }
+
+    fn keys(&mut self, operation: &Operation, keys: &[KeyId]) {
+        for id in keys {
+            if let Some(value) = operation::value_text(operation, *id, Dialect::Yaml) {
+                self.text(Key::of(*id).yaml, &value);
+            }
+        }
+    }
+
+    fn load(&mut self, load: &Load) {
+        match load {
+            Load::Closed => {}
+            Load::Paced { think_time, rate_per_worker } => {
+                self.open("pace");
+                if let Some(time) = think_time {
+                    self.line("think_time", &duration_text(*time));
+                }
+                if let Some(rate) = rate_per_worker {
+                    self.line("rate_per_worker", &rate_text(*rate));
+                }
+                self.close();
+            }
+            Load::Open { arrivals: Arrivals::Constant { rate_per_s }, when_full: WhenFull::Wait } => {
+                self.line("rate", &rate_text(*rate_per_s));
+            }
+            Load::Open { arrivals, when_full } => {
+                self.open("rate");
+                self.arrivals(arrivals);
+                if *when_full != WhenFull::Wait {
+                    self.line("when_full", when_full_text(*when_full));
+                }
+                self.close();
+            }
+        }
+    }
+
+    fn arrivals(&mut self, arrivals: &Arrivals) {
+        match arrivals {
+            Arrivals::Constant { rate_per_s } => {
+                self.line("shape", "constant");
+                self.line("rate", &rate_text(*rate_per_s));
+            }
+            Arrivals::Poisson { rate_per_s } => {
+                self.line("shape", "poisson");
+                self.line("rate", &rate_text(*rate_per_s));
+            }
+            Arrivals::Ramp { from_per_s, to_per_s } => {
+                self.line("shape", "ramp");
+                self.line("from", &rate_text(*from_per_s));
+                self.line("to", &rate_text(*to_per_s));
+            }
+            Arrivals::Step { steps } => {
+                self.line("shape", "step");
+                self.list("steps", steps, |writer, (rate, time)| {
+                    writer.line("rate", &rate_text(*rate));
+                    writer.line("for", &duration_text(*time));
+                });
+            }
+            Arrivals::Recorded { path, time_warp } => {
+                self.line("shape", "recorded");
+                self.text("file", path);
+                if *time_warp != 1.0 {
+                    self.line("time_warp", &time_warp.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Text as a YAML scalar: plain where every YAML reader takes it for this text or this number, else in double quotes.
+fn scalar(text: &str) -> String {
+    let first =
+        text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '.'));
+    let inner = |c: char| c.is_ascii_alphanumeric() || "_./()|@%+,=-: ".contains(c);
+    let plain = first
+        && text.chars().all(inner)
+        && !text.contains(": ")
+        && !text.ends_with([':', ' '])
+        && !matches!(text, "null" | "Null" | "NULL");
+    if plain {
+        return text.to_owned();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control()
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,146 @@
+//! Which objects exist when a stage begins, as far as the workload alone tells: rectangles of container and object numbers
+//! under one naming, added by writes, cut out by deletes.
+
+use std::collections::HashMap;
+
+use crate::model::Operation;
+
+/// First and last container number, first and last object number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Area {
+    pub(crate) containers: (u64, u64),
+    pub(crate) objects: (u64, u64),
+}
+
+/// Where names come from: prefixes and suffixes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Naming([String; 4]);
+
+/// The area that an operation works on; `None` when it works on no numbered objects.
+pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
+    let (containers, objects) = (operation.containers.as_ref()?, operation.objects.as_ref()?);
+    if containers.is_nothing() || objects.is_nothing() {
+        return None;
+    }
+    let names = [
+        &operation.container_prefix,
+        &operation.container_suffix,
+        &operation.object_prefix,
+        &operation.object_suffix,
+    ];
+    Some((
+        Naming(names.map(Clone::clone)),
+        Area { containers: containers.bounds(), objects: objects.bounds() },
+    ))
+}
+
+fn overlap(a: (u64, u64), b: (u64, u64)) -> Option<(u64, u64)> {
+    let (lo, hi) = (a.0.max(b.0), a.1.min(b.1));
+    (lo <= hi).then_some((lo, hi))
+}
+
+impl Area {
+    pub(crate) fn overlaps(self, other: Area) -> bool {
+        overlap(self.containers, other.containers).is_some() && overlap(self.objects, other.objects).is_some()
+    }
+
+    /// The up to four rectangles that are left when `hole` is cut out.
+    fn without(self, hole: Area) -> Vec<Area> {
+        let (Some(containers), Some(objects)) =
+            (overlap(self.containers, hole.containers), overlap(self.objects, hole.objects))
+        else {
+            return vec![self];
+        };
+        let mut left = Vec::new();
+        if self.containers.0 < containers.0 {
+            left.push(Area { containers: (self.containers.0, containers.0 - 1), objects: self.objects });
+        }
+        if containers.1 < self.containers.1 {
+            left.push(Area { containers: (containers.1 + 1, self.containers.1), objects: self.objects });
+        }
+        if self.objects.0 < objects.0 {
+            left.push(Area { containers, objects: (self.objects.0, objects.0 - 1) });
+        }
+        if objects.1 < self.objects.1 {
+            left.push(Area { containers, objects: (objects.1 + 1, self.objects.1) });
+        }
+        left
+    }
+}
+
+/// What exists.
+#[derive(Debug, Default)]
+pub(crate) struct Existing {
+    areas: HashMap<Naming, Vec<Area>>,
+}
+
+impl Existing {
+    /// More rectangles than this are not followed: then everything counts as existing.
+    const MOST: usize = 200;
+
+    pub(crate) fn add(&mut self, naming: Naming, area: Area) {
+        let areas = self.areas.entry(naming).or_default();
+        if areas.len() <= Self::MOST && !areas.contains(&area) {
+            areas.push(area);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, naming: &Naming, hole: Area) {
+        if let Some(areas) = self.areas.get_mut(naming).filter(|areas| areas.len() <= Self::MOST) {
+            *areas = areas.iter().flat_map(|area| area.without(hole)).collect();
+        }
+    }
+
+    /// True when every object of `wanted` exists.
+    pub(crate) fn covers(&self, naming: &Naming, wanted: Area) -> bool {
+        let Some(areas) = self.areas.get(naming) else { return false };
+        if areas.len() > Self::MOST {
+            return true;
+        }
+        let mut missing = vec![wanted];
+        for area in areas {
+            missing = missing.into_iter().flat_map(|m| m.without(*area)).collect();
+            if missing.len() > Self::MOST {
+                return true;
+            }
+        }
+        missing.is_empty()
+    }
+
+    /// True when something of `wanted` exists.
+    pub(crate) fn touches(&self, naming: &Naming, wanted: Area) -> bool {
+        self.areas
+            .get(naming)
+            .is_some_and(|areas| areas.len() > Self::MOST || areas.iter().any(|a| a.overlaps(wanted)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naming() -> Naming {
+        Naming(["c".into(), String::new(), "o".into(), String::new()])
+    }
+
+    fn square(containers: (u64, u64), objects: (u64, u64)) -> Area {
+        Area { containers, objects }
+    }
+
+    #[test]
+    fn two_halves_cover_the_whole_and_a_hole_uncovers_it() {
+        let mut existing = Existing::default();
+        let whole = square((1, 4), (1, 100));
+        existing.add(naming(), square((1, 2), (1, 100)));
+        assert!(!existing.covers(&naming(), whole));
+        assert!(existing.touches(&naming(), whole));
+        existing.add(naming(), square((3, 4), (1, 100)));
+        assert!(existing.covers(&naming(), whole));
+        existing.remove(&naming(), square((2, 3), (50, 50)));
+        assert!(!existing.covers(&naming(), whole));
+        assert!(existing.covers(&naming(), square((1, 4), (1, 49))));
+        assert!(existing.covers(&naming(), square((4, 4), (1, 100))));
+        existing.remove(&naming(), whole);
+        assert!(!existing.touches(&naming(), whole));
+    }
+}

@@ -1,0 +1,90 @@
+//! Workloads: COSBench XML or native YAML in, a [`model::Workload`] and every mistake with its place and a hint out.
+//! Pure: no input or output, no async, no clock. What the words mean: `docs/reference/workload-xml.md` and
+//! `docs/reference/workload-yaml.md`.
+
+mod assemble;
+pub mod attributes;
+pub mod check;
+pub mod choose;
+pub mod convert;
+pub mod diagnostic;
+mod existing;
+pub mod keys;
+mod load;
+mod matrix;
+mod minilang;
+pub mod model;
+pub mod operation;
+pub mod reference;
+pub mod schema;
+pub mod selector;
+pub mod setting;
+pub mod share;
+mod spell;
+pub mod target;
+pub mod units;
+mod xml;
+mod xml_tree;
+mod xml_work;
+mod yaml;
+mod yaml_fields;
+mod yaml_tree;
+mod yaml_work;
+
+use std::collections::BTreeMap;
+
+pub use assemble::NO_STORAGE;
+pub use choose::{Chooser, SizeChooser};
+pub use convert::{to_expanded_xml, to_xml, to_yaml};
+pub use diagnostic::{Diagnostic, Severity, Span};
+pub use model::Workload;
+pub use reference::reference_markdown;
+pub use schema::json_schema;
+pub use selector::{IntSelector, SizeSelector, SizeUnit};
+pub use setting::apply_setting;
+pub use share::{Slice, WorkerIndex};
+pub use target::{Target, apply_target, parse_target};
+
+use diagnostic::Mistakes;
+
+/// What a workload may ask about the machine it is read on.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// Values of `${sys:name}` in XML, by name: what COSBench took from the Java system properties, e.g. `user.name`.
+    pub system: BTreeMap<String, String>,
+}
+
+/// What a workload file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// COSBench XML.
+    Xml,
+    /// Native YAML.
+    Yaml,
+}
+
+impl Format {
+    /// Tells the format of a file: a text that starts with `<` is XML, and so is a file that is named so.
+    #[must_use]
+    pub fn detect(file_name: &str, text: &str) -> Format {
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let name = file_name.to_ascii_lowercase();
+        if text.starts_with('<') || name.ends_with(".xml") { Format::Xml } else { Format::Yaml }
+    }
+}
+
+/// Reads a workload and looks for every mistake in it, sorted by place. The workload is there when none of them is an
+/// error.
+#[must_use]
+pub fn parse(source: &str, format: Format, environment: &Environment) -> (Option<Workload>, Vec<Diagnostic>) {
+    let mut mistakes = Mistakes::default();
+    let workload = match format {
+        Format::Xml => xml::parse(source, environment, &mut mistakes),
+        Format::Yaml => yaml::parse(source, &mut mistakes),
+    };
+    if let Some(workload) = &workload {
+        check::into(workload, &mut mistakes);
+    }
+    let workload = workload.filter(|_| !mistakes.any_error());
+    (workload, mistakes.finish())
+}

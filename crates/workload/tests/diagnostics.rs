@@ -1,0 +1,144 @@
+//! Every file in `tests/data` against its `.expect` file: all diagnostics as `line:column severity message | hint`, then, for a
+//! workload without errors, a short picture of what was understood. `UPDATE_EXPECT=1` writes the files again.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cosmark_workload::diagnostic::LineIndex;
+use cosmark_workload::model::Workload;
+use cosmark_workload::{Diagnostic, Environment, Format, Severity, parse};
+
+fn data() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        files.filter(|p| p.extension().is_some_and(|e| e == "xml" || e == "yaml")).collect();
+    files.sort();
+    files
+}
+
+fn environment() -> Environment {
+    Environment { system: [("user.name".to_owned(), "tester".to_owned())].into() }
+}
+
+fn rendered(source: &str, diagnostics: &[Diagnostic]) -> String {
+    let index = LineIndex::new(source);
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let place = index.position(diagnostic.span.start);
+        let severity = if diagnostic.severity == Severity::Error { "error" } else { "warning" };
+        let _ = write!(out, "{}:{} {severity} {}", place.line, place.column, diagnostic.message);
+        let _ = writeln!(
+            out,
+            "{}",
+            diagnostic.hint.as_ref().map(|hint| format!(" | {hint}")).unwrap_or_default()
+        );
+    }
+    out
+}
+
+/// What the model holds, one line per stage, work and operation.
+fn picture(workload: &Workload) -> String {
+    let mut out =
+        format!("workload {} seed {:?} trigger {:?}\n", workload.name, workload.seed, workload.trigger);
+    for (index, stage) in workload.stages.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "stage {} then {:?} trigger {:?}",
+            stage.id(index),
+            stage.closure_delay,
+            stage.trigger
+        );
+        for work in &stage.works {
+            let _ = writeln!(
+                out,
+                "  work {} {:?} workers {} every {:?} {:?} time {:?}+{:?}+{:?} ops {:?} bytes {:?} afr {} driver {:?} {:?} \
+                 histogram {}",
+                work.name,
+                work.kind,
+                work.workers,
+                work.interval,
+                work.division,
+                work.rampup,
+                work.runtime,
+                work.rampdown,
+                work.total_ops,
+                work.total_bytes,
+                work.afr_per_million,
+                work.driver,
+                work.load,
+                work.histogram,
+            );
+            for (which, target) in [("auth", &work.auth), ("storage", &work.storage)] {
+                let entries = target
+                    .config
+                    .entries
+                    .iter()
+                    .map(|e| format!(" {}={:?}", e.key, e.value))
+                    .collect::<String>();
+                let _ = writeln!(out, "    {which} {}{entries}", target.kind);
+            }
+            for o in &work.operations {
+                let _ = writeln!(
+                    out,
+                    "    {} {} {:?} weight {} {:?} names {}*{}/{}*{} [{}]",
+                    o.id,
+                    o.name,
+                    o.kind,
+                    o.weight,
+                    o.division,
+                    o.container_prefix,
+                    o.container_suffix,
+                    o.object_prefix,
+                    o.object_suffix,
+                    o.config_text,
+                );
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_data_file_gives_the_expected_diagnostics_and_picture() {
+    let mut wrong = Vec::new();
+    for path in data() {
+        let source = fs::read_to_string(&path).unwrap();
+        let format = Format::detect(&path.to_string_lossy(), &source);
+        let (workload, diagnostics) = parse(&source, format, &environment());
+        let mut actual = rendered(&source, &diagnostics);
+        assert_eq!(
+            workload.is_some(),
+            diagnostics.iter().all(|d| d.severity == Severity::Warning),
+            "{path:?}"
+        );
+        if let Some(workload) = &workload {
+            actual.push_str(&picture(workload));
+        }
+        let expect = path.with_extension(format!("{}.expect", path.extension().unwrap().to_string_lossy()));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(&expect, &actual).unwrap();
+        } else if fs::read_to_string(&expect).unwrap_or_default() != actual {
+            wrong.push(format!("{}:\n{actual}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 accepts these:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_diagnostic_lies_inside_its_source_and_says_what_to_do() {
+    for path in data() {
+        let source = fs::read_to_string(&path).unwrap();
+        let (_, diagnostics) =
+            parse(&source, Format::detect(&path.to_string_lossy(), &source), &environment());
+        for d in diagnostics {
+            assert!(d.span.end() <= source.len(), "{path:?}: {d:?}");
+            assert!(source.get(d.span.start..d.span.end()).is_some(), "{path:?}: {d:?}");
+            assert!(d.hint.as_ref().is_some_and(|hint| !hint.is_empty()), "{path:?}: {d:?}");
+            assert!(!d.message.ends_with('.') && !d.message.contains('\n'), "{path:?}: {d:?}");
+        }
+    }
+}
