@@ -1,0 +1,65 @@
+//! The tables of adaptors and auths, as the composition root hands them over.
+
+use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef};
+
+/// All that a driver can speak.
+#[derive(Clone, Copy)]
+pub struct Catalog {
+    /// Storage adaptors.
+    pub adaptors: &'static [AdaptorDef],
+    /// Auths.
+    pub auths: &'static [AuthDef],
+    /// Known names that this build cannot speak, with a sentence each.
+    pub not_built: &'static [(&'static str, &'static str)],
+}
+
+/// A row, and the alias that led to it.
+pub struct Found<T> {
+    /// The row.
+    pub def: T,
+    /// Set when the name was an alias.
+    pub alias: Option<&'static Alias>,
+}
+
+impl Catalog {
+    /// The adaptor with this name or alias.
+    ///
+    /// # Errors
+    /// A sentence that says what there is.
+    pub fn adaptor(&self, name: &str) -> Result<Found<&'static AdaptorDef>, String> {
+        let rows = self.adaptors.iter().map(|def| (def.name, def.aliases, def));
+        self.find("storage", name, rows.collect())
+    }
+
+    /// The auth with this name or alias.
+    ///
+    /// # Errors
+    /// A sentence that says what there is.
+    pub fn auth(&self, name: &str) -> Result<Found<&'static AuthDef>, String> {
+        let rows = self.auths.iter().map(|def| (def.name, def.aliases, def));
+        self.find("auth", name, rows.collect())
+    }
+
+    fn find<T>(
+        &self,
+        what: &str,
+        name: &str,
+        rows: Vec<(&'static str, &'static [Alias], T)>,
+    ) -> Result<Found<T>, String> {
+        let names: Vec<&str> = rows.iter().map(|row| row.0).collect();
+        let known = names.join(", ");
+        for (row_name, aliases, def) in rows {
+            if row_name.eq_ignore_ascii_case(name) {
+                return Ok(Found { def, alias: None });
+            }
+            if let Some(alias) = aliases.iter().find(|alias| alias.name.eq_ignore_ascii_case(name)) {
+                return Ok(Found { def, alias: Some(alias) });
+            }
+        }
+        if let Some((_, sentence)) = self.not_built.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
+        {
+            return Err(format!("{what} type `{name}`: {sentence}"));
+        }
+        Err(format!("unrecognized {what} type `{name}`; known are {known}"))
+    }
+}

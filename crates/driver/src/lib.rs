@@ -1,0 +1,11 @@
+//! A driver: takes a stage's shares, opens adaptors, logs in, asks each store whether it is there, runs the engine and
+//! reports. It knows no adaptor by name: the tables are given to it.
+
+mod catalog;
+mod local;
+mod target;
+mod trigger;
+
+pub use catalog::{Catalog, Found};
+pub use local::{LocalDriver, Options};
+pub use target::{Opened, open_target};

@@ -1,0 +1,268 @@
+//! A driver inside this process, on its own threads.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
+use cosmark_engine::{EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, StageShare};
+use cosmark_wire::{
+    DriverEvent, DriverLink, Failure, FailureClass, FailureExample, MissionReport, StageOrder, TriggerOrder,
+    TriggerReport,
+};
+use cosmark_workload::model::{TargetSpec, Work};
+use tokio::sync::mpsc;
+
+use crate::catalog::Catalog;
+use crate::target::{Opened, open_target};
+use crate::trigger::Triggers;
+
+/// How a driver works.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Its name.
+    pub name: String,
+    /// Load threads.
+    pub threads: usize,
+    /// Where trigger scripts may come from.
+    pub scripts: Option<PathBuf>,
+    /// Operations in flight may end for this long after the load was stopped.
+    pub drain: Duration,
+}
+
+/// The in-process driver.
+pub struct LocalDriver {
+    options: Options,
+    catalog: Catalog,
+    sessions: Sessions,
+    flow: Arc<Flow>,
+    triggers: Arc<Mutex<Triggers>>,
+}
+
+/// Sessions outlive a stage: the same login serves every work that gives the same auth.
+type Sessions = Arc<Mutex<HashMap<String, Arc<SessionCache>>>>;
+
+/// Snapshots and samples that may wait for the controller.
+const MOST_WAITING: usize = 1024;
+
+impl LocalDriver {
+    /// A driver that speaks what is in `catalog`.
+    #[must_use]
+    pub fn new(catalog: Catalog, options: Options) -> Self {
+        let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
+        Self { options, catalog, sessions: Arc::default(), flow: Flow::new(), triggers }
+    }
+}
+
+impl DriverLink for LocalDriver {
+    fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    fn start(&mut self, order: StageOrder) -> mpsc::Receiver<DriverEvent> {
+        self.flow = Flow::new();
+        let (sender, receiver) = mpsc::channel(MOST_WAITING);
+        let job = Job {
+            catalog: self.catalog,
+            options: self.options.clone(),
+            sessions: Arc::clone(&self.sessions),
+            flow: Arc::clone(&self.flow),
+            order,
+            events: sender.clone(),
+        };
+        let spawned = std::thread::Builder::new().name("driver".into()).spawn(move || job.run());
+        if let Err(cause) = spawned {
+            let text = format!("cannot start a thread: {cause}");
+            let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
+            let _ = sender.try_send(DriverEvent::Refused(failure));
+        }
+        receiver
+    }
+
+    fn finish(&self) {
+        self.flow.finish();
+    }
+
+    fn abort(&self) {
+        self.flow.abort();
+    }
+
+    fn trigger(&mut self, order: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
+        let (sender, receiver) = mpsc::channel(1);
+        let triggers = Arc::clone(&self.triggers);
+        std::thread::spawn(move || {
+            let report = triggers.lock().unwrap_or_else(PoisonError::into_inner).run(&order);
+            let _ = sender.blocking_send(report);
+        });
+        receiver
+    }
+}
+
+/// One stage on its way.
+struct Job {
+    catalog: Catalog,
+    options: Options,
+    sessions: Sessions,
+    flow: Arc<Flow>,
+    order: StageOrder,
+    events: mpsc::Sender<DriverEvent>,
+}
+
+impl Job {
+    fn run(self) {
+        let last = match self.prepare().and_then(|missions| self.load(missions)) {
+            Ok(last) => last,
+            Err(failure) => DriverEvent::Refused(failure),
+        };
+        let _ = self.events.blocking_send(last);
+    }
+
+    /// Opens, logs in, asks each store once.
+    fn prepare(&self) -> Result<Vec<Mission>, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|cause| failure("", FailureClass::Driver, format!("cannot start: {cause}")))?;
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let mut asked: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
+            let mut missions = Vec::with_capacity(self.order.shares.len());
+            for share in &self.order.shares {
+                let Some(work) = self.order.stage.works.get(share.work) else { continue };
+                let opened = open_target(&self.catalog, &work.auth, &work.storage)
+                    .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
+                let sessions = self.session_cache(&work.auth, &opened);
+                if !asked.contains(&(&work.auth, &work.storage)) {
+                    ask(work, &opened, &sessions).await?;
+                    asked.push((&work.auth, &work.storage));
+                }
+                missions.push(Mission {
+                    index: u16::try_from(share.work).unwrap_or(u16::MAX),
+                    work: Arc::new(work.clone()),
+                    first_worker: share.first_worker,
+                    workers: share.workers,
+                    seed: seed_of(self.order.seed, self.order.stage_index, share.work),
+                    adaptor: opened.adaptor,
+                    sessions,
+                });
+            }
+            Ok(missions)
+        })
+    }
+
+    fn session_cache(&self, auth: &TargetSpec, opened: &Opened) -> Arc<SessionCache> {
+        let key = format!("{} {:?}", auth.kind, auth.config);
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = sessions.entry(key).or_insert_with(|| SessionCache::new(Arc::clone(&opened.auth)));
+        Arc::clone(cache)
+    }
+
+    fn load(&self, missions: Vec<Mission>) -> Result<DriverEvent, Failure> {
+        let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
+        let _ = self.events.blocking_send(DriverEvent::Authed);
+        let share = StageShare {
+            missions,
+            threads: self.options.threads,
+            log_operations: self.order.log_operations,
+            drain: self.options.drain,
+        };
+        let (sender, mut engine_events) = mpsc::channel(MOST_WAITING);
+        let running = cosmark_engine::start(share, sender, Arc::clone(&self.flow)).map_err(engine_failure)?;
+        let start_ns = running.plan(0).map_or(0, |plan| plan.start_ns);
+        let plans =
+            works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
+        let _ = self.events.blocking_send(DriverEvent::Launched { now_ns: clock::now_ns(), start_ns, plans });
+        // Ends when the last load thread has dropped its sender.
+        while let Some(event) = engine_events.blocking_recv() {
+            let event = match event {
+                EngineEvent::Snapshot(snapshot) => DriverEvent::Snapshot(snapshot),
+                EngineEvent::Samples { work, samples } => DriverEvent::Samples { work, samples },
+                EngineEvent::SamplesLost { count } => DriverEvent::SamplesLost { count },
+            };
+            if self.events.blocking_send(event).is_err() {
+                self.flow.abort();
+            }
+        }
+        let ends = running.wait().map_err(engine_failure)?;
+        let missions = works
+            .into_iter()
+            .zip(ends)
+            .map(|(work, (times, examples))| MissionReport {
+                work,
+                window_s: times.window().as_secs_f64(),
+                examples: examples
+                    .into_iter()
+                    .map(|example| FailureExample {
+                        op: example.op,
+                        label: example.label,
+                        text: example.text,
+                    })
+                    .collect(),
+            })
+            .collect();
+        let gave_up = self.flow.gave_up().map(|reason| self.given_up(&reason));
+        Ok(DriverEvent::Ended { missions, gave_up })
+    }
+
+    fn given_up(&self, reason: &GiveUp) -> Failure {
+        let work = self.order.stage.works.get(usize::from(reason.work)).map_or("", |work| work.name.as_str());
+        let class = match reason.error.kind() {
+            kind if kind.is_unreachable() => FailureClass::Target,
+            kind @ (ErrorKind::Denied | ErrorKind::Config | ErrorKind::Unsupported) => class_of(kind),
+            _ => FailureClass::Stage,
+        };
+        let text = format!("none of the first {} operations succeeded: {}", reason.failures, reason.error);
+        failure(work, class, text)
+    }
+}
+
+/// Logs in and asks the store one cheap question, so that a wrong key or host is one sentence within seconds.
+async fn ask(work: &Work, opened: &Opened, sessions: &SessionCache) -> Result<(), Failure> {
+    let fail = |what: &str, error: &Error| {
+        let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        failure(&work.name, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
+    };
+    let auth = format!("auth {}", work.auth.kind);
+    let storage = format!("storage {}", work.storage.kind);
+    let shared = sessions.get().await.map_err(|error| fail(&auth, &error))?;
+    let mut client = opened.adaptor.client(&shared.session).map_err(|error| fail(&storage, &error))?;
+    let limit = opened.adaptor.timeout().unwrap_or(Duration::from_secs(30));
+    let mut marks = Marks::default();
+    match tokio::time::timeout(limit, client.probe(&mut marks)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(fail(&storage, &error)),
+        Err(_) => {
+            let text =
+                format!("{storage}: no answer to the first question within {limit:?}; check the endpoint");
+            Err(failure(&work.name, FailureClass::Target, text))
+        }
+    }
+}
+
+fn class_of(kind: ErrorKind) -> FailureClass {
+    match kind {
+        ErrorKind::Config | ErrorKind::Unsupported => FailureClass::Workload,
+        _ => FailureClass::Target,
+    }
+}
+
+fn failure(work: &str, class: FailureClass, text: String) -> Failure {
+    Failure { work: work.to_owned(), class, text }
+}
+
+fn engine_failure(error: EngineError) -> Failure {
+    let (work, class) = match &error {
+        EngineError::Start(_) => ("", FailureClass::Driver),
+        EngineError::Choose { work, .. }
+        | EngineError::Files { work, .. }
+        | EngineError::Arrivals { work, .. } => (work.as_str(), FailureClass::Workload),
+        EngineError::Adaptor(cause) => ("", class_of(cause.kind())),
+    };
+    failure(work, class, error.to_string())
+}
+
+/// Every work of every stage has its own streams of choices.
+fn seed_of(run: u64, stage: usize, work: usize) -> u64 {
+    let place = (stage as u64) << 32 | work as u64;
+    run ^ (place.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

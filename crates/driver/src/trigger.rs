@@ -1,0 +1,161 @@
+//! Trigger scripts. Only files of the directory that the driver's operator named are run, arguments are passed as
+//! arguments, time and output are bounded. What a script started in the background is ended at its kill order.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cosmark_wire::{TriggerOrder, TriggerReport};
+
+/// A script that runs longer is ended.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Output that is kept.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// Scripts of one directory.
+#[derive(Debug)]
+pub struct Triggers {
+    directory: Option<PathBuf>,
+    /// Process groups of scripts that were run, to be ended with their kill order.
+    groups: Vec<(String, libc::pid_t)>,
+}
+
+impl Triggers {
+    pub fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory, groups: Vec::new() }
+    }
+
+    /// Runs a script to its end. A kill order (`-k` alone) also ends what earlier runs of it left behind.
+    pub fn run(&mut self, order: &TriggerOrder) -> TriggerReport {
+        let report = match self.start(order) {
+            Ok((child, reader)) => wait(child, reader),
+            Err(error) => TriggerReport { output: String::new(), error: Some(error) },
+        };
+        if order.args == ["-k"] {
+            self.end_groups(&order.script);
+        }
+        report
+    }
+
+    fn start(&mut self, order: &TriggerOrder) -> Result<(Child, std::io::PipeReader), String> {
+        let directory = self.directory.as_deref().ok_or_else(|| {
+            format!(
+                "trigger {}: this driver runs no scripts; name a directory with --scripts DIR",
+                order.script
+            )
+        })?;
+        let path = script_path(directory, &order.script)?;
+        let fail = |cause: std::io::Error| format!("trigger {}: {cause}", path.display());
+        let (reader, writer) = std::io::pipe().map_err(fail)?;
+        let errors = writer.try_clone().map_err(fail)?;
+        let child = Command::new("/bin/sh")
+            .arg(&path)
+            .args(&order.args)
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()
+            .map_err(fail)?;
+        if let Ok(group) = libc::pid_t::try_from(child.id()) {
+            self.groups.push((order.script.clone(), group));
+        }
+        Ok((child, reader))
+    }
+
+    fn end_groups(&mut self, script: &str) {
+        self.groups.retain(|(name, group)| {
+            if name == script {
+                // SAFETY: a plain system call; the group is that of a process that we started.
+                unsafe { libc::killpg(*group, libc::SIGKILL) };
+            }
+            name != script
+        });
+    }
+}
+
+impl Drop for Triggers {
+    fn drop(&mut self) {
+        let names: Vec<String> = self.groups.iter().map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.end_groups(name));
+    }
+}
+
+fn script_path(directory: &Path, script: &str) -> Result<PathBuf, String> {
+    let plain = !script.is_empty() && !script.contains('/') && script != "." && script != "..";
+    if !plain {
+        return Err(format!(
+            "trigger `{script}`: give the name of a file in {}, without a path",
+            directory.display()
+        ));
+    }
+    let path = directory.join(script);
+    let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_file {
+        Ok(path)
+    } else {
+        Err(format!("trigger {script}: there is no such file in {}", directory.display()))
+    }
+}
+
+fn wait(mut child: Child, reader: std::io::PipeReader) -> TriggerReport {
+    let begun = Instant::now();
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+    // A background child of the script may keep the pipe open: the reader is left behind then, with what it has.
+    std::thread::spawn(move || {
+        let mut output = Vec::new();
+        let _ = reader.take(MOST_OUTPUT).read_to_end(&mut output);
+        let _ = sender.send(output);
+    });
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Ok(status),
+            Ok(None) if begun.elapsed() > LONGEST => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break Err(format!("it ran longer than {LONGEST:?} and was ended"));
+            }
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Err(cause) => break Err(cause.to_string()),
+        }
+    };
+    let output = receiver.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
+    let error = match status {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(format!("it ended with {status}")),
+        Err(text) => Some(text),
+    };
+    TriggerReport { output: String::from_utf8_lossy(&output).into_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(script: &str, args: &[&str]) -> TriggerOrder {
+        TriggerOrder { script: script.into(), args: args.iter().map(|arg| (*arg).into()).collect() }
+    }
+
+    #[test]
+    fn a_script_gets_its_arguments_as_they_are_and_its_output_is_kept() {
+        let directory = std::env::temp_dir().join(format!("cosmark-trigger-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("say.sh"), "echo \"$1|$2\"; test \"$1\" != bad").unwrap();
+        let mut triggers = Triggers::new(Some(directory.clone()));
+        let report = triggers.run(&order("say.sh", &["a b; rm -rf x", "$(id)"]));
+        assert_eq!((report.output.trim(), report.error), ("a b; rm -rf x|$(id)", None));
+        assert!(triggers.run(&order("say.sh", &["bad"])).error.unwrap().contains("exit status: 1"));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn paths_and_missing_scripts_are_refused() {
+        let mut triggers = Triggers::new(Some("/nonexistent".into()));
+        for script in ["../x.sh", "/bin/ls", "", "..", "gone.sh"] {
+            assert!(triggers.run(&order(script, &[])).error.is_some(), "{script}");
+        }
+        assert!(Triggers::new(None).run(&order("x.sh", &[])).error.unwrap().contains("--scripts"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Runs one driver's share of one stage: makes the load, times it, verifies what comes back, stops when it should.
+//!
+//! One thread per core; each has its own runtime, connections, workers, generators and recorders, and shares nothing
+//! with the others while operations run. Only [`worker`] loops over operations: [`pace`] says when the next one is due,
+//! [`source`] says which it is, [`ops`] asks the adaptor for it.
+
+mod choice;
+mod content;
+mod files;
+mod flow;
+mod guard;
+mod hashcheck;
+mod mission;
+mod names;
+mod ops;
+mod pace;
+mod session;
+mod source;
+mod thread;
+mod timer;
+mod worker;
+
+pub use content::{Body, Pattern, Verifier};
+pub use flow::{Flow, GiveUp};
+pub use mission::{
+    EngineError, EngineEvent, ErrorExample, Mission, MissionTimes, ShareHandle, StageShare, start,
+};
+pub use session::{SessionCache, SharedSession};

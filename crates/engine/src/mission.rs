@@ -1,0 +1,332 @@
+//! What the engine is told, and what it tells.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cosmark_adaptor_api::{Adaptor, Error, clock};
+use cosmark_metrics::{Sample, SlicePlan, Snapshot};
+use cosmark_workload::choose::ChooseError;
+use cosmark_workload::model::{Load, OpKind, Work};
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+use crate::files::FileSet;
+use crate::flow::{Flow, Health};
+use crate::pace::ArrivalError;
+use crate::session::SessionCache;
+use crate::thread;
+
+/// One driver's share of one work.
+pub struct Mission {
+    /// Index of the work in its stage.
+    pub index: u16,
+    /// The work.
+    pub work: Arc<Work>,
+    /// Number of this driver's first worker, 0-based over all drivers.
+    pub first_worker: u32,
+    /// Workers here.
+    pub workers: u32,
+    /// Seed of this work in this stage of this run.
+    pub seed: u64,
+    /// What is measured.
+    pub adaptor: Arc<dyn Adaptor>,
+    /// Where sessions come from.
+    pub sessions: Arc<SessionCache>,
+}
+
+/// A stage's missions on this driver.
+pub struct StageShare {
+    /// What to do, all at the same time.
+    pub missions: Vec<Mission>,
+    /// Load threads.
+    pub threads: usize,
+    /// Send every sample, not only snapshots.
+    pub log_operations: bool,
+    /// How long operations in flight may take to end after the load was stopped.
+    pub drain: Duration,
+}
+
+/// The first failures of a mission, by text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorExample {
+    /// Index of the operation in its work.
+    pub op: u16,
+    /// `http_503`, `timeout`, ..
+    pub label: String,
+    /// The sentence.
+    pub text: String,
+}
+
+/// What comes out of a running share.
+#[derive(Debug)]
+pub enum EngineEvent {
+    /// Sums of one work over one slice, of one thread.
+    Snapshot(Snapshot),
+    /// Samples of one work, in the order of their ends on one thread; only with [`StageShare::log_operations`].
+    Samples {
+        /// Index of the work in its stage.
+        work: u16,
+        /// The samples.
+        samples: Vec<Sample>,
+    },
+    /// Samples that could not be handed over because the receiver was too slow for too long.
+    SamplesLost {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// When things of a mission happen, on the clock of [`clock::now_ns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissionTimes {
+    /// Its phases and slices.
+    pub plan: SlicePlan,
+    /// When its last operation ended; the start if it had none.
+    pub ended_ns: u64,
+}
+
+impl MissionTimes {
+    /// Length of the measured window: to its planned end, or to the last operation where counts or the user ended it.
+    #[must_use]
+    pub fn window(&self) -> Duration {
+        let end_ns = self.plan.window_end_ns.min(self.ended_ns);
+        Duration::from_nanos(end_ns.saturating_sub(self.plan.window_start_ns))
+    }
+}
+
+/// Why a share cannot start.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The kernel refuses a thread, a timer or a descriptor.
+    #[error("cannot start a load thread: {0}; check `ulimit -n` and `ulimit -u`")]
+    Start(#[from] std::io::Error),
+    /// A worker has nothing to choose from.
+    #[error("work {work}: {cause}")]
+    Choose {
+        /// Name of the work.
+        work: String,
+        /// The reason.
+        cause: ChooseError,
+    },
+    /// The directory of a file operation.
+    #[error("work {work}: cannot use the files in {directory}: {cause}")]
+    Files {
+        /// Name of the work.
+        work: String,
+        /// As given.
+        directory: String,
+        /// The reason.
+        cause: std::io::Error,
+    },
+    /// The arrivals of an open loop.
+    #[error("work {work}: {cause}")]
+    Arrivals {
+        /// Name of the work.
+        work: String,
+        /// The reason.
+        cause: ArrivalError,
+    },
+    /// The adaptor cannot serve the session.
+    #[error("{0}")]
+    Adaptor(Error),
+}
+
+/// A mission with what its threads share.
+pub(crate) struct Running {
+    pub mission: Mission,
+    pub plan: SlicePlan,
+    /// End of the load plus drain.
+    pub files: Vec<Option<Arc<FileSet>>>,
+    pub health: Health,
+    /// Workers that are not done; the last one tidies up.
+    pub active: AtomicU32,
+    examples: Mutex<Vec<ErrorExample>>,
+    example_count: AtomicU32,
+    last_end_ns: std::sync::atomic::AtomicU64,
+}
+
+const MOST_EXAMPLES: u32 = 10;
+
+impl Running {
+    fn new(mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
+        let work = &mission.work;
+        let mut files = Vec::with_capacity(work.operations.len());
+        for operation in &work.operations {
+            let reads_files = matches!(operation.kind, OpKind::FileWrite | OpKind::MultipartFileWrite);
+            files.push(match (&operation.files, reads_files) {
+                (Some(directory), true) => {
+                    let set = FileSet::read(Path::new(directory)).map_err(|cause| EngineError::Files {
+                        work: work.name.clone(),
+                        directory: directory.clone(),
+                        cause,
+                    })?;
+                    Some(Arc::new(set))
+                }
+                _ => None,
+            });
+        }
+        Ok(Self {
+            plan: slice_plan(work, start_ns),
+            files,
+            health: Health::default(),
+            active: AtomicU32::new(mission.workers),
+            examples: Mutex::default(),
+            example_count: AtomicU32::new(0),
+            last_end_ns: std::sync::atomic::AtomicU64::new(start_ns),
+            mission,
+        })
+    }
+
+    /// Due and sent can differ.
+    pub fn is_paced(&self) -> bool {
+        self.mission.work.load != Load::Closed
+    }
+
+    /// Keeps the text of one of the first failures.
+    pub fn note_failure(&self, op: u16, error: &Error) {
+        if self.example_count.load(Ordering::Relaxed) >= MOST_EXAMPLES {
+            return;
+        }
+        self.example_count.fetch_add(1, Ordering::Relaxed);
+        let example = ErrorExample { op, label: error.kind().label(), text: error.to_string() };
+        self.examples.lock().unwrap_or_else(PoisonError::into_inner).push(example);
+    }
+
+    pub fn note_end(&self, end_ns: u64) {
+        self.last_end_ns.fetch_max(end_ns, Ordering::Relaxed);
+    }
+}
+
+/// Snapshots are cut at most this coarse; longer intervals are sums of these.
+const COARSEST: Duration = Duration::from_secs(1);
+/// And at most this fine.
+const FINEST: Duration = Duration::from_millis(100);
+
+fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let slice_ns = ns(work.interval.clamp(FINEST, COARSEST));
+    if work.runtime.is_zero() {
+        return SlicePlan {
+            start_ns,
+            window_start_ns: start_ns,
+            window_end_ns: u64::MAX,
+            stop_ns: u64::MAX,
+            slice_ns,
+        };
+    }
+    let window_start_ns = start_ns.saturating_add(ns(work.rampup));
+    let window_end_ns = window_start_ns.saturating_add(ns(work.runtime));
+    let stop_ns = window_end_ns.saturating_add(ns(work.rampdown));
+    SlicePlan { start_ns, window_start_ns, window_end_ns, stop_ns, slice_ns }
+}
+
+/// A share that runs.
+pub struct ShareHandle {
+    missions: Arc<Vec<Running>>,
+    flow: Arc<Flow>,
+    threads: Vec<JoinHandle<Result<(), EngineError>>>,
+}
+
+impl ShareHandle {
+    /// To stop it.
+    #[must_use]
+    pub fn flow(&self) -> &Arc<Flow> {
+        &self.flow
+    }
+
+    /// Phases of the mission at `at` (in the order given).
+    #[must_use]
+    pub fn plan(&self, at: usize) -> Option<SlicePlan> {
+        self.missions.get(at).map(|running| running.plan)
+    }
+
+    /// True when all threads are done; [`ShareHandle::wait`] will not block then.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Waits for the threads; gives the times and error examples of each mission, in the order given. The event channel
+    /// has to be read meanwhile.
+    ///
+    /// # Errors
+    /// The first thread's error; the others were stopped then.
+    pub fn wait(self) -> Result<Vec<(MissionTimes, Vec<ErrorExample>)>, EngineError> {
+        let mut first_error = None;
+        for thread in self.threads {
+            let result = thread.join().unwrap_or_else(|_| {
+                Err(EngineError::Start(std::io::Error::other(
+                    "a load thread broke; this is a bug in Cosmark",
+                )))
+            });
+            if let Err(error) = result {
+                self.flow.abort();
+                first_error.get_or_insert(error);
+            }
+        }
+        match first_error {
+            Some(error) => Err(error),
+            None => Ok(self
+                .missions
+                .iter()
+                .map(|running| {
+                    let ended_ns = running.last_end_ns.load(Ordering::Relaxed);
+                    let examples = running.examples.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    (MissionTimes { plan: running.plan, ended_ns }, examples)
+                })
+                .collect()),
+        }
+    }
+}
+
+/// Time between the call and the first operation: enough for the threads to build their workers.
+fn lead(share: &StageShare) -> Duration {
+    let workers: u64 = share.missions.iter().map(|mission| u64::from(mission.workers)).sum();
+    Duration::from_millis(5) + Duration::from_micros(10 * workers)
+}
+
+/// Starts a share on its own threads. Sessions should be at hand by now: a login here is not measured, but delays the
+/// workers of its thread. The receiver of `events` may fall behind, at most a bounded backlog is kept.
+///
+/// # Errors
+/// [`EngineError`]; nothing runs then.
+pub fn start(
+    share: StageShare,
+    events: mpsc::Sender<EngineEvent>,
+    flow: Arc<Flow>,
+) -> Result<ShareHandle, EngineError> {
+    let start_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
+    let threads = share.threads.max(1);
+    let (log_operations, drain) = (share.log_operations, share.drain);
+    let missions = share
+        .missions
+        .into_iter()
+        .map(|mission| Running::new(mission, start_ns))
+        .collect::<Result<Vec<_>, _>>()?;
+    let missions = Arc::new(missions);
+    let mut handles = Vec::with_capacity(threads);
+    for number in 0..threads {
+        let setup = thread::Setup {
+            missions: Arc::clone(&missions),
+            number,
+            threads,
+            log_operations,
+            drain,
+            events: events.clone(),
+            flow: Arc::clone(&flow),
+        };
+        let spawned =
+            std::thread::Builder::new().name(format!("load-{number}")).spawn(move || thread::run(setup));
+        match spawned {
+            Ok(handle) => handles.push(handle),
+            Err(error) => {
+                flow.abort();
+                return Err(error.into());
+            }
+        }
+    }
+    Ok(ShareHandle { missions, flow, threads: handles })
+}

@@ -1,0 +1,99 @@
+//! What each operation asks of the store. One file per family; [`perform`] is the only place that knows all of them.
+
+mod container;
+mod delete;
+mod local;
+mod query;
+mod read;
+mod write;
+
+use std::cell::Cell;
+use std::future::Future;
+use std::sync::Arc;
+
+use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
+use cosmark_workload::model::{OpKind, Operation};
+
+use crate::choice::Choice;
+use crate::content::{Body, key_of};
+use crate::files::FileSet;
+
+/// When the clock of a sample starts and stops: around the adaptor's work, with nothing of ours inside.
+#[derive(Debug, Default)]
+pub struct Timing {
+    /// Start; 0 = not yet.
+    pub sent_ns: Cell<u64>,
+    /// End; 0 = not yet.
+    pub end_ns: Cell<u64>,
+}
+
+impl Timing {
+    /// For the next operation.
+    pub fn reset(&self) {
+        self.sent_ns.set(0);
+        self.end_ns.set(0);
+    }
+
+    /// Runs one call; an operation of several calls counts from the first to the last.
+    async fn time<T>(&self, call: impl Future<Output = T>) -> T {
+        if self.sent_ns.get() == 0 {
+            self.sent_ns.set(clock::now_ns());
+        }
+        let result = call.await;
+        self.end_ns.set(clock::now_ns());
+        result
+    }
+}
+
+/// One operation, ready to be done.
+pub struct Call<'a> {
+    pub client: &'a mut dyn Client,
+    pub operation: &'a Operation,
+    pub files: Option<&'a Arc<FileSet>>,
+    pub container: &'a str,
+    pub object: &'a str,
+    pub choice: Choice,
+    /// Different in every write of a run.
+    pub version: u64,
+    pub marks: &'a mut Marks,
+    pub timing: &'a Timing,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Body bytes.
+    pub bytes: u64,
+    /// See `PutOutcome::accepted_only`.
+    pub accepted_only: bool,
+}
+
+/// Does it.
+pub async fn perform(call: Call<'_>) -> Result<Done> {
+    match call.operation.kind {
+        OpKind::Read => read::read(call).await,
+        OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite => write::generated(call).await,
+        OpKind::FileWrite | OpKind::MultipartFileWrite => write::file(call).await,
+        OpKind::LocalWrite => local::write(call).await,
+        OpKind::Delete | OpKind::Cleanup => delete::delete(call).await,
+        OpKind::List => query::list(call).await,
+        OpKind::Head => query::head(call).await,
+        OpKind::Init => container::create(call).await,
+        OpKind::Dispose => container::remove(call).await,
+    }
+}
+
+impl<'a> Call<'a> {
+    fn name(&self) -> ObjectName<'a> {
+        ObjectName { container: self.container, object: self.object }
+    }
+
+    fn body(&self) -> Body {
+        let key = key_of(self.container, self.object);
+        Body::new(self.operation.content, key, self.version, self.choice.size_bytes)
+    }
+}
+
+fn local_error(what: &str, cause: &std::io::Error) -> Error {
+    Error::new(ErrorKind::LocalIo, format!("{what}: {cause}"))
+}

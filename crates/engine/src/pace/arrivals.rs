@@ -1,0 +1,255 @@
+//! Due times of an open loop: one thread's part of the schedule of all threads of all drivers, computed, never skipped.
+//! Constant, ramp and step schedules are dealt out in turn (thread i of n has arrivals i, i+n, ..); Poisson processes are
+//! split into independent ones of a smaller rate, whose sum is the process asked for.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use cosmark_workload::choose::unit;
+use cosmark_workload::model::Arrivals;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use thiserror::Error;
+
+/// Why arrivals cannot be had.
+#[derive(Debug, Error)]
+pub enum ArrivalError {
+    /// The file of recorded arrivals.
+    #[error("cannot read the recorded arrivals {path}: {cause}")]
+    Read {
+        /// As given.
+        path: String,
+        /// The reason.
+        cause: std::io::Error,
+    },
+    /// A line of it.
+    #[error("{path}, line {line}: expected seconds since the start in rising order, such as `12.345`")]
+    Line {
+        /// As given.
+        path: String,
+        /// From 1.
+        line: usize,
+    },
+}
+
+enum Law {
+    /// Arrival k at `k / rate`.
+    Constant {
+        period_ns: f64,
+    },
+    Poisson {
+        mean_ns: f64,
+        at_ns: f64,
+        rng: Box<Xoshiro256PlusPlus>,
+    },
+    /// Arrival k where the integral of a rate that moves linearly reaches k.
+    Ramp {
+        from_per_s: f64,
+        slope_per_s2: f64,
+        length_s: f64,
+        to_per_s: f64,
+    },
+    /// (start s, arrivals before it, rate)
+    Steps(Vec<(f64, f64, f64)>),
+    Recorded(std::vec::IntoIter<u64>),
+}
+
+/// One thread's due times, rising.
+pub struct Schedule {
+    law: Law,
+    start_ns: u64,
+    next: u64,
+    stride: u64,
+}
+
+impl Schedule {
+    /// Part `part` of `parts` of `arrivals`; `length` is how long the work runs, ramps included.
+    ///
+    /// # Errors
+    /// [`ArrivalError`] for recorded arrivals.
+    pub fn new(
+        arrivals: &Arrivals,
+        part: u32,
+        parts: u32,
+        start_ns: u64,
+        length: Duration,
+        rng: Xoshiro256PlusPlus,
+    ) -> Result<Self, ArrivalError> {
+        let law = match arrivals {
+            Arrivals::Constant { rate_per_s } => Law::Constant { period_ns: 1e9 / rate_per_s },
+            Arrivals::Poisson { rate_per_s } => {
+                Law::Poisson { mean_ns: 1e9 * f64::from(parts) / rate_per_s, at_ns: 0.0, rng: Box::new(rng) }
+            }
+            Arrivals::Ramp { from_per_s, to_per_s } => {
+                let length_s = length.as_secs_f64().max(1e-9);
+                let slope_per_s2 = (to_per_s - from_per_s) / length_s;
+                Law::Ramp { from_per_s: *from_per_s, slope_per_s2, length_s, to_per_s: *to_per_s }
+            }
+            Arrivals::Step { steps } => Law::Steps(cumulate(steps)),
+            Arrivals::Recorded { path, time_warp } => {
+                Law::Recorded(read_recorded(path, *time_warp, part, parts)?.into_iter())
+            }
+        };
+        Ok(Self { law, start_ns, next: u64::from(part), stride: u64::from(parts) })
+    }
+
+    /// The next due time; `None` when the schedule is over.
+    pub fn next_ns(&mut self) -> Option<u64> {
+        #[expect(clippy::cast_precision_loss, reason = "arrival numbers stay far below 2^53")]
+        let number = self.next as f64;
+        let offset_ns = match &mut self.law {
+            Law::Constant { period_ns } => number * *period_ns,
+            Law::Poisson { mean_ns, at_ns, rng } => {
+                *at_ns += -(1.0 - unit(rng)).ln() * *mean_ns;
+                *at_ns
+            }
+            Law::Ramp { from_per_s, slope_per_s2, length_s, to_per_s } => {
+                ramp_time_s(*from_per_s, *slope_per_s2, *length_s, *to_per_s, number)? * 1e9
+            }
+            Law::Steps(steps) => {
+                let at = steps.partition_point(|(_, before, _)| *before <= number).saturating_sub(1);
+                let (start_s, before, rate_per_s) = *steps.get(at)?;
+                if rate_per_s <= 0.0 {
+                    return None;
+                }
+                (start_s + (number - before) / rate_per_s) * 1e9
+            }
+            Law::Recorded(offsets) => return offsets.next().map(|ns| self.start_ns + ns),
+        };
+        self.next += self.stride;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "offsets are not negative; beyond u64 saturates"
+        )]
+        Some(self.start_ns.saturating_add(offset_ns as u64))
+    }
+}
+
+/// Solves `from t + slope t^2 / 2 = number` for t; after the ramp the end rate stays.
+fn ramp_time_s(from_per_s: f64, slope_per_s2: f64, length_s: f64, to_per_s: f64, number: f64) -> Option<f64> {
+    let in_ramp = length_s * (from_per_s + to_per_s) / 2.0;
+    if number > in_ramp {
+        return (to_per_s > 0.0).then(|| length_s + (number - in_ramp) / to_per_s);
+    }
+    if slope_per_s2.abs() < 1e-12 {
+        return (from_per_s > 0.0).then(|| number / from_per_s);
+    }
+    let root = (from_per_s * from_per_s + 2.0 * slope_per_s2 * number).max(0.0).sqrt();
+    Some((root - from_per_s) / slope_per_s2)
+}
+
+fn cumulate(steps: &[(f64, Duration)]) -> Vec<(f64, f64, f64)> {
+    let (mut start_s, mut before) = (0.0, 0.0);
+    let mut cumulated = Vec::with_capacity(steps.len());
+    for (rate_per_s, length) in steps {
+        // A pause (rate 0) has no arrivals: the next step begins with the same count.
+        if *rate_per_s > 0.0 {
+            cumulated.push((start_s, before, *rate_per_s));
+        }
+        start_s += length.as_secs_f64();
+        before += rate_per_s * length.as_secs_f64();
+    }
+    cumulated
+}
+
+fn read_recorded(path: &str, time_warp: f64, part: u32, parts: u32) -> Result<Vec<u64>, ArrivalError> {
+    let unreadable = |cause| ArrivalError::Read { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut offsets = Vec::new();
+    let mut last_s = 0.0;
+    let mut number = 0_u32;
+    for (at, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(unreadable)?;
+        let text = line.split(['#', ',']).next().unwrap_or_default().trim();
+        if text.is_empty() {
+            continue;
+        }
+        let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds >= last_s && seconds.is_finite());
+        let Some(seconds) = seconds else {
+            return Err(ArrivalError::Line { path: path.to_owned(), line: at + 1 });
+        };
+        last_s = seconds;
+        if number % parts == part {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "checked to be finite and not negative"
+            )]
+            offsets.push((seconds / time_warp * 1e9) as u64);
+        }
+        number = number.wrapping_add(1);
+    }
+    Ok(offsets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::generator;
+
+    fn all(arrivals: &Arrivals, parts: u32, until_s: f64) -> Vec<u64> {
+        let mut due = Vec::new();
+        for part in 0..parts {
+            let length = Duration::from_secs(10);
+            let mut schedule = Schedule::new(arrivals, part, parts, 0, length, generator(1, part)).unwrap();
+            while let Some(ns) = schedule.next_ns().filter(|ns| *ns as f64 <= until_s * 1e9) {
+                due.push(ns);
+            }
+        }
+        due.sort_unstable();
+        due
+    }
+
+    #[test]
+    fn constant_arrivals_are_the_same_for_any_number_of_threads() {
+        let arrivals = Arrivals::Constant { rate_per_s: 120.0 };
+        let one = all(&arrivals, 1, 9.999);
+        assert_eq!(one.len(), 1200);
+        assert_eq!(one[120], 1_000_000_000);
+        assert_eq!(one, all(&arrivals, 7, 9.999));
+    }
+
+    #[test]
+    fn a_ramp_has_as_many_arrivals_as_its_area_and_is_denser_at_its_end() {
+        let arrivals = Arrivals::Ramp { from_per_s: 100.0, to_per_s: 300.0 };
+        let due = all(&arrivals, 3, 9.9999);
+        assert_eq!(due.len(), 2000);
+        let half = due.iter().filter(|ns| **ns < 5_000_000_000).count();
+        assert_eq!(half, 750);
+    }
+
+    #[test]
+    fn steps_keep_their_rates_and_a_pause_has_no_arrivals() {
+        let second = Duration::from_secs(1);
+        let arrivals = Arrivals::Step { steps: vec![(10.0, second), (0.0, second), (20.0, second)] };
+        let due = all(&arrivals, 2, 3.4999);
+        let count =
+            |from: u64, to: u64| due.iter().filter(|ns| (from..to).contains(&(**ns / 1_000_000))).count();
+        assert_eq!(
+            (count(0, 1000), count(1000, 2000), count(2000, 3000), count(3000, 3500)),
+            (10, 0, 20, 10)
+        );
+    }
+
+    #[test]
+    fn poisson_gaps_have_the_mean_and_the_spread_of_their_law() {
+        let due = all(&Arrivals::Poisson { rate_per_s: 5000.0 }, 4, 10.0);
+        assert!((due.len() as f64 - 50_000.0).abs() < 4.0 * 50_000_f64.sqrt(), "{}", due.len());
+        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        let variation = variance.sqrt() / mean;
+        assert!((variation - 1.0).abs() < 0.03, "{variation}");
+    }
+
+    #[test]
+    fn a_bad_line_of_recorded_arrivals_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "0.5\n1.5 # two\n1.0\n").unwrap();
+        let error = read_recorded(file.path().to_str().unwrap(), 1.0, 0, 1).unwrap_err();
+        assert!(error.to_string().contains("line 3"), "{error}");
+        std::fs::write(file.path(), "0.5\n1.5\n\n2\n").unwrap();
+        assert_eq!(read_recorded(file.path().to_str().unwrap(), 2.0, 1, 2).unwrap(), [750_000_000]);
+    }
+}

@@ -1,0 +1,53 @@
+//! When the next operation is due. One file per load shape; the worker's loop does not know which it has.
+
+mod arrivals;
+mod open;
+mod paced;
+
+use std::rc::Rc;
+
+use cosmark_adaptor_api::clock;
+
+pub use arrivals::{ArrivalError, Schedule};
+pub use open::{ArrivalQueue, Taken};
+pub use paced::Paced;
+
+/// A worker's pace.
+pub enum Pace {
+    /// The next operation is due when the last is over.
+    Closed,
+    /// Own due times.
+    Paced(Paced),
+    /// Due times come from the thread's arrivals.
+    Open(Rc<ArrivalQueue>),
+}
+
+/// An operation may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// When it was due.
+    pub due_ns: u64,
+    /// It had to wait for a free worker.
+    pub delayed: bool,
+}
+
+impl Pace {
+    /// Waits for the next slot; `None` when there will be no more.
+    #[inline]
+    pub async fn next(&mut self, worker: usize) -> Option<Slot> {
+        match self {
+            Self::Closed => Some(Slot { due_ns: clock::now_ns(), delayed: false }),
+            Self::Paced(paced) => Some(paced.next().await),
+            Self::Open(queue) => match queue.take(worker).await {
+                Taken::Due { due_ns, delayed } => Some(Slot { due_ns, delayed }),
+                Taken::Over => None,
+            },
+        }
+    }
+
+    /// In a closed loop due and sent are one moment.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+}

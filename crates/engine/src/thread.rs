@@ -1,0 +1,340 @@
+//! One load thread: its workers, its watch, its alarm, its recorders.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::clock;
+use cosmark_metrics::{Recorder, Sample};
+use cosmark_workload::model::{Arrivals, Load};
+use cosmark_workload::share::{WorkerIndex, share_of_total};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+
+use crate::choice::{Mix, Walk, generator};
+use crate::flow::Flow;
+use crate::guard::{WATCH_EVERY, Watch};
+use crate::mission::{EngineError, EngineEvent, Running};
+use crate::pace::{ArrivalQueue, Pace, Paced, Schedule};
+use crate::source::{Quota, Source};
+use crate::timer::Alarm;
+use crate::worker::{self, Worker};
+
+/// What a thread is told.
+pub struct Setup {
+    pub missions: Arc<Vec<Running>>,
+    pub number: usize,
+    pub threads: usize,
+    pub log_operations: bool,
+    pub drain: Duration,
+    pub events: mpsc::Sender<EngineEvent>,
+    pub flow: Arc<Flow>,
+}
+
+/// Samples that are handed over together.
+const BATCH: usize = 8192;
+/// Samples that are kept for a slow receiver before some are lost.
+const MOST_KEPT: usize = 4 << 20;
+/// Operations in flight may still end for this long after the user asked to stop.
+const GRACE_NS: u64 = 5_000_000_000;
+
+/// How often sessions are looked at for their end.
+const SESSION_CHECK_NS: u64 = 1_000_000_000;
+
+/// One work's books on this thread.
+pub struct Books {
+    pub recorder: RefCell<Recorder>,
+    log: Option<RefCell<Vec<Sample>>>,
+    lost: Cell<u64>,
+    work: u16,
+}
+
+impl Books {
+    /// Enters one operation.
+    #[inline]
+    pub fn enter(&self, sample: &Sample) {
+        self.recorder.borrow_mut().record(sample);
+        if let Some(log) = &self.log {
+            let mut log = log.borrow_mut();
+            if log.len() < MOST_KEPT {
+                log.push(*sample);
+            } else {
+                self.lost.set(self.lost.get() + 1);
+            }
+        }
+    }
+
+    /// Hands over what is complete; keeps what the receiver has no room for.
+    fn hand_over(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
+        let mut recorder = self.recorder.borrow_mut();
+        let ready: Vec<_> = recorder.take_ready().collect();
+        let mut kept = Vec::new();
+        for snapshot in ready {
+            if !kept.is_empty() {
+                kept.push(snapshot);
+            } else if let Err(refused) = events.try_send(EngineEvent::Snapshot(snapshot))
+                && let mpsc::error::TrySendError::Full(EngineEvent::Snapshot(snapshot)) = refused
+            {
+                kept.push(snapshot);
+            }
+        }
+        let nothing_kept = kept.is_empty();
+        kept.into_iter().rev().for_each(|snapshot| recorder.put_back(snapshot));
+        self.hand_over_log(events, all) && nothing_kept
+    }
+
+    fn hand_over_log(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
+        let Some(log) = &self.log else { return true };
+        let mut log = log.borrow_mut();
+        while log.len() >= BATCH || (all && !log.is_empty()) {
+            let Ok(permit) = events.try_reserve() else { return events.is_closed() };
+            let count = log.len().min(BATCH);
+            let samples = log.drain(..count).collect();
+            permit.send(EngineEvent::Samples { work: self.work, samples });
+        }
+        if self.lost.get() > 0
+            && let Ok(permit) = events.try_reserve()
+        {
+            permit.send(EngineEvent::SamplesLost { count: self.lost.take() });
+        }
+        true
+    }
+}
+
+/// Runs this thread's part of all missions to its end.
+pub fn run(setup: Setup) -> Result<(), EngineError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, work(setup))
+}
+
+async fn work(setup: Setup) -> Result<(), EngineError> {
+    let alarm = Alarm::new()?;
+    let ringing = Rc::clone(&alarm);
+    let bell = tokio::task::spawn_local(async move { ringing.run().await });
+    let watch = Rc::new(Watch::default());
+    let mut books = Vec::new();
+    let mut queues: Vec<Rc<ArrivalQueue>> = Vec::new();
+    let mut tasks = Vec::new();
+    for at in 0..setup.missions.len() {
+        let crew = Crew::hire(&setup, at, &alarm, &watch).await;
+        let crew = match crew {
+            Ok(crew) => crew,
+            Err(error) => {
+                setup.flow.abort();
+                return Err(error);
+            }
+        };
+        tasks.extend(crew.workers.into_iter().map(|worker| tokio::task::spawn_local(worker::run(worker))));
+        if let Some(queue) = crew.queue {
+            tasks.push(tokio::task::spawn_local(crate::worker::dispatch(
+                Rc::clone(&queue),
+                Rc::clone(&alarm),
+                Rc::clone(&crew.books),
+                crew.mix,
+                crew.rng,
+                setup.missions[at].plan.window_end_ns,
+            )));
+            queues.push(queue);
+        }
+        books.push(crew.books);
+    }
+    let latest_stop_ns = setup.missions.iter().map(|running| running.plan.stop_ns).max().unwrap_or(0);
+    let drain_ns = u64::try_from(setup.drain.as_nanos()).unwrap_or(u64::MAX);
+    let mut told_to_stop_ns = None;
+    let mut next_session_check_ns = 0;
+    while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
+        tokio::time::sleep(WATCH_EVERY).await;
+        let now_ns = clock::now_ns();
+        if setup.flow.is_stopping() {
+            told_to_stop_ns.get_or_insert(now_ns);
+            queues.iter().for_each(|queue| queue.close());
+            alarm.release();
+        }
+        let grace_over_ns = told_to_stop_ns.map_or(u64::MAX, |told_ns| told_ns + GRACE_NS);
+        let all_until_ns = if setup.flow.is_aborting() {
+            0
+        } else {
+            latest_stop_ns.saturating_add(drain_ns).min(grace_over_ns)
+        };
+        watch.look(now_ns, all_until_ns);
+        if setup.number == 0 && now_ns >= next_session_check_ns {
+            next_session_check_ns = now_ns + SESSION_CHECK_NS;
+            renew_expiring(&setup.missions, &books);
+        }
+        for books in &books {
+            books.recorder.borrow_mut().roll(now_ns);
+            books.hand_over(&setup.events, false);
+        }
+    }
+    bell.abort();
+    finish(&setup, &books).await;
+    Ok(())
+}
+
+/// Logs in again, beside the load, where a session is about to expire; the workers notice the new one by themselves.
+fn renew_expiring(missions: &[Running], books: &[Rc<Books>]) {
+    for (running, books) in missions.iter().zip(books) {
+        let sessions = &running.mission.sessions;
+        if sessions.is_expiring() {
+            let (sessions, books) = (Arc::clone(sessions), Rc::clone(books));
+            let seen = sessions.generation();
+            tokio::task::spawn_local(async move {
+                // A failed renewal is no failure yet: the old session may still do, else a 401 will tell.
+                if let Ok((_, true)) = sessions.newer_than(seen).await
+                    && let Some(sums) = books.recorder.borrow_mut().op_mut(0)
+                {
+                    sums.renewals += 1;
+                }
+            });
+        }
+    }
+}
+
+/// Hands over all that is left; waits for the receiver as long as there is one.
+async fn finish(setup: &Setup, books: &[Rc<Books>]) {
+    for books in books {
+        books.recorder.borrow_mut().finish(clock::now_ns());
+        while !books.hand_over(&setup.events, true) && !setup.events.is_closed() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// The workers of one mission on this thread.
+struct Crew {
+    workers: Vec<Worker>,
+    books: Rc<Books>,
+    queue: Option<Rc<ArrivalQueue>>,
+    /// To tell which operation a dropped arrival would have been.
+    mix: Option<Mix>,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl Crew {
+    async fn hire(
+        setup: &Setup,
+        at: usize,
+        alarm: &Rc<Alarm>,
+        watch: &Rc<Watch>,
+    ) -> Result<Self, EngineError> {
+        let running = &setup.missions[at];
+        let mission = &running.mission;
+        let work = &mission.work;
+        let books = Rc::new(Books {
+            recorder: RefCell::new(Recorder::new(
+                mission.index,
+                work.operations.len(),
+                running.is_paced(),
+                running.plan,
+            )),
+            log: setup.log_operations.then(RefCell::default),
+            lost: Cell::new(0),
+            work: mission.index,
+        });
+        let choose = |cause| EngineError::Choose { work: work.name.clone(), cause };
+        let thread_index = WorkerIndex { index: mission.first_worker, total: work.workers };
+        let queue = arrivals(setup, at)?;
+        let mix = match &queue {
+            Some(_) => Some(Mix::new(&work.operations, &running.files, thread_index).map_err(choose)?),
+            None => None,
+        };
+        let shared = mission.sessions.get().await.map_err(EngineError::Adaptor)?;
+        let mut workers = Vec::new();
+        let step = setup.threads;
+        for local in (setup.number..mission.workers as usize).step_by(step) {
+            let index = mission.first_worker + u32::try_from(local).unwrap_or(u32::MAX);
+            let place = WorkerIndex { index, total: work.workers };
+            let client = mission.adaptor.client(&shared.session).map_err(EngineError::Adaptor)?;
+            workers.push(Worker {
+                missions: Arc::clone(&setup.missions),
+                at,
+                index,
+                client,
+                generation: shared.generation,
+                rng: generator(mission.seed, index),
+                source: source(running, place).map_err(choose)?,
+                quota: Quota {
+                    ops: work.total_ops.map(|total| share_of_total(total, index, work.workers)),
+                    bytes: work.total_bytes.map(|total| share_of_total(total, index, work.workers)),
+                },
+                pace: pace(running, place, queue.as_ref(), alarm),
+                queue_place: queue.as_ref().map_or(0, |queue| queue.add_worker()),
+                alarm: Rc::clone(alarm),
+                watched: watch.add(),
+                books: Rc::clone(&books),
+                flow: Arc::clone(&setup.flow),
+            });
+        }
+        let rng = generator(mission.seed ^ 0x6d69_7373, u32::try_from(setup.number).unwrap_or(0));
+        Ok(Self { workers, books, queue, mix, rng })
+    }
+}
+
+fn source(running: &Running, place: WorkerIndex) -> Result<Source, cosmark_workload::choose::ChooseError> {
+    use cosmark_workload::model::WorkKind;
+    let work = &running.mission.work;
+    match (work.kind, work.operations.first()) {
+        (WorkKind::Normal, _) | (_, None) => {
+            Mix::new(&work.operations, &running.files, place).map(Source::Mix)
+        }
+        (_, Some(operation)) => Walk::new(operation, place).map(Source::Walk),
+    }
+}
+
+fn pace(running: &Running, place: WorkerIndex, queue: Option<&Rc<ArrivalQueue>>, alarm: &Rc<Alarm>) -> Pace {
+    match (&running.mission.work.load, queue) {
+        (_, Some(queue)) => Pace::Open(Rc::clone(queue)),
+        (Load::Paced { think_time, rate_per_worker }, None) => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a period is positive and saturates"
+            )]
+            let period_ns = rate_per_worker.map(|rate| (1e9 / rate) as u64);
+            let think_ns = think_time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            // Workers start evenly spread over one period instead of all at once.
+            let spread =
+                u128::from(period_ns.unwrap_or(0)) * u128::from(place.index) / u128::from(place.total.max(1));
+            let first_ns = running.plan.start_ns + u64::try_from(spread).unwrap_or(0);
+            Pace::Paced(Paced::new(Rc::clone(alarm), first_ns, period_ns, think_ns))
+        }
+        _ => Pace::Closed,
+    }
+}
+
+fn arrivals(setup: &Setup, at: usize) -> Result<Option<Rc<ArrivalQueue>>, EngineError> {
+    let running = &setup.missions[at];
+    let mission = &running.mission;
+    let Load::Open { arrivals, when_full } = &mission.work.load else { return Ok(None) };
+    // Threads with workers of this mission share its arrivals; a driver's part is its part of the workers.
+    let crewed = setup.threads.min(mission.workers as usize).max(1);
+    if setup.number >= crewed {
+        return Ok(None);
+    }
+    let own = scaled(arrivals, f64::from(mission.workers) / f64::from(mission.work.workers.max(1)));
+    let part = u32::try_from(setup.number).unwrap_or(0);
+    let parts = u32::try_from(crewed).unwrap_or(1);
+    let work = &mission.work;
+    let length = work.rampup + work.runtime + work.rampdown;
+    let rng = generator(mission.seed ^ 0x6172_7269, mission.first_worker.wrapping_add(part));
+    let schedule = Schedule::new(&own, part, parts, running.plan.start_ns, length, rng)
+        .map_err(|cause| EngineError::Arrivals { work: work.name.clone(), cause })?;
+    Ok(Some(ArrivalQueue::new(schedule, running.plan.stop_ns, *when_full)))
+}
+
+/// The part of a schedule that falls to a driver with this share of the workers.
+fn scaled(arrivals: &Arrivals, share: f64) -> Arrivals {
+    match arrivals.clone() {
+        Arrivals::Constant { rate_per_s } => Arrivals::Constant { rate_per_s: rate_per_s * share },
+        Arrivals::Poisson { rate_per_s } => Arrivals::Poisson { rate_per_s: rate_per_s * share },
+        Arrivals::Ramp { from_per_s, to_per_s } => {
+            Arrivals::Ramp { from_per_s: from_per_s * share, to_per_s: to_per_s * share }
+        }
+        Arrivals::Step { steps } => {
+            Arrivals::Step { steps: steps.into_iter().map(|(rate, time)| (rate * share, time)).collect() }
+        }
+        recorded @ Arrivals::Recorded { .. } => recorded,
+    }
+}

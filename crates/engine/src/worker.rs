@@ -1,0 +1,343 @@
+//! The one loop over operations. Pacing says when, the source says what, the adaptor does it, the books keep it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, Result, clock};
+use cosmark_metrics::{Outcome, Sample};
+use cosmark_workload::model::OpKind;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::choice::{Choice, Mix};
+use crate::content::mix;
+use crate::flow::{Flow, GiveUp};
+use crate::guard::{Cut, Watched};
+use crate::mission::Running;
+use crate::names::NameTemplate;
+use crate::ops::{self, Call, Done, Timing};
+use crate::pace::{ArrivalQueue, Pace, Slot};
+use crate::source::{Quota, Source};
+use crate::thread::Books;
+use crate::timer::Alarm;
+
+/// One closed-loop client, or one slot of an open loop's pool.
+pub struct Worker {
+    pub missions: Arc<Vec<Running>>,
+    /// Index of its mission.
+    pub at: usize,
+    /// Over all drivers, 0-based.
+    pub index: u32,
+    pub client: Box<dyn Client>,
+    /// Of the session that `client` uses.
+    pub generation: u64,
+    pub rng: Xoshiro256PlusPlus,
+    pub source: Source,
+    pub quota: Quota,
+    pub pace: Pace,
+    /// Number in the thread's arrival queue, if there is one.
+    pub queue_place: usize,
+    pub alarm: Rc<Alarm>,
+    pub watched: Rc<Watched>,
+    pub books: Rc<Books>,
+    pub flow: Arc<Flow>,
+}
+
+/// Buffers that live as long as the worker.
+struct Desk {
+    names: Vec<(NameTemplate, NameTemplate)>,
+    container: String,
+    object: String,
+    marks: Marks,
+    timing: Timing,
+    version: u64,
+    /// Consecutive failures to reach the store.
+    unreachable: u32,
+}
+
+/// Works until the time is over, the quota is used up, the pass is done, or it is told to stop.
+pub async fn run(mut worker: Worker) {
+    let missions = Arc::clone(&worker.missions);
+    let running = &missions[worker.at];
+    let operations = &running.mission.work.operations;
+    let mut desk = Desk {
+        names: operations
+            .iter()
+            .map(|op| (NameTemplate::containers(op), NameTemplate::objects(op)))
+            .collect(),
+        container: String::with_capacity(64),
+        object: String::with_capacity(64),
+        marks: Marks::default(),
+        timing: Timing::default(),
+        version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
+        unreachable: 0,
+    };
+    worker.alarm.until(running.plan.start_ns).await;
+    let mut since_yield = 0_u32;
+    loop {
+        if worker.quota.is_used_up() || worker.flow.is_stopping() {
+            break;
+        }
+        let Some(slot) = worker.pace.next(worker.queue_place).await else { break };
+        if slot.due_ns >= running.plan.stop_ns || worker.flow.is_stopping() {
+            break;
+        }
+        let Some(choice) = worker.source.next(&mut worker.rng) else { break };
+        worker.one(running, &mut desk, slot, choice).await;
+        // An adaptor that never has to wait (null, mock without delay) would keep the thread to itself.
+        since_yield += 1;
+        if since_yield >= 64 {
+            since_yield = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+    worker.tidy_up(running, &mut desk).await;
+}
+
+impl Worker {
+    /// One operation, from its names to the books.
+    async fn one(&mut self, running: &Running, desk: &mut Desk, slot: Slot, choice: Choice) {
+        let operation = &running.mission.work.operations[usize::from(choice.op)];
+        let files = running.files[usize::from(choice.op)].as_ref();
+        let (containers, objects) = &desk.names[usize::from(choice.op)];
+        containers.write(choice.container, &mut desk.container);
+        match files {
+            Some(files) => {
+                desk.object.clear();
+                desk.object.push_str(files.name(choice.object));
+            }
+            None => objects.write(choice.object, &mut desk.object),
+        }
+        self.use_newest_session(running).await;
+        if operation.kind == OpKind::Prepare
+            && operation.create_container
+            && self.create(running, desk, choice).await
+        {
+            return;
+        }
+        desk.version = desk.version.wrapping_add(1);
+        desk.marks = Marks::default();
+        desk.timing.reset();
+        let limit_ns = running.mission.adaptor.timeout().map_or(u64::MAX, |limit| {
+            clock::now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+        });
+        let call = Call {
+            client: self.client.as_mut(),
+            operation,
+            files,
+            container: &desk.container,
+            object: &desk.object,
+            choice,
+            version: desk.version,
+            marks: &mut desk.marks,
+            timing: &desk.timing,
+        };
+        let outcome = {
+            let call = std::pin::pin!(ops::perform(call));
+            self.watched.run(call, limit_ns).await
+        };
+        let result = match outcome {
+            Ok(result) => result,
+            Err(Cut::Timeout) => Err(timed_out(running, desk)),
+            Err(Cut::Aborted) => {
+                self.count_unfinished(running, choice.op, slot);
+                return;
+            }
+        };
+        self.enter(running, desk, slot, choice, &result);
+        if let Err(error) = &result {
+            self.after_failure(running, desk, choice.op, error).await;
+        }
+    }
+
+    /// Writes the sample.
+    #[inline]
+    fn enter(
+        &mut self,
+        running: &Running,
+        desk: &mut Desk,
+        slot: Slot,
+        choice: Choice,
+        result: &Result<Done>,
+    ) {
+        let now_ns = clock::now_ns();
+        // A failure before the first call (a file that cannot be opened) took no time.
+        let sent_ns = if desk.timing.sent_ns.get() == 0 { now_ns } else { desk.timing.sent_ns.get() };
+        let end_ns = if desk.timing.end_ns.get() == 0 { now_ns } else { desk.timing.end_ns.get() };
+        let marks = &desk.marks;
+        let (outcome, bytes, accepted_only) = match result {
+            Ok(done) => (Outcome::OK, done.bytes, done.accepted_only),
+            Err(error) => {
+                (Outcome::failed(&error.kind().label()), error.partial_bytes().max(marks.body_bytes), false)
+            }
+        };
+        let sample = Sample {
+            op: choice.op,
+            worker: self.index,
+            container: choice.container,
+            object: choice.object,
+            due_ns: if self.pace.is_closed() { sent_ns } else { slot.due_ns },
+            sent_ns,
+            first_byte_ns: marks.first_byte_ns,
+            end_ns,
+            connect_ns: marks.connect_ns,
+            bytes,
+            status: marks.status,
+            outcome,
+            requests: marks.requests,
+            retries: marks.retries,
+            connections: marks.connections,
+            accepted_only,
+        };
+        self.books.enter(&sample);
+        let plan = &running.plan;
+        if sent_ns >= plan.window_start_ns {
+            self.quota.take(if outcome.is_ok() { bytes } else { 0 });
+        }
+        let in_window_ns = end_ns.min(plan.window_end_ns).saturating_sub(sent_ns.max(plan.window_start_ns));
+        let mut recorder = self.books.recorder.borrow_mut();
+        if let Some(sums) = recorder.op_mut(choice.op) {
+            sums.in_flight_ns += u128::from(in_window_ns);
+            sums.delayed += u64::from(slot.delayed && !self.pace.is_closed());
+            if end_ns > plan.window_end_ns && sample.due_ns <= plan.window_end_ns {
+                sums.unfinished += 1;
+            }
+            if let Err(error) = result
+                && let Some(code) = error.code()
+            {
+                sums.add_code(code);
+            }
+        }
+        drop(recorder);
+        running.note_end(end_ns);
+        if outcome.is_ok() {
+            running.health.success();
+            desk.unreachable = 0;
+        }
+    }
+
+    fn count_unfinished(&self, running: &Running, op: u16, slot: Slot) {
+        running.note_end(clock::now_ns());
+        if slot.due_ns <= running.plan.window_end_ns
+            && let Some(sums) = self.books.recorder.borrow_mut().op_mut(op)
+        {
+            sums.unfinished += 1;
+        }
+    }
+
+    /// Creates the container of a `prepare` with `createContainer=true`; true when it failed (and was entered).
+    async fn create(&mut self, running: &Running, desk: &mut Desk, choice: Choice) -> bool {
+        let mut marks = Marks::default();
+        match self.client.create_container(&desk.container, &mut marks).await {
+            Ok(()) => false,
+            Err(error) => {
+                desk.timing.reset();
+                desk.marks = marks;
+                let slot = Slot { due_ns: clock::now_ns(), delayed: false };
+                self.enter(running, desk, slot, choice, &Err(error.clone()));
+                self.after_failure(running, desk, choice.op, &error).await;
+                true
+            }
+        }
+    }
+
+    /// Another worker may have logged in again, or it is time to do so.
+    #[inline]
+    async fn use_newest_session(&mut self, running: &Running) {
+        let sessions = &running.mission.sessions;
+        if sessions.generation() != self.generation
+            && let Ok((shared, _)) = sessions.newer_than(self.generation).await
+        {
+            self.generation = shared.generation;
+            self.client.set_session(&shared.session);
+        }
+    }
+
+    async fn after_failure(&mut self, running: &Running, desk: &mut Desk, op: u16, error: &Error) {
+        running.note_failure(op, error);
+        let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
+        if error.is_unauthorized() {
+            self.renew(running).await;
+        }
+        if let Some(failures) = running.health.failure(error, waited_ns, running.mission.work.workers) {
+            self.flow.give_up(GiveUp { work: running.mission.index, error: error.clone(), failures });
+        }
+        if error.kind().is_unreachable() && self.pace.is_closed() {
+            // Nobody answers: asking as fast as possible would only heat this machine.
+            let pause_ns = 10_000_000_u64 << desk.unreachable.min(6);
+            desk.unreachable += 1;
+            let until_ns = clock::now_ns() + pause_ns;
+            self.alarm.until(until_ns.min(running.plan.stop_ns)).await;
+        }
+    }
+
+    /// Logs in again after a 401, once for all workers that saw it.
+    async fn renew(&mut self, running: &Running) {
+        match running.mission.sessions.newer_than(self.generation).await {
+            Ok((shared, did_it)) => {
+                self.generation = shared.generation;
+                self.client.set_session(&shared.session);
+                if did_it && let Some(sums) = self.books.recorder.borrow_mut().op_mut(0) {
+                    sums.renewals += 1;
+                }
+            }
+            Err(error) => running.note_failure(0, &error),
+        }
+    }
+
+    /// The last worker of a `cleanup` with `deleteContainer=true` deletes the containers: before that they are not empty.
+    async fn tidy_up(&mut self, running: &Running, desk: &mut Desk) {
+        let is_last = running.active.fetch_sub(1, Ordering::AcqRel) == 1;
+        let Some(operation) = running.mission.work.operations.first() else { return };
+        if !is_last
+            || operation.kind != OpKind::Cleanup
+            || !operation.delete_container
+            || self.flow.is_stopping()
+        {
+            return;
+        }
+        let Some((first, last)) = operation.containers.as_ref().map(|containers| containers.bounds()) else {
+            return;
+        };
+        for number in first..=last {
+            desk.names[0].0.write(number, &mut desk.container);
+            if let Err(error) = self.client.delete_container(&desk.container, &mut Marks::default()).await {
+                running.note_failure(0, &error);
+            }
+        }
+    }
+}
+
+fn timed_out(running: &Running, desk: &Desk) -> Error {
+    let limit = running.mission.adaptor.timeout().unwrap_or_default();
+    Error::new(
+        ErrorKind::Timeout,
+        format!("no complete answer for {}/{} within {limit:?}", desk.container, desk.object),
+    )
+    .with_hint("the store stalls, or `timeout` is too short for objects of this size")
+    .with_partial_bytes(desk.marks.body_bytes)
+}
+
+/// Hands out the arrivals of an open loop and counts those that are dropped or never sent.
+pub async fn dispatch(
+    queue: Rc<ArrivalQueue>,
+    alarm: Rc<Alarm>,
+    books: Rc<Books>,
+    mix: Option<Mix>,
+    mut rng: Xoshiro256PlusPlus,
+    window_end_ns: u64,
+) {
+    // Which operation it would have been is drawn by the weights of the mix.
+    let mut draw = || mix.as_ref().map_or(0, |mix| mix.draw(&mut rng));
+    let missed = |_due_ns| {
+        if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
+            sums.missed += 1;
+        }
+    };
+    queue.dispatch(&alarm, missed).await;
+    for _ in 0..queue.drain_backlog(window_end_ns.min(clock::now_ns())) {
+        if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
+            sums.unfinished += 1;
+        }
+    }
+}
