@@ -1,0 +1,28 @@
+//! The `none` storage: does nothing at once, as COSBench's type of that name: reads return 0 bytes, writes do not read
+//! their body. It shows the tool's own ceiling.
+
+use std::sync::Arc;
+
+use cosmark_adaptor_api::null::{CAPABILITY, Null};
+use cosmark_adaptor_api::{Adaptor, AdaptorDef, Key, KeyKind, Result, Settings};
+
+const KEYS: &[Key] = &[Key::new(
+    "logging",
+    KeyKind::Bool,
+    "accepted for COSBench's sake, no effect: operations are never logged one by one",
+)
+.default("false")];
+
+/// The row of the table of adaptors.
+pub const DEF: AdaptorDef = AdaptorDef {
+    name: "none",
+    aliases: &[],
+    summary: "nothing at all: the ceiling of this machine as a load generator",
+    keys: KEYS,
+    capability: CAPABILITY,
+    open,
+};
+
+fn open(_settings: &Settings) -> Result<Arc<dyn Adaptor>> {
+    Ok(Arc::new(Null))
+}

@@ -1,0 +1,395 @@
+//! One worker's operations.
+
+use std::sync::Arc;
+
+use cosmark_adaptor_api::{
+    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, MultipartPlan, ObjectName,
+    OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+};
+
+use super::channel::{Call, Channel};
+use super::checksum::{Checksum, sha256_hex};
+use super::config::{Config, Door, Payload, Signature};
+use super::errors::is_credential_problem;
+use super::multipart::Upload;
+use super::sigv4::{UNSIGNED, hex};
+use super::streaming::Streaming;
+use super::{ANSWER_LIMIT, listing, xml};
+use crate::http::{Answer, Body, Take, push_decimal};
+
+/// One worker's door to the store.
+pub(crate) struct S3Client {
+    pub(crate) config: Arc<Config>,
+    pub(crate) door: Door,
+    pub(crate) session: Arc<Session>,
+    pub(crate) main: Channel,
+    /// Further connections for parts that are sent at the same time.
+    pub(crate) lanes: Vec<Channel>,
+    /// A write in parts that was neither completed nor given up, because its call was dropped.
+    pub(crate) unfinished: Option<Upload>,
+    /// The continuation token that the last listing ended with.
+    token: Option<String>,
+}
+
+impl S3Client {
+    pub(crate) fn new(config: &Arc<Config>, turn: usize, session: &Arc<Session>) -> Result<Self> {
+        let keys = config.keys(session)?;
+        let door = config.doors[turn % config.doors.len()].clone();
+        Ok(Self {
+            main: Channel::new(config, &door, &keys),
+            config: Arc::clone(config),
+            door,
+            session: Arc::clone(session),
+            lanes: Vec::new(),
+            unfinished: None,
+            token: None,
+        })
+    }
+
+    async fn read(
+        &mut self,
+        name: ObjectName<'_>,
+        range: Option<ByteRange>,
+        sink: Option<&mut dyn BodySink>,
+        marks: &mut Marks,
+    ) -> Result<ReadOutcome> {
+        check_name(name)?;
+        let mut line = [0; 64];
+        let call = Call {
+            unsigned: range.map_or(&[], |range| range_line(range, &mut line)),
+            payload: self.config.bodyless_payload(),
+            ..Call::new("GET", name.container, name.object)
+        };
+        let answer = self.main.exchange(&call, Body::None, Take::from_sink(sink), marks).await?;
+        match (answer.status, range) {
+            (200, None) => {}
+            (206, Some(range)) if answer.body_bytes <= (range.last - range.first).saturating_add(1) => {}
+            (206, Some(_)) => return Err(protocol("the store sent more bytes than the range has", answer)),
+            (200 | 206, _) => {
+                return Err(protocol("the store sent the whole object for a range, or a range for an object", answer));
+            }
+            _ => return Err(self.main.failure(answer, name.container, name.object)),
+        }
+        Ok(ReadOutcome { bytes: answer.body_bytes })
+    }
+
+    async fn write(
+        &mut self,
+        name: ObjectName<'_>,
+        body: &dyn BodySource,
+        options: PutOptions,
+        marks: &mut Marks,
+    ) -> Result<PutOutcome> {
+        check_name(name)?;
+        let call = Call::new("PUT", name.container, name.object);
+        let class = self.config.storage_class.as_deref();
+        let answer = send_body(&self.config, &mut self.main, call, class, body, options.chunked, marks).await?;
+        if answer.is_success() {
+            return Ok(PutOutcome { bytes: body.len(), accepted_only: answer.status == 202 });
+        }
+        Err(self.main.failure(answer, name.container, name.object))
+    }
+
+    async fn remove(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<()> {
+        check_name(name)?;
+        let call = Call::new("DELETE", name.container, name.object);
+        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
+        if answer.is_success() {
+            return Ok(());
+        }
+        let error = self.main.failure(answer, name.container, name.object);
+        // S3 itself answers 204 for an object that is not there; others tell it by a 404.
+        if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) { Ok(()) } else { Err(error) }
+    }
+
+    async fn inspect(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<Option<u64>> {
+        check_name(name)?;
+        let call = Call::new("HEAD", name.container, name.object);
+        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
+        if answer.is_success() {
+            return Ok(answer.content_length);
+        }
+        Err(self.main.failure(answer, name.container, name.object))
+    }
+
+    async fn page(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
+        let mut digits = Vec::new();
+        push_decimal(&mut digits, u64::from(request.page_size.unwrap_or(0)));
+        let size = std::str::from_utf8(&digits).unwrap_or_default();
+        let version = self.config.list_version;
+        let mut query: Vec<(&str, Option<&str>)> = Vec::with_capacity(5);
+        let kind = if request.container.is_empty() {
+            listing::Kind::Buckets
+        } else {
+            if let Some(after) = request.after {
+                let is_token = self.token.as_deref() == Some(after);
+                let key = match (version, is_token) {
+                    (1, _) => "marker",
+                    (_, true) => "continuation-token",
+                    (_, false) => "start-after",
+                };
+                query.push((key, Some(after)));
+            }
+            if version == 2 {
+                query.push(("list-type", Some("2")));
+            }
+            query.extend(request.page_size.map(|_| ("max-keys", Some(size))));
+            if !request.prefix.is_empty() {
+                query.push(("prefix", Some(request.prefix)));
+            }
+            query.sort_unstable();
+            listing::Kind::Objects { version }
+        };
+        let call = Call { query: &query, ..Call::new("GET", request.container, "") };
+        let answer =
+            self.main.exchange(&call, Body::None, Take::Keep { limit: listing::PAGE_LIMIT }, marks).await?;
+        if answer.status != 200 {
+            return Err(self.main.failure(answer, request.container, ""));
+        }
+        let page = listing::read(kind, self.main.connection().body(), request.want_names)?;
+        self.token.clone_from(&page.next);
+        Ok(page)
+    }
+
+    async fn create_bucket(&mut self, bucket: &str, marks: &mut Marks) -> Result<()> {
+        check_bucket(bucket)?;
+        let mut place = String::new();
+        if self.door.region != "us-east-1" {
+            place.push_str("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>");
+            xml::push_escaped(&mut place, &self.door.region);
+            place.push_str("</LocationConstraint></CreateBucketConfiguration>");
+        }
+        let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
+        if answer.is_success() {
+            return Ok(());
+        }
+        let error = self.main.failure(answer, bucket, "");
+        match error.code() {
+            Some("BucketAlreadyOwnedByYou") => Ok(()),
+            Some("BucketAlreadyExists") if self.config.bucket_exists_ok => Ok(()),
+            _ => Err(error),
+        }
+    }
+
+    async fn delete_bucket(&mut self, bucket: &str, marks: &mut Marks) -> Result<()> {
+        check_bucket(bucket)?;
+        let call = Call::new("DELETE", bucket, "");
+        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
+        if answer.is_success() || answer.status == 404 {
+            return Ok(());
+        }
+        Err(self.main.failure(answer, bucket, ""))
+    }
+
+    /// Lists the account's buckets: the one signed question that needs no bucket. That the user may not list them shows
+    /// all the same that the keys are right.
+    async fn ask(&mut self, marks: &mut Marks) -> Result<()> {
+        let call = Call::new("GET", "", "");
+        let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
+        if answer.is_success() {
+            return Ok(());
+        }
+        let error = self.main.failure(answer, "", "");
+        let code = error.code().unwrap_or_default();
+        match code {
+            "AccessDenied" | "MethodNotAllowed" | "NotImplemented" | "NoSuchBucket" => Ok(()),
+            _ if is_credential_problem(code) => {
+                let denied = Error::new(ErrorKind::Denied, error.message()).with_code(code);
+                Err(match error.hint() {
+                    Some(hint) => denied.with_hint(hint),
+                    None => denied,
+                })
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+impl Config {
+    /// `x-amz-content-sha256` of a request without a body.
+    fn bodyless_payload(&self) -> &'static str {
+        if self.payload == Payload::Unsigned { UNSIGNED } else { super::sigv4::EMPTY_SHA256 }
+    }
+}
+
+impl Channel {
+    /// Exchanges a request with a small text for a body and keeps the answer.
+    pub(crate) async fn exchange_text(&mut self, call: Call<'_>, text: &str, marks: &mut Marks) -> Result<Answer> {
+        use sha2::Digest as _;
+
+        let hash = hex(&sha2::Sha256::digest(text.as_bytes()).into());
+        let call = Call {
+            payload: std::str::from_utf8(&hash).unwrap_or_default(),
+            content_length: Some(text.len() as u64),
+            ..call
+        };
+        let source = cosmark_adaptor_api::BytesSource(text.as_bytes());
+        let body = if text.is_empty() { Body::None } else { Body::Sized(&source) };
+        let transferred = marks.body_bytes;
+        let result = self.exchange(&call, body, Take::Keep { limit: ANSWER_LIMIT }, marks).await;
+        // These texts are no object data.
+        marks.body_bytes = transferred;
+        result
+    }
+}
+
+/// Sends a write's body as the payload and checksum settings say. `call` names the object and its parameters.
+pub(crate) async fn send_body(
+    config: &Config,
+    channel: &mut Channel,
+    call: Call<'_>,
+    storage_class: Option<&str>,
+    body: &dyn BodySource,
+    chunked: bool,
+    marks: &mut Marks,
+) -> Result<Answer> {
+    let unreadable = |error: std::io::Error| {
+        Error::new(ErrorKind::LocalIo, format!("the body cannot be read: {error}"))
+            .with_hint("check the source file on the driver's machine")
+    };
+    let class = storage_class.map(|class| ("x-amz-storage-class", class.as_bytes()));
+    let streaming = match config.payload {
+        Payload::Streaming(how) => Some(how),
+        _ if chunked && config.signature == Signature::V4 => Some(Streaming { signed: true, checksum: config.checksum }),
+        _ => None,
+    };
+    let mut lines: [(&str, &[u8]); 3] = [("", b""); 3];
+    let mut count = 0;
+    let mut add = |line| {
+        lines[count] = line;
+        count += 1;
+    };
+    if let Some(how) = streaming {
+        let mut decoded = Vec::with_capacity(20);
+        push_decimal(&mut decoded, body.len());
+        add(("x-amz-decoded-content-length", &decoded));
+        class.into_iter().for_each(&mut add);
+        if how.checksum != Checksum::None {
+            add(("x-amz-trailer", how.checksum.header().as_bytes()));
+        }
+        let call = Call {
+            lines: &lines[..count],
+            unsigned: b"Content-Encoding: aws-chunked\r\n",
+            payload: how.payload(),
+            content_length: Some(how.encoded_bytes(body.len())),
+            ..call
+        };
+        return channel.exchange_streaming(&call, body, how, marks).await;
+    }
+    let checksum = config.checksum.of(body).map_err(unreadable)?;
+    if config.checksum != Checksum::None {
+        add((config.checksum.header(), checksum.as_bytes()));
+    }
+    class.into_iter().for_each(&mut add);
+    let hash = match config.payload {
+        Payload::Signed if config.signature == Signature::V4 => Some(sha256_hex(body).map_err(unreadable)?),
+        _ => None,
+    };
+    let payload = hash.as_ref().and_then(|hash| std::str::from_utf8(hash).ok()).unwrap_or(UNSIGNED);
+    let call = Call { lines: &lines[..count], payload, ..call };
+    let take = Take::Keep { limit: ANSWER_LIMIT };
+    if chunked {
+        let call = Call { unsigned: b"Transfer-Encoding: chunked\r\n", ..call };
+        return channel.exchange(&call, Body::Coded(body, &mut crate::http::PlainChunks), take, marks).await;
+    }
+    let call = Call { content_length: Some(body.len()), ..call };
+    channel.exchange(&call, Body::Sized(body), take, marks).await
+}
+
+/// `Range: bytes=first-last` as a header line.
+fn range_line(range: ByteRange, buffer: &mut [u8; 64]) -> &[u8] {
+    use std::io::Write as _;
+
+    let mut rest = &mut buffer[..];
+    // 64 bytes hold two numbers of 20 digits and the words.
+    if write!(rest, "Range: bytes={}-{}\r\n", range.first, range.last).is_err() {
+        return &[];
+    }
+    let left = rest.len();
+    &buffer[..64 - left]
+}
+
+fn check_name(name: ObjectName<'_>) -> Result<()> {
+    if name.object.is_empty() {
+        return Err(Error::new(ErrorKind::Config, "the object has no name").with_hint("check oprefix and objects"));
+    }
+    check_bucket(name.container)
+}
+
+fn check_bucket(bucket: &str) -> Result<()> {
+    if bucket.is_empty() {
+        return Err(Error::new(ErrorKind::Config, "the bucket has no name").with_hint("check cprefix and containers"));
+    }
+    Ok(())
+}
+
+fn protocol(message: &str, answer: Answer) -> Error {
+    Error::new(ErrorKind::Protocol, format!("{message} (status {}, {} bytes)", answer.status, answer.body_bytes))
+        .with_hint("the store, or a cache before it, does not honour ranges")
+}
+
+impl Client for S3Client {
+    fn set_session(&mut self, session: &Arc<Session>) {
+        // Keys that cannot be used leave the old ones: the store's refusal says more than we can.
+        if let Ok(keys) = self.config.keys(session) {
+            for channel in std::iter::once(&mut self.main).chain(&mut self.lanes) {
+                channel.set_keys(self.config.signature, &keys);
+            }
+            self.session = Arc::clone(session);
+        }
+    }
+
+    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        Box::pin(self.ask(marks))
+    }
+
+    fn get<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        range: Option<ByteRange>,
+        sink: Option<&'a mut dyn BodySink>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ReadOutcome> {
+        Box::pin(self.read(name, range, sink, marks))
+    }
+
+    fn put<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        body: &'a dyn BodySource,
+        options: PutOptions,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(self.write(name, body, options, marks))
+    }
+
+    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        Box::pin(self.remove(name, marks))
+    }
+
+    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
+        Box::pin(self.inspect(name, marks))
+    }
+
+    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
+        Box::pin(self.page(request, marks))
+    }
+
+    fn put_multipart<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        body: &'a dyn BodySource,
+        plan: MultipartPlan,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(self.write_in_parts(name, body, plan, marks))
+    }
+
+    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        Box::pin(self.create_bucket(container, marks))
+    }
+
+    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        Box::pin(self.delete_bucket(container, marks))
+    }
+}

@@ -1,0 +1,83 @@
+//! Listings (Amazon S3 API reference, `ListObjectsV2`, `ListObjects`, `ListBuckets`).
+
+use cosmark_adaptor_api::{Error, ErrorKind, ListPage, Result};
+
+use super::xml;
+
+/// Most bytes of one page of a listing.
+pub(crate) const PAGE_LIMIT: usize = 32 << 20;
+
+/// What kind of listing an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of objects, version 1 or 2.
+    Objects { version: u8 },
+    /// Of the account's buckets.
+    Buckets,
+}
+
+/// Reads a page. [`ListPage::next`] is what the protocol continues by: version 2's token, else the last name.
+pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage> {
+    let (root, tag) = match kind {
+        Kind::Objects { .. } => ("ListBucketResult", "Key"),
+        Kind::Buckets => ("ListAllMyBucketsResult", "Name"),
+    };
+    if memchr::memmem::find(body, root.as_bytes()).is_none() {
+        return Err(Error::new(ErrorKind::Protocol, format!("the listing holds no {root}"))
+            .with_hint("check that the endpoint is the store's S3 port"));
+    }
+    // An owner's or a bucket's own `Name` stands outside of `Buckets`.
+    let entries = match kind {
+        Kind::Objects { .. } => body,
+        Kind::Buckets => memchr::memmem::find(body, b"<Buckets").map_or(&body[..0], |at| &body[at..]),
+    };
+    let count = xml::count(entries, tag);
+    let names: Vec<String> =
+        if want_names { xml::texts(entries, tag).map(xml::unescape).collect() } else { Vec::new() };
+    let is_truncated = xml::find(body, "IsTruncated") == Some("true");
+    let next = match kind {
+        _ if !is_truncated => None,
+        Kind::Buckets => None,
+        Kind::Objects { version: 2 } => Some(xml::find(body, "NextContinuationToken").ok_or_else(no_next)?),
+        Kind::Objects { .. } => Some(match xml::find(body, "NextMarker") {
+            Some(marker) => marker,
+            None => xml::texts(body, "Key").last().ok_or_else(no_next)?,
+        }),
+    };
+    Ok(ListPage { count, names, next: next.map(xml::unescape), bytes: body.len() as u64 })
+}
+
+fn no_next() -> Error {
+    Error::new(ErrorKind::Protocol, "the listing says that more follows, but not from where")
+        .with_hint("try list_version=1 (or 2)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_every_kind_are_read() {
+        let two = b"<ListBucketResult><Name>b</Name><Prefix>p</Prefix><KeyCount>2</KeyCount><IsTruncated>true</IsTruncated>\
+            <NextContinuationToken>t&amp;1</NextContinuationToken><Contents><Key>a&lt;1&gt;</Key></Contents>\
+            <Contents><Key>b</Key><Owner><ID>x</ID></Owner></Contents></ListBucketResult>";
+        let page = read(Kind::Objects { version: 2 }, two, true).unwrap();
+        assert_eq!((page.count, page.names, page.next.as_deref()), (2, vec!["a<1>".to_owned(), "b".to_owned()], Some("t&1")));
+        assert_eq!(read(Kind::Objects { version: 1 }, two, false).unwrap().next.as_deref(), Some("b"));
+        let buckets = b"<ListAllMyBucketsResult><Owner><DisplayName>n</DisplayName><Name>me</Name></Owner>\
+            <Buckets><Bucket><Name>b1</Name></Bucket><Bucket><Name>b2</Name></Bucket></Buckets></ListAllMyBucketsResult>";
+        let page = read(Kind::Buckets, buckets, true).unwrap();
+        assert_eq!((page.count, page.names.join(","), page.next), (2, "b1,b2".to_owned(), None));
+        let empty = read(Kind::Objects { version: 2 }, b"<ListBucketResult/>", true).unwrap();
+        assert_eq!((empty.count, empty.next), (0, None));
+    }
+
+    #[test]
+    fn a_page_that_is_none_is_a_protocol_error() {
+        let endless = "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>";
+        for (version, body) in [(2, "<html/>"), (2, ""), (2, endless), (1, endless)] {
+            let error = read(Kind::Objects { version }, body.as_bytes(), true).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Protocol, "{body}");
+        }
+    }
+}

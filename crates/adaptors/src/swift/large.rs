@@ -1,0 +1,374 @@
+//! Writes in parts. Each part is an object of the segments container, `<object>/<random>/<number>`; then a manifest is
+//! written under the object's own name: a static large object (SLO: a list of the parts with their checksums) or a
+//! dynamic one (DLO: only the common beginning of their names). Source: Swift's "Large Object Support".
+//!
+//! If anything fails, the parts that were written are deleted again. A call that is dropped cannot do that: its parts
+//! stay in the segments container, where no manifest names them.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::pin::Pin;
+use std::task::Poll;
+
+use cosmark_adaptor_api::{
+    BodySource, BytesSource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOptions,
+    PutOutcome, Result,
+};
+use serde::{Deserialize, Serialize};
+
+use super::link::Link;
+use super::{SwiftClient, errors, put_container};
+use crate::http::{Body, Take, header, header_number, push_escaped};
+
+/// More parts than any cluster lets a manifest have (Swift's default is 1000).
+const MAX_PARTS: u64 = 100_000;
+
+/// More would only queue in the client.
+const MAX_CONCURRENCY: u32 = 256;
+
+/// The answer to a delete with segments tells each failure; this is enough of it.
+const MAX_DELETE_ANSWER_BYTES: usize = 1 << 20;
+
+/// Part of a body.
+struct Part<'a> {
+    whole: &'a dyn BodySource,
+    offset: u64,
+    len: u64,
+}
+
+impl BodySource for Part<'_> {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn copy_to(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.whole.copy_to(self.offset + offset, buf)
+    }
+
+    fn lend<'a>(&'a self, offset: u64, scratch: &'a mut [u8], pieces: &mut [Piece<'a>]) -> usize {
+        self.whole.lend(self.offset + offset, scratch, pieces)
+    }
+}
+
+/// Marks of one part, added to the call's when the part is done or dropped.
+struct PartMarks<'a, 'm> {
+    call: &'a RefCell<&'m mut Marks>,
+    own: Marks,
+}
+
+impl Drop for PartMarks<'_, '_> {
+    fn drop(&mut self) {
+        let mut call = self.call.borrow_mut();
+        call.connect_ns += self.own.connect_ns;
+        call.connections += self.own.connections;
+        call.requests += self.own.requests;
+        call.body_bytes += self.own.body_bytes;
+    }
+}
+
+/// What the lanes of one upload share.
+struct Upload<'a, 'm> {
+    segments: &'a str,
+    prefix: &'a str,
+    body: &'a dyn BodySource,
+    part_bytes: u64,
+    parts: u64,
+    next: Cell<u64>,
+    etags: RefCell<Vec<Option<String>>>,
+    failed: RefCell<Option<Error>>,
+    marks: RefCell<&'m mut Marks>,
+}
+
+impl Upload<'_, '_> {
+    /// One connection's share: the next part that nobody has taken, until there is none or something failed.
+    async fn run(&self, lane: &mut Link) {
+        while self.failed.borrow().is_none() && self.next.get() < self.parts {
+            let number = self.next.get();
+            self.next.set(number + 1);
+            match self.put_part(lane, number).await {
+                Ok(etag) => self.etags.borrow_mut()[place(number)] = Some(etag),
+                Err(error) => {
+                    self.failed.borrow_mut().get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    async fn put_part(&self, lane: &mut Link, number: u64) -> Result<String> {
+        let offset = number * self.part_bytes;
+        let part = Part { whole: self.body, offset, len: self.part_bytes.min(self.body.len() - offset) };
+        let object = part_name(self.prefix, number);
+        let name = ObjectName { container: self.segments, object: &object };
+        let mut marks = PartMarks { call: &self.marks, own: Marks::default() };
+        lane.start("PUT", name, b"")?;
+        header(&mut lane.head, "Content-Type", "application/octet-stream");
+        header_number(&mut lane.head, "Content-Length", part.len);
+        let answer = lane.send(Body::Sized(&part), Take::Discard, &mut marks.own).await?;
+        if !answer.is_success() {
+            return Err(errors::object(lane, "PUT", name, answer.status));
+        }
+        let etag = lane.connection.header("etag").unwrap_or_default();
+        Ok(etag.trim_matches('"').to_owned())
+    }
+}
+
+fn part_name(prefix: &str, number: u64) -> String {
+    format!("{prefix}/{number:08}")
+}
+
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// One line of a static manifest.
+#[derive(Serialize)]
+struct Segment<'a> {
+    path: String,
+    etag: &'a str,
+    size_bytes: u64,
+}
+
+impl SwiftClient {
+    pub(super) async fn put_large(
+        &mut self,
+        name: ObjectName<'_>,
+        body: &dyn BodySource,
+        plan: MultipartPlan,
+        marks: &mut Marks,
+    ) -> Result<PutOutcome> {
+        // A segment has at least one byte.
+        if body.is_empty() {
+            return self.put_object(name, body, PutOptions::default(), marks).await;
+        }
+        super::link::checked(name.object)?;
+        let part_bytes = plan.part_size_bytes.max(1);
+        let parts = body.len().div_ceil(part_bytes);
+        if parts > MAX_PARTS {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("{parts} parts are more than a manifest can name"),
+            )
+            .with_hint("raise the part size; Swift's default limit is 1000 parts"));
+        }
+        let segments = self.options.segments_of(name.container);
+        self.ensure_segments_container(&segments, marks).await?;
+        let prefix =
+            format!("{}/{:016x}", name.object, std::hash::RandomState::new().build_hasher().finish());
+        let lanes =
+            usize::try_from(u64::from(plan.concurrency.clamp(1, MAX_CONCURRENCY)).min(parts)).unwrap_or(1);
+        self.open_lanes(lanes)?;
+        let upload = Upload {
+            segments: &segments,
+            prefix: &prefix,
+            body,
+            part_bytes,
+            parts,
+            next: Cell::new(0),
+            etags: RefCell::new(vec![None; place(parts)]),
+            failed: RefCell::new(None),
+            marks: RefCell::new(&mut *marks),
+        };
+        all(self.lanes[..lanes].iter_mut().map(|lane| upload.run(lane))).await;
+        let (etags, failed) = (upload.etags.into_inner(), upload.failed.into_inner());
+        let written = match failed {
+            Some(error) => Err(error),
+            None if self.options.is_static => {
+                self.put_static_manifest(name, &segments, &prefix, body.len(), part_bytes, &etags, marks)
+                    .await
+            }
+            None => self.put_dynamic_manifest(name, &segments, &prefix, marks).await,
+        };
+        match written {
+            Ok(accepted_only) => Ok(PutOutcome { bytes: body.len(), accepted_only }),
+            Err(error) => {
+                self.remove_parts(&segments, &prefix, &etags, marks).await;
+                if error.status() == Some(404) {
+                    self.segments_made.retain(|made| *made != segments);
+                }
+                marks.status = error.status().unwrap_or(marks.status);
+                Err(error.with_partial_bytes(marks.body_bytes))
+            }
+        }
+    }
+
+    /// Creates the segments container, once for each client: one more request of its first write in parts.
+    async fn ensure_segments_container(&mut self, segments: &str, marks: &mut Marks) -> Result<()> {
+        if self.segments_made.iter().any(|made| made == segments) {
+            return Ok(());
+        }
+        let policy = self.options.policy.clone();
+        let mut own = Marks::default();
+        let made = put_container(self.link()?, segments, &policy, &mut own).await;
+        add_requests(marks, &own);
+        made?;
+        self.segments_made.push(segments.to_owned());
+        Ok(())
+    }
+
+    fn open_lanes(&mut self, count: usize) -> Result<()> {
+        let missing = count.saturating_sub(self.lanes.len());
+        let link = self.link()?;
+        let fresh: Vec<Link> = (0..missing).map(|_| link.another()).collect();
+        self.lanes.extend(fresh);
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only repeat these names")]
+    async fn put_static_manifest(
+        &mut self,
+        name: ObjectName<'_>,
+        segments: &str,
+        prefix: &str,
+        len: u64,
+        part_bytes: u64,
+        etags: &[Option<String>],
+        marks: &mut Marks,
+    ) -> Result<bool> {
+        let entries: Vec<Segment<'_>> = (0_u64..)
+            .zip(etags)
+            .map(|(number, etag)| Segment {
+                path: format!("/{segments}/{}", part_name(prefix, number)),
+                etag: etag.as_deref().unwrap_or_default(),
+                size_bytes: part_bytes.min(len - number * part_bytes),
+            })
+            .collect();
+        let manifest = serde_json::to_vec(&entries).map_err(|error| {
+            Error::new(ErrorKind::Protocol, format!("the manifest cannot be written: {error}"))
+        })?;
+        let link = self.link()?;
+        link.start("PUT", name, b"?multipart-manifest=put")?;
+        header(&mut link.head, "Content-Type", "application/octet-stream");
+        header_number(&mut link.head, "Content-Length", manifest.len() as u64);
+        let source = BytesSource(&manifest);
+        put_manifest(link, name, Body::Sized(&source), marks).await
+    }
+
+    async fn put_dynamic_manifest(
+        &mut self,
+        name: ObjectName<'_>,
+        segments: &str,
+        prefix: &str,
+        marks: &mut Marks,
+    ) -> Result<bool> {
+        let link = self.link()?;
+        link.start("PUT", name, b"")?;
+        link.head.extend_from_slice(b"X-Object-Manifest: ");
+        push_escaped(&mut link.head, segments, false);
+        link.head.push(b'/');
+        push_escaped(&mut link.head, prefix, true);
+        link.head.extend_from_slice(b"/\r\n");
+        header(&mut link.head, "Content-Type", "application/octet-stream");
+        header_number(&mut link.head, "Content-Length", 0);
+        put_manifest(link, name, Body::None, marks).await
+    }
+
+    /// Best effort: what cannot be deleted stays in the segments container.
+    async fn remove_parts(
+        &mut self,
+        segments: &str,
+        prefix: &str,
+        etags: &[Option<String>],
+        marks: &mut Marks,
+    ) {
+        for (number, _) in (0_u64..).zip(etags).filter(|(_, etag)| etag.is_some()) {
+            let object = part_name(prefix, number);
+            let mut own = Marks::default();
+            let Ok(link) = self.link() else { return };
+            let asked = match link.start("DELETE", ObjectName { container: segments, object: &object }, b"") {
+                Ok(()) => link.ask(&mut own).await,
+                Err(error) => Err(error),
+            };
+            add_requests(marks, &own);
+            if asked.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Writes the manifest; its bytes are no content and are not counted as such.
+async fn put_manifest(
+    link: &mut Link,
+    name: ObjectName<'_>,
+    body: Body<'_>,
+    marks: &mut Marks,
+) -> Result<bool> {
+    let mut own = Marks::default();
+    let answer = link.send(body, Take::Discard, &mut own).await;
+    add_requests(marks, &own);
+    (marks.first_byte_ns, marks.status) = (own.first_byte_ns, own.status);
+    match answer?.status {
+        201 => Ok(false),
+        202 => Ok(true),
+        status => Err(errors::object(link, "PUT", name, status)),
+    }
+}
+
+fn add_requests(marks: &mut Marks, own: &Marks) {
+    marks.connect_ns += own.connect_ns;
+    marks.connections += own.connections;
+    marks.requests += own.requests;
+}
+
+/// Deletes a static large object and its segments; false: it is no such object and nothing was deleted.
+pub(super) async fn delete_with_segments(
+    link: &mut Link,
+    name: ObjectName<'_>,
+    marks: &mut Marks,
+) -> Result<bool> {
+    #[derive(Deserialize)]
+    struct Report {
+        #[serde(rename = "Response Status")]
+        status: String,
+        #[serde(default, rename = "Errors")]
+        errors: Vec<(String, String)>,
+        #[serde(default, rename = "Number Not Found")]
+        not_found: u64,
+        #[serde(default, rename = "Number Deleted")]
+        deleted: u64,
+    }
+    link.start("DELETE", name, b"?multipart-manifest=delete")?;
+    header(&mut link.head, "Accept", "application/json");
+    let take = Take::Keep { limit: MAX_DELETE_ANSWER_BYTES };
+    let answer = link.send(Body::None, take, marks).await?;
+    if !answer.is_success() {
+        return Err(errors::object(link, "DELETE", name, answer.status));
+    }
+    // A server without static large objects just deleted it (204, no report).
+    let Ok(report) = serde_json::from_slice::<Report>(link.connection.body()) else { return Ok(true) };
+    if report.errors.iter().any(|(_, reason)| reason.contains("Not an SLO")) {
+        return Ok(false);
+    }
+    let status = report.status.split(' ').next().and_then(|code| code.parse().ok()).unwrap_or(500);
+    match status {
+        200..300 if report.deleted > 0 => Ok(true),
+        200..300 | 404 if report.not_found > 0 => {
+            marks.status = 404;
+            Err(errors::object(link, "DELETE", name, 404))
+        }
+        200..300 => Ok(true),
+        status => {
+            marks.status = status;
+            let (first, count) = (report.errors.first(), report.errors.len());
+            let detail = first.map(|(path, reason)| format!(", first: {path}: {reason}")).unwrap_or_default();
+            let message = format!(
+                "DELETE {}/{} with its segments: {count} failed{detail}",
+                name.container, name.object
+            );
+            Err(Error::new(ErrorKind::Status(status), message)
+                .with_hint("look for these objects in the proxy's log"))
+        }
+    }
+}
+
+/// Runs the futures side by side on this task until all are done.
+async fn all<F: Future<Output = ()>>(futures: impl Iterator<Item = F>) {
+    let mut running: Vec<Pin<Box<F>>> = futures.map(Box::pin).collect();
+    poll_fn(|context| {
+        running.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}

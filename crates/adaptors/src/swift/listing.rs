@@ -1,0 +1,166 @@
+//! Listings: Swift's plain text form, one name a line, read as it comes.
+
+use cosmark_adaptor_api::{BodySink, Error, ErrorKind, ListPage, ListRequest, Result};
+
+use crate::http::{push_decimal, push_query_escaped};
+
+/// A longer line is no name: Swift's limit is 1024 bytes, RGW's likewise.
+const MAX_NAME_BYTES: usize = 64 * 1024;
+
+/// No cluster gives more names on a page; a server that does not stop is stopped here.
+const MAX_KEPT_NAMES: usize = 1_000_000;
+
+/// The query of a listing, with its question mark; empty without any wish.
+pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
+    let mut query = Vec::with_capacity(64);
+    let begin = |query: &mut Vec<u8>, name: &str| {
+        query.push(if query.is_empty() { b'?' } else { b'&' });
+        query.extend_from_slice(name.as_bytes());
+        query.push(b'=');
+    };
+    if let Some(page_size) = request.page_size {
+        begin(&mut query, "limit");
+        push_decimal(&mut query, u64::from(page_size));
+    }
+    if let Some(after) = request.after {
+        begin(&mut query, "marker");
+        push_query_escaped(&mut query, after);
+    }
+    if !request.prefix.is_empty() {
+        begin(&mut query, "prefix");
+        push_query_escaped(&mut query, request.prefix);
+    }
+    query
+}
+
+/// Counts the lines and keeps the last one; keeps all where the names are wanted.
+pub(super) struct Names {
+    wanted: bool,
+    count: u64,
+    kept: Vec<String>,
+    line: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl Names {
+    pub(super) fn new(wanted: bool) -> Self {
+        Self { wanted, count: 0, kept: Vec::new(), line: Vec::new(), last: Vec::new() }
+    }
+
+    fn end_line(&mut self) {
+        if self.line.is_empty() {
+            return;
+        }
+        self.count += 1;
+        if self.wanted && self.kept.len() < MAX_KEPT_NAMES {
+            self.kept.push(String::from_utf8_lossy(&self.line).into_owned());
+        }
+        std::mem::swap(&mut self.line, &mut self.last);
+        self.line.clear();
+    }
+
+    fn extend_line(&mut self, bytes: &[u8]) {
+        let room = MAX_NAME_BYTES - self.line.len();
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// The page. Without a wished page size the server's own is not known, so any page but an empty one may have a
+    /// successor.
+    ///
+    /// # Errors
+    /// `Protocol` when there were more names than can be kept.
+    pub(super) fn finish(mut self, page_size: Option<u32>, bytes: u64) -> Result<ListPage> {
+        self.end_line();
+        if self.wanted && self.count > self.kept.len() as u64 {
+            let message = format!("the server gave {} names on one page", self.count);
+            return Err(Error::new(ErrorKind::Protocol, message).with_hint("ask for smaller pages"));
+        }
+        // RGW gives no more than 1000 or 10000 names however many were asked for.
+        let may_go_on = match page_size {
+            Some(size) => {
+                self.count >= u64::from(size) || (self.count > 0 && self.count.is_multiple_of(1000))
+            }
+            None => self.count > 0,
+        };
+        let next = may_go_on
+            .then(|| String::from_utf8_lossy(&self.last).into_owned())
+            .filter(|last| !last.is_empty());
+        Ok(ListPage { count: self.count, names: self.kept, next, bytes })
+    }
+}
+
+impl BodySink for Names {
+    fn accept(&mut self, mut chunk: &[u8]) {
+        while let Some(at) = memchr::memchr(b'\n', chunk) {
+            self.extend_line(&chunk[..at]);
+            self.end_line();
+            chunk = &chunk[at + 1..];
+        }
+        self.extend_line(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, piece: usize, wanted: bool, page_size: Option<u32>) -> ListPage {
+        let mut names = Names::new(wanted);
+        for chunk in text.as_bytes().chunks(piece) {
+            names.accept(chunk);
+        }
+        names.finish(page_size, text.len() as u64).unwrap()
+    }
+
+    #[test]
+    fn names_are_the_same_however_the_text_is_cut() {
+        let text = "alpha\nb c\n\u{e4}\u{4e2d}\n";
+        for piece in 1..=text.len() {
+            let page = read(text, piece, true, Some(10));
+            assert_eq!(page.names, ["alpha", "b c", "\u{e4}\u{4e2d}"]);
+            assert_eq!((page.count, page.next), (3, None));
+        }
+        assert_eq!(read("last line without end", 3, true, Some(10)).names, ["last line without end"]);
+    }
+
+    #[test]
+    fn a_full_page_has_a_successor_and_an_empty_one_has_none() {
+        assert_eq!(read("a\nb\n", 9, false, Some(2)).next.as_deref(), Some("b"));
+        assert_eq!(read("a\nb\n", 9, false, Some(3)).next, None);
+        assert_eq!(read("a\nb\n", 9, false, None).next.as_deref(), Some("b"));
+        assert_eq!(read("", 9, false, None), ListPage::default());
+    }
+
+    #[test]
+    fn a_line_without_end_is_bounded_in_memory() {
+        let mut names = Names::new(true);
+        for _ in 0..100 {
+            names.accept(&[b'x'; 10_000]);
+        }
+        assert_eq!(names.finish(Some(5), 0).unwrap().names[0].len(), MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn a_page_without_end_is_refused_before_memory_runs_out() {
+        let mut names = Names::new(true);
+        let piece = b"x\n".repeat(1000);
+        for _ in 0..=MAX_KEPT_NAMES / 1000 {
+            names.accept(&piece);
+        }
+        assert_eq!(names.kept.len(), MAX_KEPT_NAMES);
+        assert_eq!(names.finish(None, 0).unwrap_err().kind(), ErrorKind::Protocol);
+    }
+
+    #[test]
+    fn the_query_escapes_its_values() {
+        let request = ListRequest {
+            container: "c",
+            prefix: "a&b/",
+            after: Some("x y=\u{e4}"),
+            page_size: Some(7),
+            want_names: false,
+        };
+        assert_eq!(query(&request), b"?limit=7&marker=x%20y%3D%C3%A4&prefix=a%26b%2F");
+        assert_eq!(query(&ListRequest::default()), b"");
+    }
+}

@@ -1,0 +1,296 @@
+//! The conformance suite against every adaptor: `none`, `mock` and `file` here and now, the others against real servers.
+//! Those are ignored unless their test bed runs:
+//!
+//!     testbeds/swift/up && cargo test -p cosmark-adaptors --test beds -- --ignored swift
+//!
+//! Each run uses a container of its own and leaves nothing behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cosmark_adaptor_api::conformance::{Ground, Verdict, run_all};
+use cosmark_adaptor_api::{
+    Adaptor, AdaptorDef, AuthDef, BytesSource, ErrorKind, ListRequest, Marks, ObjectName, PutOptions,
+    Session, Settings,
+};
+use cosmark_adaptors::{auth, file, mock, none, swift, webdav};
+
+type Entries<'a> = &'a [(&'a str, &'a str)];
+
+fn adaptor(def: &AdaptorDef, entries: Entries<'_>) -> Arc<dyn Adaptor> {
+    let (settings, problems) = Settings::parse(def.keys, entries.iter().copied());
+    assert!(problems.is_empty(), "{problems:?}");
+    (def.open)(&settings).unwrap()
+}
+
+async fn login(def: &AuthDef, entries: Entries<'_>) -> cosmark_adaptor_api::Result<Arc<Session>> {
+    let (settings, problems) = Settings::parse(def.keys, entries.iter().copied());
+    assert!(problems.is_empty(), "{problems:?}");
+    (def.open)(&settings)?.login().await.map(Arc::new)
+}
+
+/// A container that no other run uses.
+fn container() -> String {
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    format!("cosmark-{}-{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Runs the suite; gives the names of the cases that passed.
+async fn conform(adaptor: &dyn Adaptor, session: &Arc<Session>) -> Vec<&'static str> {
+    let ground = Ground { container: container(), part_size_bytes: 1 << 20 };
+    let results = run_all(adaptor, session, &ground).await;
+    let failed: Vec<_> =
+        results.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_))).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    results.into_iter().filter(|(_, verdict)| *verdict == Verdict::Passed).map(|(case, _)| case).collect()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn none_and_mock_conform() {
+    conform(adaptor(&none::DEF, &[]).as_ref(), &Arc::default()).await;
+    let session = login(&auth::mock::DEF, &[("delay", "0")]).await.unwrap();
+    conform(adaptor(&mock::DEF, &[("delay", "0")]).as_ref(), &session).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn file_conforms() {
+    let directory = tempfile::tempdir().unwrap();
+    let session = login(&auth::none::DEF, &[]).await.unwrap();
+    let url = format!("file://{}", directory.path().display());
+    let passed = conform(adaptor(&file::DEF, &[("endpoint", &url)]).as_ref(), &session).await;
+    assert!(passed.len() >= 15, "{passed:?}");
+}
+
+const SWIFT: Entries<'_> =
+    &[("auth_url", "http://127.0.0.1:23080/auth/v1.0"), ("username", "test:tester"), ("password", "testing")];
+
+async fn swift_names(adaptor: &dyn Adaptor, session: &Arc<Session>, container: &str) -> Vec<String> {
+    let mut client = adaptor.client(session).unwrap();
+    let request = ListRequest { container, want_names: true, ..ListRequest::default() };
+    client.list(request, &mut Marks::default()).await.unwrap().names
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/swift/up"]
+async fn swift_conforms_with_static_large_objects_and_leaves_nothing() {
+    let session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
+    assert!(session.expires_at.is_some());
+    let adaptor = adaptor(&swift::DEF, &[("delete_segments", "true"), ("x_newest", "true")]);
+    let passed = conform(adaptor.as_ref(), &session).await;
+    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 16, "{passed:?}");
+    let mine = format!("cosmark-{}-", std::process::id());
+    let left = swift_names(adaptor.as_ref(), &session, "").await;
+    assert!(!left.iter().any(|name| name.starts_with(&mine) && name.ends_with("_segments")), "{left:?}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/swift/up"]
+async fn swift_conforms_with_dynamic_large_objects_and_a_storage_policy() {
+    let session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
+    let segments = format!("{}-parts", container());
+    let keys = [("large_object", "dlo"), ("segments_container", segments.as_str()), ("policy", "silver")];
+    let adaptor = adaptor(&swift::DEF, &keys);
+    conform(adaptor.as_ref(), &session).await;
+    // A dynamic manifest does not own its parts: they are there still, three of them.
+    let parts = swift_names(adaptor.as_ref(), &session, &segments).await;
+    assert_eq!(parts.len(), 3, "{parts:?}");
+    let mut client = adaptor.client(&session).unwrap();
+    for part in &parts {
+        let name = ObjectName { container: &segments, object: part };
+        client.delete(name, &mut Marks::default()).await.unwrap();
+    }
+    client.delete_container(&segments, &mut Marks::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/swift/up"]
+async fn swift_refusals_are_understood() {
+    let wrong_key = [SWIFT[0], SWIFT[1], ("password", "wrong-secret")];
+    let error = login(&auth::swauth::DEF, &wrong_key).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(!error.to_string().contains("wrong-secret"));
+    let no_auth_url = [("auth_url", "http://127.0.0.1:23080/nothing/here"), SWIFT[1], SWIFT[2]];
+    let error = login(&auth::swauth::DEF, &no_auth_url).await.unwrap_err();
+    assert!(error.to_string().contains("/auth/v1.0"), "{error}");
+
+    let session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
+    let adaptor = adaptor(&swift::DEF, &[]);
+    let mut client = adaptor.client(&session).unwrap();
+    let name = ObjectName { container: "cosmark-no-such-container", object: "x" };
+    let put = client.put(name, &BytesSource(b"x"), PutOptions::default(), &mut Marks::default()).await;
+    let error = put.unwrap_err();
+    assert_eq!(error.status(), Some(404));
+    assert!(
+        error.message().contains("transaction tx") && error.hint().unwrap().contains("init stage"),
+        "{error}"
+    );
+
+    let forged = Session {
+        token: Some(cosmark_adaptor_api::Secret::new("AUTH_tkforged")),
+        ..Session::clone(&session)
+    };
+    client.set_session(&Arc::new(forged));
+    assert!(client.probe(&mut Marks::default()).await.unwrap_err().is_unauthorized());
+    client.set_session(&session);
+    client.probe(&mut Marks::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/swift/up"]
+async fn an_empty_swift_container_lists_as_empty_and_a_missing_one_is_gone_already() {
+    let session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
+    let adaptor = adaptor(&swift::DEF, &[]);
+    let mut client = adaptor.client(&session).unwrap();
+    let container = container();
+    client.create_container(&container, &mut Marks::default()).await.unwrap();
+    let mut marks = Marks::default();
+    let request = ListRequest { container: &container, ..ListRequest::default() };
+    let page = client.list(request, &mut marks).await.unwrap();
+    assert_eq!((page.count, page.next), (0, None));
+    let error = client.delete_container("cosmark-never-made", &mut Marks::default()).await;
+    assert!(error.is_ok(), "{error:?}");
+    client.delete_container(&container, &mut Marks::default()).await.unwrap();
+}
+
+const USER: Entries<'_> = &[("username", "tester"), ("password", "testing")];
+
+async fn http_login(url: &str) -> Arc<Session> {
+    login(&auth::httpauth::DEF, &[("auth_url", url), USER[0], USER[1]]).await.unwrap()
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/apache-dav/up"]
+async fn webdav_conforms_on_apache_without_login_with_basic_and_with_digest() {
+    let open = login(&auth::none::DEF, &[]).await.unwrap();
+    let dav = adaptor(&webdav::DEF, &[("endpoint", "http://127.0.0.1:23620/dav")]);
+    let passed = conform(dav.as_ref(), &open).await;
+    assert_eq!(passed.len(), 15, "{passed:?}");
+    for path in ["basic", "digest"] {
+        let url = format!("http://127.0.0.1:23620/{path}/");
+        let session = http_login(&url).await;
+        // The endpoint is the login's own URL.
+        let passed = conform(adaptor(&webdav::DEF, &[]).as_ref(), &session).await;
+        assert_eq!(passed.len(), 15, "{path}: {passed:?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/apache-dav/up"]
+async fn a_digest_nonce_that_runs_out_fails_one_call_or_is_a_counted_retry() {
+    let url = "http://127.0.0.1:23620/digest-short/";
+    let session = http_login(url).await;
+    for (renew, expected_retries) in [("false", 0), ("true", 1)] {
+        let adaptor = adaptor(&webdav::DEF, &[("endpoint", url), ("renew_stale", renew)]);
+        let mut client = adaptor.client(&session).unwrap();
+        let name = ObjectName { container: "none", object: "none" };
+        // The session's nonce lives for two seconds.
+        tokio::time::sleep(std::time::Duration::from_millis(3500)).await;
+        let mut marks = Marks::default();
+        let first = client.get(name, None, None, &mut marks).await.unwrap_err();
+        assert_eq!(marks.retries, expected_retries, "{first:?}");
+        assert_eq!(first.status(), Some(if renew == "true" { 404 } else { 401 }));
+        let second = client.get(name, None, None, &mut Marks::default()).await.unwrap_err();
+        assert_eq!(second.status(), Some(404));
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/apache-dav/up"]
+async fn a_wrong_password_is_denied_by_basic_and_digest() {
+    for path in ["basic", "digest"] {
+        let url = format!("http://127.0.0.1:23620/{path}/");
+        let entries = [("auth_url", url.as_str()), ("username", "tester"), ("password", "wrong-secret")];
+        let error = login(&auth::httpauth::DEF, &entries).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        assert!(!error.to_string().contains("wrong-secret"));
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/nginx-dav/up"]
+async fn plain_http_conforms_on_nginx_with_and_without_basic() {
+    let open = login(&auth::none::DEF, &[]).await.unwrap();
+    let plain = adaptor(&webdav::DEF, &[("endpoint", "http://127.0.0.1:23610/dav"), ("dav", "false")]);
+    let passed = conform(plain.as_ref(), &open).await;
+    assert!(passed.len() >= 11, "{passed:?}");
+    let url = "http://127.0.0.1:23610/basic/";
+    let session = http_login(url).await;
+    conform(adaptor(&webdav::DEF, &[("endpoint", url), ("dav", "false")]).as_ref(), &session).await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/nginx-dav/up"]
+async fn nginx_collections_are_only_deleted_unseen_if_the_user_says_so() {
+    let (session, container) = (Arc::default(), container());
+    let endpoint = ("endpoint", "http://127.0.0.1:23610/dav");
+    let mut careful = adaptor(&webdav::DEF, &[endpoint]).client(&session).unwrap();
+    careful.create_container(&container, &mut Marks::default()).await.unwrap();
+    careful.create_container(&container, &mut Marks::default()).await.unwrap();
+    let name = ObjectName { container: &container, object: "a/b" };
+    careful.put(name, &BytesSource(b"x"), PutOptions::default(), &mut Marks::default()).await.unwrap();
+    let error = careful.delete_container(&container, &mut Marks::default()).await.unwrap_err();
+    assert!(error.hint().unwrap().contains("recursive_delete"), "{error}");
+    assert_eq!(careful.head(name, &mut Marks::default()).await.unwrap(), Some(1));
+    let mut bold = adaptor(&webdav::DEF, &[endpoint, ("recursive_delete", "true")]).client(&session).unwrap();
+    bold.delete_container(&container, &mut Marks::default()).await.unwrap();
+    assert_eq!(bold.head(name, &mut Marks::default()).await.unwrap_err().status(), Some(404));
+    bold.delete_container(&container, &mut Marks::default()).await.unwrap();
+}
+
+/// Keystone's URL. The user `bench` (password `benchpass`) has a role in the project `bench`, and the catalogue's object
+/// store is a Swift that trusts this Keystone.
+fn keystone_url() -> String {
+    std::env::var("COSMARK_TEST_KEYSTONE")
+        .expect("set COSMARK_TEST_KEYSTONE to a Keystone's URL, ending in /v3")
+}
+
+const PROJECT_USER: Entries<'_> =
+    &[("username", "bench"), ("password", "benchpass"), ("tenant_name", "bench")];
+
+async fn keystone_login(more: Entries<'_>) -> cosmark_adaptor_api::Result<Arc<Session>> {
+    let url = keystone_url();
+    let entries: Vec<(&str, &str)> =
+        [("auth_url", url.as_str())].into_iter().chain(PROJECT_USER.iter().chain(more).copied()).collect();
+    login(&auth::keystone::DEF, &entries).await
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a Keystone: set COSMARK_TEST_KEYSTONE"]
+async fn keystone_logs_in_and_tells_its_refusals_apart() {
+    let session = keystone_login(&[]).await.unwrap();
+    assert!(session.token.is_some() && session.expires_at.is_some());
+    assert!(session.storage_url.as_deref().unwrap().contains("/v1/AUTH_"), "{session:?}");
+    let token = session.token.as_ref().unwrap().expose().to_owned();
+    let by_token = keystone_login(&[("username", ""), ("usertoken", &token)]).await.unwrap();
+    assert_eq!(by_token.storage_url, session.storage_url);
+
+    let cases: &[(Entries<'_>, ErrorKind, &str)] = &[
+        (&[("password", "wrong-secret")], ErrorKind::Denied, "wrong user or password"),
+        (&[("username", "nobody")], ErrorKind::Denied, "wrong user or password"),
+        (&[("user_domain", "Nowhere")], ErrorKind::Denied, "wrong user or password"),
+        (&[("tenant_name", "secret-lab")], ErrorKind::Denied, "its projects: bench"),
+        (&[("region", "Mars")], ErrorKind::Config, "public in RegionOne"),
+        (&[("service", "minio")], ErrorKind::Config, "object-store `swift`"),
+    ];
+    for (keys, kind, words) in cases {
+        let error = keystone_login(keys).await.unwrap_err();
+        assert_eq!(error.kind(), *kind, "{error}");
+        assert!(error.message().contains(words) && error.hint().is_some(), "{error}");
+        assert!(!error.to_string().contains("wrong-secret"));
+    }
+    let unversioned = keystone_url().replace("/v3", "");
+    let entries = [("auth_url", unversioned.as_str()), PROJECT_USER[0], PROJECT_USER[1], PROJECT_USER[2]];
+    login(&auth::keystone::DEF, &entries).await.unwrap();
+    let old = format!("{unversioned}/v2.0");
+    let entries = [("auth_url", old.as_str()), PROJECT_USER[0], PROJECT_USER[1], PROJECT_USER[2]];
+    let error = login(&auth::keystone::DEF, &entries).await.unwrap_err();
+    assert!(error.to_string().contains("no v2.0"), "{error}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a Keystone and a Swift that trusts it: set COSMARK_TEST_KEYSTONE"]
+async fn swift_conforms_behind_keystone() {
+    let session = keystone_login(&[]).await.unwrap();
+    let adaptor = adaptor(&swift::DEF, &[("delete_segments", "true")]);
+    assert_eq!(conform(adaptor.as_ref(), &session).await.len(), 16);
+}

@@ -1,0 +1,85 @@
+//! COSBench's keys and defaults, as its 0.4.2 has them: a workload that was written for it means the same here.
+//! (`logging` is on by default there; here it has no effect.)
+
+use cosmark_adaptor_api::{Key, Settings};
+use cosmark_adaptors::{auth, mock, none, swift};
+
+/// Table, the key as COSBench spells it, its default there (empty: none).
+const EXPECTED: &[(&str, &[Key], &str, &str)] = &[
+    ("none", none::DEF.keys, "logging", "false"),
+    ("mock", mock::DEF.keys, "size", "1000"),
+    ("mock", mock::DEF.keys, "delay", "10"),
+    ("mock", mock::DEF.keys, "errors", "0"),
+    ("mock", mock::DEF.keys, "printing", "false"),
+    ("mock", mock::DEF.keys, "doStats", "false"),
+    ("swift", swift::DEF.keys, "timeout", "30000"),
+    ("swift", swift::DEF.keys, "token", "AUTH_xxx"),
+    ("swift", swift::DEF.keys, "storage_url", "http://127.0.0.1:8080/auth/v1.0"),
+    ("swift", swift::DEF.keys, "policy", ""),
+    ("mock auth", auth::mock::DEF.keys, "token", "token"),
+    ("mock auth", auth::mock::DEF.keys, "delay", "10"),
+    ("swauth", auth::swauth::DEF.keys, "auth_url", "http://127.0.0.1:8080/auth/v1.0"),
+    ("swauth", auth::swauth::DEF.keys, "url", "http://127.0.0.1:8080/auth/v1.0"),
+    ("swauth", auth::swauth::DEF.keys, "username", ""),
+    ("swauth", auth::swauth::DEF.keys, "password", ""),
+    ("swauth", auth::swauth::DEF.keys, "timeout", "30000"),
+    ("httpauth", auth::httpauth::DEF.keys, "auth_url", "http://127.0.0.1:80"),
+    ("httpauth", auth::httpauth::DEF.keys, "username", ""),
+    ("httpauth", auth::httpauth::DEF.keys, "password", ""),
+    ("httpauth", auth::httpauth::DEF.keys, "timeout", "30000"),
+    ("keystone", auth::keystone::DEF.keys, "auth_url", "http://127.0.0.1:5000/v2.0"),
+    ("keystone", auth::keystone::DEF.keys, "url", "http://127.0.0.1:5000/v2.0"),
+    ("keystone", auth::keystone::DEF.keys, "tenant_name", ""),
+    ("keystone", auth::keystone::DEF.keys, "tenname", ""),
+    ("keystone", auth::keystone::DEF.keys, "tenant_id", ""),
+    ("keystone", auth::keystone::DEF.keys, "usertoken", ""),
+    ("keystone", auth::keystone::DEF.keys, "service", "swift"),
+    ("keystone", auth::keystone::DEF.keys, "region", ""),
+    ("keystone", auth::keystone::DEF.keys, "timeout", "10000"),
+];
+
+#[test]
+fn every_key_of_cosbench_is_known_with_its_default() {
+    for (table, keys, name, default) in EXPECTED {
+        let key = keys.iter().find(|key| key.name == *name || key.aliases.contains(name));
+        let key = key.unwrap_or_else(|| panic!("{table} has no `{name}`"));
+        assert_eq!(key.default.unwrap_or_default(), *default, "{table}: {name}");
+    }
+    let auths =
+        [auth::none::DEF, auth::mock::DEF, auth::swauth::DEF, auth::httpauth::DEF, auth::keystone::DEF];
+    for def in auths {
+        for (name, default) in [("logging", "false"), ("caching", "false"), ("retry", "0")] {
+            let key = def.keys.iter().find(|key| key.name == name).expect(name);
+            assert_eq!(key.default, Some(default), "{}", def.name);
+        }
+    }
+}
+
+#[test]
+fn no_default_breaks_its_own_key_and_no_name_stands_twice() {
+    let tables = [
+        (none::DEF.name, none::DEF.keys),
+        (mock::DEF.name, mock::DEF.keys),
+        (swift::DEF.name, swift::DEF.keys),
+        (cosmark_adaptors::webdav::DEF.name, cosmark_adaptors::webdav::DEF.keys),
+        (cosmark_adaptors::file::DEF.name, cosmark_adaptors::file::DEF.keys),
+        (auth::mock::DEF.name, auth::mock::DEF.keys),
+        (auth::swauth::DEF.name, auth::swauth::DEF.keys),
+        (auth::httpauth::DEF.name, auth::httpauth::DEF.keys),
+        (auth::keystone::DEF.name, auth::keystone::DEF.keys),
+    ];
+    for (table, keys) in tables {
+        let defaults = keys.iter().filter_map(|key| Some((key.name, key.default?)));
+        let (_, problems) = Settings::parse(keys, defaults);
+        assert!(!problems.iter().any(|problem| problem.fatal), "{table}: {problems:?}");
+        let mut names: Vec<String> = keys
+            .iter()
+            .flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied()))
+            .map(str::to_ascii_lowercase)
+            .collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{table}: {names:?}");
+    }
+}
