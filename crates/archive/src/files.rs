@@ -1,0 +1,230 @@
+//! Names, locks and whole-file writes on a disk that may be full, read-only, or shared with another process.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::ArchiveError;
+
+/// Longest file name that every part of ours needs to leave room for: 255 bytes less `w<N>-` and `-rt-histogram.csv`.
+const LONGEST_NAME: usize = 200;
+
+/// How long another process may hold the archive's lock; it is held for single milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+
+/// `name` as (part of) a file name: `/`, `\`, control characters and leading dots become `_`; too long names are cut.
+pub fn safe_name(name: &str) -> String {
+    let dots = name.len() - name.trim_start_matches('.').len();
+    let mut safe: String = name
+        .char_indices()
+        .map(|(at, c)| if at < dots || matches!(c, '/' | '\\') || c.is_control() { '_' } else { c })
+        .collect();
+    if safe.len() > LONGEST_NAME {
+        let end = (0..=LONGEST_NAME).rev().find(|at| safe.is_char_boundary(*at)).unwrap_or(0);
+        safe.truncate(end);
+    }
+    safe
+}
+
+/// Writes a whole file under a temporary name and renames it, so that nobody ever sees half of it. `durable` waits
+/// until the disk has it.
+pub fn write_whole(
+    path: &Path,
+    durable: bool,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), ArchiveError> {
+    let temporary = temporary_name(path);
+    let written = File::create(&temporary).and_then(|file| {
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        fill(&mut out)?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if durable { file.sync_all() } else { Ok(()) }
+    });
+    written.and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // The half-written file is ours and of no use; if it cannot be removed either, the first error says more.
+        drop(fs::remove_file(&temporary));
+        ArchiveError::io("write", path)(error)
+    })
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.tmp-{}", std::process::id()))
+}
+
+/// A file that grows while a run lasts.
+#[derive(Debug)]
+pub struct GrowingFile {
+    path: PathBuf,
+    file: File,
+    /// Bytes of whole lines.
+    len: u64,
+}
+
+impl GrowingFile {
+    /// Starts with `head`, which is there at once and whole.
+    pub fn create(path: &Path, head: &[u8]) -> Result<Self, ArchiveError> {
+        write_whole(path, false, |out| out.write_all(head))?;
+        let file = OpenOptions::new().append(true).open(path).map_err(ArchiveError::io("open", path))?;
+        Ok(Self { path: path.to_owned(), file, len: head.len() as u64 })
+    }
+
+    /// Adds `text` in one write, so that a kill leaves whole lines. What a full disk took of it goes away again, so that
+    /// later lines stay whole too.
+    pub fn append(&mut self, text: &[u8]) -> Result<(), ArchiveError> {
+        if let Err(error) = self.file.write_all(text) {
+            drop(self.file.set_len(self.len));
+            return Err(ArchiveError::io("write", &self.path)(error));
+        }
+        self.len += text.len() as u64;
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Adds lines to a file that several processes share, under the archive's lock. A missing file starts with `head`; a
+/// last line that a crash cut short is ended first.
+pub fn append_shared(path: &Path, head: &str, lines: &[u8]) -> Result<(), ArchiveError> {
+    let cannot = |action| ArchiveError::io(action, path);
+    let mut text = Vec::with_capacity(head.len() + lines.len() + 1);
+    match last_byte(path) {
+        Ok(None) => text.extend_from_slice(head.as_bytes()),
+        Ok(Some(b'\n')) => {}
+        Ok(Some(_)) => text.push(b'\n'),
+        Err(error) => return Err(cannot("read")(error)),
+    }
+    text.extend_from_slice(lines);
+    let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(cannot("open"))?;
+    file.write_all(&text).map_err(cannot("write"))
+}
+
+/// The last byte; `None` when the file is empty or not there.
+pub fn last_byte(path: &Path) -> io::Result<Option<u8>> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut byte = [0];
+    file.read_exact(&mut byte)?;
+    Ok(Some(byte[0]))
+}
+
+/// Text of a file of at most `most_bytes` bytes.
+pub fn read_bounded(path: &Path, most_bytes: u64) -> Result<String, ArchiveError> {
+    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    let mut bytes = Vec::new();
+    file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(ArchiveError::io("read", path))?;
+    if bytes.len() as u64 > most_bytes {
+        return Err(ArchiveError::Unreadable {
+            path: path.to_owned(),
+            problem: format!("larger than {most_bytes} bytes"),
+            remedy: "no run writes such a file; restore it from a copy",
+        });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        ArchiveError::Damaged {
+            path: path.to_owned(),
+            line: 1 + good.iter().filter(|byte| **byte == b'\n').count() as u64,
+            problem: "not UTF-8".to_owned(),
+            remedy: "restore the file from a copy",
+        }
+    })
+}
+
+/// The archive's lock (flock), let go when dropped or when the process ends, however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for it, for at most half a minute.
+    pub fn take(path: &Path) -> Result<Self, ArchiveError> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .map_err(ArchiveError::io("open", path))?;
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(ArchiveError::Locked {
+                        path: path.to_owned(),
+                        waited_s: LOCK_PATIENCE.as_secs(),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(ArchiveError::io("lock", path)(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_safe_file_names_and_stay_readable() {
+        let long = "ä".repeat(150);
+        let cases = [
+            ("mock-full", "mock-full"),
+            ("w(4)KB_c1_o1000_r80w15d5_1", "w(4)KB_c1_o1000_r80w15d5_1"),
+            ("a/b\\c", "a_b_c"),
+            ("../../etc/passwd", "___.._etc_passwd"),
+            ("..", "__"),
+            (".hidden.name", "_hidden.name"),
+            ("line\nbreak\0", "line_break_"),
+            ("übung, 1 \"x\"", "übung, 1 \"x\""),
+            (long.as_str(), &"ä".repeat(100)),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(safe_name(name), expected);
+        }
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.json");
+        write_whole(&path, true, |out| out.write_all(b"old")).unwrap();
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = write_whole(&path, true, |out| {
+            out.write_all(b"half")?;
+            Err(full())
+        })
+        .unwrap_err()
+        .to_string();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(error.contains("run.json") && error.contains("disk is full"), "{error}");
+        assert!(error.contains("--archive"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_short_does_not_swallow_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run-history.csv");
+        append_shared(&path, "Id,Name\n", b"w1,a\n").unwrap();
+        fs::write(&path, "Id,Name\nw1,a\nw2,").unwrap();
+        append_shared(&path, "Id,Name\n", b"w3,c\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "Id,Name\nw1,a\nw2,\nw3,c\n");
+    }
+}

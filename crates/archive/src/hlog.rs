@@ -1,0 +1,353 @@
+//! `histograms.hlog`: every interval's distributions in the HdrHistogram log format 1.3 (V2 encoding, deflated), which
+//! the tools around HdrHistogram read. Source: HistogramLogWriter and HistogramLogReader of HdrHistogram/HdrHistogram.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cosmark_metrics::{Latency, OpSnapshot, Phase};
+use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use jiff::Timestamp;
+
+use crate::ArchiveError;
+use crate::files::GrowingFile;
+
+/// Name of the file in a run directory.
+pub const FILE_NAME: &str = "histograms.hlog";
+
+/// A longer line is damage: a histogram of all 30 000 buckets needs less.
+const MOST_LINE_BYTES: u64 = 4 << 20;
+
+/// First bytes of the compressed V2 encoding.
+const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+/// Bytes before the counts of the plain V2 encoding.
+const PLAIN_HEAD_BYTES: u64 = 40;
+/// A longer plain encoding is damage: a count takes at most 9 bytes.
+const MOST_PLAIN_BYTES: u64 = 1 << 20;
+
+/// Which of an operation's times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TimeKind {
+    /// From due to the end.
+    Response,
+    /// From sent to the end.
+    Service,
+    /// From sent to the first byte.
+    FirstByte,
+}
+
+impl TimeKind {
+    /// All of them.
+    pub const ALL: [TimeKind; 3] = [TimeKind::Response, TimeKind::Service, TimeKind::FirstByte];
+
+    /// The word in a tag.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Service => "service",
+            Self::FirstByte => "first_byte",
+        }
+    }
+}
+
+fn phase_suffix(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Rampup => ".rampup",
+        Phase::Window => "",
+        Phase::Rampdown => ".rampdown",
+        Phase::Drain => ".drain",
+    }
+}
+
+/// Writes the log of one run.
+pub struct LogWriter {
+    file: GrowingFile,
+    base: Timestamp,
+    serializer: V2DeflateSerializer,
+}
+
+impl LogWriter {
+    /// Starts the log; times in it count from `base`.
+    pub fn create(dir: &Path, base: Timestamp) -> Result<Self, ArchiveError> {
+        let seconds = Duration::try_from(base.as_duration()).unwrap_or_default().as_secs_f64();
+        let head = format!(
+            "#[Histogram log format version 1.3]\n\
+             #[StartTime: {seconds:.3} (seconds since epoch), {base:.3}]\n\
+             #[BaseTime: {seconds:.3} (seconds since epoch)]\n\
+             #[Values are nanoseconds, Interval_Max is milliseconds]\n\
+             \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+        );
+        let file = GrowingFile::create(&dir.join(FILE_NAME), head.as_bytes())?;
+        Ok(Self { file, base, serializer: V2DeflateSerializer::new() })
+    }
+
+    /// Adds what one operation did in one slice that began at `start`.
+    pub fn append(
+        &mut self,
+        tag: &str,
+        phase: Phase,
+        start: Timestamp,
+        length: Duration,
+        op: &OpSnapshot,
+    ) -> Result<(), ArchiveError> {
+        let mut text = String::new();
+        for kind in TimeKind::ALL {
+            let times = match kind {
+                TimeKind::Response => op.response_or_service(),
+                // Without pacing the two are the same; once is enough.
+                TimeKind::Service if op.response.count() == 0 => continue,
+                TimeKind::Service => &op.service,
+                TimeKind::FirstByte => &op.first_byte,
+            };
+            let suffix = phase_suffix(phase);
+            self.push_line(&mut text, &format!("{tag}.{}{suffix}", kind.word()), start, length, times)?;
+        }
+        if text.is_empty() { Ok(()) } else { self.file.append(text.as_bytes()) }
+    }
+
+    fn push_line(
+        &mut self,
+        text: &mut String,
+        tag: &str,
+        start: Timestamp,
+        length: Duration,
+        times: &Latency,
+    ) -> Result<(), ArchiveError> {
+        let Some(histogram) = times.filled() else { return Ok(()) };
+        let mut encoded = Vec::new();
+        self.serializer.serialize(histogram, &mut encoded).map_err(|error| ArchiveError::Unreadable {
+            path: self.file.path().to_owned(),
+            problem: format!("a histogram could not be encoded: {error:?}"),
+            remedy: "report this as a bug",
+        })?;
+        let since = Duration::try_from(start.duration_since(self.base)).unwrap_or_default();
+        #[expect(clippy::cast_precision_loss, reason = "for the eye only; the histogram itself is exact")]
+        let max_ms = histogram.max() as f64 / 1e6;
+        text.push_str(&format!(
+            "Tag={tag},{:.3},{:.3},{max_ms:.3},",
+            since.as_secs_f64(),
+            length.as_secs_f64()
+        ));
+        STANDARD.encode_string(&encoded, text);
+        text.push('\n');
+        Ok(())
+    }
+}
+
+/// One line of the log.
+#[derive(Debug, Clone)]
+pub struct LoggedHistogram {
+    /// `<stage id>.<operation>.<kind>`, with `.rampup`, `.rampdown` or `.drain` outside the measured window.
+    pub tag: String,
+    /// Start of the interval, counted from the log's base time.
+    pub start: Duration,
+    /// Length of the interval.
+    pub length: Duration,
+    /// The times, in ns.
+    pub histogram: Histogram<u64>,
+}
+
+/// Reads a histogram log, line by line.
+#[derive(Debug)]
+pub struct HistogramLog {
+    path: PathBuf,
+    lines: BufReader<File>,
+    line: u64,
+    ended: bool,
+}
+
+impl HistogramLog {
+    /// Opens the log of the run in `dir`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
+        let path = dir.join(FILE_NAME);
+        let file = File::open(&path).map_err(ArchiveError::io("read", &path))?;
+        Ok(Self { path, lines: BufReader::with_capacity(1 << 16, file), line: 0, ended: false })
+    }
+
+    /// All intervals of one operation's measured window in one histogram of ns; `None` when there is none. `tag` is
+    /// [`crate::OperationRecord::tag`].
+    ///
+    /// # Errors
+    /// When the log is damaged.
+    pub fn merged(dir: &Path, tag: &str, kind: TimeKind) -> Result<Option<Histogram<u64>>, ArchiveError> {
+        // Written once where the two are the same: see `LogWriter::append`.
+        let wanted = [format!("{tag}.{}", kind.word()), format!("{tag}.{}", TimeKind::Response.word())];
+        let mut found: [Option<Histogram<u64>>; 2] = [None, None];
+        let mut log = Self::open(dir)?;
+        while let Some(entry) = log.next_wanted(&mut |tag| wanted.iter().any(|wanted| wanted == tag)) {
+            let entry = entry?;
+            let Some(at) = wanted.iter().position(|tag| *tag == entry.tag) else { continue };
+            match found.get_mut(at) {
+                Some(Some(sum)) => sum.add(&entry.histogram).map_err(|error| ArchiveError::Unreadable {
+                    path: dir.join(FILE_NAME),
+                    problem: format!("histograms of {tag} do not fit together: {error:?}"),
+                    remedy: "restore the file from a copy",
+                })?,
+                Some(none) => *none = Some(entry.histogram),
+                None => {}
+            }
+        }
+        let [own, response] = found;
+        Ok(if kind == TimeKind::Service { own.or(response) } else { own })
+    }
+
+    fn damaged(&self, problem: String) -> ArchiveError {
+        ArchiveError::Damaged {
+            path: self.path.clone(),
+            line: self.line,
+            problem,
+            remedy: "restore the file from a copy, or delete the line",
+        }
+    }
+
+    fn read_line(&mut self) -> Result<Option<Vec<u8>>, ArchiveError> {
+        let mut line = Vec::new();
+        let read = (&mut self.lines).take(MOST_LINE_BYTES).read_until(b'\n', &mut line);
+        read.map_err(ArchiveError::io("read", &self.path))?;
+        self.line += 1;
+        match line.last() {
+            Some(b'\n') => Ok(Some(line)),
+            // Cut short by a kill: what was written before it counts.
+            _ if (line.len() as u64) < MOST_LINE_BYTES => Ok(None),
+            _ => Err(self.damaged(format!("a line of more than {MOST_LINE_BYTES} bytes"))),
+        }
+    }
+
+    fn parse(
+        &self,
+        line: &[u8],
+        wanted: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Option<LoggedHistogram>, ArchiveError> {
+        let entry = match IntervalLogIterator::new(line).next() {
+            Some(Ok(LogEntry::Interval(entry))) => entry,
+            Some(Ok(_)) | None => return Ok(None),
+            Some(Err(_)) => return Err(self.damaged("not a line of a histogram log".to_owned())),
+        };
+        let tag = entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
+        if !wanted(&tag) {
+            return Ok(None);
+        }
+        let bytes = STANDARD
+            .decode(entry.encoded_histogram())
+            .map_err(|error| self.damaged(format!("not base64: {error}")))?;
+        let histogram =
+            decode(&bytes).map_err(|problem| self.damaged(format!("not a histogram: {problem}")))?;
+        Ok(Some(LoggedHistogram { tag, start: entry.start_timestamp(), length: entry.duration(), histogram }))
+    }
+
+    /// The next line whose tag is wanted; the others are not even decoded.
+    fn next_wanted(
+        &mut self,
+        wanted: &mut dyn FnMut(&str) -> bool,
+    ) -> Option<Result<LoggedHistogram, ArchiveError>> {
+        while !self.ended {
+            let parsed = match self.read_line() {
+                Ok(Some(line)) => self.parse(&line, wanted),
+                Ok(None) => {
+                    self.ended = true;
+                    return None;
+                }
+                Err(error) => Err(error),
+            };
+            match parsed {
+                Ok(Some(entry)) => return Some(Ok(entry)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Reads the compressed V2 encoding: a cookie and a length, then deflated the plain V2 encoding, which has a cookie, the
+/// length of its counts, 32 bytes of head, and its counts. Lengths are believed only as far as there are bytes.
+fn decode(bytes: &[u8]) -> Result<Histogram<u64>, String> {
+    let (head, deflated) = bytes.split_at_checked(8).ok_or("too short")?;
+    if !head.starts_with(&COMPRESSED_COOKIE) {
+        return Err("another encoding than compressed V2".to_owned());
+    }
+    let mut plain = Vec::new();
+    ZlibDecoder::new(deflated)
+        .take(MOST_PLAIN_BYTES)
+        .read_to_end(&mut plain)
+        .map_err(|error| format!("cannot be inflated ({error})"))?;
+    let counts = plain.get(4..8).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
+    if counts.map(|counts| u64::from(counts) + PLAIN_HEAD_BYTES) != Some(plain.len() as u64) {
+        return Err("its length is not what it says".to_owned());
+    }
+    Deserializer::new().deserialize(&mut plain.as_slice()).map_err(|error| format!("{error:?}"))
+}
+
+impl Iterator for HistogramLog {
+    type Item = Result<LoggedHistogram, ArchiveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_wanted(&mut |_| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
+    use super::*;
+
+    fn encoded() -> Vec<u8> {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+        (1..500_u64).for_each(|n| histogram.record(n * n * 1000).unwrap());
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&histogram, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn deflated(plain: &[u8]) -> Vec<u8> {
+        let mut bytes = COMPRESSED_COOKIE.to_vec();
+        bytes.extend([0; 4]);
+        let mut encoder = ZlibEncoder::new(bytes, Compression::fast());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn no_damage_makes_the_decoder_panic_or_take_memory() {
+        let whole = encoded();
+        assert_eq!(decode(&whole).unwrap().len(), 499);
+        let mut plain = Vec::new();
+        ZlibDecoder::new(&whole[8..]).read_to_end(&mut plain).unwrap();
+        let mut state = 1_u64;
+        let mut next = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for round in 0..4000 {
+            let source = if round % 2 == 0 { &whole } else { &plain };
+            let mut damaged = source.clone();
+            for _ in 0..1 + next(4) {
+                let below = if next(2) == 0 { 48 } else { source.len() };
+                let at = next(below);
+                damaged[at] = next(256) as u8;
+            }
+            damaged.truncate(if next(4) == 0 { next(source.len()) } else { source.len() });
+            // Whatever comes, it comes as a value.
+            drop(if round % 2 == 0 { decode(&damaged) } else { decode(&deflated(&damaged)) });
+        }
+        let bomb = deflated(&vec![0; 8 << 20]);
+        assert!(decode(&bomb).unwrap_err().contains("length"), "a deflated bomb is cut");
+    }
+}

@@ -1,0 +1,119 @@
+//! The names that a workload gives to rows, columns, files and tags. Op-Name rules: COSBench 0.4.2's exporters.
+
+use std::collections::BTreeMap;
+
+use cosmark_workload::model::{OpKind, Operation, Stage, Work, Workload};
+
+use crate::files::safe_name;
+
+/// Names of one stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageLayout {
+    /// `s<k>-<name>`.
+    pub id: String,
+    /// Name as given.
+    pub name: String,
+    /// Name of its timeline file.
+    pub file: String,
+    /// Its works, in order.
+    pub works: Vec<WorkLayout>,
+}
+
+/// Names of one work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkLayout {
+    /// Name as given.
+    pub name: String,
+    /// Workers over all drivers.
+    pub workers: u32,
+    /// Its operations, in order.
+    pub operations: Vec<OperationLayout>,
+}
+
+/// Names of one operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationLayout {
+    /// Op-Name: the operation's name, or `<name>-<sample type>` when the two differ.
+    pub label: String,
+    /// Op-Type: what it does.
+    pub op: &'static str,
+    /// Start of its tags in the histogram log; unique in the run.
+    pub tag: String,
+    /// Head of its column in the response-time histogram.
+    pub histogram_label: String,
+    /// Config-Info: share and config, without commas and semicolons.
+    pub config_info: String,
+    /// True for `init` and `dispose`, whose rows COSBench leaves empty.
+    pub silent: bool,
+}
+
+impl StageLayout {
+    /// All operations, work by work.
+    pub fn operations(&self) -> impl Iterator<Item = (&WorkLayout, &OperationLayout)> {
+        self.works.iter().flat_map(|work| work.operations.iter().map(move |op| (work, op)))
+    }
+}
+
+/// Names of all stages.
+#[must_use]
+pub fn layout_of(workload: &Workload) -> Vec<StageLayout> {
+    workload.stages.iter().enumerate().map(|(index, stage)| layout_of_stage(stage, index)).collect()
+}
+
+/// Names of the stage at 0-based `index`.
+pub(crate) fn layout_of_stage(stage: &Stage, index: usize) -> StageLayout {
+    let id = stage.id(index);
+    let mut seen = BTreeMap::<String, usize>::new();
+    for operation in stage.works.iter().flat_map(|work| &work.operations) {
+        *seen.entry(safe_tag(&label_of(operation))).or_default() += 1;
+    }
+    let works = stage
+        .works
+        .iter()
+        .enumerate()
+        .map(|(k, work)| WorkLayout {
+            name: work.name.clone(),
+            workers: work.workers,
+            operations: work.operations.iter().map(|op| operation_layout(&id, k, work, op, &seen)).collect(),
+        })
+        .collect();
+    StageLayout { file: format!("{}.csv", safe_name(&id)), name: stage.name.clone(), works, id }
+}
+
+fn operation_layout(
+    stage_id: &str,
+    work_index: usize,
+    work: &Work,
+    operation: &Operation,
+    seen: &BTreeMap<String, usize>,
+) -> OperationLayout {
+    let label = label_of(operation);
+    // Two works of a stage may both have a `read`: only then the tag needs more than the label.
+    let tag = if seen.get(&safe_tag(&label)).is_some_and(|count| *count > 1) {
+        format!("{stage_id}.{label}-{}", operation.id)
+    } else {
+        format!("{stage_id}.{label}")
+    };
+    OperationLayout {
+        op: operation.kind.word(),
+        tag: safe_tag(&tag),
+        histogram_label: format!("{stage_id}-w{}-{}-{}", work_index + 1, work.name, operation.name),
+        config_info: format!(
+            "{}% {}",
+            crate::number::decimal(operation.weight, 2),
+            operation.config_text.replace(',', "-").replace(';', " ")
+        ),
+        silent: matches!(operation.kind, OpKind::Init | OpKind::Dispose),
+        label,
+    }
+}
+
+fn label_of(operation: &Operation) -> String {
+    let sample = operation.kind.sample_word();
+    if operation.name == sample { sample.to_owned() } else { format!("{}-{sample}", operation.name) }
+}
+
+/// The log format ends a tag at a comma, and has it without blanks.
+fn safe_tag(tag: &str) -> String {
+    tag.chars().map(|c| if c == ',' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+}

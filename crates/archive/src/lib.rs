@@ -1,0 +1,37 @@
+//! The run directory: sole reader and writer of everything that a run leaves behind. Beside COSBench's own files (same
+//! names, same header lines) lie `run.json`, the histogram log and, if asked for, the operation log. What each file and
+//! column means: `docs/reference/archive.md`.
+//!
+//! The way of a run: [`Archive::open`], [`Archive::begin`] before the first byte of load (a full or read-only disk fails
+//! here), [`RunDir::enter_stage`], [`RunDir::append_interval`] and [`RunDir::append_histograms`] while it runs,
+//! [`RunDir::end_stage`], [`RunDir::finish`]. A run that is killed in between leaves what it had, and [`open_run`] says so.
+
+mod csv_text;
+mod error;
+mod files;
+mod hlog;
+mod layout;
+mod number;
+mod oplog;
+mod oplog_read;
+mod process;
+mod reader;
+mod record;
+mod root;
+mod run_dir;
+mod tables;
+
+pub use error::ArchiveError;
+pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
+pub use jiff::{Timestamp, tz::TimeZone};
+pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
+pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
+pub use oplog_read::{OpLogReader, OpRow};
+pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
+pub use record::{
+    Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,
+    RunState, SCHEMA, StageRecord, StageState, StateChange, Verdict,
+};
+pub use root::{Archive, NewRun, Source};
+pub use run_dir::{RunDir, ScriptLevel};
+pub use tables::{OperationBuckets, StageTables, TimelineRow};

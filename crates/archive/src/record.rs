@@ -1,0 +1,527 @@
+//! `run.json`, schema 1: what a run was and what came out, for programs. The JSON Schema in
+//! `docs/reference/run.schema.json` is generated from these types.
+
+use std::collections::BTreeMap;
+
+use cosmark_metrics::{LatencySummary, OpSnapshot, Summary};
+use cosmark_workload::model::{Operation, Stage, Work, Workload};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::layout;
+
+/// Number of the format that this version writes, and the latest that it reads.
+pub const SCHEMA: u32 = 1;
+
+/// How far a run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Under way, or its process was killed: compare `process` with what runs.
+    Running,
+    /// Every stage stayed within its acceptable failure ratio.
+    Finished,
+    /// A stage missed its acceptable failure ratio.
+    Failed,
+    /// An error stopped it.
+    Terminated,
+    /// A user stopped it.
+    Cancelled,
+    /// Never written by a run: a reader says this of a run whose file says `running` while its process is gone.
+    Killed,
+}
+
+impl RunState {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Terminated => "terminated",
+            Self::Cancelled => "cancelled",
+            Self::Killed => "killed",
+        }
+    }
+}
+
+/// How far a stage came; COSBench's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StageState {
+    /// Not begun.
+    Waiting,
+    /// Drivers are being reached.
+    Booting,
+    /// Missions are on their way to the drivers.
+    Submitting,
+    /// Workers log in.
+    Authing,
+    /// Drivers are told to start.
+    Launching,
+    /// Load is on.
+    Running,
+    /// Results are being collected.
+    Closing,
+    /// Pause after the stage, or a stage that only waits.
+    Sleeping,
+    /// Done, within its acceptable failure ratio.
+    Completed,
+    /// Done, with more failures than accepted.
+    Failed,
+    /// An error stopped it.
+    Terminated,
+    /// A user stopped it.
+    Cancelled,
+    /// Never begun, because an earlier stage stopped the run.
+    Aborted,
+}
+
+impl StageState {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Booting => "booting",
+            Self::Submitting => "submitting",
+            Self::Authing => "authing",
+            Self::Launching => "launching",
+            Self::Running => "running",
+            Self::Closing => "closing",
+            Self::Sleeping => "sleeping",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Terminated => "terminated",
+            Self::Cancelled => "cancelled",
+            Self::Aborted => "aborted",
+        }
+    }
+
+    /// True when nothing more happens in the stage.
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Terminated | Self::Cancelled | Self::Aborted)
+    }
+}
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    /// Format of this file.
+    pub schema: u32,
+    /// Version of Cosmark that wrote it.
+    pub cosmark: String,
+    /// `w<N>`, unique in its archive.
+    pub id: String,
+    /// Name of the workload as given.
+    pub name: String,
+    /// Free text of the workload.
+    pub description: Option<String>,
+    /// How far it came.
+    pub state: RunState,
+    /// One sentence: why it failed, was terminated or cancelled.
+    pub reason: Option<String>,
+    /// Seed of every random choice.
+    pub seed: Option<u64>,
+    /// When it was submitted.
+    pub submitted: Option<Timestamp>,
+    /// When its first stage began.
+    pub started: Option<Timestamp>,
+    /// When it was over.
+    pub ended: Option<Timestamp>,
+    /// The machine that wrote this archive.
+    #[serde(default)]
+    pub host: HostRecord,
+    /// The process that writes it; null when it is done.
+    pub process: Option<ProcessRecord>,
+    /// Stages in order.
+    #[serde(default)]
+    pub stages: Vec<StageRecord>,
+    /// Whether the numbers can be believed.
+    #[serde(default)]
+    pub verdict: Verdict,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HostRecord {
+    /// Its name.
+    pub hostname: String,
+    /// Processors that the process may use.
+    pub cpus: u32,
+    /// Kernel and release, e.g. `Linux 6.1.0`.
+    pub kernel: String,
+}
+
+/// A process, told apart from a later one with the same id.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRecord {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the machine it runs on, as its kernel says; null where the system does not tell.
+    pub hostname: Option<String>,
+    /// Start in clock ticks since boot (field 22 of `/proc/<pid>/stat`); null where the system does not tell.
+    pub started_ticks: Option<u64>,
+    /// The boot it belongs to (`/proc/sys/kernel/random/boot_id`); null where the system does not tell.
+    pub boot_id: Option<String>,
+}
+
+/// One stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageRecord {
+    /// `s<k>-<name>`.
+    pub id: String,
+    /// Name as given.
+    pub name: String,
+    /// How far it came.
+    pub state: StageState,
+    /// One sentence: why it failed, was terminated or cancelled.
+    pub reason: Option<String>,
+    /// When it left `waiting`.
+    pub started: Option<Timestamp>,
+    /// When it was over, the pause after it included.
+    pub ended: Option<Timestamp>,
+    /// Seconds of the longest measured window of its works; null when nothing was measured.
+    pub window_s: Option<f64>,
+    /// Every state it went through.
+    #[serde(default)]
+    pub history: Vec<StateChange>,
+    /// Results, work by work, in the order of the workload; empty when it never ran.
+    #[serde(default)]
+    pub operations: Vec<OperationRecord>,
+}
+
+/// A state and when it was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateChange {
+    /// The state.
+    pub state: StageState,
+    /// When it was entered.
+    pub at: Timestamp,
+}
+
+/// Results of one operation of one work over its measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationRecord {
+    /// Name of the work.
+    pub work: String,
+    /// Name of the operation, e.g. `1-read`.
+    pub name: String,
+    /// What it does, e.g. `read`, `prepare`.
+    pub op: String,
+    /// What its samples are, e.g. `read`, `write` for `prepare`.
+    pub sample: String,
+    /// `op1`, `op2`, .. over the whole stage.
+    #[serde(default)]
+    pub id: String,
+    /// Its tag in `histograms.hlog`, without the kind of time.
+    #[serde(default)]
+    pub tag: String,
+    /// Workers of the work, over all drivers.
+    pub workers: u32,
+    /// Length of the measured window in seconds.
+    pub window_s: f64,
+    /// Successes.
+    pub count: u64,
+    /// Failures.
+    pub failures: u64,
+    /// Arrivals of an open loop that were dropped for want of a free worker.
+    pub missed: u64,
+    /// Arrivals that had to wait for a free worker.
+    #[serde(default)]
+    pub delayed: u64,
+    /// Operations that had been started and were not over when the run was.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Body bytes of failures.
+    #[serde(default)]
+    pub partial_bytes: u64,
+    /// Successes per second of the window; null without a window.
+    pub throughput_per_s: Option<f64>,
+    /// Body bytes of successes per second of the window; null without a window.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// Successes of all that ended, 0 to 1; null when nothing ended.
+    pub success_ratio: Option<f64>,
+    /// Mean number of operations in flight over the window; null without a window.
+    pub in_flight_mean: Option<f64>,
+    /// From the moment each operation was due.
+    pub response_ms: LatencyRecord,
+    /// From the moment each was sent.
+    pub service_ms: LatencyRecord,
+    /// From sent to the first byte of the answer.
+    pub first_byte_ms: LatencyRecord,
+    /// To open a connection.
+    #[serde(default)]
+    pub connect_ms: LatencyRecord,
+    /// Service times of failures.
+    #[serde(default)]
+    pub failed_service_ms: LatencyRecord,
+    /// Failures by class, e.g. `http_503`, `timeout`.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+    /// Failures by the protocol's own code, e.g. `SlowDown`.
+    #[serde(default)]
+    pub error_codes: BTreeMap<String, u64>,
+    /// The first error texts, secrets removed.
+    #[serde(default)]
+    pub error_examples: Vec<String>,
+    /// Requests on the wire.
+    #[serde(default)]
+    pub requests: u64,
+    /// Retries among them.
+    #[serde(default)]
+    pub retries: u64,
+    /// Connections opened.
+    #[serde(default)]
+    pub connections: u64,
+    /// Logins made again because the store said 401.
+    #[serde(default)]
+    pub renewals: u64,
+    /// Successes that the store only accepted (Swift's 202).
+    #[serde(default)]
+    pub accepted_only: u64,
+}
+
+/// A distribution of times in milliseconds; what the data cannot support is null, never 0.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyRecord {
+    /// How many times.
+    #[serde(default)]
+    pub count: u64,
+    /// Exact mean.
+    pub mean: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// 50th percentile.
+    pub p50: Option<f64>,
+    /// 60th percentile.
+    pub p60: Option<f64>,
+    /// 80th percentile.
+    pub p80: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p99_9: Option<f64>,
+    /// 99.99th percentile.
+    pub p99_99: Option<f64>,
+    /// Greatest.
+    pub max: Option<f64>,
+    /// Why a percentile is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
+}
+
+/// Whether the numbers of a run can be believed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// All checks taken together.
+    pub overall: Overall,
+    /// One by one.
+    pub checks: Vec<Check>,
+}
+
+/// All checks taken together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overall {
+    /// The numbers say what they seem to say.
+    True,
+    /// They do, within limits that the checks name.
+    TrueWithLimits,
+    /// Nobody looked, or the data do not suffice.
+    #[default]
+    NotProven,
+    /// They do not.
+    False,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Short id, e.g. `V1`.
+    pub id: String,
+    /// Name, e.g. `littles_law`.
+    pub name: String,
+    /// Id of the stage it is about; null = the whole run.
+    pub stage: Option<String>,
+    /// How it came out.
+    pub status: CheckStatus,
+    /// What was found.
+    pub value: Option<f64>,
+    /// What it was compared with.
+    pub limit: Option<f64>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// How a check came out. A check that was not run is never a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// Fine.
+    Pass,
+    /// Not fine, within limits.
+    Warn,
+    /// Not fine.
+    Fail,
+    /// Could not be made.
+    NotRun,
+}
+
+impl RunRecord {
+    /// A run that begins: state `running`, its stages waiting since `at`.
+    #[must_use]
+    pub fn begun(id: String, workload: &Workload, host: HostRecord, at: Timestamp) -> Self {
+        Self {
+            schema: SCHEMA,
+            cosmark: env!("CARGO_PKG_VERSION").to_owned(),
+            id,
+            name: workload.name.clone(),
+            description: workload.description.clone(),
+            state: RunState::Running,
+            reason: None,
+            seed: workload.seed,
+            submitted: Some(at),
+            started: None,
+            ended: None,
+            host,
+            process: None,
+            stages: (0..)
+                .zip(&workload.stages)
+                .map(|(k, stage)| StageRecord::waiting(stage, k, at))
+                .collect(),
+            verdict: Verdict::default(),
+        }
+    }
+}
+
+impl StageRecord {
+    /// The stage at 0-based `index`, waiting since `at`.
+    #[must_use]
+    pub fn waiting(stage: &Stage, index: usize, at: Timestamp) -> Self {
+        Self {
+            id: stage.id(index),
+            name: stage.name.clone(),
+            state: StageState::Waiting,
+            reason: None,
+            started: None,
+            ended: None,
+            window_s: None,
+            history: vec![StateChange { state: StageState::Waiting, at }],
+            operations: Vec::new(),
+        }
+    }
+
+    /// Enters a state: history, `started` and `ended` follow.
+    pub fn enter(&mut self, state: StageState, at: Timestamp) {
+        self.state = state;
+        self.history.push(StateChange { state, at });
+        if state != StageState::Aborted && self.started.is_none() {
+            self.started = Some(at);
+        }
+        self.ended = state.is_over().then_some(at);
+    }
+
+    /// Sets the results: `work_results` has, for each work of `stage` in order, the seconds of its measured window and
+    /// the merged sums of its operations in that window.
+    pub fn set_results(&mut self, stage: &Stage, index: usize, work_results: &[(f64, Vec<OpSnapshot>)]) {
+        let layout = layout::layout_of_stage(stage, index);
+        self.operations.clear();
+        for ((work, names), (window_s, ops)) in stage.works.iter().zip(&layout.works).zip(work_results) {
+            for ((operation, name), op) in work.operations.iter().zip(&names.operations).zip(ops) {
+                let mut record = OperationRecord::of(work, operation, op, *window_s);
+                record.tag.clone_from(&name.tag);
+                self.operations.push(record);
+            }
+        }
+        self.window_s = work_results
+            .iter()
+            .map(|(window_s, _)| *window_s)
+            .filter(|window_s| window_s.is_finite() && *window_s > 0.0)
+            .reduce(f64::max);
+    }
+}
+
+impl OperationRecord {
+    /// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag` and `error_examples`
+    /// are left for the caller, who alone knows them.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+    pub fn of(work: &Work, operation: &Operation, snapshot: &OpSnapshot, window_s: f64) -> Self {
+        let summary = Summary::of(snapshot, window_s);
+        // Exhaustive, so that a new sum cannot be forgotten here.
+        let OpSnapshot {
+            ok,
+            failed,
+            bytes,
+            partial_bytes,
+            accepted_only,
+            missed,
+            delayed,
+            unfinished,
+            requests,
+            retries,
+            connections,
+            renewals,
+            in_flight_ns,
+            response: _,
+            service: _,
+            first_byte: _,
+            failed_service: _,
+            connect: _,
+            errors,
+            codes,
+        } = snapshot;
+        Self {
+            work: work.name.clone(),
+            name: operation.name.clone(),
+            op: operation.kind.word().to_owned(),
+            sample: operation.kind.sample_word().to_owned(),
+            id: operation.id.clone(),
+            tag: String::new(),
+            workers: work.workers,
+            window_s: if window_s.is_finite() { window_s } else { 0.0 },
+            count: *ok,
+            failures: *failed,
+            missed: *missed,
+            delayed: *delayed,
+            unfinished: *unfinished,
+            bytes: *bytes,
+            partial_bytes: *partial_bytes,
+            throughput_per_s: summary.throughput_per_s,
+            bandwidth_bytes_per_s: summary.bandwidth_bytes_per_s,
+            success_ratio: summary.success_ratio,
+            in_flight_mean: (window_s > 0.0).then(|| *in_flight_ns as f64 / 1e9 / window_s),
+            response_ms: (&summary.response).into(),
+            service_ms: (&summary.service).into(),
+            first_byte_ms: (&summary.first_byte).into(),
+            connect_ms: (&summary.connect).into(),
+            failed_service_ms: (&summary.failed_service).into(),
+            errors: errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
+            error_codes: codes.clone(),
+            error_examples: Vec::new(),
+            requests: *requests,
+            retries: *retries,
+            connections: *connections,
+            renewals: *renewals,
+            accepted_only: *accepted_only,
+        }
+    }
+}
+
+impl From<&LatencySummary> for LatencyRecord {
+    fn from(summary: &LatencySummary) -> Self {
+        let LatencySummary { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld } =
+            summary.clone();
+        Self { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld }
+    }
+}

@@ -1,0 +1,330 @@
+//! The directory of one run while it is written.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cosmark_metrics::Snapshot;
+use jiff::Timestamp;
+
+use crate::files::{GrowingFile, write_whole};
+use crate::hlog::LogWriter;
+use crate::layout::StageLayout;
+use crate::tables::{self, StageTables, TimelineRow};
+use crate::{Archive, ArchiveError, RunRecord, RunState, StageRecord, StageState};
+
+/// Name of the record in a run directory.
+pub const RECORD: &str = "run.json";
+
+/// Output of one trigger script that is kept; the rest is cut.
+const MOST_SCRIPT_BYTES: usize = 1 << 20;
+
+/// Where a trigger script belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptLevel {
+    /// The whole workload.
+    Workload,
+    /// The stage with this 0-based index.
+    Stage(usize),
+}
+
+/// A run directory that is being written. Dropped without [`RunDir::finish`], it stays as a killed run leaves it.
+pub struct RunDir {
+    archive: Archive,
+    path: PathBuf,
+    stem: String,
+    record: RunRecord,
+    layout: Vec<StageLayout>,
+    timelines: Vec<Timeline>,
+    histograms: LogWriter,
+    log: GrowingFile,
+    /// Outputs of the workload's scripts, then of each stage's.
+    scripts: Vec<String>,
+    indexed: bool,
+}
+
+#[derive(Default)]
+struct Timeline {
+    file: Option<GrowingFile>,
+    rows: u64,
+}
+
+impl RunDir {
+    pub(crate) fn create(
+        archive: Archive,
+        path: PathBuf,
+        stem: String,
+        record: RunRecord,
+        layout: Vec<StageLayout>,
+    ) -> Result<Self, ArchiveError> {
+        let base = record.submitted.unwrap_or_default();
+        let run = Self {
+            histograms: LogWriter::create(&path, base)?,
+            log: GrowingFile::create(&path.join("workload.log"), b"")?,
+            timelines: layout.iter().map(|_| Timeline::default()).collect(),
+            scripts: vec![String::new(); layout.len() + 1],
+            indexed: false,
+            archive,
+            path,
+            stem,
+            record,
+            layout,
+        };
+        run.write_scripts()?;
+        run.write_record(true)?;
+        Ok(run)
+    }
+
+    /// `w<N>`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What `run.json` says now.
+    #[must_use]
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// The names that its stages, works and operations have in its files.
+    #[must_use]
+    pub fn layout(&self) -> &[StageLayout] {
+        &self.layout
+    }
+
+    /// A sentence for the user when the directory's name is not quite `w<N>-<name>`.
+    #[must_use]
+    pub fn renamed(&self) -> Option<String> {
+        let wanted = format!("{}-{}", self.record.id, self.record.name);
+        (wanted != self.stem).then(|| {
+            format!(
+                "the directory is called {} because {wanted:?} cannot be the name of a directory",
+                self.stem
+            )
+        })
+    }
+
+    /// Stage `stage` (0-based) enters a state. The first one after `waiting` makes its timeline file.
+    ///
+    /// # Errors
+    /// When there is no such stage, or a file cannot be written.
+    pub fn enter_stage(
+        &mut self,
+        stage: usize,
+        state: StageState,
+        at: Timestamp,
+    ) -> Result<(), ArchiveError> {
+        let record = self.record.stages.get_mut(stage).ok_or_else(|| no_stage(stage))?;
+        record.enter(state, at);
+        if self.record.started.is_none() && state != StageState::Aborted {
+            self.record.started = Some(at);
+        }
+        if state != StageState::Aborted {
+            self.open_stage(stage)?;
+        }
+        self.write_record(false)
+    }
+
+    fn open_stage(&mut self, stage: usize) -> Result<(), ArchiveError> {
+        let (Some(layout), Some(timeline)) = (self.layout.get(stage), self.timelines.get_mut(stage)) else {
+            return Err(no_stage(stage));
+        };
+        if timeline.file.is_some() {
+            return Ok(());
+        }
+        // COSBench leaves the file of a stage without operations empty.
+        let head = if layout.works.is_empty() { Vec::new() } else { tables::timeline_head(layout) };
+        timeline.file = Some(GrowingFile::create(&self.path.join(&layout.file), &head)?);
+        self.log.append(separator('=', 50, &format!("stage: {}", layout.id)).as_bytes())
+    }
+
+    /// Adds a row to the timeline of stage `stage` (0-based); it is on its way to the disk when this returns.
+    ///
+    /// # Errors
+    /// When there is no such stage, the row does not have its operations, or the file cannot be written.
+    pub fn append_interval(&mut self, stage: usize, row: &TimelineRow<'_>) -> Result<(), ArchiveError> {
+        self.open_stage(stage)?;
+        let (Some(layout), Some(timeline)) = (self.layout.get(stage), self.timelines.get_mut(stage)) else {
+            return Err(no_stage(stage));
+        };
+        let (expected, got) = (layout.operations().count(), row.operations.len());
+        if expected != got {
+            return Err(ArchiveError::NoSuchPlace {
+                what: format!("a row of {got} operations for stage {}, which has {expected},", layout.id),
+            });
+        }
+        if expected == 0 {
+            return Ok(());
+        }
+        let line = tables::timeline_line(layout, row, timeline.rows, self.archive.zone());
+        if let Some(file) = &mut timeline.file {
+            file.append(&line)?;
+            timeline.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the distributions of one slice of one work to the histogram log; `start` is the wall time of the slice's
+    /// start.
+    ///
+    /// # Errors
+    /// When there is no such stage or work, or the file cannot be written.
+    pub fn append_histograms(
+        &mut self,
+        stage: usize,
+        start: Timestamp,
+        snapshot: &Snapshot,
+    ) -> Result<(), ArchiveError> {
+        let work = usize::from(snapshot.work);
+        let names = self.layout.get(stage).and_then(|layout| layout.works.get(work)).ok_or_else(|| {
+            ArchiveError::NoSuchPlace { what: format!("work {work} of stage {stage}, counted from 0,") }
+        })?;
+        let length = Duration::from_nanos(snapshot.end_ns.saturating_sub(snapshot.start_ns));
+        for (names, op) in names.operations.iter().zip(&snapshot.ops) {
+            self.histograms.append(&names.tag, snapshot.phase, start, length, op)?;
+        }
+        Ok(())
+    }
+
+    /// Stage `stage` (0-based) is over with these results. A stage that was too short for a row gets one that says
+    /// that nothing was seen, as COSBench does.
+    ///
+    /// # Errors
+    /// When there is no such stage, or a file cannot be written.
+    pub fn end_stage(&mut self, stage: usize, record: StageRecord) -> Result<(), ArchiveError> {
+        let ended = record.ended.unwrap_or_default();
+        *self.record.stages.get_mut(stage).ok_or_else(|| no_stage(stage))? = record;
+        self.fill_timeline(stage, ended)?;
+        self.write_record(false)
+    }
+
+    /// A timeline that has begun has at least one row: parsers take the first for granted.
+    fn fill_timeline(&mut self, stage: usize, ended: Timestamp) -> Result<(), ArchiveError> {
+        let unfilled = |timeline: &Timeline| timeline.file.is_some() && timeline.rows == 0;
+        if !self.timelines.get(stage).is_some_and(unfilled) {
+            return Ok(());
+        }
+        let operations = self.layout.get(stage).map_or(0, |layout| layout.operations().count());
+        let nothing = cosmark_metrics::OpSnapshot::default();
+        let row = TimelineRow { ended, seconds: 0.0, operations: vec![&nothing; operations] };
+        self.append_interval(stage, &row)
+    }
+
+    /// Adds a line to `workload.log`: local time, level, where it comes from, what happened.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn log(&mut self, at: Timestamp, level: &str, from: &str, text: &str) -> Result<(), ArchiveError> {
+        let at = at.to_zoned(self.archive.zone().clone());
+        let text = text.trim_end().replace('\n', "\n    ");
+        self.log.append(format!("{} [{level}] [{from}] - {text}\n", at.strftime("%F %T,%3f")).as_bytes())
+    }
+
+    /// Adds the log of one driver's share of a work to `workload.log`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn log_mission(&mut self, mission: &str, driver: &str, text: &str) -> Result<(), ArchiveError> {
+        let mut all = separator('-', 34, &format!("mission: {mission}, driver: {driver}"));
+        push_text(&mut all, text);
+        self.log.append(all.as_bytes())
+    }
+
+    /// Keeps what a trigger script printed, at most 1 MiB per level.
+    ///
+    /// # Errors
+    /// When there is no such stage, or the file cannot be written.
+    pub fn script_output(&mut self, level: ScriptLevel, text: &str) -> Result<(), ArchiveError> {
+        let at = match level {
+            ScriptLevel::Workload => 0,
+            ScriptLevel::Stage(stage) => stage + 1,
+        };
+        let kept = self.scripts.get_mut(at).ok_or_else(|| no_stage(at.saturating_sub(1)))?;
+        if kept.len() < MOST_SCRIPT_BYTES {
+            let room = MOST_SCRIPT_BYTES - kept.len();
+            let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            push_text(kept, text.get(..end).unwrap_or_default());
+            if end < text.len() {
+                kept.push_str("[the rest was cut]\n");
+            }
+        }
+        self.write_scripts()
+    }
+
+    /// Ends the run: the tables, the archive's two index files, and `run.json` as given. `tables` has one entry per
+    /// stage.
+    ///
+    /// # Errors
+    /// When anything cannot be written; it may be called again.
+    pub fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) -> Result<(), ArchiveError> {
+        let ended = record.ended.or(record.started).unwrap_or_default();
+        for stage in 0..self.layout.len() {
+            self.fill_timeline(stage, ended)?;
+        }
+        for (layout, timeline) in self.layout.iter().zip(&mut self.timelines) {
+            if timeline.file.is_none() {
+                timeline.file = Some(GrowingFile::create(&self.path.join(&layout.file), b"")?);
+            }
+        }
+        let file = |suffix: &str| self.path.join(format!("{}{suffix}", self.stem));
+        let summary = tables::summary(record, &self.layout, self.archive.zone());
+        write_whole(&file(".csv"), false, |out| out.write_all(&summary))?;
+        write_whole(&file("-rt-histogram.csv"), false, |out| {
+            tables::write_histogram(out, &self.layout, tables)
+        })?;
+        self.record =
+            RunRecord { schema: crate::SCHEMA, id: self.record.id.clone(), process: None, ..record.clone() };
+        if self.record.state == RunState::Running {
+            // The caller has no more to say, so it is over.
+            self.record.state = RunState::Terminated;
+        }
+        self.write_record(true)?;
+        if !self.indexed {
+            self.archive.index(&self.record, &self.layout)?;
+            self.indexed = true;
+        }
+        Ok(())
+    }
+
+    fn write_record(&self, durable: bool) -> Result<(), ArchiveError> {
+        write_whole(&self.path.join(RECORD), durable, |out| {
+            serde_json::to_writer_pretty(&mut *out, &self.record)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    fn write_scripts(&self) -> Result<(), ArchiveError> {
+        let mut text = separator('=', 50, "workload level");
+        let mut outputs = self.scripts.iter();
+        text.push_str(outputs.next().map_or("", String::as_str));
+        for (layout, output) in self.layout.iter().zip(outputs) {
+            text.push_str(&separator('=', 50, &format!("stage: {}", layout.id)));
+            text.push_str(output);
+        }
+        write_whole(&self.path.join("scripts.log"), false, |out| out.write_all(text.as_bytes()))
+    }
+}
+
+fn no_stage(stage: usize) -> ArchiveError {
+    ArchiveError::NoSuchPlace { what: format!("stage {stage}, counted from 0,") }
+}
+
+/// COSBench's line between two parts of a log.
+fn separator(sign: char, width: usize, text: &str) -> String {
+    let bar: String = std::iter::repeat_n(sign, width).collect();
+    let text = text.replace(char::is_control, " ");
+    format!("{bar} {text} {bar}\n")
+}
+
+fn push_text(all: &mut String, text: &str) {
+    all.push_str(text);
+    if !text.is_empty() && !text.ends_with('\n') {
+        all.push('\n');
+    }
+}

@@ -1,0 +1,130 @@
+//! The histogram log says the same as the run.
+
+use cosmark_archive::{HistogramLog, TimeKind, open_run};
+use cosmark_metrics::{OpSnapshot, Phase, Sample};
+
+use crate::support::{at, mixed, new_run, open, slice, text};
+
+/// Times from 0.05 to about 400 ms in no order, 1000 a slice.
+fn slices(paced: bool) -> Vec<OpSnapshot> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let times = (0..20).map(|_| {
+        let mut op = OpSnapshot::default();
+        for _ in 0..1000 {
+            let ns = 50_000 + next() % 1_000 * (next() % 400_000) + next() % 1_000;
+            let sent_ns = 1 + if paced { next() % 5_000_000 } else { 0 };
+            let sample = Sample {
+                due_ns: 1,
+                sent_ns,
+                first_byte_ns: sent_ns + ns / 3,
+                end_ns: sent_ns + ns,
+                ..Sample::default()
+            };
+            op.add(&sample, paced);
+        }
+        op
+    });
+    times.collect()
+}
+
+#[test]
+fn percentiles_from_the_log_are_those_of_the_run() {
+    for paced in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = open(dir.path()).begin(&new_run(&mixed("log"))).unwrap();
+        let mut whole = OpSnapshot::default();
+        for (n, op) in slices(paced).into_iter().enumerate() {
+            let phase = if n == 0 { Phase::Rampup } else { Phase::Window };
+            if phase == Phase::Window {
+                whole.merge(&op);
+            }
+            let snapshot = slice(0, phase, 1, vec![op, OpSnapshot::default()]);
+            run.append_histograms(0, at("18:54:00"), &snapshot).unwrap();
+        }
+        let sums = [
+            (TimeKind::Response, whole.response_or_service()),
+            (TimeKind::Service, &whole.service),
+            (TimeKind::FirstByte, &whole.first_byte),
+        ];
+        for (kind, times) in sums {
+            let merged = HistogramLog::merged(run.path(), "s1-main.read", kind).unwrap().unwrap();
+            assert_eq!(merged.len(), times.count());
+            for quantile in [0.0, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                let (ours, theirs) =
+                    (merged.value_at_quantile(quantile), times.quantile_ns(quantile).unwrap());
+                let off = (ours as f64 / theirs as f64 - 1.0).abs();
+                assert!(off < 1e-3, "{kind:?} {quantile}: {ours} against {theirs}");
+            }
+        }
+        assert!(HistogramLog::merged(run.path(), "s1-main.write", TimeKind::Service).unwrap().is_none());
+    }
+}
+
+#[test]
+fn the_log_has_the_form_that_other_tools_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut model = mixed("form");
+    model.stages[0].name = "a, b".into();
+    let mut run = open(dir.path()).begin(&new_run(&model)).unwrap();
+    let op = crate::support::successes(5, 2.5, 1);
+    for phase in [Phase::Rampup, Phase::Window, Phase::Rampdown, Phase::Drain] {
+        let snapshot = slice(0, phase, 5, vec![op.clone(), OpSnapshot::default()]);
+        run.append_histograms(0, at("18:54:00.250"), &snapshot).unwrap();
+    }
+    let log = text(run.path().join("histograms.hlog"));
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines[0], "#[Histogram log format version 1.3]");
+    assert_eq!(lines[1], "#[StartTime: 1795287230.000 (seconds since epoch), 2026-11-21T18:53:50.000Z]");
+    assert_eq!(lines[2], "#[BaseTime: 1795287230.000 (seconds since epoch)]");
+    assert_eq!(
+        lines[4],
+        "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\""
+    );
+    assert!(lines[5].starts_with("Tag=s1-a__b.read.response.rampup,"), "{}", lines[5]);
+    assert!(lines[7].starts_with("Tag=s1-a__b.read.response,10.250,5.000,2.50"), "{}", lines[7]);
+    // Base64 of 0x1c849314, the cookie of the compressed V2 encoding.
+    assert!(lines[7].split(',').nth(4).unwrap().starts_with("HISTF"), "{}", lines[7]);
+    let tags: Vec<_> =
+        open_run(run.path()).unwrap().histograms().unwrap().map(|line| line.unwrap().tag).collect();
+    let kinds = ["response", "first_byte"];
+    let expected: Vec<_> = ["", ".rampup", ".rampdown", ".drain"]
+        .iter()
+        .map(|phase| kinds.map(|kind| format!("s1-a__b.read.{kind}{phase}")))
+        .collect();
+    assert_eq!(
+        tags,
+        [&expected[1], &expected[0], &expected[2], &expected[3]]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_line_that_a_kill_cut_short_is_left_out_and_damage_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = open(dir.path()).begin(&new_run(&mixed("cut"))).unwrap();
+    let op = crate::support::successes(5, 2.5, 1);
+    for _ in 0..2 {
+        let snapshot = slice(0, Phase::Window, 5, vec![op.clone(), op.clone()]);
+        run.append_histograms(0, at("18:54:00"), &snapshot).unwrap();
+    }
+    let path = run.path().join("histograms.hlog");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    assert_eq!(HistogramLog::open(run.path()).unwrap().map(Result::unwrap).count(), 7);
+    let text = String::from_utf8(whole).unwrap();
+    for (from, to) in
+        [("HISTF", "HIST*"), ("HISTF", "AAAAA"), ("Tag=s1-main.write.response,10.000", "Tag=x,ten")]
+    {
+        let line = 1 + text[..text.find(from).unwrap()].matches('\n').count();
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = HistogramLog::open(run.path()).unwrap().find_map(Result::err).unwrap().to_string();
+        assert!(error.contains(&format!("histograms.hlog: line {line}: ")), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! A run that is killed, and disks that refuse.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use cosmark_archive::{OpBatch, OpLog, RunState, StageState, TimeKind, TimelineRow, open_run};
+use cosmark_metrics::{Phase, Sample, SlicePlan};
+
+use crate::support::{at, mixed, new_run, open, slice, successes, text};
+
+const ROOT: &str = "COSMARK_TEST_ROOT";
+
+/// The body of the process that is killed: see the test below.
+#[test]
+#[ignore = "started by a_killed_run_leaves_what_it_had_and_says_so"]
+fn child_waits_to_be_killed() {
+    let Ok(root) = std::env::var(ROOT) else { return };
+    let model = mixed("killed");
+    let mut run = open(root.as_ref()).begin(&new_run(&model)).unwrap();
+    let log = OpLog::create(run.path(), run.layout(), at("18:53:50")).unwrap();
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let (read, write) = (successes(30, 2.0, 100), successes(10, 4.0, 100));
+    for _ in 0..3 {
+        let row = TimelineRow { ended: at("18:54:05"), seconds: 5.0, operations: vec![&read, &write] };
+        run.append_interval(0, &row).unwrap();
+        let snapshot = slice(0, Phase::Window, 5, vec![read.clone(), write.clone()]);
+        run.append_histograms(0, at("18:54:00"), &snapshot).unwrap();
+    }
+    // A full part and a rest: the part has to survive.
+    let samples = vec![Sample { end_ns: 5, ..Sample::default() }; 1 << 16];
+    let plan = SlicePlan { start_ns: 0, window_start_ns: 0, window_end_ns: 9, stop_ns: 9, slice_ns: 1 };
+    for _ in 0..17 {
+        let batch = OpBatch {
+            driver: Arc::from("d"),
+            stage: 0,
+            work: 0,
+            clock_offset_ns: 0,
+            plan,
+            samples: samples.clone(),
+        };
+        log.sender().send(batch).unwrap();
+    }
+    let part = run.path().join("operations.part-00001.parquet");
+    for _ in 0..6000 {
+        if part.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let mut out = std::io::stdout();
+    out.write_all(b"\nready\n").unwrap();
+    out.flush().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(120));
+}
+
+#[test]
+fn a_killed_run_leaves_what_it_had_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kill::child_waits_to_be_killed", "--ignored", "--nocapture"])
+        .env(ROOT, dir.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "ready"));
+    let path = dir.path().join("w1-killed");
+    assert_eq!(open_run(&path).unwrap().record.state, RunState::Running, "while its process lives");
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let run = open_run(&path).unwrap();
+    assert_eq!(run.record.state, RunState::Killed);
+    assert!(run.record.reason.as_deref().unwrap().contains("killed"));
+    assert_eq!(run.record.stages[0].state, StageState::Running);
+    let timeline = run.timeline(&run.record.stages[0]).unwrap();
+    assert_eq!(timeline.iter().map(|row| row.operations[0].count).sum::<u64>(), 90);
+    let read =
+        cosmark_archive::HistogramLog::merged(&path, "s1-main.read", TimeKind::Response).unwrap().unwrap();
+    assert_eq!(read.len(), 90);
+    let rows = run.operations().unwrap().unwrap();
+    let count = rows.map(Result::unwrap).count();
+    assert!(count >= 1_000_000, "{count} rows of the part that was closed");
+    assert!(text(path.join("run.json")).contains("\"state\": \"running\""), "the file itself is not touched");
+    let listed = cosmark_archive::list(dir.path()).unwrap();
+    assert_eq!(listed[0].record.as_ref().unwrap().as_ref().unwrap().state, RunState::Killed);
+}
+
+#[test]
+fn a_run_that_is_dropped_in_the_middle_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = mixed("dropped");
+    let mut run = open(dir.path()).begin(&new_run(&model)).unwrap();
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let path = run.path().to_owned();
+    drop(run);
+    let run = open_run(&path).unwrap();
+    assert_eq!((run.record.state, run.record.seed), (RunState::Running, Some(7)));
+    assert_eq!(run.timeline(&run.record.stages[0]).unwrap(), []);
+    assert_eq!(run.histograms().unwrap().count(), 0);
+    assert!(run.operations().unwrap().is_none());
+}
+
+/// The body of the process with a tiny disk: see the test below.
+#[test]
+#[ignore = "started by a_full_disk_is_one_clear_error"]
+fn child_fills_its_disk() {
+    let Ok(root) = std::env::var(ROOT) else { return };
+    let model = mixed("full");
+    let mut run = open(root.as_ref()).begin(&new_run(&model)).unwrap();
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let (read, write) = (successes(30, 2.0, 100), successes(10, 4.0, 100));
+    let row = TimelineRow { ended: at("18:54:05"), seconds: 5.0, operations: vec![&read, &write] };
+    let error = (0..100_000).find_map(|_| run.append_interval(0, &row).err()).unwrap().to_string();
+    assert!(error.contains("s1-main.csv") && error.contains("the disk is full: free some space"), "{error}");
+    let error = run.finish(&run.record().clone(), &[]).unwrap_err().to_string();
+    assert!(error.contains("w1-full") && error.contains("--archive"), "{error}");
+    // What had room is still whole.
+    let read = open_run(run.path()).unwrap();
+    assert!(read.timeline(&read.record.stages[0]).unwrap().len() > 100);
+    let error = open(root.as_ref()).begin(&new_run(&model)).err().unwrap().to_string();
+    assert!(error.contains("disk is full"), "{error}");
+    std::fs::write(std::path::Path::new(&root).join("../passed"), "yes").unwrap();
+}
+
+#[test]
+fn a_full_disk_is_one_clear_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = dir.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let exe = std::env::current_exe().unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=256k tiny '{}' || exit 77; exec '{}' --exact kill::child_fills_its_disk --ignored",
+        disk.display(),
+        exe.display()
+    );
+    // A mount of its own name space: it goes away with the process.
+    let run = Command::new("unshare").args(["-rm", "sh", "-c", &script]).env(ROOT, &disk).output();
+    let Ok(output) = run else {
+        eprintln!("skipped: no `unshare` here; files::tests covers a failing writer");
+        return;
+    };
+    if output.status.code() == Some(77) || !output.status.success() && output.stdout.is_empty() {
+        eprintln!("skipped: this user may not mount; files::tests covers a failing writer");
+        return;
+    }
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(dir.path().join("passed").exists(), "the child did not come to its end");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_out_in_second_0() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("in-the-way");
+    std::fs::write(&file, "").unwrap();
+    let error = cosmark_archive::Archive::open(&file.join("archive")).unwrap_err().to_string();
+    assert!(error.contains("in-the-way") && error.contains("--archive"), "{error}");
+    let error =
+        cosmark_archive::Archive::open(std::path::Path::new("/proc/archive")).unwrap_err().to_string();
+    assert!(error.contains("/proc/archive"), "{error}");
+}

@@ -1,0 +1,13 @@
+//! What the archive promises, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod cosbench;
+mod damage;
+mod histograms;
+mod kill;
+mod operations;
+mod record;
+mod sharing;
+mod support;
+mod tables;

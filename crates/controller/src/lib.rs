@@ -1,0 +1,11 @@
+//! The stage machine: takes a workload through its stages, cuts shares for the drivers, merges what they send, writes
+//! the archive and decides what became of it. It knows drivers only as [`cosmark_wire::DriverLink`]s.
+
+mod judge;
+mod observe;
+mod run;
+mod stage;
+mod tally;
+
+pub use observe::{Observer, Progress, StageNews};
+pub use run::{ControllerError, EndClass, Ended, RunJob, StopLevel, run_workload};

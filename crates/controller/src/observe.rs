@@ -1,0 +1,60 @@
+//! What somebody who watches a run is told.
+
+use std::time::Duration;
+
+use cosmark_archive::StageRecord;
+use cosmark_metrics::OpSnapshot;
+use cosmark_workload::model::Stage;
+
+/// Somebody who watches: a terminal, a console. Called from the controller's task; must not block.
+pub trait Observer {
+    /// A stage begins.
+    fn stage_begins(&mut self, news: &StageNews<'_>);
+
+    /// About once a second while a stage runs.
+    fn progress(&mut self, progress: &Progress<'_>);
+
+    /// A stage is over.
+    fn stage_ends(&mut self, record: &StageRecord);
+
+    /// Something that people should know: a trigger that failed, a wait, a lost sample.
+    fn note(&mut self, text: &str);
+}
+
+/// A stage that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct StageNews<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// 0-based.
+    pub index: usize,
+    /// How many stages there are.
+    pub of: usize,
+    /// How long it will take, where time ends it.
+    pub planned: Option<Duration>,
+}
+
+/// How a stage is doing.
+#[derive(Debug, Clone)]
+pub struct Progress<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// 0-based.
+    pub index: usize,
+    /// How many stages there are.
+    pub of: usize,
+    /// Since its load began.
+    pub elapsed: Duration,
+    /// Until its load ends, where time ends it.
+    pub remaining: Option<Duration>,
+    /// Share of it that is done, 0..=1, where that can be told.
+    pub done: Option<f64>,
+    /// Length of what `latest` sums up.
+    pub latest_s: f64,
+    /// All operations of all works, lately.
+    pub latest: OpSnapshot,
+    /// All operations of all works since the stage began.
+    pub total_ok: u64,
+    /// Failures since the stage began.
+    pub total_failed: u64,
+}

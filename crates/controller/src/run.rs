@@ -1,0 +1,184 @@
+//! One workload from its first stage to its archive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_archive::{
+    ArchiveError, OpLog, RunDir, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
+};
+use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
+use cosmark_workload::model::{Trigger, Workload};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::observe::Observer;
+use crate::stage::StageRun;
+
+/// How urgently the user wants it to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// Not at all.
+    Run,
+    /// Operations in flight may end.
+    Finish,
+    /// At once.
+    Abort,
+}
+
+/// A workload that is ready to be run.
+pub struct RunJob<'a> {
+    /// What to do; `seed` is set.
+    pub workload: &'a Workload,
+    /// Where it is written down.
+    pub dir: RunDir,
+    /// Who makes the load.
+    pub drivers: Vec<Box<dyn DriverLink>>,
+    /// The operation log, if asked for, and the moment that its times count from.
+    pub operation_log: Option<(OpLog, Timestamp)>,
+    /// Whether to go on.
+    pub stop: watch::Receiver<StopLevel>,
+    /// Takes secrets out of a text before it is shown or kept.
+    pub redact: &'a dyn Fn(&str) -> String,
+}
+
+/// What the exit code is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndClass {
+    /// All stages ran, within their acceptable failure ratios.
+    Finished,
+    /// A stage failed.
+    Failed,
+    /// The store or its login cannot be reached, or refuses us.
+    Target,
+    /// The workload cannot be run as it is written.
+    Workload,
+    /// This machine.
+    Ours,
+    /// The user.
+    Cancelled,
+}
+
+/// A run that is over and archived.
+#[derive(Debug)]
+pub struct Ended {
+    /// What `run.json` says.
+    pub record: RunRecord,
+    /// Where it is.
+    pub path: std::path::PathBuf,
+    /// How it ended.
+    pub class: EndClass,
+}
+
+/// What a run cannot survive.
+#[derive(Debug, Error)]
+pub enum ControllerError {
+    /// The archive cannot be written.
+    #[error("{0}")]
+    Archive(#[from] ArchiveError),
+}
+
+/// Runs it.
+///
+/// # Errors
+/// Only when the archive cannot be written; everything else is in the record.
+pub async fn run_workload(
+    mut job: RunJob<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Ended, ControllerError> {
+    let workload = job.workload;
+    let stages: Vec<Arc<_>> = workload.stages.iter().cloned().map(Arc::new).collect();
+    let mut tables = vec![StageTables::default(); stages.len()];
+    let mut class = EndClass::Finished;
+    let mut reason = None;
+    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await?;
+    for (index, stage) in stages.iter().enumerate() {
+        let stopped = *job.stop.borrow() != StopLevel::Run;
+        if stopped && class == EndClass::Finished {
+            class = EndClass::Cancelled;
+        }
+        if !matches!(class, EndClass::Finished | EndClass::Failed) || stopped {
+            job.dir.enter_stage(index, StageState::Aborted, Timestamp::now())?;
+            continue;
+        }
+        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await?;
+        let ended = StageRun::new(&mut job, Arc::clone(stage), index, stages.len()).run(observer).await?;
+        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await?;
+        if let Some(slot) = tables.get_mut(index) {
+            *slot = ended.tables;
+        }
+        if ended.class != EndClass::Finished {
+            class = ended.class;
+            reason.get_or_insert_with(|| format!("stage {}: {}", stage.id(index), ended.reason));
+        }
+    }
+    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await?;
+    finish(job, class, reason, &tables, observer)
+}
+
+fn finish(
+    mut job: RunJob<'_>,
+    class: EndClass,
+    reason: Option<String>,
+    tables: &[StageTables],
+    observer: &mut dyn Observer,
+) -> Result<Ended, ControllerError> {
+    if let Some((log, _)) = job.operation_log.take() {
+        match log.finish() {
+            Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
+            Err(error) => observer.note(&format!("the operation log is incomplete: {error}")),
+        }
+    }
+    let mut record = job.dir.record().clone();
+    record.state = match class {
+        EndClass::Finished => RunState::Finished,
+        EndClass::Failed => RunState::Failed,
+        EndClass::Cancelled => RunState::Cancelled,
+        EndClass::Target | EndClass::Workload | EndClass::Ours => RunState::Terminated,
+    };
+    record.reason = match class {
+        EndClass::Finished => None,
+        EndClass::Cancelled => Some("cancelled by the user".to_owned()),
+        _ => reason,
+    };
+    record.ended = Some(Timestamp::now());
+    record.process = None;
+    job.dir.finish(&record, tables)?;
+    Ok(Ended { path: job.dir.path().to_owned(), record, class })
+}
+
+/// Runs a trigger on every driver; one that fails is told and does not stop the run.
+async fn trigger(
+    job: &mut RunJob<'_>,
+    trigger: Option<&Trigger>,
+    level: ScriptLevel,
+    is_end: bool,
+    observer: &mut dyn Observer,
+) -> Result<(), ControllerError> {
+    let Some(trigger) = trigger else { return Ok(()) };
+    let args = if is_end { vec!["-k".to_owned()] } else { trigger.args.clone() };
+    let order = TriggerOrder { script: trigger.script.clone(), args };
+    let mut reports: Vec<_> = job.drivers.iter_mut().map(|driver| driver.trigger(order.clone())).collect();
+    for report in &mut reports {
+        let Ok(Some(report)) = tokio::time::timeout(Duration::from_secs(90), report.recv()).await else {
+            observer.note(&format!("trigger {}: no report from the driver", order.script));
+            continue;
+        };
+        job.dir.script_output(level, &(job.redact)(&report.output))?;
+        if let Some(error) = report.error {
+            let text = (job.redact)(&error);
+            observer.note(&text);
+            job.dir.log(Timestamp::now(), "WARN", "Trigger", &text)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a driver's failure means for the run.
+pub(crate) fn class_of(failure: &Failure) -> EndClass {
+    match failure.class {
+        FailureClass::Target => EndClass::Target,
+        FailureClass::Workload => EndClass::Workload,
+        FailureClass::Stage => EndClass::Failed,
+        FailureClass::Driver => EndClass::Ours,
+    }
+}

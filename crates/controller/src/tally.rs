@@ -1,0 +1,99 @@
+//! Merges the snapshots of one stage: into its timeline, into its results.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
+use cosmark_workload::model::Stage;
+
+/// Sums of one stage over all its drivers and threads.
+pub struct Tally {
+    works: Vec<WorkTally>,
+    /// Intervals of the timeline that are not written yet, by their number.
+    open: BTreeMap<u64, Vec<Vec<OpSnapshot>>>,
+    interval_ns: u64,
+    next_interval: u64,
+    pub total_ok: u64,
+    pub total_failed: u64,
+}
+
+struct WorkTally {
+    /// What ended in the measured window, and the counts that belong to it.
+    window: Vec<OpSnapshot>,
+}
+
+/// An interval of the timeline.
+pub struct Interval {
+    /// End, since the load began.
+    pub ended: Duration,
+    /// Length.
+    pub seconds: f64,
+    /// Operations, work by work.
+    pub operations: Vec<OpSnapshot>,
+}
+
+fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
+    stage.works.iter().map(|work| vec![OpSnapshot::default(); work.operations.len()]).collect()
+}
+
+impl Tally {
+    pub fn new(stage: &Stage) -> Self {
+        let shortest = stage.works.iter().map(|work| work.interval).min().unwrap_or(Duration::from_secs(5));
+        let interval_ns = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX).max(100_000_000);
+        let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
+        Self { works, open: BTreeMap::new(), interval_ns, next_interval: 0, total_ok: 0, total_failed: 0 }
+    }
+
+    /// Adds a snapshot; `start_ns` is when its driver's load began, on the same clock.
+    pub fn add(&mut self, snapshot: &Snapshot, start_ns: u64, stage: &Stage) {
+        let Some(work) = self.works.get_mut(usize::from(snapshot.work)) else { return };
+        for (sum, op) in work.window.iter_mut().zip(&snapshot.ops) {
+            if snapshot.phase == Phase::Window {
+                sum.merge(op);
+            } else {
+                // Only what is said about the window may come from outside it.
+                sum.unfinished += op.unfinished;
+                sum.in_flight_ns += op.in_flight_ns;
+                sum.renewals += op.renewals;
+            }
+            self.total_ok += op.ok;
+            self.total_failed += op.failed;
+        }
+        let number = snapshot.start_ns.saturating_sub(start_ns) / self.interval_ns;
+        // An interval that was written already is not opened again: what comes late goes into the next row.
+        let row = self.open.entry(number.max(self.next_interval)).or_insert_with(|| empty(stage));
+        if let Some(ops) = row.get_mut(usize::from(snapshot.work)) {
+            ops.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge(op));
+        }
+    }
+
+    /// Intervals that are complete `elapsed` after the load began; with `all`, whatever there is.
+    pub fn take_intervals(&mut self, elapsed: Duration, all: bool, stage: &Stage) -> Vec<Interval> {
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let last = self.open.keys().next_back().copied();
+        let mut intervals = Vec::new();
+        loop {
+            let end_ns = (self.next_interval + 1).saturating_mul(self.interval_ns);
+            // Threads hand over a slice up to a second after it is over.
+            let complete = elapsed_ns >= end_ns.saturating_add(1_500_000_000);
+            let ready = if all { last.is_some_and(|last| self.next_interval <= last) } else { complete };
+            if !ready {
+                return intervals;
+            }
+            let works = self.open.remove(&self.next_interval).unwrap_or_else(|| empty(stage));
+            let begun_ns = self.next_interval * self.interval_ns;
+            let ended_ns = if all { end_ns.min(elapsed_ns.max(begun_ns + 1)) } else { end_ns };
+            intervals.push(Interval {
+                ended: Duration::from_nanos(ended_ns),
+                seconds: Duration::from_nanos(ended_ns - begun_ns).as_secs_f64(),
+                operations: works.into_iter().flatten().collect(),
+            });
+            self.next_interval += 1;
+        }
+    }
+
+    /// Results, work by work.
+    pub fn into_windows(self) -> Vec<Vec<OpSnapshot>> {
+        self.works.into_iter().map(|work| work.window).collect()
+    }
+}
