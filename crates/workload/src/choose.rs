@@ -123,7 +123,7 @@ impl Chooser {
                     .iter()
                     .map(|b| {
                         up_to += b.weight;
-                        CumulativeBucket { up_to, lo: b.lo, len: (b.hi - b.lo).saturating_add(1) }
+                        CumulativeBucket { up_to, lo: b.lo, len: b.hi.saturating_sub(b.lo).saturating_add(1) }
                     })
                     .collect();
                 if cumulative.is_empty() || !up_to.is_finite() || up_to <= 0.0 {

@@ -191,3 +191,38 @@ impl Mistakes {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_from_one() {
+        let source = "ab\nçé x\r\n\n";
+        let index = LineIndex::new(source);
+        let at = |offset| (index.position(offset).line, index.position(offset).column);
+        assert_eq!((at(0), at(2), at(3)), ((1, 1), (1, 3), (2, 1)));
+        assert_eq!((at(8), at(9)), ((2, 4), (2, 5)));
+        assert_eq!(at(4), (2, 1), "inside a character counts as its start");
+        assert_eq!((at(11), at(999)), ((3, 1), (4, 1)));
+        assert_eq!(LineIndex::new("").position(5), Position { line: 1, column: 1 });
+    }
+
+    #[test]
+    fn a_mistake_is_kept_once_and_in_the_order_of_the_source() {
+        let mut mistakes = Mistakes::default();
+        let span = |start| Span { start, len: 1 };
+        mistakes.warning(span(5), "b", "x");
+        mistakes.error(span(9), "a", "x");
+        mistakes.error(span(5), "c", "x");
+        mistakes.warning(span(5), "b", "x");
+        let texts: Vec<_> = mistakes.finish().into_iter().map(|d| d.message).collect();
+        assert_eq!(texts, ["c", "b", "a"]);
+    }
+
+    #[test]
+    fn foreign_text_is_shown_on_one_line_and_cut() {
+        assert_eq!(shown("a\nb\u{7}"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(shown(&"x".repeat(81)).len(), 82);
+    }
+}

@@ -184,7 +184,7 @@ impl IntSelector {
             return 0;
         }
         let (lo, hi) = self.bounds();
-        (hi - lo).saturating_add(1)
+        hi.saturating_sub(lo).saturating_add(1)
     }
 
     /// Mean of the numbers it chooses (`z()`: mean over its range, as its hot numbers are scattered).

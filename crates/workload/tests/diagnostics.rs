@@ -142,3 +142,17 @@ fn every_diagnostic_lies_inside_its_source_and_says_what_to_do() {
         }
     }
 }
+
+#[test]
+fn the_format_is_told_by_the_text_and_then_by_the_name() {
+    for (name, text, format) in [
+        ("a.xml", "<workload/>", Format::Xml),
+        ("-", "\u{feff}\n  <workload/>", Format::Xml),
+        ("a.yaml", "<workload/>", Format::Xml),
+        ("a.XML", "garbage", Format::Xml),
+        ("a.yaml", "name: x", Format::Yaml),
+        ("-", "name: x", Format::Yaml),
+    ] {
+        assert_eq!(Format::detect(name, text), format, "{name} {text}");
+    }
+}
