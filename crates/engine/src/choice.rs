@@ -177,7 +177,7 @@ impl Walk {
         let nothing = !per_container && objects.is_none();
         let (first, last) = if nothing { (1, 0) } else { numbers.unwrap_or((1, 0)) };
         let sizes = match operation.kind {
-            OpKind::Prepare => {
+            OpKind::Prepare | OpKind::MultipartWrite => {
                 operation.sizes.as_ref().map(|sizes| SizeChooser::new(sizes, worker)).transpose()?
             }
             _ => None,

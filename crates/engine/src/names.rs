@@ -2,27 +2,41 @@
 
 use cosmark_workload::model::Operation;
 
-/// Prefix, number, suffix.
+/// Prefix, number, suffix; or one name for all numbers.
 #[derive(Debug, Clone)]
 pub struct NameTemplate {
     prefix: String,
+    numbered: bool,
     suffix: String,
 }
 
 impl NameTemplate {
     pub fn containers(operation: &Operation) -> Self {
-        Self { prefix: operation.container_prefix.clone(), suffix: operation.container_suffix.clone() }
+        match &operation.container_name {
+            Some(name) => Self { prefix: name.clone(), numbered: false, suffix: String::new() },
+            None => Self {
+                prefix: operation.container_prefix.clone(),
+                numbered: true,
+                suffix: operation.container_suffix.clone(),
+            },
+        }
     }
 
     pub fn objects(operation: &Operation) -> Self {
-        Self { prefix: operation.object_prefix.clone(), suffix: operation.object_suffix.clone() }
+        Self {
+            prefix: operation.object_prefix.clone(),
+            numbered: true,
+            suffix: operation.object_suffix.clone(),
+        }
     }
 
     /// Writes the name of `number` into `out`, replacing what was there.
     pub fn write(&self, number: u64, out: &mut String) {
         out.clear();
         out.push_str(&self.prefix);
-        push_decimal(number, out);
+        if self.numbered {
+            push_decimal(number, out);
+        }
         out.push_str(&self.suffix);
     }
 }
@@ -47,7 +61,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_in_decimal() {
-        let template = NameTemplate { prefix: "p".into(), suffix: "-s".into() };
+        let template = NameTemplate { prefix: "p".into(), numbered: true, suffix: "-s".into() };
         let mut out = String::from("old");
         for (number, expected) in [(0, "p0-s"), (7, "p7-s"), (u64::MAX, "p18446744073709551615-s")] {
             template.write(number, &mut out);

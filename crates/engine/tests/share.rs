@@ -37,6 +37,7 @@ fn operation(kind: OpKind, containers: &str, objects: &str) -> Operation {
         containers: selector(containers),
         objects: selector(objects),
         sizes: Some("c(1)KB".parse().unwrap()),
+        container_name: None,
         container_prefix: "c".into(),
         container_suffix: String::new(),
         object_prefix: "o".into(),

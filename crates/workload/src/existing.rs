@@ -23,7 +23,7 @@ pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
         return None;
     }
     let names = [
-        &operation.container_prefix,
+        operation.container_name.as_ref().unwrap_or(&operation.container_prefix),
         &operation.container_suffix,
         &operation.object_prefix,
         &operation.object_suffix,

@@ -77,6 +77,7 @@ pub enum KeyId {
     Containers,
     Objects,
     Sizes,
+    ContainerName,
     ContainerPrefix,
     ContainerSuffix,
     ObjectPrefix,
@@ -182,6 +183,14 @@ pub const KEYS: &[Key] = &[
         "",
         SIZED,
         "Object sizes; KB is 1000 bytes, KiB is 1024.",
+    ),
+    op(
+        KeyId::ContainerName,
+        ("container_name", "container_name"),
+        ValueKind::Text,
+        "",
+        ALL,
+        "The one container to use, by its whole name: no number is added. `containers` is still needed, e.g. `r(1,1)`.",
     ),
     op(
         KeyId::ContainerPrefix,

@@ -77,6 +77,18 @@ impl Format {
 /// error.
 #[must_use]
 pub fn parse(source: &str, format: Format, environment: &Environment) -> (Option<Workload>, Vec<Diagnostic>) {
+    let (workload, diagnostics) = parse_what_is_there(source, format, environment);
+    (workload.filter(|_| diagnostic::none_is_error(&diagnostics)), diagnostics)
+}
+
+/// The same, but with what could be read also where there are errors: good for looking for further mistakes, not for
+/// running.
+#[must_use]
+pub fn parse_what_is_there(
+    source: &str,
+    format: Format,
+    environment: &Environment,
+) -> (Option<Workload>, Vec<Diagnostic>) {
     let mut mistakes = Mistakes::default();
     let workload = match format {
         Format::Xml => xml::parse(source, environment, &mut mistakes),
@@ -85,6 +97,5 @@ pub fn parse(source: &str, format: Format, environment: &Environment) -> (Option
     if let Some(workload) = &workload {
         check::into(workload, &mut mistakes);
     }
-    let workload = workload.filter(|_| !mistakes.any_error());
     (workload, mistakes.finish())
 }

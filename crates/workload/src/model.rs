@@ -280,6 +280,8 @@ pub struct Operation {
     pub objects: Option<IntSelector>,
     /// Object sizes; for write, prepare and multipart write.
     pub sizes: Option<SizeSelector>,
+    /// The one container to use, by its whole name; the number is still chosen, but is no part of the name.
+    pub container_name: Option<String>,
     /// Names: `<container_prefix><number><container_suffix>`.
     pub container_prefix: String,
     /// See [`Operation::container_prefix`].

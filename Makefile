@@ -1,0 +1,40 @@
+# Entry points. `make help` lists them; the work is done by cargo and by scripts/.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-build demo build test test-beds bench fmt lint clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing to build and to run the test beds (as root), or say what to install
+	@scripts/setup.sh all
+
+setup-build:
+	@scripts/setup.sh build
+
+demo: setup-build ## build, then run a small benchmark against the built-in store, with a report
+	cargo run --release --locked -p cosmark -- demo --archive archive
+
+build: setup-build ## build the binary target/release/cosmark
+	cargo build --release --locked
+
+test: setup-build ## everything that CI runs: format, lints, tests, and the tests against real systems
+	@scripts/test.sh all
+
+test-beds: setup-build ## only the tests against real systems (testbeds/)
+	@scripts/test.sh beds
+
+bench: setup-build ## run the benchmarks of Cosmark itself
+	cargo bench --workspace --locked
+
+fmt: ## format the code
+	cargo fmt --all
+
+lint: ## check format, lints, and the shell scripts if shellcheck is installed
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run testbeds/*/{up,down,status,faults}; \
+	else echo 'shellcheck is not installed: the shell scripts were not checked'; fi
+
+clean: ## remove what cargo built (results in archive/ and test bed data stay)
+	cargo clean

@@ -1,0 +1,246 @@
+//! The command line, defined once; help, completions and the man page derive from it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+/// Measures cloud object stores and says what it measured.
+#[derive(Parser)]
+#[command(
+    name = "cosmark",
+    version,
+    about = "Measures cloud object stores: how fast, how far, and whether to believe it",
+    after_help = "Start here:\n  cosmark demo                                  a store, a workload and a result, with no configuration\n  cosmark quick s3+http://KEY:SECRET@host:9000  one quick measurement of your store\n  cosmark run workload.xml                      a COSBench workload, or a native YAML one\n\nExit codes: 0 done, 1 our fault, 2 bad usage or workload, 3 target unreachable or refused us,\n4 a stage failed, 5 cancelled."
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a small workload against a store inside this process; needs no configuration
+    Demo(DemoArgs),
+    /// Run a workload file (COSBench XML or native YAML)
+    Run(RunArgs),
+    /// Measure one store by its URL, without a workload file
+    Quick(QuickArgs),
+    /// Show every mistake in a workload, with line and hint; sends nothing
+    Check(CheckArgs),
+    /// Convert COSBench XML to native YAML and back
+    Convert(ConvertArgs),
+    /// Start the embedded S3 store, or a simulated store with known behaviour
+    Serve(ServeArgs),
+    /// List storage adaptors and auths, or the keys of one
+    Adaptors(AdaptorsArgs),
+    /// Show the results of a run again
+    Show(ShowArgs),
+    /// List the runs of an archive
+    List(ListArgs),
+    /// Print the JSON Schema of native workloads, for editors
+    Schema,
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+/// What every run takes.
+#[derive(ClapArgs, Clone)]
+pub struct RunOptions {
+    /// Directory that keeps the results
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Load threads; default: processors minus one, at least one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Seed of every random choice; the same seed asks for the same things
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Keep one record per operation (operations.parquet)
+    #[arg(long)]
+    pub oplog: bool,
+    /// Print run.json on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Seconds that operations in flight may take after the load has ended
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub drain: u64,
+}
+
+/// `cosmark demo`
+#[derive(ClapArgs)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    pub options: RunOptions,
+    /// Seconds of the main stage
+    #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub runtime: u64,
+}
+
+/// `cosmark run`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark run workloads/mixed.yaml --target testbeds/swift/target.yaml
+  cosmark run workload-config.xml --set main.runtime=60s --set main.workers=64
+  cosmark run workload.xml --json > result.json
+
+Ctrl-C once: operations in flight may end, the archive is written. Twice: at once.")]
+pub struct RunArgs {
+    /// Workload file; - reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change a field: [stage.[work.]]key=value, e.g. workers=16, main.runtime=60s, storage.timeout=5s
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// File with the auth and storage to use instead of the workload's
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Directory of trigger scripts; default: `scripts` beside the workload file
+    #[arg(long, value_name = "DIR")]
+    pub scripts: Option<PathBuf>,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `cosmark quick`
+#[derive(ClapArgs)]
+#[command(
+    after_help = "URLs (percent-encode special characters; KEY and SECRET may come from AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
+  s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..
+  swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
+  dav+http://USER:PASSWORD@host:port/path       file:///directory
+
+It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote."
+)]
+pub struct QuickArgs {
+    /// Where the store is
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Object size
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub size: String,
+    /// Operations and their shares: read, write, delete, list, head
+    #[arg(long, value_name = "MIX", default_value = "read=80,write=20")]
+    pub mix: String,
+    /// Concurrent workers
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub workers: u32,
+    /// Open loop: arrivals per second, whatever the store does; workers bound the pool
+    #[arg(long, value_name = "N/s")]
+    pub rate: Option<String>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub runtime: String,
+    /// Objects to prepare
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub objects: u64,
+    /// Compare every byte that is read with what was written
+    #[arg(long)]
+    pub verify: bool,
+    /// Accept any TLS certificate
+    #[arg(long)]
+    pub insecure: bool,
+    /// Print the workload instead of running it
+    #[arg(long)]
+    pub print: bool,
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `cosmark check`
+#[derive(ClapArgs)]
+pub struct CheckArgs {
+    /// Workload file; - reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change a field before checking, as in `cosmark run`
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// File with the auth and storage to use instead of the workload's
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+}
+
+/// `cosmark convert`
+#[derive(ClapArgs)]
+pub struct ConvertArgs {
+    /// Workload file; - reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write here instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `cosmark serve`
+#[derive(ClapArgs)]
+#[command(after_help = "Runs until Ctrl-C. Without a directory the objects are deleted at the end.")]
+pub struct ServeArgs {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9000")]
+    pub listen: SocketAddr,
+    /// Accept an address that other machines can reach
+    #[arg(long)]
+    pub allow_remote: bool,
+    /// Keep the objects in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "behaviour")]
+    pub directory: Option<PathBuf>,
+    /// Access key; the secret key is read from COSMARK_SERVE_SECRET; both are random by default
+    #[arg(long, value_name = "KEY", conflicts_with = "behaviour")]
+    pub access_key: Option<String>,
+    /// Be a simulated S3 and Swift store with the delays, errors and stalls of this file
+    #[arg(long, value_name = "FILE")]
+    pub behaviour: Option<PathBuf>,
+}
+
+/// `cosmark adaptors`
+#[derive(ClapArgs)]
+pub struct AdaptorsArgs {
+    /// Storage or auth type
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cosmark show`
+#[derive(ClapArgs)]
+pub struct ShowArgs {
+    /// Directory of a run, or its id (w3) in the archive
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Archive to look for the id in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Print run.json
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cosmark list`
+#[derive(ClapArgs)]
+pub struct ListArgs {
+    /// Directory that keeps the results
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cosmark completions`
+#[derive(ClapArgs)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,140 @@
+//! `cosmark adaptors`: what can be spoken to, and with which keys.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use cosmark_adaptor_api::{Alias, Capability, Key};
+use serde_json::{Value, json};
+
+use crate::args::AdaptorsArgs;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::registry::CATALOG;
+
+/// Runs the subcommand.
+pub fn run(args: &AdaptorsArgs) -> Outcome {
+    match (&args.name, args.json) {
+        (_, true) => println!("{:#}", all_as_json(args.name.as_deref())?),
+        (None, false) => list_all(),
+        (Some(name), false) => show_one(name)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn list_all() {
+    println!("storage types");
+    for def in CATALOG.adaptors {
+        println!("  {:<10} {}{}", def.name, def.summary, names(def.aliases));
+    }
+    println!("auth types");
+    for def in CATALOG.auths {
+        println!("  {:<10} {}{}", def.name, def.summary, names(def.aliases));
+    }
+    println!("known, but not spoken by this build");
+    for (name, sentence) in CATALOG.not_built {
+        println!("  {name:<10} {sentence}");
+    }
+    println!("`cosmark adaptors NAME` shows the keys of one");
+}
+
+fn names(aliases: &[Alias]) -> String {
+    let names: Vec<&str> = aliases.iter().map(|alias| alias.name).collect();
+    if names.is_empty() { String::new() } else { format!(" (also: {})", names.join(", ")) }
+}
+
+fn show_one(name: &str) -> Result<(), Problem> {
+    let (adaptor, auth) = (CATALOG.adaptor(name), CATALOG.auth(name));
+    if let (Err(text), Err(_)) = (&adaptor, &auth) {
+        return Err(Problem::usage(text.clone()));
+    }
+    if let Ok(found) = adaptor {
+        println!("storage type {}: {}", found.def.name, found.def.summary);
+        print_aliases(found.def.aliases);
+        println!("  can: {}", abilities(found.def.capability).join(", "));
+        print_keys(found.def.keys);
+    }
+    if let Ok(found) = auth {
+        println!("auth type {}: {}", found.def.name, found.def.summary);
+        print_aliases(found.def.aliases);
+        print_keys(found.def.keys);
+    }
+    Ok(())
+}
+
+fn print_aliases(aliases: &[Alias]) {
+    for alias in aliases {
+        println!("  also `{}`: {}", alias.name, alias.note);
+    }
+}
+
+fn abilities(can: Capability) -> Vec<&'static str> {
+    let Capability { stores, containers, head, list, range, multipart, chunked, delete_missing_fails: _ } =
+        can;
+    let all = [
+        (stores, "store"),
+        (containers, "containers"),
+        (head, "head"),
+        (list, "list"),
+        (range, "ranges"),
+        (multipart, "multipart"),
+        (chunked, "chunked writes"),
+    ];
+    all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
+}
+
+fn print_keys(keys: &[Key]) {
+    if keys.is_empty() {
+        println!("  no keys");
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["key", "default", "value", "meaning"]);
+    for key in keys {
+        let mut name = key.name.to_owned();
+        if !key.aliases.is_empty() {
+            name = format!("{name}\n({})", key.aliases.join(", "));
+        }
+        let help = if key.secret { format!("{} (secret)", key.help) } else { key.help.to_owned() };
+        table.add_row([name, key.default.unwrap_or("-").to_owned(), key.kind.describe(), help]);
+    }
+    println!("{table}");
+}
+
+fn all_as_json(name: Option<&str>) -> Result<Value, Problem> {
+    let wanted = |row: &str, aliases: &[Alias]| {
+        name.is_none_or(|name| row == name || aliases.iter().any(|alias| alias.name == name))
+    };
+    let adaptors: Vec<Value> = CATALOG
+        .adaptors
+        .iter()
+        .filter(|def| wanted(def.name, def.aliases))
+        .map(|def| {
+            json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
+                "capability": abilities(def.capability), "keys": keys_as_json(def.keys) })
+        })
+        .collect();
+    let auths: Vec<Value> = CATALOG
+        .auths
+        .iter()
+        .filter(|def| wanted(def.name, def.aliases))
+        .map(|def| {
+            json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
+                "keys": keys_as_json(def.keys) })
+        })
+        .collect();
+    if adaptors.is_empty() && auths.is_empty() {
+        return Err(Problem::usage(format!("no adaptor or auth is called {}", name.unwrap_or_default())));
+    }
+    Ok(json!({ "storage": adaptors, "auth": auths }))
+}
+
+fn alias_names(aliases: &[Alias]) -> Vec<&'static str> {
+    aliases.iter().map(|alias| alias.name).collect()
+}
+
+fn keys_as_json(keys: &[Key]) -> Vec<Value> {
+    keys.iter()
+        .map(|key| {
+            json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),
+                "default": key.default, "secret": key.secret, "help": key.help })
+        })
+        .collect()
+}

@@ -1,0 +1,57 @@
+//! `cosmark check`: every mistake, and what the workload would do; sends nothing.
+
+use std::time::Duration;
+
+use cosmark_workload::Workload;
+use cosmark_workload::model::{OpKind, WorkKind};
+
+use crate::args::CheckArgs;
+use crate::exit::{Exit, Outcome};
+use crate::load::load;
+use crate::{diagnose, units};
+
+/// Runs the subcommand.
+pub fn run(args: &CheckArgs) -> Outcome {
+    let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
+    println!("{}: {}", args.file.display(), diagnose::count(&loaded.diagnostics));
+    plan(&loaded.workload);
+    Ok(Exit::Done)
+}
+
+/// One line per work: what it will do, how long it takes, what it writes.
+fn plan(workload: &Workload) {
+    let mut time = Duration::ZERO;
+    let mut written = 0.0;
+    for (index, stage) in workload.stages.iter().enumerate() {
+        let longest = stage.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
+        time += longest.unwrap_or_default() + stage.closure_delay;
+        if stage.works.is_empty() {
+            println!("  {}: wait {:?}", stage.id(index), stage.closure_delay);
+        }
+        for work in &stage.works {
+            let mut parts = vec![format!("{} workers on {}", work.workers, work.storage.kind)];
+            if !work.runtime.is_zero() {
+                parts.push(format!("for {}", units::clock(work.rampup + work.runtime + work.rampdown)));
+            }
+            if let Some(total) = work.total_ops {
+                parts.push(format!("{} operations", units::grouped(total)));
+            }
+            for operation in &work.operations {
+                let containers = operation.containers.as_ref().map_or(1, |containers| containers.count());
+                let objects = operation.objects.as_ref().map_or(0, |objects| objects.count());
+                if operation.kind == OpKind::Prepare {
+                    let count = containers.saturating_mul(objects);
+                    #[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
+                    let bytes =
+                        count as f64 * operation.sizes.as_ref().map_or(0.0, |sizes| sizes.mean_bytes());
+                    written += bytes;
+                    parts.push(format!("{} objects, {}", units::grouped(count), units::bytes(bytes)));
+                } else if work.kind == WorkKind::Normal {
+                    parts.push(format!("{} {}", operation.name, operation.weight));
+                }
+            }
+            println!("  {} {}: {}", stage.id(index), work.name, parts.join(", "));
+        }
+    }
+    println!("at least {} of load and pauses; prepares write {}", units::clock(time), units::bytes(written));
+}

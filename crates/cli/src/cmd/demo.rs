@@ -1,0 +1,45 @@
+//! `cosmark demo`: an embedded store, a five-stage workload, a result.
+
+use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_workload::{Target, parse_target};
+
+use crate::args::DemoArgs;
+use crate::cmd::run::{execute, report};
+use crate::exit::{Outcome, Problem};
+use crate::load::load_for;
+
+const WORKLOAD: &str = include_str!("../../../../workloads/demo.yaml");
+
+/// Runs the subcommand.
+pub fn run(args: &DemoArgs) -> Outcome {
+    let store = EmbeddedStore::start(Options::default()).map_err(|error| Problem::ours(error.to_string()))?;
+    eprintln!("embedded S3 store at {}, objects in {}", store.endpoint(), store.directory().display());
+    let settings = [format!("main.runtime={}s", args.runtime)];
+    let loaded =
+        load_for(WORKLOAD.to_owned(), "workloads/demo.yaml", "demo.yaml", Some(target(&store)?), &settings)?;
+    let ended = execute(loaded, None, &args.options)?;
+    let outcome = report(&ended, &args.options);
+    if let Err(error) = store.stop() {
+        eprintln!("cosmark: the embedded store did not stop cleanly: {error}");
+    }
+    if !args.options.json {
+        println!();
+        println!("This store runs inside Cosmark and shares this machine's processors with it. Next:");
+        println!("  cosmark show {} --archive {}", ended.record.id, args.options.archive.display());
+        println!("  cosmark quick s3+http://KEY:SECRET@HOST:PORT         measure a store of yours");
+        println!("  cosmark run workloads/mixed.yaml --target FILE       a whole workload against it");
+        println!("  cosmark check YOUR-COSBENCH-WORKLOAD.xml             what Cosmark makes of your files");
+    }
+    outcome
+}
+
+fn target(store: &EmbeddedStore) -> Result<Target, Problem> {
+    let text = format!(
+        "storage: {{type: s3, endpoint: \"{}\", accesskey: \"{}\", secretkey: \"{}\", path_style_access: true}}\n",
+        store.endpoint(),
+        store.access_key(),
+        store.secret_key()
+    );
+    let (target, mistakes) = parse_target(&text);
+    target.ok_or_else(|| Problem::ours(format!("the demo's own target is wrong: {mistakes:?}")))
+}

@@ -1,0 +1,13 @@
+//! One file per subcommand.
+
+pub mod adaptors;
+pub mod check;
+pub mod convert;
+pub mod demo;
+pub mod list;
+pub mod quick;
+pub mod run;
+pub mod schema;
+pub mod serve;
+pub mod shell;
+pub mod show;

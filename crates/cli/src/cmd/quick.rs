@@ -1,0 +1,279 @@
+//! `cosmark quick`: one store by its URL, without a workload file. It writes the workload and runs it like any other.
+
+use std::fmt::Write;
+
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::args::QuickArgs;
+use crate::cmd::run::{execute, report};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::load::load_text;
+
+/// Runs the subcommand.
+pub fn run(args: &QuickArgs) -> Outcome {
+    let door = Door::parse(&args.url, args.insecure).map_err(Problem::usage)?;
+    let text = workload(args, &door).map_err(Problem::usage)?;
+    if args.print {
+        print!("{}", door.hide(&text));
+        return Ok(Exit::Done);
+    }
+    let loaded = load_text(text, "quick", "quick.yaml", None, &[])?;
+    let ended = execute(loaded, None, &args.options)?;
+    report(&ended, &args.options)
+}
+
+/// A URL, taken apart.
+struct Door {
+    auth: Vec<(&'static str, String)>,
+    storage: Vec<(&'static str, String)>,
+    /// The user's own container, which is neither created nor deleted.
+    container: Option<String>,
+    secret: String,
+}
+
+impl Door {
+    fn parse(text: &str, insecure: bool) -> Result<Self, String> {
+        let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
+        let url = Url::parse(text).map_err(|cause| bad(&cause.to_string()))?;
+        let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
+        let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        let user = decode(url.username());
+        let password = url.password().map(decode).unwrap_or_default();
+        let mut door =
+            Self { auth: Vec::new(), storage: Vec::new(), container: None, secret: password.clone() };
+        if kind == "file" {
+            door.storage = vec![("type", "file".into()), ("directory", decode(url.path()))];
+            return Ok(door);
+        }
+        if !matches!(transport, "http" | "https") {
+            return Err(bad("begin with s3+http://, s3+https://, swift+http://, dav+http:// or file:///"));
+        }
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host"))?;
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let base = format!("{transport}://{host}{port}");
+        let from_env = |given: String, name: &str| {
+            if given.is_empty() { std::env::var(name).unwrap_or_default() } else { given }
+        };
+        match kind {
+            "s3" => {
+                let (key, secret) =
+                    (from_env(user, "AWS_ACCESS_KEY_ID"), from_env(password, "AWS_SECRET_ACCESS_KEY"));
+                if key.is_empty() {
+                    return Err(bad(
+                        "no access key: put KEY:SECRET@ before the host, or set AWS_ACCESS_KEY_ID",
+                    ));
+                }
+                door.secret.clone_from(&secret);
+                door.storage = vec![
+                    ("type", "s3".into()),
+                    ("endpoint", base),
+                    ("accesskey", key),
+                    ("secretkey", secret),
+                    ("path_style_access", "true".into()),
+                ];
+                if let Ok(region) = std::env::var("AWS_REGION") {
+                    door.storage.push(("region", region));
+                }
+                if let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
+                    door.storage.push(("session_token", token));
+                }
+                let bucket = decode(url.path().trim_matches('/'));
+                door.container = (!bucket.is_empty()).then_some(bucket);
+            }
+            "swift" => {
+                let (user, key) = (from_env(user, "ST_USER"), from_env(password, "ST_KEY"));
+                door.secret.clone_from(&key);
+                let path = if url.path().len() > 1 { url.path() } else { "/auth/v1.0" };
+                door.auth = vec![
+                    ("type", "swauth".into()),
+                    ("auth_url", format!("{base}{path}")),
+                    ("username", user),
+                    ("password", key),
+                ];
+                door.storage = vec![("type", "swift".into())];
+                door.container = url
+                    .query_pairs()
+                    .find(|(key, _)| key == "container")
+                    .map(|(_, value)| value.into_owned());
+            }
+            "dav" | "webdav" => {
+                if !user.is_empty() {
+                    door.auth = vec![
+                        ("type", "httpauth".into()),
+                        ("auth_url", format!("{base}{}", url.path())),
+                        ("username", user),
+                        ("password", password),
+                    ];
+                }
+                door.storage = vec![("type", "webdav".into()), ("endpoint", format!("{base}{}", url.path()))];
+            }
+            other => return Err(bad(&format!("`{other}` is not s3, swift, dav or file"))),
+        }
+        if insecure {
+            door.storage.push(("insecure", "true".into()));
+            if !door.auth.is_empty() {
+                door.auth.push(("insecure", "true".into()));
+            }
+        }
+        Ok(door)
+    }
+
+    fn hide(&self, text: &str) -> String {
+        if self.secret.is_empty() { text.to_owned() } else { text.replace(&quoted(&self.secret), "\"***\"") }
+    }
+}
+
+/// The URL as it may be shown.
+fn without_password(text: &str) -> String {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(start), Some(at)) if at > start => format!("{}://***{}", &text[..start], &text[at..]),
+        _ => text.to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn element(name: &str, keys: &[(&str, String)]) -> String {
+    if keys.is_empty() {
+        return String::new();
+    }
+    let pairs: Vec<String> = keys.iter().map(|(key, value)| format!("{key}: {}", quoted(value))).collect();
+    format!("{name}: {{{}}}\n", pairs.join(", "))
+}
+
+fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
+    let mix = parse_mix(&args.mix)?;
+    let setup_workers = args.workers.min(16);
+    let mut text = String::from("name: quick\n");
+    text += &element("auth", &door.auth);
+    text += &element("storage", &door.storage);
+    let run = std::process::id();
+    // A container of the user's own is neither created nor deleted; the names of objects tell them apart from his.
+    let (container, object_prefix) = match &door.container {
+        Some(name) => (format!("container_name: {}", quoted(name)), format!("cosmark-quick-{run:08x}-")),
+        None => (format!("container_prefix: cosmark-quick-{run:08x}-"), "object-".to_owned()),
+    };
+    let _ = writeln!(
+        text,
+        "defaults: {{containers: \"r(1,1)\", {container}, object_prefix: {object_prefix}, sizes: {}}}",
+        quoted(&args.size)
+    );
+    text += "stages:\n";
+    if door.container.is_none() {
+        text += "  - {name: init, works: [{type: init, workers: 1}]}\n";
+    }
+    let objects = args.objects;
+    let _ = writeln!(
+        text,
+        "  - {{name: prepare, works: [{{type: prepare, workers: {setup_workers}, objects: \"r(1,{objects})\"}}]}}"
+    );
+    text += &main_stage(args, &mix);
+    let last = objects * 2;
+    let _ = writeln!(
+        text,
+        "  - {{name: cleanup, works: [{{type: cleanup, workers: {setup_workers}, objects: \"r(1,{last})\"}}]}}"
+    );
+    if door.container.is_none() {
+        text += "  - {name: dispose, works: [{type: dispose, workers: 1}]}\n";
+    }
+    Ok(text)
+}
+
+/// Objects 1..n are prepared and read; n+1..2n are written and deleted, so that no read can miss.
+fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
+    let objects = args.objects;
+    let mut text = String::from("  - name: main\n    works:\n      - name: main\n");
+    let _ = writeln!(
+        text,
+        "        workers: {}\n        rampup: 2s\n        runtime: {}",
+        args.workers,
+        quoted(&args.runtime)
+    );
+    if let Some(rate) = &args.rate {
+        let _ = writeln!(text, "        rate: {}", quoted(rate));
+    }
+    text += "        operations:\n";
+    for (kind, weight) in mix {
+        let range = match kind.as_str() {
+            "write" | "delete" => format!("u({},{})", objects + 1, objects * 2),
+            _ => format!("u(1,{objects})"),
+        };
+        let extra = match kind.as_str() {
+            "list" => String::new(),
+            "read" if args.verify => format!(", objects: \"{range}\", verify: true"),
+            _ => format!(", objects: \"{range}\""),
+        };
+        let _ = writeln!(text, "          - {{type: {kind}, ratio: {weight}{extra}}}");
+    }
+    text
+}
+
+fn parse_mix(text: &str) -> Result<Vec<(String, f64)>, String> {
+    const KINDS: [&str; 5] = ["read", "write", "delete", "list", "head"];
+    let wrong = |part: &str| format!("--mix {part}: write e.g. read=80,write=20 with {}", KINDS.join(", "));
+    text.split(',')
+        .map(|part| {
+            let (kind, weight) = part.trim().split_once('=').unwrap_or((part.trim(), "100"));
+            let weight =
+                weight.trim().parse::<f64>().ok().filter(|weight| *weight > 0.0 && weight.is_finite());
+            match weight {
+                Some(weight) if KINDS.contains(&kind.trim()) => Ok((kind.trim().to_owned(), weight)),
+                _ => Err(wrong(part)),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart() {
+        let door = Door::parse("s3+http://k%2F1:s%40x@127.0.0.1:9000/b7", false).unwrap();
+        assert!(
+            door.storage.contains(&("accesskey", "k/1".into()))
+                && door.storage.contains(&("secretkey", "s@x".into()))
+        );
+        assert_eq!(door.container.as_deref(), Some("b7"));
+        let door = Door::parse("swift+https://test%3Atester:testing@h/auth/v1.0", true).unwrap();
+        assert!(
+            door.auth.contains(&("username", "test:tester".into()))
+                && door.auth.contains(&("insecure", "true".into()))
+        );
+    }
+
+    #[test]
+    fn a_bad_url_is_refused_without_showing_its_password() {
+        for text in ["ftp://u:hunter2@h", "s3+http://u:hunter2@", "s3+gopher://u:hunter2@h"] {
+            let error = Door::parse(text, false).err().unwrap();
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_mix_with_an_unknown_operation_or_weight_is_refused() {
+        assert_eq!(
+            parse_mix("read=80, write=20").unwrap(),
+            [("read".to_owned(), 80.0), ("write".to_owned(), 20.0)]
+        );
+        for bad in ["reed=1", "read=x", "read=0", ""] {
+            assert!(parse_mix(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `cosmark run`: read, check, connect, run, report.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cosmark_archive::{Archive, NewRun, OpLog, RunDir, Source, Timestamp};
+use cosmark_controller::{Ended, RunJob, StopLevel, run_workload};
+use cosmark_driver::{LocalDriver, Options};
+use cosmark_workload::{to_xml, to_yaml};
+use tokio::sync::watch;
+
+use crate::args::{RunArgs, RunOptions};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::load::{Loaded, load};
+use crate::progress::Terminal;
+use crate::registry::CATALOG;
+use crate::secrets::{self, Secrets};
+use crate::{host, table};
+
+/// Runs the subcommand.
+pub fn run(args: &RunArgs) -> Outcome {
+    let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
+    let scripts = args.scripts.clone().or_else(|| scripts_beside(&args.file));
+    let ended = execute(loaded, scripts, &args.options)?;
+    report(&ended, &args.options)
+}
+
+fn scripts_beside(file: &Path) -> Option<PathBuf> {
+    let directory = file.parent()?.join("scripts");
+    directory.is_dir().then_some(directory)
+}
+
+/// Runs a workload on this machine and archives it.
+///
+/// # Errors
+/// When it cannot start, or the archive cannot be written.
+pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
+    let Loaded { mut workload, source, file_name, .. } = loaded;
+    secrets::resolve(&mut workload).map_err(Problem::usage)?;
+    workload.seed = options.seed.or(workload.seed).or_else(|| Some(draw_seed()));
+    let known = Secrets::of(&workload);
+    let open_files = host::raise_open_files();
+    let workers = workload
+        .stages
+        .iter()
+        .map(|stage| stage.works.iter().map(|work| u64::from(work.workers)).sum::<u64>());
+    if workers.max().is_some_and(|most| most + 64 > open_files) {
+        eprintln!(
+            "cosmark: more workers than open files ({open_files}); raise `ulimit -n` or expect connect errors"
+        );
+    }
+    let hidden = secrets::hidden(&workload);
+    let shown_source = secrets::hide_in_source(&source, &workload);
+    let dir = Archive::open(&options.archive)?.begin(&NewRun {
+        number: None,
+        workload: &workload,
+        seed: workload.seed,
+        source: Some(Source { file_name: &file_name, text: &shown_source }),
+        config_xml: &to_xml(&hidden).0,
+        config_yaml: &to_yaml(&hidden),
+        host: host::record(),
+        submitted: Timestamp::now(),
+    })?;
+    if let Some(renamed) = dir.renamed() {
+        eprintln!("cosmark: {renamed}");
+    }
+    let operation_log = open_log(&dir, options)?;
+    let threads = options.threads.map_or_else(|| host::processors().saturating_sub(1).max(1), usize::from);
+    let driver = LocalDriver::new(
+        CATALOG,
+        Options { name: "local".into(), threads, scripts, drain: Duration::from_secs(options.drain) },
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    let redact = |text: &str| known.hide(text);
+    runtime.block_on(async {
+        let (level, stop) = watch::channel(StopLevel::Run);
+        let listening = tokio::spawn(listen_for_signals(level));
+        let job = RunJob {
+            workload: &workload,
+            dir,
+            drivers: vec![Box::new(driver)],
+            operation_log,
+            stop,
+            redact: &redact,
+        };
+        let mut terminal = Terminal::new(options.quiet);
+        let ended = run_workload(job, &mut terminal).await;
+        listening.abort();
+        ended.map_err(|error| Problem::ours(error.to_string()))
+    })
+}
+
+fn open_log(dir: &RunDir, options: &RunOptions) -> Result<Option<(OpLog, Timestamp)>, Problem> {
+    if !options.oplog {
+        return Ok(None);
+    }
+    let epoch = Timestamp::now();
+    Ok(Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)))
+}
+
+/// Seeds are drawn where nobody gives one, and recorded.
+fn draw_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // Below 2^53, so that every JSON reader gives it back unchanged.
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
+}
+
+/// Once: operations in flight may end. Twice: at once. Three times: without an archive.
+async fn listen_for_signals(level: watch::Sender<StopLevel>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return;
+    };
+    for next in [StopLevel::Finish, StopLevel::Abort] {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let text = match next {
+            StopLevel::Finish => "stopping; operations in flight may end (Ctrl-C again: at once)",
+            _ => "stopping at once",
+        };
+        eprintln!("\ncosmark: {text}");
+        level.send_replace(next);
+    }
+    interrupt.recv().await;
+    #[expect(clippy::exit, reason = "the user has asked three times")]
+    std::process::exit(i32::from(Exit::Cancelled.code()));
+}
+
+/// Shows the results; gives the exit code.
+///
+/// # Errors
+/// When stdout is gone.
+pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
+    if options.json {
+        let text = serde_json::to_string_pretty(&ended.record)
+            .map_err(|cause| Problem::ours(format!("cannot print run.json: {cause}")))?;
+        println!("{text}");
+    } else {
+        print_results(&ended.record, &ended.path);
+    }
+    if let Some(reason) = &ended.record.reason {
+        eprintln!("cosmark: {}: {reason}", ended.record.state.word());
+    }
+    Ok(ended.class.into())
+}
+
+/// The table, its remarks, and where everything is.
+pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
+    println!("{} {} {}", record.id, record.name, record.state.word());
+    if record.stages.iter().any(|stage| !stage.operations.is_empty()) {
+        println!("{}", table::results(record));
+    }
+    table::remarks(record).iter().for_each(|remark| println!("{remark}"));
+    println!("archive: {}", path.display());
+}

@@ -1,0 +1,83 @@
+//! `cosmark serve`: the embedded store, or a simulated one with known behaviour, until Ctrl-C.
+
+use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_simstore::{Behaviour, SimStore};
+
+use crate::args::ServeArgs;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::load::read_text;
+
+/// Runs the subcommand.
+pub fn run(args: &ServeArgs) -> Outcome {
+    crate::host::raise_open_files();
+    match &args.behaviour {
+        Some(_) => simulated(args),
+        None => embedded(args),
+    }
+}
+
+fn embedded(args: &ServeArgs) -> Outcome {
+    let store = EmbeddedStore::start(Options {
+        bind: args.listen,
+        allow_remote: args.allow_remote,
+        directory: args.directory.clone(),
+        access_key: args.access_key.clone(),
+        secret_key: std::env::var("COSMARK_SERVE_SECRET").ok().filter(|secret| !secret.is_empty()),
+        max_bytes: None,
+    })
+    .map_err(|error| Problem::usage(error.to_string()))?;
+    println!("endpoint:   {}", store.endpoint());
+    println!("access key: {}", store.access_key());
+    println!("secret key: {}", store.secret_key());
+    println!("objects in: {}", store.directory().display());
+    println!("Ctrl-C stops it; try: cosmark quick s3+{}", url_with_keys(&store));
+    wait_for_interrupt()?;
+    store.stop().map_err(|error| Problem::ours(error.to_string()))?;
+    Ok(Exit::Done)
+}
+
+fn url_with_keys(store: &EmbeddedStore) -> String {
+    let escape = |text: &str| {
+        percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    };
+    let keys = format!("http://{}:{}@", escape(store.access_key()), escape(store.secret_key()));
+    store.endpoint().replacen("http://", &keys, 1)
+}
+
+fn simulated(args: &ServeArgs) -> Outcome {
+    let Some(file) = &args.behaviour else { return Ok(Exit::Usage) };
+    let text = read_text(file)?;
+    let shown = file.display();
+    let behaviour =
+        Behaviour::from_yaml(&text).map_err(|error| Problem::usage(format!("{shown}: {error}")))?;
+    if !args.allow_remote && !args.listen.ip().is_loopback() {
+        let text =
+            format!("{} can be reached by other machines; say --allow-remote if that is meant", args.listen);
+        return Err(Problem::usage(text));
+    }
+    let store = SimStore::start(behaviour, &args.listen.to_string())
+        .map_err(|error| Problem::usage(error.to_string()))?;
+    println!("simulated S3 and Swift store at {}", store.url());
+    println!("any key is accepted unless the behaviour names keys; Swift login at {}/auth/v1.0", store.url());
+    wait_for_interrupt()?;
+    if let Ok(counters) = store.counters() {
+        println!("{} requests answered", counters.total());
+    }
+    store.stop();
+    Ok(Exit::Done)
+}
+
+fn wait_for_interrupt() -> Result<(), Problem> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let fail = |cause: std::io::Error| Problem::ours(format!("cannot listen for Ctrl-C: {cause}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail)?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(fail)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(fail)?;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        Ok(())
+    })
+}

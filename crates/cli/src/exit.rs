@@ -1,0 +1,105 @@
+//! The exit codes, and how a problem becomes one.
+
+use std::fmt;
+
+use cosmark_archive::ArchiveError;
+use cosmark_controller::EndClass;
+
+/// What the caller's shell sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Our fault, or this machine's.
+    Ours,
+    /// Bad usage or a bad workload.
+    Usage,
+    /// The target cannot be reached, or refuses us.
+    Target,
+    /// A stage failed.
+    StageFailed,
+    /// Terminated or cancelled.
+    Cancelled,
+}
+
+impl Exit {
+    /// Code and meaning, for help and docs.
+    pub const TABLE: &'static [(Exit, u8, &'static str)] = &[
+        (Exit::Done, 0, "done"),
+        (Exit::Ours, 1, "our fault, or this machine's: disk full, no threads, a bug"),
+        (Exit::Usage, 2, "bad usage or a bad workload; nothing was sent"),
+        (Exit::Target, 3, "the store or its login cannot be reached, or refuses us"),
+        (Exit::StageFailed, 4, "a stage failed: more failures than its acceptable failure ratio"),
+        (Exit::Cancelled, 5, "terminated or cancelled by the user; the archive is complete and says so"),
+    ];
+
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or(1, |row| row.1)
+    }
+}
+
+impl From<EndClass> for Exit {
+    fn from(class: EndClass) -> Self {
+        match class {
+            EndClass::Finished => Self::Done,
+            EndClass::Failed => Self::StageFailed,
+            EndClass::Target => Self::Target,
+            EndClass::Workload => Self::Usage,
+            EndClass::Ours => Self::Ours,
+            EndClass::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// A problem that ends the program: one sentence and an exit code.
+#[derive(Debug)]
+pub struct Problem {
+    exit: Exit,
+    text: String,
+}
+
+impl Problem {
+    /// The user can mend it.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, text: text.into() }
+    }
+
+    /// This machine or this program.
+    pub fn ours(text: impl Into<String>) -> Self {
+        Self { exit: Exit::Ours, text: text.into() }
+    }
+
+    /// Its exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<ArchiveError> for Problem {
+    fn from(error: ArchiveError) -> Self {
+        Self::ours(error.to_string())
+    }
+}
+
+/// What every subcommand gives.
+pub type Outcome = Result<Exit, Problem>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_has_its_own_code() {
+        let codes: std::collections::BTreeSet<u8> = Exit::TABLE.iter().map(|row| row.0.code()).collect();
+        assert_eq!(codes.len(), Exit::TABLE.len());
+    }
+}

@@ -1,0 +1,77 @@
+//! This machine: its name for the record, its limits for the run.
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+
+use cosmark_archive::HostRecord;
+use cosmark_workload::Environment;
+
+/// What `run.json` says about this machine.
+#[must_use]
+pub fn record() -> HostRecord {
+    HostRecord { hostname: hostname(), cpus: u32::try_from(processors()).unwrap_or(0), kernel: kernel() }
+}
+
+/// Processors that this process may use.
+#[must_use]
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn hostname() -> String {
+    let mut name = [0; 256];
+    // SAFETY: the buffer is valid for its length, and the last byte stays 0.
+    let result = unsafe { libc::gethostname(name.as_mut_ptr(), name.len() - 1) };
+    if result != 0 {
+        return "unknown".into();
+    }
+    // SAFETY: the buffer ends with a 0 that was never written.
+    unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+fn kernel() -> String {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{file}")).unwrap_or_default();
+    format!("{} {}", read("ostype").trim(), read("osrelease").trim()).trim().to_owned()
+}
+
+/// Values for `${sys:..}` of COSBench XML.
+#[must_use]
+pub fn environment() -> Environment {
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let mut system = BTreeMap::new();
+    system.insert("user.name".into(), user_name().unwrap_or_default());
+    system.insert("user.home".into(), var("HOME"));
+    system.insert("user.dir".into(), std::env::current_dir().unwrap_or_default().display().to_string());
+    system.insert("java.io.tmpdir".into(), std::env::temp_dir().display().to_string());
+    system.insert("os.name".into(), "Linux".into());
+    system.insert("os.arch".into(), std::env::consts::ARCH.into());
+    system.retain(|_, value: &mut String| !value.is_empty());
+    Environment { system }
+}
+
+fn user_name() -> Option<String> {
+    let from_environment = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    from_environment.filter(|name| !name.is_empty()).or_else(|| {
+        // SAFETY: the entry is read at once, on the program's only thread; a null is checked.
+        let entry = unsafe { libc::getpwuid(libc::geteuid()).as_ref() }?;
+        // SAFETY: the name of an entry is a C string.
+        Some(unsafe { CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned())
+    })
+}
+
+/// Raises the limit on open files to what the kernel allows; a worker needs one descriptor. Gives what was reached.
+pub fn raise_open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return 1024;
+    }
+    let before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: as above.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0 {
+        limit.rlim_cur
+    } else {
+        before
+    }
+}

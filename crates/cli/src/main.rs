@@ -1,0 +1,48 @@
+//! The binary `cosmark`: the only place that names concrete adaptors, prints, reads the environment and exits.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
+
+mod args;
+mod cmd;
+mod diagnose;
+mod exit;
+mod host;
+mod load;
+mod progress;
+mod registry;
+mod secrets;
+mod table;
+mod units;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use exit::Exit;
+
+fn main() -> std::process::ExitCode {
+    let args = Args::parse();
+    let result = match args.command {
+        Command::Demo(demo) => cmd::demo::run(&demo),
+        Command::Run(run) => cmd::run::run(&run),
+        Command::Quick(quick) => cmd::quick::run(&quick),
+        Command::Check(check) => cmd::check::run(&check),
+        Command::Convert(convert) => cmd::convert::run(&convert),
+        Command::Serve(serve) => cmd::serve::run(&serve),
+        Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
+        Command::Show(show) => cmd::show::run(&show),
+        Command::List(list) => cmd::list::run(&list),
+        Command::Schema => cmd::schema::run(),
+        Command::Completions(completions) => cmd::shell::completions(&completions),
+        Command::Man => cmd::shell::man(),
+    };
+    let exit = result.unwrap_or_else(|problem| {
+        eprintln!("cosmark: {problem}");
+        problem.exit()
+    });
+    exit.into()
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

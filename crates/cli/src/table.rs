@@ -1,0 +1,105 @@
+//! The result table: what `run.json` says, for people.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, presets};
+use cosmark_archive::{OperationRecord, RunRecord, StageRecord};
+
+use crate::units;
+
+const HEAD: [&str; 11] =
+    ["stage", "operation", "ops", "failed", "op/s", "bandwidth", "mean", "p50", "p95", "p99", "max ms"];
+
+/// All stages and operations of a run that have results.
+#[must_use]
+pub fn results(record: &RunRecord) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(HEAD.iter().enumerate().map(|(at, head)| {
+        Cell::new(head).set_alignment(if at < 2 { CellAlignment::Left } else { CellAlignment::Right })
+    }));
+    for stage in &record.stages {
+        for (at, operation) in stage.operations.iter().enumerate() {
+            table.add_row(row(stage, operation, at == 0));
+        }
+    }
+    table.set_constraints(HEAD.iter().map(|_| ColumnConstraint::ContentWidth));
+    table.to_string()
+}
+
+fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cell> {
+    let dash = || "-".to_owned();
+    let ms = |value: Option<f64>| value.map_or_else(dash, units::ms);
+    let name = if operation.name == operation.work || stage.operations.len() == 1 {
+        operation.name.clone()
+    } else {
+        let works: std::collections::BTreeSet<_> = stage.operations.iter().map(|op| &op.work).collect();
+        if works.len() > 1 {
+            format!("{} {}", operation.work, operation.name)
+        } else {
+            operation.name.clone()
+        }
+    };
+    let response = &operation.response_ms;
+    let numbers = [
+        units::grouped(operation.count),
+        units::grouped(operation.failures),
+        operation.throughput_per_s.map_or_else(dash, units::rate),
+        operation.bandwidth_bytes_per_s.filter(|rate| *rate > 0.0).map_or_else(dash, units::bandwidth),
+        ms(response.mean),
+        ms(response.p50),
+        ms(response.p95),
+        ms(response.p99),
+        ms(response.max),
+    ];
+    let left = [if first { stage.name.clone() } else { String::new() }, name];
+    left.into_iter()
+        .map(Cell::new)
+        .chain(numbers.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)))
+        .collect()
+}
+
+/// What the table cannot say: errors by kind, arrivals missed, percentiles withheld.
+#[must_use]
+pub fn remarks(record: &RunRecord) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut withheld = false;
+    for stage in &record.stages {
+        for operation in &stage.operations {
+            let place = format!("{} {}", stage.id, operation.name);
+            if operation.failures > 0 {
+                remarks.push(format!("{place}: {}", errors(operation)));
+                if let Some(example) = operation.error_examples.first() {
+                    remarks.push(format!("  for example: {example}"));
+                }
+            }
+            for (count, what) in [
+                (operation.missed, "arrivals were dropped: no worker was free"),
+                (operation.delayed, "arrivals had to wait for a free worker"),
+                (operation.accepted_only, "writes were only accepted (202), not yet complete"),
+                (operation.renewals, "logins were renewed"),
+            ] {
+                if count > 0 {
+                    remarks.push(format!("{place}: {} {what}", units::grouped(count)));
+                }
+            }
+            withheld |= operation.count > 0
+                && (operation.response_ms.p99.is_none() || operation.response_ms.p50.is_none());
+        }
+    }
+    if withheld {
+        remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());
+    }
+    remarks
+}
+
+fn errors(operation: &OperationRecord) -> String {
+    let total = operation.count + operation.failures;
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    let share = operation.failures as f64 / total as f64 * 100.0;
+    let mut kinds: Vec<_> = operation.errors.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let codes: Vec<String> =
+        operation.error_codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
+    let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
+    format!("{share:.2} % failed: {}{codes}", kinds.join(", "))
+}

@@ -1,0 +1,99 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+/// `1 234 567`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `12.3 MB/s`, decimal.
+#[must_use]
+pub fn bandwidth(bytes_per_s: f64) -> String {
+    format!("{}/s", bytes(bytes_per_s))
+}
+
+/// `12.3 MB`, decimal.
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
+    let mut value = bytes;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        if value < 999.95 || unit == "TB" {
+            return if unit == "B" { format!("{value:.0} B") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1000.0;
+    }
+    String::new()
+}
+
+/// Operations per second with as many digits as make sense.
+#[must_use]
+pub fn rate(per_s: f64) -> String {
+    if per_s >= 100.0 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive and far below 2^64"
+        )]
+        let whole = per_s.round() as u64;
+        grouped(whole)
+    } else if per_s >= 10.0 {
+        format!("{per_s:.1}")
+    } else {
+        format!("{per_s:.2}")
+    }
+}
+
+/// Milliseconds with three significant digits.
+#[must_use]
+pub fn ms(value: f64) -> String {
+    if value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else if value >= 0.1 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+/// `02:05` or `1:02:05`.
+#[must_use]
+pub fn clock(time: Duration) -> String {
+    let s = time.as_secs();
+    if s >= 3600 {
+        format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+    } else {
+        format!("{:02}:{:02}", s / 60, s % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(grouped(1_234_567), "1 234 567");
+        assert_eq!(grouped(12), "12");
+        assert_eq!(bytes(12_345_678.0), "12.3 MB");
+        assert_eq!(bytes(999.0), "999 B");
+        assert_eq!(bytes(999_960.0), "1.0 MB");
+        assert_eq!(
+            (ms(0.0123), ms(1.234), ms(45.67), ms(1234.5)),
+            ("0.012".into(), "1.23".into(), "45.7".into(), "1234".into())
+        );
+        assert_eq!(clock(Duration::from_secs(3725)), "1:02:05");
+        assert_eq!((rate(1.5), rate(15.5), rate(12_345.6)), ("1.50".into(), "15.5".into(), "12 346".into()));
+    }
+}

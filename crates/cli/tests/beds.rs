@@ -1,0 +1,188 @@
+//! Whole workloads on real systems. Ignored unless a test bed runs; `scripts/test.sh` starts each and runs its tests,
+//! which it finds by the first word of their names.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use cosmark_archive::{RunRecord, RunState};
+use support::{operation, repository, run_json, stderr};
+
+fn five_stages(target: &str, more: &[&str]) -> RunRecord {
+    let directory = tempfile::tempdir().unwrap();
+    let workload = repository().join("workloads/smoke.yaml");
+    let target = repository().join("testbeds").join(target);
+    let mut args =
+        vec!["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", "runtime=3s"];
+    args.extend(more);
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(record.state, RunState::Finished);
+    for name in ["read", "write", "list", "head"] {
+        let result = operation(&record, "main", name);
+        assert!(result.count > 0, "{name}: {result:?}");
+        assert_eq!(result.failures, 0, "{name}: {:?}", result.error_examples);
+    }
+    record
+}
+
+fn run_text(target: &str, text: &str) -> RunRecord {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("workload.yaml");
+    std::fs::write(&file, text).unwrap();
+    let target = repository().join("testbeds").join(target);
+    let args = ["run", file.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    record
+}
+
+const LARGE: &str = "name: large
+defaults: {containers: \"r(1,1)\", container_prefix: cosmark-large-}
+stages:
+  - {name: init, works: [{type: init, workers: 1}]}
+  - name: write
+    works:
+      - {name: write, workers: 2, total_ops: 4, operations: [{type: mwrite, objects: \"s(1,4)\", sizes: 12MiB, part_size: 5MiB}]}
+  - name: read
+    works:
+      - {name: whole, workers: 2, total_ops: 4, operations: [{type: read, objects: \"s(1,4)\", verify: true}]}
+  - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,4)\"}]}
+  - {name: dispose, works: [{type: dispose, workers: 1, acceptable_failure_ratio: 1}]}
+";
+
+fn large_objects(target: &str) {
+    let record = run_text(target, LARGE);
+    let read = operation(&record, "read", "read");
+    assert_eq!(
+        (read.count, read.failures, read.bytes),
+        (4, 0, 4 * 12 * 1024 * 1024),
+        "{:?}",
+        read.error_examples
+    );
+}
+
+const CHUNKED_AND_HASHED: &str = "name: chunked
+defaults: {containers: \"r(1,1)\", container_prefix: cosmark-chunked-, sizes: 100KB}
+stages:
+  - {name: init, works: [{type: init, workers: 1}]}
+  - name: write
+    works:
+      - {name: write, workers: 2, total_ops: 10, operations: [{type: write, objects: \"s(1,10)\", chunked: true, hash_check: true}]}
+  - name: read
+    works:
+      - {name: read, workers: 2, total_ops: 10, operations: [{type: read, objects: \"s(1,10)\", hash_check: true}]}
+  - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,10)\"}]}
+  - {name: dispose, works: [{type: dispose, workers: 1}]}
+";
+
+fn chunked_and_hashed(target: &str) {
+    let record = run_text(target, CHUNKED_AND_HASHED);
+    for (stage, name) in [("write", "write"), ("read", "read")] {
+        let result = operation(&record, stage, name);
+        assert_eq!((result.count, result.failures), (10, 0), "{:?}", result.error_examples);
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_runs_all_five_stages() {
+    five_stages("swift/target.yaml", &[]);
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_runs_all_five_stages_through_its_s3_door() {
+    five_stages("swift/s3.yaml", &[]);
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_takes_large_objects_in_segments() {
+    large_objects("swift/target.yaml");
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_takes_chunked_writes_and_keeps_embedded_hashes() {
+    chunked_and_hashed("swift/target.yaml");
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_creates_containers_with_a_storage_policy() {
+    five_stages("swift/target.yaml", &["--set", "storage.policy=silver"]);
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_refuses_a_wrong_key_in_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let workload = repository().join("workloads/smoke.yaml");
+    let target = repository().join("testbeds/swift/target.yaml");
+    let args = [
+        "run",
+        workload.to_str().unwrap(),
+        "--target",
+        target.to_str().unwrap(),
+        "--set",
+        "auth.password=wrong-password",
+    ];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(!record.reason.unwrap().contains("wrong-password"));
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_runs_all_five_stages_with_every_kind_of_payload() {
+    for payload in ["unsigned", "signed", "streaming"] {
+        five_stages("versitygw/target.yaml", &["--set", &format!("storage.payload={payload}")]);
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_takes_large_objects_in_parts() {
+    large_objects("versitygw/target.yaml");
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_takes_chunked_writes_and_keeps_embedded_hashes() {
+    chunked_and_hashed("versitygw/target.yaml");
+}
+
+/// A WebDAV server without PROPFIND cannot list, so this one has no `list`.
+const DAV: &str = "name: dav
+defaults: {containers: \"r(1,2)\", container_prefix: cosmark-dav-, sizes: 4KiB}
+stages:
+  - {name: init, works: [{type: init, workers: 1}]}
+  - {name: prepare, works: [{type: prepare, workers: 2, objects: \"r(1,20)\"}]}
+  - name: main
+    works:
+      - name: main
+        workers: 4
+        runtime: 3s
+        operations:
+          - {type: read, ratio: 70, containers: \"u(1,2)\", objects: \"u(1,20)\", verify: true}
+          - {type: head, ratio: 10, containers: \"u(1,2)\", objects: \"u(1,20)\"}
+          - {type: write, ratio: 20, containers: \"u(1,2)\", objects: \"u(21,40)\"}
+  - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,40)\", acceptable_failure_ratio: 1}]}
+  - {name: dispose, works: [{type: dispose, workers: 1}]}
+";
+
+#[test]
+#[ignore = "needs testbeds/nginx-dav/up"]
+fn webdav_with_basic_runs_all_five_stages_on_nginx() {
+    let record = run_text("nginx-dav/target.yaml", DAV);
+    for name in ["read", "write", "head"] {
+        let result = operation(&record, "main", name);
+        assert!(result.count > 0 && result.failures == 0, "{name}: {:?}", result.error_examples);
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/apache-dav/up"]
+fn digest_runs_all_five_stages_on_apache() {
+    five_stages("apache-dav/target.yaml", &[]);
+}

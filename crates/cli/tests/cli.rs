@@ -1,0 +1,479 @@
+//! The binary from outside: what users and scripts see. Every server is the embedded store or the simulated one, on
+//! loopback.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{CheckStatus, RunState, StageState, open_run};
+use cosmark_metrics::Phase;
+use support::{Server, cosmark, operation, repository, run, run_json, signal, stderr, stdout};
+
+fn workload(directory: &Path, text: &str) -> String {
+    let path = directory.join("workload.yaml");
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+/// Waits for something, within a bound.
+fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_demo_finishes_and_leaves_a_complete_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = run(directory.path(), &["demo", "--runtime", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let path = directory.path().join("archive/w1-demo");
+    let found = open_run(&path).unwrap();
+    assert_eq!(found.record.state, RunState::Finished);
+    assert_eq!(found.record.stages.len(), 5);
+    let read = operation(&found.record, "main", "read");
+    assert!(read.count > 0 && read.failures == 0, "{read:?}");
+    for file in
+        ["w1-demo.csv", "w1-demo-rt-histogram.csv", "s3-main.csv", "histograms.hlog", "workload-config.xml"]
+    {
+        assert!(path.join(file).metadata().unwrap().len() > 0, "{file}");
+    }
+    assert!(stdout(&output).contains("read") && stdout(&output).contains("archive/w1-demo"));
+    let shown = run(directory.path(), &["show", "w1"]);
+    assert!(stdout(&shown).contains("w1 demo finished"), "{}", stdout(&shown));
+    let listed = run(directory.path(), &["list"]);
+    assert!(stdout(&listed).contains("finished"));
+}
+
+#[test]
+fn every_mistake_of_a_workload_is_shown_with_its_place_and_nothing_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bad.xml");
+    fs::write(
+        &file,
+        "<workload name=\"bad\">\n<storage type=\"s4\" config=\"acceskey=a\"/>\n<workflow><workstage name=\"m\">\n\
+         <work name=\"m\" workers=\"2\" runtimes=\"30\" totalOps=\"9\">\n\
+         <operation type=\"reed\" ratio=\"60\" config=\"containers=u(1,2);objects=u(1,5)\"/>\n\
+         <operation type=\"write\" ratio=\"40\" config=\"containers=u(1,2);objects=u(1,5);sizes=c(4)KX\"/>\n\
+         </work></workstage></workflow></workload>\n",
+    )
+    .unwrap();
+    for command in ["check", "run"] {
+        let output = run(directory.path(), &[command, "bad.xml"]);
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        for expected in [
+            "bad.xml:2:",
+            "s4",
+            "bad.xml:4:",
+            "did you mean runtime",
+            "bad.xml:5:",
+            "did you mean read",
+            "bad.xml:6:",
+            "KX",
+        ] {
+            assert!(text.contains(expected), "{command}: {expected} is missing in\n{text}");
+        }
+    }
+    assert!(!directory.path().join("archive").exists());
+}
+
+#[test]
+fn a_cosbench_workload_runs_on_mock_and_prints_nothing_but_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = repository().join("workloads/cosbench/demo.xml");
+    let (output, record) =
+        run_json(directory.path(), &["run", file.to_str().unwrap(), "--set", "runtime=2s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(record.state, RunState::Finished);
+    assert!(record.stages.iter().all(|stage| stage.state == StageState::Completed));
+    assert!(record.verdict.checks.iter().all(|check| check.status != CheckStatus::Pass), "no check was run");
+}
+
+#[test]
+fn a_workload_survives_the_way_from_xml_to_yaml_and_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let original = repository().join("workloads/cosbench/demo.xml");
+    let yaml = directory.path().join("demo.yaml");
+    let xml = directory.path().join("demo.xml");
+    let again = directory.path().join("again.yaml");
+    for (from, to) in [(&original, &yaml), (&yaml, &xml), (&xml, &again)] {
+        let output = run(directory.path(), &["convert", from.to_str().unwrap(), "-o", to.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    assert_eq!(fs::read_to_string(yaml).unwrap(), fs::read_to_string(again).unwrap());
+}
+
+#[test]
+fn ctrl_c_ends_the_run_cleanly_with_an_archive_that_says_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: long\nstorage: {type: mock, delay: 5}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+         runtime: 600s, interval: 1s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n  - name: after\n    works:\n      \
+         - {name: after, workers: 1, total_ops: 1, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
+    );
+    let mut child = cosmark(directory.path())
+        .args(["run", &file])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = directory.path().join("archive/w1-long");
+    eventually("the first interval", || {
+        fs::read_to_string(path.join("s1-main.csv")).is_ok_and(|text| text.lines().count() > 2)
+    });
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let found = open_run(&path).unwrap();
+    assert_eq!(found.record.state, RunState::Cancelled);
+    let states: Vec<_> = found.record.stages.iter().map(|stage| stage.state).collect();
+    assert_eq!(states, [StageState::Cancelled, StageState::Aborted]);
+    let read = operation(&found.record, "main", "read");
+    assert!(read.count > 0 && read.throughput_per_s.is_some_and(|rate| rate > 0.0), "{read:?}");
+}
+
+#[test]
+fn a_killed_run_leaves_a_readable_archive_that_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: killed\nstorage: {type: mock, delay: 5}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+         runtime: 600s, interval: 1s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
+    );
+    let mut child = cosmark(directory.path())
+        .args(["run", &file])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = directory.path().join("archive/w1-killed");
+    eventually("the first interval", || {
+        fs::read_to_string(path.join("s1-main.csv")).is_ok_and(|text| text.lines().count() > 2)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let found = open_run(&path).unwrap();
+    assert_eq!(found.record.state, RunState::Killed);
+    assert!(!found.timeline(&found.record.stages[0]).unwrap().is_empty());
+    // The next run takes the next number.
+    let (_, next) = run_json(directory.path(), &["run", &file, "--set", "runtime=1s"]);
+    assert_eq!(next.id, "w2");
+}
+
+const READ_ALL: &str = "name: reads\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, runtime: 600s, \
+     operations: [{type: read, containers: c(1), objects: \"u(1,9)\", container_prefix: nothing-here-}]}\n";
+
+#[test]
+fn a_dead_host_is_one_sentence_within_seconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(directory.path(), READ_ALL);
+    let target = directory.path().join("dead.yaml");
+    fs::write(
+        &target,
+        "storage: {type: s3, endpoint: \"http://127.0.0.1:9\", accesskey: a, secretkey: hunter2hunter2}\n",
+    )
+    .unwrap();
+    let (output, record) = run_json(directory.path(), &["run", &file, "--target", target.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(record.state, RunState::Terminated);
+    assert!(record.reason.unwrap().contains("nothing listens at 127.0.0.1:9"));
+}
+
+#[test]
+fn a_wrong_key_is_one_sentence_and_no_secret_is_written_anywhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let secret = "a-secret-that-must-not-be-seen";
+    let target = server.target(directory.path(), Some(secret));
+    let file = workload(directory.path(), READ_ALL);
+    let (output, record) = run_json(directory.path(), &["run", &file, "--target", target.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(record.reason.as_ref().unwrap().contains("SignatureDoesNotMatch"), "{:?}", record.reason);
+    let mut texts = vec![stdout(&output), stderr(&output)];
+    let run_directory = directory.path().join("archive/w1-reads");
+    for entry in
+        fs::read_dir(&run_directory).unwrap().chain(fs::read_dir(run_directory.join("source")).unwrap())
+    {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            texts.push(String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
+        }
+    }
+    assert!(texts.iter().all(|text| !text.contains(secret)));
+}
+
+#[test]
+fn a_missing_bucket_fails_the_stage_within_seconds_and_says_which() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let target = server.target(directory.path(), None);
+    let file = workload(directory.path(), READ_ALL);
+    let begun = Instant::now();
+    let (output, record) = run_json(directory.path(), &["run", &file, "--target", target.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(begun.elapsed() < Duration::from_secs(300), "it would have run for ten minutes");
+    assert_eq!(record.state, RunState::Failed);
+    assert!(record.reason.as_ref().unwrap().contains("NoSuchBucket"));
+    assert!(operation(&record, "main", "read").error_codes.contains_key("NoSuchBucket"));
+}
+
+#[test]
+fn more_failures_than_accepted_fail_the_stage_but_not_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: flaky\nstorage: {type: mock, delay: 0, errors: 0.3}\nstages:\n  - name: strict\n    works:\n      \
+         - {name: strict, workers: 2, total_ops: 1000, operations: [{type: read, containers: c(1), objects: c(1)}]}\n  \
+         - name: patient\n    works:\n      - {name: patient, workers: 2, total_ops: 1000, acceptable_failure_ratio: 0.5, \
+         operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
+    );
+    let (output, record) = run_json(directory.path(), &["run", &file]);
+    assert_eq!(output.status.code(), Some(4));
+    let states: Vec<_> = record.stages.iter().map(|stage| stage.state).collect();
+    assert_eq!(states, [StageState::Failed, StageState::Completed]);
+    assert_eq!(record.state, RunState::Failed);
+    let read = operation(&record, "strict", "read");
+    assert_eq!(read.count + read.failures, 1000);
+}
+
+#[test]
+fn one_stage_can_drive_two_systems_and_keeps_their_results_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    fs::create_dir(directory.path().join("store")).unwrap();
+    let s3 = format!(
+        "{{type: s3, endpoint: \"{}\", accesskey: {}, secretkey: {{env: TEST_SECRET}}, path_style_access: true}}",
+        server.says("endpoint"),
+        server.says("access key")
+    );
+    let files = format!("{{type: file, directory: \"{}\"}}", directory.path().join("store").display());
+    let work = |kind: &str, name: &str, storage: &str, more: &str| {
+        format!("      - {{type: {kind}, name: {name}, workers: 2, storage: {storage}{more}}}\n")
+    };
+    let both = |kind: &str, more: &str| work(kind, "s3", &s3, more) + &work(kind, "files", &files, more);
+    let text = format!(
+        "name: two\ndefaults: {{containers: \"r(1,1)\", container_prefix: both-, sizes: 4KiB}}\nstages:\n  - name: init\n    works:\n{}  \
+         - name: prepare\n    works:\n{}  - name: main\n    works:\n{}",
+        both("init", ""),
+        both("prepare", ", objects: \"r(1,20)\""),
+        both("normal", ", total_ops: 100, operations: [{type: read, objects: \"u(1,20)\", verify: true}]")
+    );
+    let file = workload(directory.path(), &text);
+    let output = cosmark(directory.path())
+        .args(["run", &file, "--json"])
+        .env("TEST_SECRET", server.says("secret key"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let record: cosmark_archive::RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+    let main = record.stages.iter().find(|stage| stage.name == "main").unwrap();
+    let counts: Vec<_> = main.operations.iter().map(|op| (op.work.as_str(), op.count, op.failures)).collect();
+    assert_eq!(counts, [("s3", 100, 0), ("files", 100, 0)]);
+}
+
+#[test]
+fn published_percentiles_are_those_of_the_operation_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let target = server.target(directory.path(), None);
+    let file = workload(
+        directory.path(),
+        "name: logged\ndefaults: {containers: \"r(1,1)\", container_prefix: logged-, sizes: 4KiB}\nstages:\n  \
+         - {name: init, works: [{type: init, workers: 1}]}\n  \
+         - {name: prepare, works: [{type: prepare, workers: 2, objects: \"r(1,20)\"}]}\n  - name: main\n    works:\n      \
+         - {name: main, workers: 4, rampup: 1s, runtime: 3s, operations: [{type: read, objects: \"u(1,20)\"}]}\n",
+    );
+    let (output, record) =
+        run_json(directory.path(), &["run", &file, "--target", target.to_str().unwrap(), "--oplog"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found = open_run(&directory.path().join("archive/w1-logged")).unwrap();
+    let mut times: Vec<f64> = Vec::new();
+    for row in found.operations().unwrap().unwrap() {
+        let row = row.unwrap();
+        if &*row.stage == "s3-main" && row.phase == Phase::Window && row.sample.outcome.is_ok() {
+            times.push(row.sample.service_ns() as f64 / 1e6);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let read = operation(&record, "main", "read");
+    assert_eq!(times.len() as u64, read.count);
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    assert!((read.service_ms.mean.unwrap() / mean - 1.0).abs() < 1e-6);
+    for (published, share) in [(read.service_ms.p50, 0.5), (read.service_ms.p95, 0.95)] {
+        let rank = ((times.len() as f64 * share).ceil() as usize).max(1) - 1;
+        assert!(
+            (published.unwrap() / times[rank] - 1.0).abs() < 2e-3,
+            "{published:?} is not {}",
+            times[rank]
+        );
+    }
+    assert!((read.throughput_per_s.unwrap() - times.len() as f64 / 3.0).abs() < 1e-6);
+}
+
+#[test]
+fn the_same_seed_asks_for_the_same_things() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: seeded\nstorage: {type: none}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 3, total_ops: 500, \
+         operations: [{type: read, containers: \"u(1,9)\", objects: \"z(1,1000,0.9)\"}]}\n",
+    );
+    let asked = |seed: &str, number: u32| {
+        let output = run(directory.path(), &["run", &file, "--seed", seed, "--oplog", "--quiet"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let found = open_run(&directory.path().join(format!("archive/w{number}-seeded"))).unwrap();
+        let rows = found.operations().unwrap().unwrap();
+        let mut rows: Vec<_> = rows
+            .map(|row| row.map(|row| (row.sample.worker, row.sample.container, row.sample.object)).unwrap())
+            .collect();
+        rows.sort_unstable();
+        rows
+    };
+    let first = asked("7", 1);
+    assert_eq!(first.len(), 500);
+    assert_eq!(first, asked("7", 2));
+    assert_ne!(first, asked("8", 3));
+}
+
+#[test]
+fn quick_measures_a_store_by_its_url_and_leaves_nothing_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let escaped: String = server.says("secret key").bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let address = server.says("endpoint").replace("http://", "");
+    let url = format!("s3+http://{}:{escaped}@{address}", server.says("access key"));
+    let args = [
+        "quick",
+        &url,
+        "--runtime",
+        "1s",
+        "--objects",
+        "20",
+        "--workers",
+        "2",
+        "--mix",
+        "read=50,write=30,list=10,head=10",
+        "--verify",
+    ];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(operation(&record, "main", "read").count > 0);
+    let left: Vec<_> =
+        fs::read_dir(server.says("objects in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("cosmark-quick")), "{left:?}");
+}
+
+#[test]
+fn two_runs_at_once_share_an_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: twin\nstorage: {type: mock, delay: 1}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 2, \
+         total_ops: 300, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
+    );
+    let start = || {
+        cosmark(directory.path())
+            .args(["run", &file, "-q"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut children = [start(), start(), start()];
+    for child in &mut children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    for number in 1..=3 {
+        let found = open_run(&directory.path().join(format!("archive/w{number}-twin"))).unwrap();
+        assert_eq!(found.record.state, RunState::Finished);
+    }
+    let history = fs::read_to_string(directory.path().join("archive/run-history.csv")).unwrap();
+    assert_eq!(history.lines().count(), 4, "{history}");
+}
+
+#[test]
+fn ten_thousand_workers_fit_into_one_gibibyte() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(
+        directory.path(),
+        "name: crowd\nstorage: {type: mock, delay: 200}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 10000, \
+         rampup: 1s, runtime: 3s, operations: [{type: read, containers: c(1), objects: \"u(1,100)\"}, {type: write, containers: c(1), \
+         objects: \"u(1,100)\", sizes: 4KiB}]}\n",
+    );
+    let mut child = cosmark(directory.path())
+        .args(["run", &file, "-q"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut most_kib = 0;
+    let code = loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        most_kib = peak
+            .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+            .unwrap_or(0)
+            .max(most_kib);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(code, Some(0));
+    assert!(most_kib > 0 && most_kib < 1 << 20, "{most_kib} KiB");
+    let found = open_run(&directory.path().join("archive/w1-crowd")).unwrap();
+    let main = &found.record.stages[0];
+    let count: u64 = main.operations.iter().map(|op| op.count).sum();
+    assert!(count > 10_000, "every worker did something: {count}");
+}
+
+#[test]
+fn an_archive_that_cannot_be_written_is_said_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = workload(directory.path(), READ_ALL);
+    fs::write(directory.path().join("blocked"), "a file where the archive should be").unwrap();
+    let output = run(directory.path(), &["run", &file, "--archive", "blocked"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("blocked"), "{}", stderr(&output));
+}
+
+#[test]
+fn triggers_run_only_from_the_named_directory_and_their_output_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("hooks")).unwrap();
+    fs::write(directory.path().join("hooks/mark.sh"), "echo \"mark $1\"").unwrap();
+    let file = workload(
+        directory.path(),
+        "name: hooked\ntrigger: {script: mark.sh, args: [whole]}\nstorage: {type: none}\nstages:\n  - name: main\n    trigger: \
+         {script: mark.sh, args: [\"one stage; id\"]}\n    works:\n      - {name: main, workers: 1, total_ops: 5, operations: \
+         [{type: read, containers: c(1), objects: c(1)}]}\n",
+    );
+    let (output, _) = run_json(directory.path(), &["run", &file, "--scripts", "hooks"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let log = fs::read_to_string(directory.path().join("archive/w1-hooked/scripts.log")).unwrap();
+    for expected in ["mark whole", "mark one stage; id", "mark -k"] {
+        assert!(log.contains(expected), "{expected} is missing in\n{log}");
+    }
+}
+
+#[test]
+fn help_teaches_and_adaptors_list_their_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(stdout(&run(directory.path(), &["--help"])).contains("cosmark demo"));
+    assert!(stdout(&run(directory.path(), &["adaptors"])).contains("librados"));
+    let keys = stdout(&run(directory.path(), &["adaptors", "s3"]));
+    for expected in ["accesskey", "secretkey", "path_style_access", "(secret)", "oss"] {
+        assert!(keys.contains(expected), "{expected} is missing in\n{keys}");
+    }
+    let unknown = run(directory.path(), &["adaptors", "s4"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(run(directory.path(), &["completions", "bash"]).status.code(), Some(0));
+    assert!(stdout(&run(directory.path(), &["man"])).contains(".TH"));
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is accepted.
+#   scripts/test.sh all      format, lints, the workspace's tests, and the tests against real systems (testbeds/)
+#   scripts/test.sh beds     only the tests against real systems
+# Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
+#
+# A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
+# not is a failure. The last line is "N passed, N failed, N skipped": passed and failed add up what cargo's test
+# programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed
+# ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The beds, and how the names of their tests in crates/cli/tests/beds.rs begin.
+BEDS=(swift versitygw nginx-dav apache-dav)
+declare -A TESTS_OF=([swift]=swift_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_)
+
+# Tests of systems that have no bed here: ignored, and said so.
+NO_BED=(keystone_)
+
+# The same selection of packages in every cargo test, so that nothing is built twice with other features.
+CARGO_TEST=(cargo test --workspace --locked)
+
+WORK=$(mktemp -d)
+OUTPUT=$WORK/output # of the phase that runs
+CHILD=''            # its process
+BED_UP=''           # the bed that must be stopped at the end
+PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0
+DEADLINE=${COSMARK_TEST_SECONDS:-3400}
+
+finish() {
+  trap - EXIT INT TERM
+  [[ -z $CHILD ]] || kill "$CHILD" 2>/dev/null || true # timeout(1) passes it on to its whole group
+  stop_bed
+  rm -rf "$WORK"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# phase NAME SECONDS COMMAND...: run it under a time limit, its output shown as it comes and kept in OUTPUT.
+phase() {
+  local name=$1 limit=$2 began=$SECONDS left=$((DEADLINE - SECONDS)) status=0 reader
+  shift 2
+  ((left > 1)) || left=1
+  ((limit <= left)) || limit=$left
+  printf '\n== %s\n' "$name"
+  : >"$OUTPUT"
+  timeout --kill-after=30 "$limit" "$@" >"$OUTPUT" 2>&1 </dev/null &
+  CHILD=$!
+  tail -n +1 -s 0.2 -f --pid="$CHILD" "$OUTPUT" &
+  reader=$!
+  wait "$CHILD" || status=$?
+  CHILD=''
+  wait "$reader" || true
+  if ((status == 124 || status == 137)); then printf 'TIMED OUT after %s s\n' "$limit"; fi
+  printf '\n== %s: exit code %s after %s s\n' "$name" "$status" $((SECONDS - began))
+  return "$status"
+}
+
+# test_phase NAME SECONDS COMMAND...: a phase whose "test result:" lines are added up in RESULT_*. A phase that fails
+# without a failed test (it did not compile, crashed, or took too long) counts as one failure.
+test_phase() {
+  local status=0
+  phase "$@" || status=$?
+  read -r RESULT_PASSED RESULT_FAILED RESULT_IGNORED < <(
+    awk '/^test result: / { passed += $4; failed += $6; ignored += $8 } END { print passed + 0, failed + 0, ignored + 0 }' "$OUTPUT"
+  )
+  if ((status && RESULT_FAILED == 0)); then RESULT_FAILED=1; fi
+  PASSED=$((PASSED + RESULT_PASSED)) FAILED=$((FAILED + RESULT_FAILED))
+}
+
+summarize() {
+  printf '%s passed, %s failed, %s skipped\n' "$PASSED" "$FAILED" $((IGNORED > RUN_BY_BEDS ? IGNORED - RUN_BY_BEDS : 0))
+  ((FAILED == 0 && PASSED > 0)) || exit 1
+}
+
+# must_pass NAME SECONDS COMMAND...: a phase without which the rest is not worth running.
+must_pass() {
+  phase "$@" && return 0
+  FAILED=$((FAILED + 1))
+  summarize
+}
+
+# ---- the tests against real systems ----------------------------------------------------------------------------
+
+stop_bed() {
+  local bed=$BED_UP
+  BED_UP=''
+  [[ -z $bed ]] || timeout 120 "testbeds/$bed/down" </dev/null || echo "FAILED bed $bed: down failed"
+}
+
+# run_bed BED TEST...: start it, run the tests, stop it unless it was up before.
+run_bed() {
+  local bed=$1 status=0
+  shift
+  timeout 60 "testbeds/$bed/status" --quiet </dev/null || status=$?
+  if ((status == 3)); then BED_UP=$bed; fi
+  status=0
+  phase "bed $bed: up" 1200 "testbeds/$bed/up" || status=$?
+  if ((status == 77)); then
+    BED_UP=''
+    printf 'SKIPPED bed %s: %s\n' "$bed" "$(sed -n 's/^skipped: //p' "$OUTPUT" | tail -n 1)"
+  elif ((status)); then
+    FAILED=$((FAILED + 1))
+    printf 'FAILED bed %s: up ended with exit code %s; its %s tests did not run\n' "$bed" "$status" $#
+  else
+    # One at a time: the tests measure, and they share the machine with what they measure.
+    test_phase "bed $bed: tests" 1200 "${CARGO_TEST[@]}" --test beds -- --ignored --test-threads=1 --exact "$@"
+    RUN_BY_BEDS=$((RUN_BY_BEDS + RESULT_PASSED + RESULT_FAILED))
+  fi
+  stop_bed
+}
+
+run_beds() {
+  local bed name tests=() mine known
+  phase 'bed tests: list' 1800 "${CARGO_TEST[@]}" --test beds -- --ignored --list || {
+    FAILED=$((FAILED + 1))
+    return 0
+  }
+  mapfile -t tests < <(sed -n 's/: test$//p' "$OUTPUT")
+  if [[ $1 == beds ]]; then IGNORED=${#tests[@]}; fi
+  for name in "${tests[@]}"; do
+    known=''
+    for bed in "${BEDS[@]}"; do if [[ $name == "${TESTS_OF[$bed]}"* ]]; then known=yes; fi; done
+    for prefix in "${NO_BED[@]}"; do
+      if [[ $name == "$prefix"* ]]; then
+        known=yes
+        printf 'SKIPPED test %s: there is no bed for it yet\n' "$name"
+      fi
+    done
+    if [[ -z $known ]]; then
+      FAILED=$((FAILED + 1))
+      printf 'FAILED bed test %s: its name begins with none of: %s\n' "$name" "${TESTS_OF[*]}"
+    fi
+  done
+  for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
+    [[ -n ${TESTS_OF[$bed]:-} ]] || {
+      FAILED=$((FAILED + 1))
+      printf 'FAILED bed %s: there is no such bed; there are: %s\n' "$bed" "${BEDS[*]}"
+      continue
+    }
+    mine=()
+    for name in "${tests[@]}"; do if [[ $name == "${TESTS_OF[$bed]}"* ]]; then mine+=("$name"); fi; done
+    if ((${#mine[@]})); then
+      run_bed "$bed" "${mine[@]}"
+    else
+      printf 'NOTE bed %s: no test in crates/cli/tests/beds.rs begins with %s\n' "$bed" "${TESTS_OF[$bed]}"
+    fi
+  done
+}
+
+case ${1:-} in
+  all)
+    must_pass 'format' 120 cargo fmt --all --check -- --color never
+    must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
+    test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
+    IGNORED=$RESULT_IGNORED
+    run_beds all
+    ;;
+  beds) run_beds beds ;;
+  *)
+    awk 'NR == 1 { next } !/^#/ { exit } { sub(/^# ?/, ""); print }' "$0" >&2
+    exit 2
+    ;;
+esac
+printf '\n'
+finish
+summarize

@@ -1,0 +1,528 @@
+# shellcheck shell=bash
+# What every test bed shares: directories, packages, processes, readiness, faults, and the four verbs up, down,
+# status and faults. Sourced by testbeds/*/bed.sh; running it does nothing.
+#
+# A bed's bed.sh calls `bed_init NAME` and defines:
+#   bed_prepare        install and configure; may run again at any time
+#   bed_processes      print the names of its processes, in starting order
+#   bed_start NAME     start one of them (through process_start)
+#   bed_port NAME      print "HOST PORT" of the one, or nothing if it does not listen
+#   bed_check          prove by real requests that the service works
+#   bed_endpoints      print how to reach it
+#   bed_target TARGET  print the process-name glob of a fault target; fail if there is no such target
+#   bed_targets        print the fault targets on one line
+# and may define:
+#   bed_release        called by down, after the processes ended
+#   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
+#
+# Rules kept here: loopback addresses only; only processes that a bed recorded (PID, start time, boot, program) are
+# ever signalled; only a directory that a bed made is ever deleted; every wait is bounded.
+
+EXIT_SKIPPED=77 # a bed that cannot run on this machine (automake's and meson's number for "skipped")
+EXIT_DOWN=3     # status: nothing of the bed is running
+
+PATH=$PATH:/usr/sbin:/sbin
+umask 022
+
+say() { printf '%s: %s\n' "${BED_NAME:-setup}" "$*"; }
+warn() { printf '%s: %s\n' "${BED_NAME:-setup}" "$*" >&2; }
+die() {
+  warn "error: $*"
+  exit 1
+}
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit "$EXIT_SKIPPED"
+}
+
+# usage [STATUS]: print the comment block at the head of the running script and exit.
+usage() {
+  ((${1:-0} == 0)) || exec >&2
+  awk 'NR == 1 { next } !/^#/ { exit } { sub(/^# ?/, ""); print }' "$0"
+  exit "${1:-0}"
+}
+
+is_root() { [[ $(id -u) == 0 ]]; }
+
+# ---- directories -----------------------------------------------------------------------------------------------
+
+# bed_init NAME [BASE]: set the bed's directories. Makes nothing. BASE replaces the default base directory.
+bed_init() {
+  local home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+  BED_NAME=$1
+  TESTBED_DIR=$(realpath -m -- "${COSMARK_TESTBED_DIR:-${2:-$home/.cache/cosmark-testbeds}}")
+  # The paths are written into configuration files of several syntaxes.
+  [[ $TESTBED_DIR =~ ^/[A-Za-z0-9/._+-]+$ ]] ||
+    die "'$TESTBED_DIR': set COSMARK_TESTBED_DIR to a path of letters, digits and / . _ + - only"
+  BED_DIR=$TESTBED_DIR/$BED_NAME
+  RUN_DIR=$BED_DIR/run
+  LOG_DIR=$BED_DIR/log
+  FAULT_DIR=$BED_DIR/faults
+  TOOLS_DIR=$TESTBED_DIR/tools # programs that were installed for the beds; `down --wipe` keeps them
+}
+
+# Make the bed's directories and hold its lock until the script ends: one up, down or fault at a time.
+bed_open() {
+  mkdir -p "$RUN_DIR" "$LOG_DIR" "$FAULT_DIR" "$TOOLS_DIR" || die "cannot write $BED_DIR; set COSMARK_TESTBED_DIR"
+  : >"$BED_DIR/.cosmark-testbed"
+  exec 9>"$BED_DIR/.lock"
+  flock -w 600 9 || die "another command holds $BED_DIR/.lock for 10 minutes; end it and try again"
+}
+
+# render TEMPLATE OUTPUT KEY=VALUE...: replace each @KEY@. A placeholder that is left over is an error.
+render() {
+  local text key pair
+  text=$(<"$1")
+  for pair in "${@:3}"; do
+    key=${pair%%=*}
+    text=${text//"@$key@"/"${pair#*=}"}
+  done
+  [[ ! $text =~ @[A-Z_]+@ ]] || die "$1: nothing was given for ${BASH_REMATCH[0]}"
+  printf '%s\n' "$text" >"$2"
+}
+
+# ---- packages --------------------------------------------------------------------------------------------------
+
+# need_packages PROBE=PACKAGES...: install Debian packages whose probe (a command, or a file by absolute path) is
+# missing. PACKAGES may be several, separated by commas. Without root or apt: say what to install, exit 77.
+need_packages() {
+  local pair probe more packages=()
+  for pair in "$@"; do
+    probe=${pair%%=*}
+    if [[ $probe == /* ]]; then [[ -e $probe ]] && continue; else command -v "$probe" >/dev/null && continue; fi
+    IFS=, read -ra more <<<"${pair#*=}"
+    packages+=("${more[@]}")
+  done
+  ((${#packages[@]})) || return 0
+  if ! command -v apt-get >/dev/null; then
+    skip "no apt-get here; install by your system's means what Debian calls: ${packages[*]}"
+  elif ! is_root; then
+    skip "packages are missing; run: sudo apt-get install -y --no-install-recommends ${packages[*]}"
+  fi
+  say "installing ${packages[*]}"
+  apt_install "${packages[@]}" 9>&-
+}
+
+# Install without starting the packages' own services (policy-rc.d(8)): a bed runs its own copy on its own port.
+apt_install() (
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  if [[ ! -e /usr/sbin/policy-rc.d ]]; then
+    trap 'rm -f "$log" /usr/sbin/policy-rc.d' EXIT
+    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+    chmod 755 /usr/sbin/policy-rc.d
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  install=(timeout 900 apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@")
+  "${install[@]}" >"$log" 2>&1 </dev/null && exit 0
+  # The package lists of a fresh or an old machine are missing or stale: fetch them and try once more.
+  timeout 300 apt-get -q update >>"$log" 2>&1 </dev/null
+  "${install[@]}" >>"$log" 2>&1 </dev/null && exit 0
+  tail -n 20 "$log" >&2
+  die "apt-get could not install: $*"
+)
+
+# ---- processes -------------------------------------------------------------------------------------------------
+# A process is recorded in run/NAME.pid as "PID START BOOT PROGRAM" and leads its own session, so that its workers
+# are found by session number. PID and START (clock ticks since boot, proc(5)) together name one process for good;
+# BOOT tells records of an earlier boot apart.
+
+BOOT_ID=$(</proc/sys/kernel/random/boot_id)
+
+# process_ticks PID: its start time, field 22 of stat; the command name before it may hold spaces and brackets.
+process_ticks() {
+  local stat
+  { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
+  read -ra stat <<<"${stat##*) }"
+  printf '%s\n' "${stat[19]}"
+}
+
+process_is_zombie() { grep -q '^State:[[:space:]]*[ZX]' "/proc/$1/status" 2>/dev/null; }
+
+# process_record NAME: set REC_PID, REC_TICKS, REC_PROGRAM from its pid file; fail if there is none of this boot.
+process_record() {
+  local boot
+  REC_PID='' REC_TICKS='' REC_PROGRAM=''
+  [[ -f $RUN_DIR/$1.pid ]] || return 1
+  read -r REC_PID REC_TICKS boot REC_PROGRAM <"$RUN_DIR/$1.pid" || return 1
+  [[ $REC_PID =~ ^[1-9][0-9]*$ && $boot == "$BOOT_ID" ]]
+}
+
+process_is_alive() {
+  process_record "$1" && [[ $(process_ticks "$REC_PID") == "$REC_TICKS" ]] && ! process_is_zombie "$REC_PID"
+}
+
+# process_members NAME...: the PIDs of their sessions. Where a leader is gone, its orphans: same session, same program,
+# started no earlier. Where its number now belongs to another process: nothing.
+process_members() {
+  local name pid sid state ticks
+  local -A orphans_of=()
+  for name in "$@"; do
+    process_record "$name" || continue
+    if [[ ! -e /proc/$REC_PID ]]; then
+      orphans_of[$REC_PID]="$REC_TICKS $REC_PROGRAM"
+    elif [[ $(process_ticks "$REC_PID") == "$REC_TICKS" ]]; then
+      orphans_of[$REC_PID]=
+    fi
+  done
+  ((${#orphans_of[@]})) || return 0
+  while read -r pid sid state; do
+    [[ $state != Z* && -v orphans_of[$sid] ]] || continue
+    if [[ ${orphans_of[$sid]} ]]; then
+      read -r REC_TICKS REC_PROGRAM <<<"${orphans_of[$sid]}"
+      ticks=$(process_ticks "$pid") || continue
+      [[ $ticks -ge $REC_TICKS && $(readlink "/proc/$pid/exe") == "$REC_PROGRAM" ]] || continue
+    fi
+    printf '%s\n' "$pid"
+  done < <(ps -e -o pid=,sid=,stat=)
+}
+
+# process_names [GLOB]: names on record that match.
+process_names() {
+  local file name
+  for file in "$RUN_DIR"/*.pid; do
+    [[ -e $file ]] || continue
+    name=${file##*/} name=${name%.pid}
+    # shellcheck disable=SC2053 # the right side is a pattern on purpose
+    [[ $name == ${1:-*} ]] && printf '%s\n' "$name"
+  done
+  return 0
+}
+
+# process_start NAME COMMAND...: start it in a session of its own, output to log/NAME.log, and record it.
+process_start() {
+  local name=$1 program ticks
+  shift
+  program=$(command -v "$1") || die "$1 is not installed"
+  program=$(realpath "$program")
+  # Logs are kept for reading after a failure, but bounded.
+  if [[ $(stat -c %s "$LOG_DIR/$name.log" 2>/dev/null || echo 0) -gt 20000000 ]]; then
+    mv "$LOG_DIR/$name.log" "$LOG_DIR/$name.log.1"
+  fi
+  (cd / && exec setsid "$@" </dev/null >>"$LOG_DIR/$name.log" 2>&1 9>&-) &
+  local pid=$!
+  ticks=$(process_ticks "$pid") || die "$name ended at once; see $LOG_DIR/$name.log"
+  printf '%s %s %s %s\n' "$pid" "$ticks" "$BOOT_ID" "$program" >"$RUN_DIR/$name.pid"
+}
+
+# process_signal SIGNAL NAME...: to every process of those sessions.
+process_signal() {
+  local pid
+  for pid in $(process_members "${@:2}"); do kill "-$1" "$pid" 2>/dev/null || true; done
+}
+
+# process_kill NAME...: SIGKILL until nothing is left, so that a worker forked meanwhile does not escape.
+process_kill() {
+  local try
+  for ((try = 0; try < 100; try++)); do
+    [[ -n $(process_members "$@") ]] || return 0
+    process_signal KILL "$@"
+    sleep 0.05
+  done
+  die "processes $(process_members "$@" | tr '\n' ' ')survive SIGKILL; they are stuck in the kernel"
+}
+
+# process_stop GRACE_SECONDS NAME...: TERM to all at once, one shared grace, then KILL; the records are removed.
+process_stop() {
+  local deadline=$((SECONDS + $1)) name
+  shift
+  (($#)) || return 0
+  process_signal TERM "$@"
+  process_signal CONT "$@" # a stopped process acts on TERM only when it goes on
+  while ((SECONDS < deadline)) && [[ -n $(process_members "$@") ]]; do sleep 0.2; done
+  process_kill "$@"
+  for name in "$@"; do rm -f "$RUN_DIR/$name.pid"; done
+}
+
+# ---- readiness -------------------------------------------------------------------------------------------------
+
+port_is_open() { (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; }
+
+# wait_for_listen NAME DEADLINE: until the process accepts connections. DEADLINE is a value of SECONDS.
+wait_for_listen() {
+  local host port
+  read -r host port <<<"$(bed_port "$1")"
+  [[ -n $port ]] || return 0
+  until port_is_open "$host" "$port"; do
+    process_is_alive "$1" || die "$1 ended; see $LOG_DIR/$1.log"
+    ((SECONDS < $2)) || die "$1 does not listen on $host:$port in time; see $LOG_DIR/$1.log"
+    sleep 0.1
+  done
+}
+
+# start_and_wait SECONDS NAME...: start those that do not run, then wait until all of them listen.
+start_and_wait() {
+  local deadline=$((SECONDS + $1)) name host port missing=()
+  shift
+  for name in "$@"; do
+    if ! process_is_alive "$name"; then missing+=("$name"); fi
+  done
+  process_kill "${missing[@]}" # orphaned workers of a dead leader would hold the port
+  for name in "${missing[@]}"; do
+    read -r host port <<<"$(bed_port "$name")"
+    if [[ -n $port ]] && port_is_open "$host" "$port"; then
+      die "$host:$port is taken by a process that is not ours (ss -ltnp shows it); end it and try again"
+    fi
+  done
+  for name in "${missing[@]}"; do
+    bed_start "$name"
+    STARTED+=("$name")
+  done
+  for name in "$@"; do wait_for_listen "$name" "$deadline"; done
+}
+
+# http STATUSES OUTPUT URL CURL_ARGS...: one request, its body to the file OUTPUT; fail unless the answer's status is
+# among STATUSES ("200 204"). An empty URL stands for one that CURL_ARGS hold.
+http() {
+  local expected=$1 output=$2 url=$3 answer status
+  shift 3
+  # The body passes through a file, not a variable: it may hold any bytes.
+  answer=$(mktemp)
+  status=$(curl -sS -m 30 -o "$answer" -w '%{http_code}' ${url:+"$url"} "$@") || {
+    rm -f "$answer"
+    die "no answer to: $* $url"
+  }
+  if [[ " $expected " != *" $status "* ]]; then
+    head -c 500 "$answer" | tr -d '\r' | tr -c '[:print:]\n' '?' >&2
+    rm -f "$answer"
+    die "answered $status, not $expected: $* $url"
+  fi
+  cat "$answer" >"$output"
+  rm -f "$answer"
+}
+
+# check_object URL CURL_ARGS...: PUT 4 KiB of random bytes, GET and compare, DELETE, and GET gives 404.
+check_object() (
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  head -c 4096 /dev/urandom >"$work/made"
+  http '200 201 202 204' /dev/null "$@" -T "$work/made"
+  http 200 "$work/got" "$@"
+  cmp -s "$work/made" "$work/got" || die "$1 gave back other bytes than were put"
+  http '200 204' /dev/null "$@" -X DELETE
+  http 404 /dev/null "$@"
+)
+
+# s3 STATUSES OUTPUT PAYLOAD PATH CURL_ARGS...: one request to S3_ENDPOINT, signed with V4 by curl. The keys go to curl
+# in the URL, because an access key may hold a colon, and through a descriptor, to stay out of the process list. Some
+# servers insist on the header with the payload's hash.
+s3() {
+  local hash url=${S3_ENDPOINT/#http:\/\//http://${S3_ACCESS//:/%3A}:${S3_SECRET//:/%3A}@}$4
+  hash=$(sha256sum <"$3" | cut -d' ' -f1)
+  http "$1" "$2" '' -H "x-amz-content-sha256: $hash" --aws-sigv4 aws:amz:us-east-1:s3 \
+    -K <(printf 'url = "%s"\n' "$url") "${@:5}"
+}
+
+# check_s3 ENDPOINT ACCESS SECRET BUCKET: make the bucket, the same round trip in it, and remove it.
+check_s3() (
+  S3_ENDPOINT=$1 S3_ACCESS=$2 S3_SECRET=$3
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  head -c 4096 /dev/urandom >"$work/made"
+  s3 '200 409' /dev/null /dev/null "/$4" -X PUT # 409: left over from a check that was interrupted
+  s3 200 /dev/null "$work/made" "/$4/object" -T "$work/made"
+  s3 200 "$work/got" /dev/null "/$4/object"
+  cmp -s "$work/made" "$work/got" || die "$1/$4/object gave back other bytes than were put"
+  s3 204 /dev/null /dev/null "/$4/object" -X DELETE
+  s3 404 /dev/null /dev/null "/$4/object"
+  s3 204 /dev/null /dev/null "/$4" -X DELETE
+)
+
+# ---- faults ----------------------------------------------------------------------------------------------------
+# A fault in force is a file faults/TARGET.VERB.
+
+now_utc() { date -u +%Y-%m-%dT%H:%M:%S.%3NZ; }
+
+# The faults in force, as TARGET.VERB.
+fault_files() {
+  local file
+  for file in "$FAULT_DIR"/*; do
+    if [[ -e $file ]]; then printf '%s\n' "${file##*/}"; fi
+  done
+}
+
+# Lift every fault without starting what was killed: for up, which starts it, and down, which ends everything.
+fault_clear_all() {
+  local fault names
+  for fault in $(fault_files); do
+    case $fault in
+      *.pause)
+        mapfile -t names < <(process_names "$(bed_target "${fault%.pause}")")
+        process_signal CONT "${names[@]}"
+        ;;
+      *.devfail) bed_device_heal "${fault%.devfail}" ;;
+    esac
+    rm -f "$FAULT_DIR/$fault"
+  done
+}
+
+# fault_do VERB TARGET: apply or lift one fault.
+fault_do() {
+  local verb=$1 target=$2 glob names alive=() name
+  glob=$(bed_target "$target") || die "no target '$target'; there are: $(bed_targets)"
+  mapfile -t names < <(process_names "$glob")
+  ((${#names[@]})) || die "$target was never started; run up first"
+  for name in "${names[@]}"; do
+    if process_is_alive "$name"; then alive+=("$name"); fi
+  done
+  case $verb in
+    kill | pause) ((${#alive[@]})) || die "$target is not running; run: faults restart $target" ;;
+    devfail | devheal)
+      # shellcheck disable=SC2053 # the right side is a pattern on purpose
+      [[ $target == ${DEVICE_TARGETS:-} ]] || die "$target has no device that could fail (${DEVICE_TARGETS:-no target} has)"
+      ;;
+  esac
+  case $verb in
+    kill)
+      process_kill "${names[@]}"
+      rm -f "$FAULT_DIR/$target.pause"
+      : >"$FAULT_DIR/$target.kill"
+      ;;
+    restart)
+      start_and_wait 60 "${names[@]}"
+      rm -f "$FAULT_DIR/$target.kill"
+      ;;
+    pause)
+      # Twice: the first pass may miss a worker that is being forked.
+      process_signal STOP "${alive[@]}"
+      process_signal STOP "${alive[@]}"
+      : >"$FAULT_DIR/$target.pause"
+      ;;
+    resume)
+      process_signal CONT "${names[@]}"
+      rm -f "$FAULT_DIR/$target.pause"
+      ;;
+    devfail)
+      [[ ! -e $FAULT_DIR/$target.devfail ]] || die "the device of $target has failed already"
+      : >"$FAULT_DIR/$target.devfail" # first, so that an interruption half way leaves something to heal
+      bed_device_fail "$target"
+      ;;
+    devheal)
+      [[ -e $FAULT_DIR/$target.devfail ]] || die "the device of $target has not failed"
+      bed_device_heal "$target"
+      rm -f "$FAULT_DIR/$target.devfail"
+      # Healing may have had to end the processes that held the device.
+      [[ -e $FAULT_DIR/$target.kill ]] || start_and_wait 60 "${names[@]}"
+      ;;
+  esac
+}
+
+# ---- the verbs -------------------------------------------------------------------------------------------------
+
+# bed_up: start what is not running, wait until it serves, prove it, and say how to reach it. If that fails, what
+# this call started is ended again.
+bed_up() {
+  case $* in '') ;; -h | --help) usage ;; *) usage 2 ;; esac
+  local began=$SECONDS
+  STARTED=()
+  bed_open
+  trap 'up_failed' EXIT
+  bed_prepare
+  fault_clear_all
+  mapfile -t names < <(bed_processes)
+  start_and_wait "${COSMARK_TESTBED_UP_SECONDS:-180}" "${names[@]}"
+  bed_check
+  trap - EXIT
+  say "up after $((SECONDS - began)) s (${#STARTED[@]} of ${#names[@]} processes started now)"
+  bed_endpoints
+}
+
+# Runs when the script ends before bed_up was through, be it by an error or by a signal.
+up_failed() {
+  local status=$?
+  if ((${#STARTED[@]})); then
+    warn "not up; ending the ${#STARTED[@]} processes started just now (logs: $LOG_DIR)"
+    process_stop 5 "${STARTED[@]}"
+  fi
+  exit "$((status ? status : 1))"
+}
+
+# bed_down [--wipe]: end every recorded process; with --wipe also delete the bed's data, configuration and logs.
+bed_down() {
+  case $* in '' | --wipe) ;; -h | --help) usage ;; *) usage 2 ;; esac
+  if [[ ! -e $BED_DIR/.cosmark-testbed ]]; then
+    say "down (never started)"
+    return 0
+  fi
+  local names
+  bed_open
+  mapfile -t names < <(process_names)
+  process_stop 10 "${names[@]}"
+  fault_clear_all
+  if declare -F bed_release >/dev/null; then bed_release; fi
+  if [[ ${1:-} == --wipe ]]; then
+    ! grep -qF " $BED_DIR/" /proc/mounts || die "something is still mounted under $BED_DIR; unmount it and try again"
+    rm -rf --one-file-system "$BED_DIR"
+    say "down (${#names[@]} processes ended), data deleted"
+  else
+    say "down (${#names[@]} processes ended), data kept in $BED_DIR"
+  fi
+}
+
+# memory_of NAME...: processes, and their memory in MB: RSS counts shared pages once per process, PSS once in all.
+memory_of() {
+  local pid pids=0 rss=0 pss=0 kb
+  for pid in $(process_members "$@"); do
+    kb=$(awk '/^Rss:/ { r = $2 } /^Pss:/ { p = $2 } END { print r + 0, p + 0 }' "/proc/$pid/smaps_rollup" 2>/dev/null) ||
+      continue
+    rss=$((rss + ${kb% *})) pss=$((pss + ${kb#* })) pids=$((pids + 1))
+  done
+  printf '%d processes, RSS %d MB, PSS %d MB\n' "$pids" $((rss / 1024)) $((pss / 1024))
+}
+
+# bed_status [--quiet]: exit 0 if all processes run and no fault is in force, 1 if some are missing or a fault is in
+# force, 3 if nothing runs.
+bed_status() {
+  case $* in '' | --quiet) ;; -h | --help) usage ;; *) usage 2 ;; esac
+  local names name up=() faults state code=0
+  mapfile -t names < <(bed_processes)
+  mapfile -t faults < <(fault_files)
+  for name in "${names[@]}"; do
+    if process_is_alive "$name"; then
+      up+=("$name") state="up   pid $REC_PID"
+    else
+      state=DOWN
+    fi
+    [[ ${1:-} == --quiet ]] || printf '%-30s %s\n' "$name" "$state"
+  done
+  if ((${#up[@]} < ${#names[@]} || ${#faults[@]})); then code=1; fi
+  if ((${#up[@]} == 0)); then code=$EXIT_DOWN; fi
+  if [[ ${1:-} != --quiet ]]; then
+    say "${#up[@]} of ${#names[@]} up; $(memory_of "${up[@]}")"
+    ((${#faults[@]} == 0)) || say "faults in force: ${faults[*]}"
+    ((${#up[@]} == 0)) || bed_endpoints
+  fi
+  return "$code"
+}
+
+# bed_faults VERB [TARGET]: see the head of the faults script. Prints when it was asked and when it was in force.
+bed_faults() {
+  local verb=${1:-} target=${2:-} asked fault
+  case $verb in
+    kill | restart | pause | resume | devfail | devheal) (($# == 2)) || usage 2 ;;
+    list | healall) (($# == 1)) || usage 2 ;;
+    -h | --help) usage ;;
+    *) usage 2 ;;
+  esac
+  [[ -e $BED_DIR/.cosmark-testbed ]] || die "the bed is down; run up first"
+  STARTED=()
+  bed_open
+  case $verb in
+    list) fault_files ;;
+    healall)
+      for fault in $(fault_files); do
+        case $fault in
+          *.kill) fault_do restart "${fault%.kill}" ;;
+          *.pause) fault_do resume "${fault%.pause}" ;;
+          *.devfail) fault_do devheal "${fault%.devfail}" ;;
+        esac
+        say "$(now_utc) healed $fault"
+      done
+      ;;
+    *)
+      asked=$(now_utc)
+      fault_do "$verb" "$target"
+      say "$verb $target: asked $asked, in force $(now_utc)"
+      ;;
+  esac
+}

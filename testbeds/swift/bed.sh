@@ -1,0 +1,339 @@
+# shellcheck shell=bash
+# OpenStack Swift, all in one: one proxy, four storage nodes in four zones with one device each, TempAuth, s3api.
+# Sourced by up, down, status and faults. The knobs are described in README.md.
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$HERE/../lib.sh"
+bed_init swift
+
+SWIFT_VERSION=2.38.3
+VENV=$TOOLS_DIR/swift-$SWIFT_VERSION
+PYTHON=$VENV/bin/python
+ETC=$BED_DIR/etc
+SETTINGS=$BED_DIR/settings
+PROXY_PORT=23080
+MEMCACHED_PORT=23081
+RSYNC_PORT=23873
+NODES=(1 2 3 4)
+KINDS=(object container account)
+DEVICE_TARGETS='node.*' # for lib.sh
+AUTH_URL=http://127.0.0.1:$PROXY_PORT/auth/v1.0
+
+node_ip() { echo "127.0.0.1$1"; }
+node_devices() { echo "$BED_DIR/srv/$1"; }
+node_device() { echo "$BED_DIR/srv/$1/d$1"; }
+node_image() { echo "$BED_DIR/images/d$1.xfs"; }
+kind_port() { # kind_port NODE KIND
+  local -A offset=([object]=0 [container]=1 [account]=2)
+  echo $((23010 + $1 * 100 + ${offset[$2]}))
+}
+
+# ---- knobs -----------------------------------------------------------------------------------------------------
+
+# The settings of the last `up` are on file, for status and faults; `up` itself takes them from its environment.
+# Only the file system is kept over a down and an up, because the data lie on it.
+settings_load() {
+  local key value
+  [[ -f $SETTINGS ]] || return 0
+  while IFS='=' read -r key value; do
+    case $key in SWIFT_FS | SWIFT_DAEMONS) printf -v "$key" %s "$value" ;; esac
+  done <"$SETTINGS"
+}
+
+settings_choose() {
+  local asked_fs=${SWIFT_FS:-} asked_daemons=${SWIFT_DAEMONS:-min}
+  SWIFT_FS='' SWIFT_DAEMONS=''
+  settings_load
+  [[ -z $SWIFT_FS || -z $asked_fs || $SWIFT_FS == "$asked_fs" ]] ||
+    die "this bed's data lie on SWIFT_FS=$SWIFT_FS; to change it run: down --wipe"
+  if [[ -n $SWIFT_DAEMONS && $SWIFT_DAEMONS != "$asked_daemons" && -n $(process_members proxy) ]]; then
+    die "the bed is up with SWIFT_DAEMONS=$SWIFT_DAEMONS; run down first"
+  fi
+  SWIFT_FS=${asked_fs:-${SWIFT_FS:-dir}} SWIFT_DAEMONS=$asked_daemons
+  case $SWIFT_FS in dir | xfs) ;; *) die "SWIFT_FS=$SWIFT_FS: use dir or xfs" ;; esac
+  case $SWIFT_DAEMONS in none | min | all) ;; *) die "SWIFT_DAEMONS=$SWIFT_DAEMONS: use none, min or all" ;; esac
+  SWIFT_LOG_LEVEL=${SWIFT_LOG_LEVEL:-WARNING} SWIFT_DEVICE_SIZE=${SWIFT_DEVICE_SIZE:-10G}
+  knob_number SWIFT_INTERVAL 30
+  knob_number SWIFT_PROXY_WORKERS 2
+  knob_number SWIFT_OBJECT_WORKERS 0
+  [[ $SWIFT_LOG_LEVEL =~ ^(DEBUG|INFO|WARNING|ERROR)$ ]] ||
+    die "SWIFT_LOG_LEVEL=$SWIFT_LOG_LEVEL: use DEBUG, INFO, WARNING or ERROR"
+  [[ $SWIFT_DEVICE_SIZE =~ ^[0-9]+[MGT]$ ]] || die "SWIFT_DEVICE_SIZE=$SWIFT_DEVICE_SIZE: use a number and M, G or T"
+}
+
+knob_number() { # knob_number NAME DEFAULT
+  local value=${!1:-$2}
+  [[ $value =~ ^[0-9]{1,5}$ ]] || die "$1=$value: use a whole number"
+  printf -v "$1" %s "$value"
+}
+
+# ---- install and configure -------------------------------------------------------------------------------------
+
+bed_prepare() {
+  settings_choose
+  install_programs
+  check_xattrs
+  printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" >"$SETTINGS"
+  write_configuration
+  build_rings
+  if [[ $SWIFT_FS == xfs ]]; then
+    local n
+    for n in "${NODES[@]}"; do device_mount "$n"; done
+  fi
+}
+
+install_programs() {
+  need_packages memcached=memcached rsync=rsync curl=curl python3=python3,python3-venv
+  python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages /no/ensurepip=python3-venv
+  if [[ $SWIFT_FS == xfs ]]; then
+    is_root || die "SWIFT_FS=xfs mounts loop devices and needs root; use SWIFT_FS=dir"
+    need_packages mkfs.xfs=xfsprogs
+  fi
+  # The mark is written last: a half-made environment is thrown away.
+  [[ -e $VENV/.complete ]] && cmp -s "$VENV/.complete" "$HERE/requirements.txt" && return 0
+  say "installing Swift $SWIFT_VERSION into $VENV"
+  rm -rf "$VENV"
+  python3 -m venv "$VENV" >"$LOG_DIR/pip.log" 2>&1 || die "python3 -m venv failed; see $LOG_DIR/pip.log"
+  timeout 900 "$VENV/bin/pip" install --quiet --no-input --no-deps --only-binary :all: \
+    -r "$HERE/requirements.txt" >>"$LOG_DIR/pip.log" 2>&1 || {
+    tail -n 5 "$LOG_DIR/pip.log" >&2
+    die "pip could not install Swift; see $LOG_DIR/pip.log"
+  }
+  cp "$HERE/requirements.txt" "$VENV/.complete"
+}
+
+# Swift keeps an object's metadata in extended attributes of its file.
+check_xattrs() {
+  [[ $SWIFT_FS == dir ]] || return 0
+  : >"$BED_DIR/xattr-probe"
+  "$PYTHON" -c 'import os, sys; os.setxattr(sys.argv[1], "user.swift.probe", b"x" * 1000)' \
+    "$BED_DIR/xattr-probe" 2>/dev/null ||
+    die "$BED_DIR cannot hold user extended attributes; set COSMARK_TESTBED_DIR to a place on ext4, xfs or btrfs"
+  rm -f "$BED_DIR/xattr-probe"
+}
+
+write_configuration() {
+  local n kind user workers rsync_identity='' mount_check=false
+  user=$(id -un)
+  # Started by root, rsync would serve as nobody; started by another user, it may not be told whom to be.
+  if is_root; then rsync_identity=$'uid = root\ngid = root'; fi
+  [[ $SWIFT_FS != xfs ]] || mount_check=true
+  mkdir -p "$ETC"
+  render "$HERE/templates/swift.conf.in" "$ETC/swift.conf"
+  render "$HERE/templates/proxy-server.conf.in" "$ETC/proxy-server.conf" PORT=$PROXY_PORT USER="$user" ETC="$ETC" \
+    WORKERS="$SWIFT_PROXY_WORKERS" MEMCACHED_PORT=$MEMCACHED_PORT LOG_LEVEL="$SWIFT_LOG_LEVEL"
+  for n in "${NODES[@]}"; do
+    mkdir -p "$ETC/node$n" "$BED_DIR/cache/$n" "$(node_devices "$n")"
+    # A device that has failed is a dangling link until `up` or a devheal heals it.
+    [[ -L $(node_device "$n") ]] || mkdir -p "$(node_device "$n")"
+    render "$HERE/templates/rsyncd.conf.in" "$ETC/node$n/rsyncd.conf" IP="$(node_ip "$n")" RSYNC_PORT=$RSYNC_PORT \
+      IDENTITY="$rsync_identity" DEVICES="$(node_devices "$n")" CACHE="$BED_DIR/cache/$n"
+    for kind in "${KINDS[@]}"; do
+      workers=0 # serve in the one process
+      [[ $kind != object ]] || workers=$SWIFT_OBJECT_WORKERS
+      render "$HERE/templates/storage-server.conf.in" "$ETC/node$n/$kind-server.conf" KIND="$kind" \
+        IP="$(node_ip "$n")" PORT="$(kind_port "$n" "$kind")" WORKERS="$workers" USER="$user" ETC="$ETC" \
+        DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT \
+        INTERVAL="$SWIFT_INTERVAL" LOG_LEVEL="$SWIFT_LOG_LEVEL"
+    done
+  done
+}
+
+# Rings: 512 partitions (part power 9) over four equal devices; the seed makes them the same on every machine.
+# object-1 is the ring of storage policy 1, silver, with two replicas.
+build_rings() {
+  build_ring object object 3
+  build_ring object-1 object 2
+  build_ring container container 3
+  build_ring account account 3
+}
+
+build_ring() ( # build_ring RING KIND REPLICAS
+  cd "$ETC" || exit 1
+  [[ ! -f $1.ring.gz ]] || exit 0
+  rm -f "$1.builder"
+  ring=("$PYTHON" "$VENV/bin/swift-ring-builder" "$1.builder")
+  {
+    "${ring[@]}" create 9 "$3" 1
+    for n in "${NODES[@]}"; do
+      "${ring[@]}" add --region 1 --zone "$n" --ip "$(node_ip "$n")" --port "$(kind_port "$n" "$2")" \
+        --device "d$n" --weight 100
+    done
+    "${ring[@]}" rebalance --seed 42 || [[ $? == 1 ]] # 1 is a warning
+  } >>"$LOG_DIR/rings.log" 2>&1 || die "ring $1 could not be built; see $LOG_DIR/rings.log"
+  [[ -f $1.ring.gz ]] || die "ring $1 could not be built; see $LOG_DIR/rings.log"
+)
+
+# ---- devices ---------------------------------------------------------------------------------------------------
+
+# Not mountpoint(1): it stats the place, and a file system that was shut down answers EIO.
+is_mounted() { grep -qF " $1 " /proc/mounts; }
+
+device_mount() {
+  local image device
+  image=$(node_image "$1") device=$(node_device "$1")
+  is_mounted "$device" && return 0
+  mkdir -p "$BED_DIR/images"
+  if [[ ! -f $image ]]; then
+    truncate -s "$SWIFT_DEVICE_SIZE" "$image.new"
+    mkfs.xfs -q -i size=512 "$image.new" >>"$LOG_DIR/devices.log" 2>&1 || die "mkfs.xfs failed; see $LOG_DIR/devices.log"
+    mv "$image.new" "$image"
+  fi
+  mount -o loop,noatime "$image" "$device" ||
+    die "cannot mount $image (are loop devices allowed here?); use SWIFT_FS=dir"
+}
+
+device_unmount() {
+  local try
+  for ((try = 0; try < 50; try++)); do
+    is_mounted "$(node_device "$1")" || return 0
+    umount "$(node_device "$1")" 2>>"$LOG_DIR/devices.log" || sleep 0.1
+  done
+  die "$(node_device "$1") is busy (fuser -vm shows by whom); end that and try again"
+}
+
+# dir: the device's directory is swapped for a dangling link, and the servers answer 507 from the next request on.
+# xfs: the file system is shut down, and every access to it is an I/O error.
+bed_device_fail() {
+  local n=${1#node.}
+  settings_load
+  if [[ $SWIFT_FS == xfs ]]; then
+    is_mounted "$(node_device "$n")" || die "$(node_device "$n") is not mounted"
+    xfs_io -x -c shutdown "$(node_device "$n")"
+  else
+    mkdir -p "$BED_DIR/failed"
+    ln -sfn /nonexistent/failed-device "$BED_DIR/failed/d$n"
+    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/d$n"
+  fi
+}
+
+bed_device_heal() {
+  local n=${1#node.} names
+  settings_load
+  if [[ $SWIFT_FS == xfs ]]; then
+    # A file system that was shut down goes away only when no process holds it.
+    mapfile -t names < <(process_names "node$n.*")
+    process_signal TERM "${names[@]}"
+    process_signal CONT "${names[@]}"
+    sleep 0.5
+    process_kill "${names[@]}"
+    device_unmount "$n"
+    device_mount "$n"
+  elif [[ -L $(node_device "$n") ]]; then
+    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/d$n"
+    rm -f "$BED_DIR/failed/d$n"
+  fi
+}
+
+bed_release() {
+  local n
+  for n in "${NODES[@]}"; do device_unmount "$n"; done
+}
+
+# ---- processes -------------------------------------------------------------------------------------------------
+
+daemons() {
+  case $SWIFT_DAEMONS in
+    none) ;;
+    min) echo object-replicator object-updater container-replicator container-updater account-replicator ;;
+    all) echo object-replicator object-updater object-auditor container-replicator container-updater \
+      container-auditor account-replicator account-auditor account-reaper ;;
+  esac
+}
+
+bed_processes() {
+  local n kind daemon
+  [[ -n ${SWIFT_DAEMONS:-} ]] || SWIFT_DAEMONS=min
+  settings_load
+  echo memcached
+  for n in "${NODES[@]}"; do
+    echo "node$n.rsyncd"
+    for kind in "${KINDS[@]}"; do echo "node$n.$kind-server"; done
+    for daemon in $(daemons); do echo "node$n.$daemon"; done
+  done
+  echo proxy
+}
+
+bed_start() {
+  local node=${1%%.*} program=${1#*.}
+  case $1 in
+    memcached)
+      local as=()
+      is_root && as=(-u root)
+      process_start memcached memcached "${as[@]}" -l 127.0.0.1 -p $MEMCACHED_PORT -U 0 -m 64
+      ;;
+    proxy) swift_start proxy swift-proxy-server "$ETC/proxy-server.conf" ;;
+    node?.rsyncd) process_start "$1" rsync --daemon --no-detach --config="$ETC/$node/rsyncd.conf" ;;
+    node?.*) swift_start "$1" "swift-$program" "$ETC/$node/${program%%-*}-server.conf" ;;
+  esac
+}
+
+swift_start() { # swift_start NAME PROGRAM CONFIGURATION
+  process_start "$1" "$PYTHON" "$HERE/run_server.py" "$ETC/swift.conf" "$VENV/bin/$2" "$3" -v
+}
+
+bed_port() {
+  local n=${1#node}
+  n=${n%%.*}
+  case $1 in
+    memcached) echo 127.0.0.1 $MEMCACHED_PORT ;;
+    proxy) echo 127.0.0.1 $PROXY_PORT ;;
+    node?.rsyncd) echo "$(node_ip "$n") $RSYNC_PORT" ;;
+    node?.*-server)
+      local kind=${1#*.}
+      echo "$(node_ip "$n") $(kind_port "$n" "${kind%-server}")"
+      ;;
+  esac
+}
+
+bed_targets() { echo 'node.1 node.2 node.3 node.4 proxy memcached'; }
+
+bed_target() {
+  case $1 in
+    node.[1-4]) echo "node${1#node.}.*" ;;
+    proxy | memcached) echo "$1" ;;
+    *) return 1 ;;
+  esac
+}
+
+# ---- readiness -------------------------------------------------------------------------------------------------
+
+# login: set STORAGE_URL and TOKEN. TempAuth keeps its tokens in memcached, and after a memcached fault the proxy does
+# not ask memcached again for up to a minute (Swift's default), hence the patience.
+login() {
+  local deadline=$((SECONDS + 90)) headers
+  while :; do
+    headers=$(curl -sS -m 30 -D - -o /dev/null -H 'X-Auth-User: test:tester' -H 'X-Auth-Key: testing' "$AUTH_URL" |
+      tr -d '\r')
+    STORAGE_URL=$(awk -F': ' 'tolower($1) == "x-storage-url" { print $2 }' <<<"$headers")
+    TOKEN=$(awk -F': ' 'tolower($1) == "x-auth-token" { print $2 }' <<<"$headers")
+    [[ -z $STORAGE_URL || -z $TOKEN ]] || return 0
+    ((SECONDS < deadline)) || die "no token from $AUTH_URL (${headers%%$'\n'*}); see $LOG_DIR/proxy.log"
+    sleep 2
+  done
+}
+
+# An object through the Swift API in both storage policies, and one through the S3 API.
+bed_check() {
+  local policy container
+  http 200 /dev/null "http://127.0.0.1:$PROXY_PORT/healthcheck"
+  login
+  for policy in gold silver; do
+    container=$STORAGE_URL/testbed-check-$policy
+    http '201 202' /dev/null "$container" -X PUT -H "X-Auth-Token: $TOKEN" -H "X-Storage-Policy: $policy"
+    check_object "$container/object" -H "X-Auth-Token: $TOKEN"
+    # 409: the container's listing still has the object, because an update was queued. It is harmless here.
+    http '204 409' /dev/null "$container" -X DELETE -H "X-Auth-Token: $TOKEN"
+  done
+  check_s3 "http://127.0.0.1:$PROXY_PORT" test:tester testing testbed-check-s3
+}
+
+bed_endpoints() {
+  cat <<E
+  Swift   $AUTH_URL   user test:tester   key testing   policies gold (3 replicas, default), silver (2)
+  S3      http://127.0.0.1:$PROXY_PORT   access key test:tester   secret key testing   region us-east-1, path style
+  nodes   node.1 to node.4 at 127.0.0.11 to 127.0.0.14
+  targets $HERE/target.yaml, $HERE/s3.yaml
+E
+}
