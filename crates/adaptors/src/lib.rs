@@ -24,13 +24,74 @@ pub const AUTHS: &[AuthDef] =
 
 /// Names that COSBench or its forks know and this build does not speak, with what to do instead.
 pub const NOT_BUILT: &[(&str, &str)] = &[
-    ("librados", "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift"),
-    ("rados", "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift"),
-    ("gcs", "Google Cloud Storage is not spoken natively yet; its S3-compatible interface works with s3 and HMAC keys"),
+    (
+        "librados",
+        "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift",
+    ),
+    (
+        "rados",
+        "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift",
+    ),
+    (
+        "gcs",
+        "Google Cloud Storage is not spoken natively yet; its S3-compatible interface works with s3 and HMAC keys",
+    ),
     ("azure", "Azure Blob Storage is not spoken yet"),
     ("cdmi", "CDMI is not spoken yet"),
     ("cdmi_swift", "CDMI over Swift is not spoken yet; measure the same store with swift"),
-    ("sproxyd", "Scality's sproxyd is not spoken yet; its plain HTTP interface works with webdav and dav=false"),
+    (
+        "sproxyd",
+        "Scality's sproxyd is not spoken yet; its plain HTTP interface works with webdav and dav=false",
+    ),
     ("ampli", "AmpliStor's own protocol is not spoken, and the product is no longer sold"),
     ("manta", "Joyent Manta is not spoken"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cosmark_adaptor_api::{Alias, Key, Settings};
+
+    fn assert_keys_are_unambiguous(kind: &str, keys: &[Key]) {
+        let mut names: Vec<String> = keys
+            .iter()
+            .flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied()))
+            .map(str::to_ascii_lowercase)
+            .collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{kind} has a key or alias twice");
+    }
+
+    fn assert_implied_settings_are_valid(alias: &Alias, keys: &'static [Key]) {
+        let (_, problems) = Settings::parse(keys, alias.implied.iter().copied());
+        assert!(problems.is_empty(), "{}: {problems:?}", alias.name);
+    }
+
+    #[test]
+    fn every_name_stands_for_one_thing() {
+        let adaptors = ADAPTORS
+            .iter()
+            .flat_map(|def| std::iter::once(def.name).chain(def.aliases.iter().map(|alias| alias.name)));
+        let mut names: Vec<&str> = adaptors.chain(NOT_BUILT.iter().map(|row| row.0)).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn every_table_is_consistent() {
+        for def in ADAPTORS {
+            assert_keys_are_unambiguous(def.name, def.keys);
+            def.aliases.iter().for_each(|alias| assert_implied_settings_are_valid(alias, def.keys));
+        }
+        for def in AUTHS {
+            assert_keys_are_unambiguous(def.name, def.keys);
+            def.aliases.iter().for_each(|alias| assert_implied_settings_are_valid(alias, def.keys));
+        }
+        for key in ADAPTORS.iter().flat_map(|def| def.keys).chain(AUTHS.iter().flat_map(|def| def.keys)) {
+            let sounds_secret = ["secretkey", "password", "token"].iter().any(|word| key.name.contains(word));
+            assert!(key.secret || !sounds_secret, "{} is not marked as secret", key.name);
+        }
+    }
+}

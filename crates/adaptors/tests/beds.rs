@@ -137,7 +137,7 @@ async fn swift_refusals_are_understood() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/swift/up"]
-async fn an_empty_swift_container_lists_as_empty_and_a_missing_one_is_gone_already() {
+async fn swift_empty_containers_list_as_empty_and_missing_ones_are_gone_already() {
     let session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
     let adaptor = adaptor(&swift::DEF, &[]);
     let mut client = adaptor.client(&session).unwrap();
@@ -160,7 +160,7 @@ async fn http_login(url: &str) -> Arc<Session> {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/apache-dav/up"]
-async fn webdav_conforms_on_apache_without_login_with_basic_and_with_digest() {
+async fn digest_conforms_on_apache_as_do_basic_and_no_login() {
     let open = login(&auth::none::DEF, &[]).await.unwrap();
     let dav = adaptor(&webdav::DEF, &[("endpoint", "http://127.0.0.1:23620/dav")]);
     let passed = conform(dav.as_ref(), &open).await;
@@ -176,7 +176,7 @@ async fn webdav_conforms_on_apache_without_login_with_basic_and_with_digest() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/apache-dav/up"]
-async fn a_digest_nonce_that_runs_out_fails_one_call_or_is_a_counted_retry() {
+async fn digest_nonce_that_runs_out_fails_one_call_or_is_a_counted_retry() {
     let url = "http://127.0.0.1:23620/digest-short/";
     let session = http_login(url).await;
     for (renew, expected_retries) in [("false", 0), ("true", 1)] {
@@ -196,7 +196,7 @@ async fn a_digest_nonce_that_runs_out_fails_one_call_or_is_a_counted_retry() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/apache-dav/up"]
-async fn a_wrong_password_is_denied_by_basic_and_digest() {
+async fn digest_and_basic_deny_a_wrong_password() {
     for path in ["basic", "digest"] {
         let url = format!("http://127.0.0.1:23620/{path}/");
         let entries = [("auth_url", url.as_str()), ("username", "tester"), ("password", "wrong-secret")];
@@ -208,7 +208,7 @@ async fn a_wrong_password_is_denied_by_basic_and_digest() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/nginx-dav/up"]
-async fn plain_http_conforms_on_nginx_with_and_without_basic() {
+async fn webdav_as_plain_http_conforms_on_nginx_with_and_without_basic() {
     let open = login(&auth::none::DEF, &[]).await.unwrap();
     let plain = adaptor(&webdav::DEF, &[("endpoint", "http://127.0.0.1:23610/dav"), ("dav", "false")]);
     let passed = conform(plain.as_ref(), &open).await;
@@ -220,7 +220,7 @@ async fn plain_http_conforms_on_nginx_with_and_without_basic() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a running test bed: testbeds/nginx-dav/up"]
-async fn nginx_collections_are_only_deleted_unseen_if_the_user_says_so() {
+async fn webdav_collections_of_nginx_are_only_deleted_unseen_if_the_user_says_so() {
     let (session, container) = (Arc::default(), container());
     let endpoint = ("endpoint", "http://127.0.0.1:23610/dav");
     let mut careful = adaptor(&webdav::DEF, &[endpoint]).client(&session).unwrap();
@@ -289,7 +289,7 @@ async fn keystone_logs_in_and_tells_its_refusals_apart() {
 
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "needs a Keystone and a Swift that trusts it: set COSMARK_TEST_KEYSTONE"]
-async fn swift_conforms_behind_keystone() {
+async fn keystone_opens_a_swift_that_conforms() {
     let session = keystone_login(&[]).await.unwrap();
     let adaptor = adaptor(&swift::DEF, &[("delete_segments", "true")]);
     assert_eq!(conform(adaptor.as_ref(), &session).await.len(), 16);

@@ -12,7 +12,7 @@ const HEAD: [&str; 11] =
 #[must_use]
 pub fn results(record: &RunRecord) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_header(HEAD.iter().enumerate().map(|(at, head)| {
         Cell::new(head).set_alignment(if at < 2 { CellAlignment::Left } else { CellAlignment::Right })
     }));

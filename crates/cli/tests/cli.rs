@@ -477,3 +477,27 @@ fn help_teaches_and_adaptors_list_their_keys() {
     assert_eq!(run(directory.path(), &["completions", "bash"]).status.code(), Some(0));
     assert!(stdout(&run(directory.path(), &["man"])).contains(".TH"));
 }
+
+/// A file system of 200 KiB, in a mount namespace of its own.
+#[test]
+fn a_full_disk_costs_the_archive_but_not_the_results() {
+    // SAFETY: plain system calls without pointers; only this thread's view of the mounts changes.
+    let can_mount = unsafe { libc::geteuid() == 0 };
+    if !can_mount {
+        eprintln!("SKIPPED: only root can mount a small file system");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = repository().join("workloads/cosbench/demo.xml");
+    let script = "mount -t tmpfs -o size=200k tmpfs \"$0\" && exec \"$1\" run \"$2\" --set runtime=2s --archive \"$0/archive\"";
+    let output = std::process::Command::new("unshare")
+        .args(["--mount", "sh", "-c", script])
+        .arg(directory.path())
+        .arg(env!("CARGO_BIN_EXE_cosmark"))
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
+    assert!(stdout(&output).contains("main") && stdout(&output).contains("read"), "{}", stdout(&output));
+}

@@ -2,10 +2,12 @@
 //! the archive and decides what became of it. It knows drivers only as [`cosmark_wire::DriverLink`]s.
 
 mod judge;
+mod keeper;
 mod observe;
 mod run;
 mod stage;
 mod tally;
 
+pub use keeper::Keeper;
 pub use observe::{Observer, Progress, StageNews};
-pub use run::{ControllerError, EndClass, Ended, RunJob, StopLevel, run_workload};
+pub use run::{EndClass, Ended, RunJob, StopLevel, run_workload};

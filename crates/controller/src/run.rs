@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, OpLog, RunDir, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
+    ArchiveError, OpLog, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
 };
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
 use cosmark_workload::model::{Trigger, Workload};
-use thiserror::Error;
 use tokio::sync::watch;
 
+use crate::keeper::Keeper;
 use crate::observe::Observer;
 use crate::stage::StageRun;
 
@@ -30,7 +30,7 @@ pub struct RunJob<'a> {
     /// What to do; `seed` is set.
     pub workload: &'a Workload,
     /// Where it is written down.
-    pub dir: RunDir,
+    pub dir: Keeper,
     /// Who makes the load.
     pub drivers: Vec<Box<dyn DriverLink>>,
     /// The operation log, if asked for, and the moment that its times count from.
@@ -67,42 +67,30 @@ pub struct Ended {
     pub path: std::path::PathBuf,
     /// How it ended.
     pub class: EndClass,
+    /// Why the archive is not complete, if it is not.
+    pub archive_trouble: Option<ArchiveError>,
 }
 
-/// What a run cannot survive.
-#[derive(Debug, Error)]
-pub enum ControllerError {
-    /// The archive cannot be written.
-    #[error("{0}")]
-    Archive(#[from] ArchiveError),
-}
-
-/// Runs it.
-///
-/// # Errors
-/// Only when the archive cannot be written; everything else is in the record.
-pub async fn run_workload(
-    mut job: RunJob<'_>,
-    observer: &mut dyn Observer,
-) -> Result<Ended, ControllerError> {
+/// Runs it to its end, whatever happens on the way.
+pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
     let stages: Vec<Arc<_>> = workload.stages.iter().cloned().map(Arc::new).collect();
     let mut tables = vec![StageTables::default(); stages.len()];
     let mut class = EndClass::Finished;
     let mut reason = None;
-    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await?;
+    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     for (index, stage) in stages.iter().enumerate() {
         let stopped = *job.stop.borrow() != StopLevel::Run;
         if stopped && class == EndClass::Finished {
             class = EndClass::Cancelled;
         }
         if !matches!(class, EndClass::Finished | EndClass::Failed) || stopped {
-            job.dir.enter_stage(index, StageState::Aborted, Timestamp::now())?;
+            job.dir.enter_stage(index, StageState::Aborted);
             continue;
         }
-        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await?;
-        let ended = StageRun::new(&mut job, Arc::clone(stage), index, stages.len()).run(observer).await?;
-        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await?;
+        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await;
+        let ended = StageRun::new(&mut job, Arc::clone(stage), index, stages.len()).run(observer).await;
+        trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
         if let Some(slot) = tables.get_mut(index) {
             *slot = ended.tables;
         }
@@ -111,7 +99,7 @@ pub async fn run_workload(
             reason.get_or_insert_with(|| format!("stage {}: {}", stage.id(index), ended.reason));
         }
     }
-    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await?;
+    trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
     finish(job, class, reason, &tables, observer)
 }
 
@@ -121,7 +109,7 @@ fn finish(
     reason: Option<String>,
     tables: &[StageTables],
     observer: &mut dyn Observer,
-) -> Result<Ended, ControllerError> {
+) -> Ended {
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
@@ -142,8 +130,9 @@ fn finish(
     };
     record.ended = Some(Timestamp::now());
     record.process = None;
-    job.dir.finish(&record, tables)?;
-    Ok(Ended { path: job.dir.path().to_owned(), record, class })
+    job.dir.finish(&record, tables);
+    let path = job.dir.path().to_owned();
+    Ended { path, record, class, archive_trouble: job.dir.into_trouble() }
 }
 
 /// Runs a trigger on every driver; one that fails is told and does not stop the run.
@@ -153,8 +142,8 @@ async fn trigger(
     level: ScriptLevel,
     is_end: bool,
     observer: &mut dyn Observer,
-) -> Result<(), ControllerError> {
-    let Some(trigger) = trigger else { return Ok(()) };
+) {
+    let Some(trigger) = trigger else { return };
     let args = if is_end { vec!["-k".to_owned()] } else { trigger.args.clone() };
     let order = TriggerOrder { script: trigger.script.clone(), args };
     let mut reports: Vec<_> = job.drivers.iter_mut().map(|driver| driver.trigger(order.clone())).collect();
@@ -163,14 +152,14 @@ async fn trigger(
             observer.note(&format!("trigger {}: no report from the driver", order.script));
             continue;
         };
-        job.dir.script_output(level, &(job.redact)(&report.output))?;
+        let output = (job.redact)(&report.output);
+        job.dir.script_output(level, &output);
         if let Some(error) = report.error {
             let text = (job.redact)(&error);
             observer.note(&text);
-            job.dir.log(Timestamp::now(), "WARN", "Trigger", &text)?;
+            job.dir.log("WARN", "Trigger", &text);
         }
     }
-    Ok(())
 }
 
 /// What a driver's failure means for the run.

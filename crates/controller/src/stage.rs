@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::judge;
 use crate::observe::{Observer, Progress, StageNews};
-use crate::run::{ControllerError, EndClass, RunJob, StopLevel, class_of};
+use crate::run::{EndClass, RunJob, StopLevel, class_of};
 use crate::tally::Tally;
 
 /// A stage that is over.
@@ -73,28 +73,27 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     /// Runs it to its end, its pause included.
-    pub async fn run(mut self, observer: &mut dyn Observer) -> Result<StageEnd, ControllerError> {
+    pub async fn run(mut self, observer: &mut dyn Observer) -> StageEnd {
         let planned = self.planned();
         observer.stage_begins(&StageNews { stage: &self.stage, index: self.index, of: self.of, planned });
         if !self.stage.works.is_empty() {
-            self.enter(StageState::Booting)?;
-            self.enter(StageState::Submitting)?;
+            self.enter(StageState::Booting);
+            self.enter(StageState::Submitting);
             if let Some(events) = self.submit() {
-                self.enter(StageState::Authing)?;
-                self.listen(events, observer).await?;
+                self.enter(StageState::Authing);
+                self.listen(events, observer).await;
             }
-            self.enter(StageState::Closing)?;
+            self.enter(StageState::Closing);
         }
-        let paused = self.pause(observer).await?;
+        let paused = self.pause(observer).await;
         self.close(observer, paused)
     }
 
-    fn enter(&mut self, state: StageState) -> Result<(), ControllerError> {
+    fn enter(&mut self, state: StageState) {
         if self.state != state {
             self.state = state;
-            self.job.dir.enter_stage(self.index, state, Timestamp::now())?;
+            self.job.dir.enter_stage(self.index, state);
         }
-        Ok(())
     }
 
     /// How long the load lasts, where time ends every work.
@@ -151,17 +150,17 @@ impl<'r, 'a> StageRun<'r, 'a> {
         &mut self,
         mut events: mpsc::Receiver<(usize, DriverEvent)>,
         observer: &mut dyn Observer,
-    ) -> Result<(), ControllerError> {
+    ) {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
         let mut told = StopLevel::Run;
         loop {
             tokio::select! {
                 event = events.recv() => match event {
-                    None => return Ok(()),
-                    Some((driver, event)) => self.take(driver, event, observer)?,
+                    None => return,
+                    Some((driver, event)) => self.take(driver, event, observer),
                 },
-                _ = tick.tick() => self.tell(observer)?,
+                _ = tick.tick() => self.tell(observer),
                 level = wanted(&mut stop, told) => {
                     told = level;
                     for driver in &self.job.drivers {
@@ -172,23 +171,18 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
     }
 
-    fn take(
-        &mut self,
-        driver: usize,
-        event: DriverEvent,
-        observer: &mut dyn Observer,
-    ) -> Result<(), ControllerError> {
+    fn take(&mut self, driver: usize, event: DriverEvent, observer: &mut dyn Observer) {
         match event {
-            DriverEvent::Authed => self.enter(StageState::Launching)?,
+            DriverEvent::Authed => self.enter(StageState::Launching),
             DriverEvent::Launched { now_ns, start_ns, plans } => {
                 self.plans = plans;
                 let ahead = Duration::from_nanos(start_ns.saturating_sub(now_ns));
                 let launch =
                     Launch { start_ns, started: Instant::now() + ahead, wall: Timestamp::now() + ahead };
                 self.launched = Some(launch);
-                self.enter(StageState::Running)?;
+                self.enter(StageState::Running);
             }
-            DriverEvent::Snapshot(snapshot) => self.take_snapshot(&snapshot)?,
+            DriverEvent::Snapshot(snapshot) => self.take_snapshot(&snapshot),
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
             DriverEvent::SamplesLost { count } => {
                 self.lost_samples += count;
@@ -205,18 +199,16 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
             }
         }
-        Ok(())
     }
 
-    fn take_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), ControllerError> {
-        let Some(launch) = self.launched else { return Ok(()) };
+    fn take_snapshot(&mut self, snapshot: &Snapshot) {
+        let Some(launch) = self.launched else { return };
         self.tally.add(snapshot, launch.start_ns, &self.stage);
         snapshot.ops.iter().for_each(|op| self.latest.merge(op));
         if !snapshot.is_empty() {
             let since = Duration::from_nanos(snapshot.start_ns.saturating_sub(launch.start_ns));
-            self.job.dir.append_histograms(self.index, launch.wall + since, snapshot)?;
+            self.job.dir.append_histograms(self.index, launch.wall + since, snapshot);
         }
-        Ok(())
     }
 
     fn log_samples(
@@ -247,10 +239,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     /// Writes the rows of the timeline that are complete, and tells how it goes.
-    fn tell(&mut self, observer: &mut dyn Observer) -> Result<(), ControllerError> {
-        let Some(launch) = self.launched else { return Ok(()) };
+    fn tell(&mut self, observer: &mut dyn Observer) {
+        let Some(launch) = self.launched else { return };
         let elapsed = launch.started.elapsed();
-        self.write_intervals(elapsed, false)?;
+        self.write_intervals(elapsed, false);
+        if let Some(news) = self.job.dir.news() {
+            observer.note(&news);
+        }
         let works = &self.stage.works;
         let length =
             works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
@@ -275,7 +270,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
             total_ok: self.tally.total_ok,
             total_failed: self.tally.total_failed,
         });
-        Ok(())
     }
 
     /// Operations that the stage will make, where counts end every work.
@@ -293,38 +287,37 @@ impl<'r, 'a> StageRun<'r, 'a> {
         })
     }
 
-    fn write_intervals(&mut self, elapsed: Duration, all: bool) -> Result<(), ControllerError> {
-        let Some(launch) = self.launched else { return Ok(()) };
+    fn write_intervals(&mut self, elapsed: Duration, all: bool) {
+        let Some(launch) = self.launched else { return };
         for interval in self.tally.take_intervals(elapsed, all, &self.stage) {
             let row = TimelineRow {
                 ended: launch.wall + interval.ended,
                 seconds: interval.seconds,
                 operations: interval.operations.iter().collect(),
             };
-            self.job.dir.append_interval(self.index, &row)?;
+            self.job.dir.append_interval(self.index, &row);
         }
-        Ok(())
     }
 
     /// The pause after the stage; false when the user cut it short.
-    async fn pause(&mut self, observer: &mut dyn Observer) -> Result<bool, ControllerError> {
+    async fn pause(&mut self, observer: &mut dyn Observer) -> bool {
         let delay = self.stage.closure_delay;
         let mut stop = self.job.stop.clone();
         if delay.is_zero() || *stop.borrow() != StopLevel::Run || self.failure.is_some() {
-            return Ok(true);
+            return true;
         }
-        self.enter(StageState::Sleeping)?;
+        self.enter(StageState::Sleeping);
         observer.note(&format!("waiting {delay:?} after stage {}", self.stage.id(self.index)));
         let slept = tokio::select! {
             () = tokio::time::sleep(delay) => true,
             _ = wanted(&mut stop, StopLevel::Run) => false,
         };
-        Ok(slept)
+        slept
     }
 
-    fn close(mut self, observer: &mut dyn Observer, slept: bool) -> Result<StageEnd, ControllerError> {
+    fn close(mut self, observer: &mut dyn Observer, slept: bool) -> StageEnd {
         let elapsed = self.launched.map_or(Duration::ZERO, |launch| launch.started.elapsed());
-        self.write_intervals(elapsed, true)?;
+        self.write_intervals(elapsed, true);
         let mut record: StageRecord = self
             .job
             .dir
@@ -347,11 +340,11 @@ impl<'r, 'a> StageRun<'r, 'a> {
         record.reason.clone_from(&reason);
         record.enter(state, Timestamp::now());
         if let Some(reason) = &reason {
-            self.job.dir.log(Timestamp::now(), "ERROR", &record.id, reason)?;
+            self.job.dir.log("ERROR", &record.id, reason);
         }
-        self.job.dir.end_stage(self.index, record.clone())?;
+        self.job.dir.end_stage(self.index, record.clone());
         observer.stage_ends(&record);
-        Ok(StageEnd { class, reason: reason.unwrap_or_default(), tables })
+        StageEnd { class, reason: reason.unwrap_or_default(), tables }
     }
 
     fn verdict(

@@ -43,7 +43,10 @@ pub struct Connection {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let is_open = self.transport.is_some();
-        f.debug_struct("Connection").field("peer", &self.endpoint.peer()).field("is_open", &is_open).finish_non_exhaustive()
+        f.debug_struct("Connection")
+            .field("peer", &self.endpoint.peer())
+            .field("is_open", &is_open)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,7 +87,12 @@ impl Connection {
     /// # Errors
     /// By what went wrong (`Connect`, `Reset`, `Tls`, `ShortBody`, `Protocol`, `LocalIo`), never by status: an answer
     /// with status 404 is `Ok`. After an error the connection is closed; the next call opens a new one.
-    pub async fn exchange(&mut self, request: Request<'_>, take: Take<'_>, marks: &mut Marks) -> Result<Answer> {
+    pub async fn exchange(
+        &mut self,
+        request: Request<'_>,
+        take: Take<'_>,
+        marks: &mut Marks,
+    ) -> Result<Answer> {
         if self.busy || (self.transport.is_some() && self.is_stale().await) {
             self.transport = None;
         }
@@ -166,7 +174,12 @@ impl Connection {
     }
 
     /// One exchange over the open connection; `true` = it can be used again.
-    async fn send_and_receive(&mut self, request: Request<'_>, take: Take<'_>, marks: &mut Marks) -> Result<bool> {
+    async fn send_and_receive(
+        &mut self,
+        request: Request<'_>,
+        take: Take<'_>,
+        marks: &mut Marks,
+    ) -> Result<bool> {
         self.early.clear();
         if self.kept.capacity() > KEEP_ALLOCATED {
             self.kept = Vec::new();
@@ -177,8 +190,14 @@ impl Connection {
         let marked = marks.first_byte_ns != 0;
         let sent = self.send(request, marked, marks).await?;
         let Some(transport) = &mut self.transport else { return Err(closed()) };
-        let mut receiver =
-            Receiver { decoder: &mut self.decoder, kept: &mut self.kept, take, counted, marked, surplus: false };
+        let mut receiver = Receiver {
+            decoder: &mut self.decoder,
+            kept: &mut self.kept,
+            take,
+            counted,
+            marked,
+            surplus: false,
+        };
         if !receiver.accept(&self.early, marks)? {
             let mut steps = 0;
             poll_fn(|cx| {
@@ -291,6 +310,9 @@ fn sniff(decoder: &mut Decoder, early: &mut Vec<u8>, marked: bool, marks: &mut M
         }
     }
     early.drain(..used);
+    if is_final {
+        marks.status = decoder.status;
+    }
     Ok(is_final.then_some(decoder.status))
 }
 

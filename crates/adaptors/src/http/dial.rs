@@ -156,10 +156,13 @@ fn describe_connect(endpoint: &Endpoint, address: SocketAddr, error: &io::Error)
             format!("no connection from source_address to {address} is possible ({error})"),
         )
         .with_hint("source_address must be an address of this machine with local ports left"),
-        io::ErrorKind::AddrNotAvailable => {
-            Error::new(ErrorKind::LocalIo, format!("this machine has no local port left for {address}"))
-                .with_hint("too many connections were opened and closed: keep connections alive, or use more drivers")
-        }
+        io::ErrorKind::AddrNotAvailable => Error::new(
+            ErrorKind::LocalIo,
+            format!("this machine has no local port left for {address}"),
+        )
+        .with_hint(
+            "too many connections were opened and closed: keep connections alive, or use more drivers",
+        ),
         _ if code == Some(libc::EMFILE) || code == Some(libc::ENFILE) => {
             Error::new(ErrorKind::LocalIo, "this process has too many open files to open a connection")
                 .with_hint("raise the limit with `ulimit -n`, or use fewer workers")
@@ -177,8 +180,11 @@ async fn open_tunnel(endpoint: &Endpoint, socket: &mut TcpStream) -> Result<()> 
     };
     let proxy = endpoint.peer_text();
     let broken = |error: &dyn std::fmt::Display| {
-        Error::new(ErrorKind::Connect, format!("{proxy} broke off while opening a tunnel to {authority}: {error}"))
-            .with_hint("check proxyhost and proxyport")
+        Error::new(
+            ErrorKind::Connect,
+            format!("{proxy} broke off while opening a tunnel to {authority}: {error}"),
+        )
+        .with_hint("check proxyhost and proxyport")
     };
     let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
     socket.write_all(request.as_bytes()).await.map_err(|error| broken(&error))?;

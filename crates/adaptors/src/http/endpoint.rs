@@ -14,7 +14,11 @@ use super::tls::Tls;
 pub const TRANSPORT_KEYS: &[Key] = &[
     Key::new("proxyhost", KeyKind::Text, "HTTP proxy: host name or address"),
     Key::new("proxyport", KeyKind::Int(1, 65_535), "HTTP proxy: port"),
-    Key::new("ca_file", KeyKind::Path, "PEM file with the only certificate authorities to trust"),
+    Key::new(
+        "ca_file",
+        KeyKind::Path,
+        "PEM file with all certificate authorities to trust, or with the server's own certificate",
+    ),
     Key::new("insecure", KeyKind::Bool, "accept every TLS certificate; for tests")
         .default("false")
         .alias(&["no_verify_ssl"]),
@@ -249,7 +253,9 @@ fn buffer(settings: &Settings, key: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn endpoint(url: &str, entries: &[(&str, &str)]) -> Result<Arc<Endpoint>> {
+    type Entries<'a> = &'a [(&'a str, &'a str)];
+
+    fn endpoint(url: &str, entries: Entries<'_>) -> Result<Arc<Endpoint>> {
         let (settings, problems) = Settings::parse(TRANSPORT_KEYS, entries.iter().copied());
         assert!(problems.is_empty(), "{problems:?}");
         Endpoint::new(url, &settings)
@@ -276,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_unusable_setting_is_a_config_error_with_a_remedy() {
-        let cases: &[(&str, &[(&str, &str)], &str)] = &[
+        let cases: &[(&str, Entries<'_>, &str)] = &[
             ("store:9000", &[], "neither http"),
             ("", &[], "not a URL"),
             ("ftp://x", &[], "neither http"),

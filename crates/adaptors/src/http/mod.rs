@@ -154,7 +154,9 @@ impl Answer {
 pub fn header(head: &mut Vec<u8>, name: &str, value: &str) {
     head.extend_from_slice(name.as_bytes());
     head.extend_from_slice(b": ");
-    head.extend(value.bytes().map(|byte| if byte < 0x20 && byte != b'\t' || byte == 0x7f { b' ' } else { byte }));
+    head.extend(
+        value.bytes().map(|byte| if byte < 0x20 && byte != b'\t' || byte == 0x7f { b' ' } else { byte }),
+    );
     head.extend_from_slice(b"\r\n");
 }
 

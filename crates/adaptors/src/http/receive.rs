@@ -194,8 +194,11 @@ impl Receiver<'_, '_> {
             Error::new(ErrorKind::Reset, format!("the connection {how} before any answer{detail}"))
                 .with_hint("the server or something on the way dropped it: see the server's log")
         } else if decoder.in_head() {
-            Error::new(ErrorKind::Reset, format!("the connection {how} in the middle of the answer's head{detail}"))
-                .with_hint("the server or something on the way dropped it: see the server's log")
+            Error::new(
+                ErrorKind::Reset,
+                format!("the connection {how} in the middle of the answer's head{detail}"),
+            )
+            .with_hint("the server or something on the way dropped it: see the server's log")
         } else {
             let seen = decoder.body_bytes;
             let message = match decoder.content_length {

@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use cosmark_adaptor_api::{BodySource, Marks};
 
+use super::Body;
 use super::buffer::{BUFFER_BYTES, with_buffer};
 use super::dial::Transport;
-use super::Body;
 
 /// Bodies up to this size use the small piece table, which costs less to set up.
 const SMALL_BODY: u64 = 16 * 1024;
@@ -96,9 +96,23 @@ impl<'a, 'f> Outgoing<'a, 'f> {
         let sent = if left == 0 {
             ready!(transport.poll_write_pieces(cx, &[IoSlice::new(head_left)])).map_err(connection)?
         } else if left <= SMALL_BODY {
-            ready!(write_sized::<12, 128>(cx, transport, head_left, source, (self.offset, left), &mut self.window))?
+            ready!(write_sized::<12, 128>(
+                cx,
+                transport,
+                head_left,
+                source,
+                (self.offset, left),
+                &mut self.window
+            ))?
         } else {
-            ready!(write_sized::<136, 1024>(cx, transport, head_left, source, (self.offset, left), &mut self.window))?
+            ready!(write_sized::<136, 1024>(
+                cx,
+                transport,
+                head_left,
+                source,
+                (self.offset, left),
+                &mut self.window
+            ))?
         };
         if sent == 0 {
             return Poll::Ready(Err(connection(io::ErrorKind::WriteZero.into())));

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use cosmark_adaptor_api::{Error, ErrorKind, Result, Settings};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 /// What a TLS connection needs. The config holds the session cache, so all connections of an endpoint resume sessions.
@@ -32,8 +34,11 @@ impl Tls {
             .map_err(|error| Error::new(ErrorKind::Tls, format!("TLS cannot be set up: {error}")))?;
         let builder = if settings.flag("insecure") {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAll(provider)))
+        } else if let Some(file) = settings.path("ca_file") {
+            let verifier = Given::new(&file, provider)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         } else {
-            builder.with_root_certificates(roots(settings)?)
+            builder.with_root_certificates(system_roots()?)
         };
         let config = match (settings.path("client_cert"), settings.path("client_key")) {
             (None, None) => builder.with_no_client_auth(),
@@ -53,16 +58,9 @@ impl Tls {
     }
 }
 
-fn roots(settings: &Settings) -> Result<RootCertStore> {
+fn system_roots() -> Result<RootCertStore> {
     let mut store = RootCertStore::empty();
-    if let Some(file) = settings.path("ca_file") {
-        for certificate in certificates(&file)? {
-            store.add(certificate).map_err(|error| unreadable(&file, &error))?;
-        }
-        return Ok(store);
-    }
-    let loaded = rustls_native_certs::load_native_certs();
-    store.add_parsable_certificates(loaded.certs);
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if store.is_empty() {
         return Err(Error::new(ErrorKind::Config, "this machine has no certificate authorities installed")
             .with_hint("install ca-certificates, or give ca_file=..., or insecure=true for a test"));
@@ -112,6 +110,10 @@ pub(crate) fn describe(error: &io::Error, host: &str) -> Error {
             format!("the certificate of {host} has expired"),
             "renew it, check this machine's clock, or insecure=true for a test",
         ),
+        rustls::Error::InvalidCertificate(CertificateError::Other(reason)) => (
+            format!("the certificate of {host} cannot be checked ({reason})"),
+            "a self-signed one can be given as ca_file=..., or insecure=true for a test",
+        ),
         rustls::Error::InvalidMessage(_) => (
             format!("{host} does not speak TLS on this port"),
             "for plain HTTP write the endpoint with http://",
@@ -136,6 +138,68 @@ pub(crate) fn describe(error: &io::Error, host: &str) -> Error {
         ),
     };
     Error::new(ErrorKind::Tls, sentence).with_hint(hint)
+}
+
+/// Trusts what the user gave: certificates signed by the file's authorities, and the file's certificates themselves.
+/// The latter is for servers with a self-signed certificate, which is no authority's and so has no chain to check; name
+/// and handshake are checked for both.
+#[derive(Debug)]
+struct Given {
+    chains: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Given {
+    fn new(file: &Path, provider: Arc<CryptoProvider>) -> Result<Self> {
+        let certificates = certificates(file)?;
+        let mut store = RootCertStore::empty();
+        for certificate in &certificates {
+            store.add(certificate.clone()).map_err(|error| unreadable(file, &error))?;
+        }
+        let chains = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+            .build()
+            .map_err(|error| unreadable(file, &error))?;
+        Ok(Self { chains, certificates })
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        if self.certificates.iter().any(|given| given == end_entity) {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.chains.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.chains.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.chains.supported_verify_schemes()
+    }
 }
 
 /// Accepts every certificate; the handshake's signatures are still checked.

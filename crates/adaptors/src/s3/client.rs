@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
-    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, MultipartPlan, ObjectName,
-    OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, MultipartPlan,
+    ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
 use super::channel::{Call, Channel};
@@ -66,7 +66,10 @@ impl S3Client {
             (206, Some(range)) if answer.body_bytes <= (range.last - range.first).saturating_add(1) => {}
             (206, Some(_)) => return Err(protocol("the store sent more bytes than the range has", answer)),
             (200 | 206, _) => {
-                return Err(protocol("the store sent the whole object for a range, or a range for an object", answer));
+                return Err(protocol(
+                    "the store sent the whole object for a range, or a range for an object",
+                    answer,
+                ));
             }
             _ => return Err(self.main.failure(answer, name.container, name.object)),
         }
@@ -83,7 +86,8 @@ impl S3Client {
         check_name(name)?;
         let call = Call::new("PUT", name.container, name.object);
         let class = self.config.storage_class.as_deref();
-        let answer = send_body(&self.config, &mut self.main, call, class, body, options.chunked, marks).await?;
+        let answer =
+            send_body(&self.config, &mut self.main, call, class, body, options.chunked, marks).await?;
         if answer.is_success() {
             return Ok(PutOutcome { bytes: body.len(), accepted_only: answer.status == 202 });
         }
@@ -99,7 +103,11 @@ impl S3Client {
         }
         let error = self.main.failure(answer, name.container, name.object);
         // S3 itself answers 204 for an object that is not there; others tell it by a 404.
-        if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) { Ok(()) } else { Err(error) }
+        if answer.status == 404 && matches!(error.code(), Some("NoSuchKey" | "NotFound")) {
+            Ok(())
+        } else {
+            Err(error)
+        }
     }
 
     async fn inspect(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<Option<u64>> {
@@ -214,7 +222,12 @@ impl Config {
 
 impl Channel {
     /// Exchanges a request with a small text for a body and keeps the answer.
-    pub(crate) async fn exchange_text(&mut self, call: Call<'_>, text: &str, marks: &mut Marks) -> Result<Answer> {
+    pub(crate) async fn exchange_text(
+        &mut self,
+        call: Call<'_>,
+        text: &str,
+        marks: &mut Marks,
+    ) -> Result<Answer> {
         use sha2::Digest as _;
 
         let hash = hex(&sha2::Sha256::digest(text.as_bytes()).into());
@@ -250,7 +263,9 @@ pub(crate) async fn send_body(
     let class = storage_class.map(|class| ("x-amz-storage-class", class.as_bytes()));
     let streaming = match config.payload {
         Payload::Streaming(how) => Some(how),
-        _ if chunked && config.signature == Signature::V4 => Some(Streaming { signed: true, checksum: config.checksum }),
+        _ if chunked && config.signature == Signature::V4 => {
+            Some(Streaming { signed: true, checksum: config.checksum })
+        }
         _ => None,
     };
     let mut lines: [(&str, &[u8]); 3] = [("", b""); 3];
@@ -311,21 +326,28 @@ fn range_line(range: ByteRange, buffer: &mut [u8; 64]) -> &[u8] {
 
 fn check_name(name: ObjectName<'_>) -> Result<()> {
     if name.object.is_empty() {
-        return Err(Error::new(ErrorKind::Config, "the object has no name").with_hint("check oprefix and objects"));
+        return Err(
+            Error::new(ErrorKind::Config, "the object has no name").with_hint("check oprefix and objects")
+        );
     }
     check_bucket(name.container)
 }
 
 fn check_bucket(bucket: &str) -> Result<()> {
     if bucket.is_empty() {
-        return Err(Error::new(ErrorKind::Config, "the bucket has no name").with_hint("check cprefix and containers"));
+        return Err(
+            Error::new(ErrorKind::Config, "the bucket has no name").with_hint("check cprefix and containers")
+        );
     }
     Ok(())
 }
 
 fn protocol(message: &str, answer: Answer) -> Error {
-    Error::new(ErrorKind::Protocol, format!("{message} (status {}, {} bytes)", answer.status, answer.body_bytes))
-        .with_hint("the store, or a cache before it, does not honour ranges")
+    Error::new(
+        ErrorKind::Protocol,
+        format!("{message} (status {}, {} bytes)", answer.status, answer.body_bytes),
+    )
+    .with_hint("the store, or a cache before it, does not honour ranges")
 }
 
 impl Client for S3Client {

@@ -69,7 +69,8 @@ const OWN_KEYS: &[Key] = &[
 ];
 
 /// The keys.
-pub(crate) const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+pub(crate) const KEYS: &[Key] =
+    &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
 /// How requests are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +163,8 @@ impl Config {
         if self.signature == Signature::None {
             return Ok(keys.clone());
         }
-        for (name, text) in [("accesskey", keys.access_key.as_str()), ("secretkey", keys.secret_key.expose())] {
+        for (name, text) in [("accesskey", keys.access_key.as_str()), ("secretkey", keys.secret_key.expose())]
+        {
             if text.is_empty() {
                 return Err(Error::new(ErrorKind::Config, format!("no such key defined: {name}"))
                     .with_hint(format!("add `{name}=...` to the storage config, or signature=none")));
@@ -170,8 +172,11 @@ impl Config {
         }
         let token = keys.session_token.as_ref().map_or("", |token| token.expose());
         if [keys.access_key.as_str(), token].iter().any(|text| text.contains(|c: char| c.is_control())) {
-            return Err(Error::new(ErrorKind::Config, "the access key or session token holds a control character")
-                .with_hint("check for a line end that was copied with it"));
+            return Err(Error::new(
+                ErrorKind::Config,
+                "the access key or session token holds a control character",
+            )
+            .with_hint("check for a line end that was copied with it"));
         }
         Ok(keys.clone())
     }
@@ -219,9 +224,13 @@ fn doors(settings: &Settings, dialect: &str) -> Result<Vec<Door>> {
 fn line_value(settings: &Settings, key: &str) -> Result<Option<String>> {
     match settings.get(key).map(str::trim).filter(|text| !text.is_empty()) {
         None => Ok(None),
-        Some(text) if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') => Ok(Some(text.to_owned())),
-        Some(_) => Err(Error::new(ErrorKind::Config, format!("`{key}` holds a character that no header can hold"))
-            .with_hint("use plain ASCII")),
+        Some(text) if text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') => {
+            Ok(Some(text.to_owned()))
+        }
+        Some(_) => {
+            Err(Error::new(ErrorKind::Config, format!("`{key}` holds a character that no header can hold"))
+                .with_hint("use plain ASCII"))
+        }
     }
 }
 
@@ -233,7 +242,8 @@ fn guess_region(host: &str) -> Option<&str> {
     };
     let last = front.rsplit('.').next().unwrap_or(front);
     let last = last.strip_prefix("s3-").unwrap_or(last);
-    let is_region = last.bytes().filter(|byte| *byte == b'-').count() >= 2 && last.ends_with(|c: char| c.is_ascii_digit());
+    let is_region = last.bytes().filter(|byte| *byte == b'-').count() >= 2
+        && last.ends_with(|c: char| c.is_ascii_digit());
     Some(if is_region { last } else { default })
 }
 
@@ -286,18 +296,35 @@ mod tests {
         for (entries, path_style) in cases {
             assert_eq!(read(entries).unwrap().doors[0].path_style, *path_style, "{entries:?}");
         }
-        for (bucket, fits) in [("mycontainers1", true), ("my.bucket", false), ("My", false), ("a_b_c", false), ("-ab", false), ("ab", false)] {
+        for (bucket, fits) in [
+            ("mycontainers1", true),
+            ("my.bucket", false),
+            ("My", false),
+            ("a_b_c", false),
+            ("-ab", false),
+            ("ab", false),
+        ] {
             assert_eq!(is_host_label(bucket), fits, "{bucket}");
         }
     }
 
     #[test]
     fn several_endpoints_are_read_and_the_session_overrides_the_keys() {
-        let config = read(&[("endpoint", "http://a:1, http://b:2"), ("accesskey", "x"), ("secretkey", "y"), ("timeout", "0")]).unwrap();
+        let config = read(&[
+            ("endpoint", "http://a:1, http://b:2"),
+            ("accesskey", "x"),
+            ("secretkey", "y"),
+            ("timeout", "0"),
+        ])
+        .unwrap();
         assert_eq!(config.doors.iter().map(|door| door.endpoint.port()).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(config.timeout, None);
         assert_eq!(config.keys(&Session::default()).unwrap().access_key, "x");
-        let aws = AwsKeys { access_key: "s".into(), secret_key: cosmark_adaptor_api::Secret::new("t"), session_token: None };
+        let aws = AwsKeys {
+            access_key: "s".into(),
+            secret_key: cosmark_adaptor_api::Secret::new("t"),
+            session_token: None,
+        };
         assert_eq!(config.keys(&Session { aws: Some(aws), ..Session::default() }).unwrap().access_key, "s");
     }
 

@@ -34,7 +34,8 @@ pub(crate) fn failure(status: u16, body: &[u8], about: About<'_>) -> Error {
         (_, text) => text.trim_end_matches('.').to_owned(),
     };
     let separator = if code.is_empty() { "" } else { " " };
-    let error = Error::new(ErrorKind::Status(status), bounded(format!("{status}{separator}{code}: {detail}")));
+    let error =
+        Error::new(ErrorKind::Status(status), bounded(format!("{status}{separator}{code}: {detail}")));
     let error = if code.is_empty() { error } else { error.with_code(code) };
     match hint(status, code, body, about) {
         Some(hint) => error.with_hint(hint),
@@ -74,21 +75,29 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
         "InvalidToken" | "ExpiredToken" | "TokenRefreshRequired" => {
             "the session token is not valid (any more): get new temporary credentials"
         }
-        "AccessDenied" => "the credentials are not allowed to do this: check the user's and the bucket's policy",
+        "AccessDenied" => {
+            "the credentials are not allowed to do this: check the user's and the bucket's policy"
+        }
         "BucketAlreadyExists" => {
             "somebody else owns a bucket of this name: choose another cprefix, or set bucket_exists_ok=true to use it"
         }
         "BucketNotEmpty" => "delete its objects first (a cleanup stage does)",
-        "InvalidBucketName" => "bucket names have 3 to 63 small letters, digits, dots and hyphens: check cprefix",
+        "InvalidBucketName" => {
+            "bucket names have 3 to 63 small letters, digits, dots and hyphens: check cprefix"
+        }
         "InvalidLocationConstraint" | "IllegalLocationConstraintException" => {
             "the store does not know this region as a place for buckets: set region to its own, or to us-east-1"
         }
         "EntityTooSmall" => "parts but the last must have 5 MiB at least: raise the part size",
         "EntityTooLarge" => "larger than the store takes in one request: write it in parts",
         "SlowDown" | "ServiceUnavailable" | "RequestLimitExceeded" => "the store asks for less load",
-        "XAmzContentSHA256Mismatch" | "BadDigest" => "the body changed on its way: look at proxies and the network",
+        "XAmzContentSHA256Mismatch" | "BadDigest" => {
+            "the body changed on its way: look at proxies and the network"
+        }
         "MissingContentLength" => "the store wants a length: set chunked=false",
-        "NotImplemented" => "the store cannot do this: try payload, checksum or list_version of an older kind",
+        "NotImplemented" => {
+            "the store cannot do this: try payload, checksum or list_version of an older kind"
+        }
         "InvalidDigest" | "InvalidChunkSizeError" => "try payload=unsigned and checksum=none",
         "MethodNotAllowed" => "check that the endpoint is the store's S3 port",
         "AuthorizationHeaderMalformed" | "PermanentRedirect" | "TemporaryRedirect" => {
@@ -100,7 +109,9 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
         }
         _ => {
             return match (status, told_region) {
-                (301 | 307 | 400, Some(region)) if region != about.region => Some(format!("set region={region}")),
+                (301 | 307 | 400, Some(region)) if region != about.region => {
+                    Some(format!("set region={region}"))
+                }
                 (301 | 302 | 307 | 308, _) => Some("set the endpoint to where the answer points".to_owned()),
                 (401 | 403, _) if code.is_empty() => {
                     Some("the answer is no S3 error: is the endpoint the store itself?".to_owned())
@@ -147,11 +158,41 @@ mod tests {
     #[test]
     fn an_answer_becomes_a_sentence_with_code_and_remedy() {
         let cases: &[(u16, &str, &str, &str, Option<&str>)] = &[
-            (404, "<Error><Code>NoSuchBucket</Code><Message>gone.</Message></Error>", "", "404 NoSuchBucket: bucket \"b\" does not exist", Some("init stage")),
-            (404, "", "o", "404 NoSuchKey: object \"o\" in bucket \"b\" does not exist", Some("prepare stage")),
-            (403, "<Error><Code>SignatureDoesNotMatch</Code><Message>The &quot;sum&quot; differs.</Message></Error>", "", "403 SignatureDoesNotMatch: The \"sum\" differs", Some("secretkey")),
-            (400, "<Error><Code>AuthorizationHeaderMalformed</Code><Message>wrong</Message><Region>eu-west-1</Region></Error>", "", "400 AuthorizationHeaderMalformed: wrong", Some("region=eu-west-1")),
-            (301, "<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>b.s3-eu.example</Endpoint></Error>", "", "301 PermanentRedirect: m", Some("b.s3-eu.example")),
+            (
+                404,
+                "<Error><Code>NoSuchBucket</Code><Message>gone.</Message></Error>",
+                "",
+                "404 NoSuchBucket: bucket \"b\" does not exist",
+                Some("init stage"),
+            ),
+            (
+                404,
+                "",
+                "o",
+                "404 NoSuchKey: object \"o\" in bucket \"b\" does not exist",
+                Some("prepare stage"),
+            ),
+            (
+                403,
+                "<Error><Code>SignatureDoesNotMatch</Code><Message>The &quot;sum&quot; differs.</Message></Error>",
+                "",
+                "403 SignatureDoesNotMatch: The \"sum\" differs",
+                Some("secretkey"),
+            ),
+            (
+                400,
+                "<Error><Code>AuthorizationHeaderMalformed</Code><Message>wrong</Message><Region>eu-west-1</Region></Error>",
+                "",
+                "400 AuthorizationHeaderMalformed: wrong",
+                Some("region=eu-west-1"),
+            ),
+            (
+                301,
+                "<Error><Code>PermanentRedirect</Code><Message>m</Message><Endpoint>b.s3-eu.example</Endpoint></Error>",
+                "",
+                "301 PermanentRedirect: m",
+                Some("b.s3-eu.example"),
+            ),
             (503, "<html>busy</html>", "", "503: the store is overloaded or down", None),
             (403, "nginx says no", "", "403: the store refuses the request", Some("no S3 error")),
             (418, "", "", "418: unexpected status", None),
@@ -161,13 +202,20 @@ mod tests {
             assert_eq!(error.status(), Some(*status));
             assert_eq!(error.message(), *message);
             assert_eq!(remedy.is_some(), error.hint().is_some(), "{error}");
-            assert!(remedy.is_none_or(|words| error.hint().is_some_and(|hint| hint.contains(words))), "{error}");
+            assert!(
+                remedy.is_none_or(|words| error.hint().is_some_and(|hint| hint.contains(words))),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn a_hostile_answer_makes_no_long_or_multi_line_error() {
-        let body = format!("<Code>{}</Code><Message>a\r\nb\u{1b}[31m{}</Message>", "C".repeat(9999), "m".repeat(9999));
+        let body = format!(
+            "<Code>{}</Code><Message>a\r\nb\u{1b}[31m{}</Message>",
+            "C".repeat(9999),
+            "m".repeat(9999)
+        );
         let error = failure(500, body.as_bytes(), ABOUT);
         assert!(error.message().chars().count() <= 400 && !error.message().contains(char::is_control));
         assert_eq!(error.code().map(str::len), Some(64));

@@ -62,7 +62,10 @@ mod tests {
             <NextContinuationToken>t&amp;1</NextContinuationToken><Contents><Key>a&lt;1&gt;</Key></Contents>\
             <Contents><Key>b</Key><Owner><ID>x</ID></Owner></Contents></ListBucketResult>";
         let page = read(Kind::Objects { version: 2 }, two, true).unwrap();
-        assert_eq!((page.count, page.names, page.next.as_deref()), (2, vec!["a<1>".to_owned(), "b".to_owned()], Some("t&1")));
+        assert_eq!(
+            (page.count, page.names, page.next.as_deref()),
+            (2, vec!["a<1>".to_owned(), "b".to_owned()], Some("t&1"))
+        );
         assert_eq!(read(Kind::Objects { version: 1 }, two, false).unwrap().next.as_deref(), Some("b"));
         let buckets = b"<ListAllMyBucketsResult><Owner><DisplayName>n</DisplayName><Name>me</Name></Owner>\
             <Buckets><Bucket><Name>b1</Name></Bucket><Bucket><Name>b2</Name></Bucket></Buckets></ListAllMyBucketsResult>";

@@ -43,8 +43,16 @@ const CAPABILITY: Capability = Capability {
 pub const DEF: AdaptorDef = AdaptorDef {
     name: "s3",
     aliases: &[
-        Alias { name: "s3v4", implied: &[("signature", "v4")], note: "s3 with signature version 4, the default" },
-        Alias { name: "s3v2", implied: &[("signature", "v4")], note: "a fork's name for its second SDK; the same as s3" },
+        Alias {
+            name: "s3v4",
+            implied: &[("signature", "v4")],
+            note: "s3 with signature version 4, the default",
+        },
+        Alias {
+            name: "s3v2",
+            implied: &[("signature", "v4")],
+            note: "a fork's name for its second SDK; the same as s3",
+        },
         Alias { name: "ess", implied: &[], note: "a fork's name for s3" },
         Alias { name: "essv2", implied: &[], note: "a fork's name for s3" },
         Alias { name: "gdas", implied: &[], note: "a fork's name for s3" },

@@ -89,8 +89,11 @@ impl S3Client {
             if plan.part_size_bytes == 0 { self.config.part_size_bytes } else { plan.part_size_bytes };
         let parts = body.len().div_ceil(part_bytes).max(1);
         if parts > PARTS_LIMIT {
-            return Err(Error::new(ErrorKind::Config, format!("{parts} parts are more than the {PARTS_LIMIT} that S3 takes"))
-                .with_hint("use larger parts"));
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("{parts} parts are more than the {PARTS_LIMIT} that S3 takes"),
+            )
+            .with_hint("use larger parts"));
         }
         if let Some(upload) = self.unfinished.take() {
             // Left by a call that was dropped; if it cannot be given up now, nothing more can be done from here.
@@ -98,7 +101,8 @@ impl S3Client {
         }
         let upload = self.begin(name, marks).await?;
         self.unfinished = Some(upload.clone());
-        let result = match self.send_parts(&upload, body, (part_bytes, parts), plan.concurrency, marks).await {
+        let result = match self.send_parts(&upload, body, (part_bytes, parts), plan.concurrency, marks).await
+        {
             Ok(lines) => self.complete(&upload, &lines, marks).await,
             Err(error) => Err(error),
         };
@@ -129,7 +133,10 @@ impl S3Client {
         }
         let id = xml::find(self.main.connection().body(), "UploadId").map(xml::unescape).unwrap_or_default();
         if id.is_empty() {
-            return Err(Error::new(ErrorKind::Protocol, "the store began an upload in parts but gave no UploadId"));
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "the store began an upload in parts but gave no UploadId",
+            ));
         }
         Ok(Upload { bucket: name.container.to_owned(), object: name.object.to_owned(), id })
     }
@@ -168,7 +175,8 @@ impl S3Client {
         poll_fn(|cx| {
             lanes.retain_mut(|lane| lane.as_mut().poll(cx).is_pending());
             sum(&before, &accounts, marks);
-            if lanes.is_empty() || work.failure.borrow().is_some() { Poll::Ready(()) } else { Poll::Pending }
+            // After a failure too, parts under way end first: one that arrives after the upload is given up would stay.
+            if lanes.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         drop(lanes);
@@ -247,7 +255,8 @@ async fn send_part(work: &Work<'_>, channel: &mut Channel, number: u64, account:
     xml::push_escaped(&mut line, etag);
     line.push_str("</ETag>");
     let checksum = work.config.checksum;
-    if let Some(told) = channel.connection().header(checksum.header()).filter(|_| checksum != Checksum::None) {
+    if let Some(told) = channel.connection().header(checksum.header()).filter(|_| checksum != Checksum::None)
+    {
         let tag = checksum.algorithm();
         line.push_str(&format!("<Checksum{tag}>"));
         xml::push_escaped(&mut line, told);

@@ -178,7 +178,8 @@ mod tests {
             query: &[],
         };
         assert_eq!(signature("Tue, 27 Mar 2007 21:06:08 +0000", &upload), "ilyl83RwaSoYIEdixDQcA4OnAnc=");
-        let unicode = Signable { host_bucket: "", path: b"/dictionary/fran%C3%A7ais/pr%c3%a9f%c3%a8re", ..service };
+        let unicode =
+            Signable { host_bucket: "", path: b"/dictionary/fran%C3%A7ais/pr%c3%a9f%c3%a8re", ..service };
         assert_eq!(signature("Wed, 28 Mar 2007 01:49:49 +0000", &unicode), "DNEZGsoieTZ92F3bUfSPQcbGmlM=");
     }
 }

@@ -1,8 +1,8 @@
 //! The signer against AWS's published examples and against another implementation.
 
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, UriPathNormalizationMode,
-    sign,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
+    UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
 use cosmark_adaptor_api::Secret;
@@ -32,7 +32,8 @@ fn example_signature(method: &str, path: &str, query: &str, extra: &[(&str, &str
         lines.add(name, value.as_bytes());
     }
     let (path, query) = (path.as_bytes(), query.as_bytes());
-    String::from_utf8(signer.sign(&Canonical { method, path, query, lines: &lines, payload }).to_vec()).unwrap()
+    String::from_utf8(signer.sign(&Canonical { method, path, query, lines: &lines, payload }).to_vec())
+        .unwrap()
 }
 
 #[test]
@@ -92,7 +93,9 @@ fn the_key_follows_the_day_and_the_date_follows_the_second() {
 /// The other implementation's signature of the same request.
 fn oracle(request: &Random, path: &[u8], query: &[u8], payload: &str, region: &str) -> String {
     let credentials = aws_sigv4::sign::v4::SigningParams::builder();
-    let identity = aws_credential_types::Credentials::new(&request.access_key, &request.secret, None, None, "test").into();
+    let identity =
+        aws_credential_types::Credentials::new(&request.access_key, &request.secret, None, None, "test")
+            .into();
     let mut settings = SigningSettings::default();
     settings.percent_encoding_mode = PercentEncodingMode::Single;
     settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;

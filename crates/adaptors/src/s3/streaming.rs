@@ -144,7 +144,9 @@ mod tests {
         let mut signer = SigV4::new(&keys, "us-east-1");
         let date = signer.set_time(1_369_353_600);
         let mut lines = Lines::new();
-        for (name, value) in [("host", "s3.amazonaws.com"), ("x-amz-content-sha256", payload)].iter().chain(extra) {
+        for (name, value) in
+            [("host", "s3.amazonaws.com"), ("x-amz-content-sha256", payload)].iter().chain(extra)
+        {
             lines.add(name, value.as_bytes());
         }
         lines.add("x-amz-date", &date);
@@ -168,11 +170,14 @@ mod tests {
         assert_eq!((framed.len(), how.encoded_bytes(66_560)), (66_824, 66_824));
         let text = String::from_utf8(framed).unwrap();
         let lines: Vec<_> = text.split("\r\n").filter(|line| line.contains(';')).collect();
-        assert_eq!(lines, [
-            "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648",
-            "400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497",
-            "0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9",
-        ]);
+        assert_eq!(
+            lines,
+            [
+                "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648",
+                "400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497",
+                "0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9",
+            ]
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, AwsKeys, ByteRange, BytesSource, Client, CollectSink, Error, ErrorKind, ListRequest, Marks, MultipartPlan,
-    ObjectName, PutOptions, Result, Secret, Session, Settings,
+    Adaptor, AwsKeys, ByteRange, BytesSource, Client, CollectSink, Error, ErrorKind, ListRequest, Marks,
+    MultipartPlan, ObjectName, PutOptions, Result, Secret, Session, Settings,
 };
 
 use super::DEF;
@@ -13,18 +13,20 @@ use crate::scripted::{Script, Scripted, serve, serve_with};
 
 const NAME: ObjectName<'static> = ObjectName { container: "my-bucket", object: "dir/an object" };
 
-fn open(entries: &[(&str, &str)]) -> Result<Arc<dyn Adaptor>> {
+type Entries<'a> = &'a [(&'a str, &'a str)];
+
+fn open(entries: Entries<'_>) -> Result<Arc<dyn Adaptor>> {
     let (settings, problems) = Settings::parse(DEF.keys, entries.iter().copied());
     assert!(problems.is_empty(), "{problems:?}");
     (DEF.open)(&settings)
 }
 
-fn client_at(url: &str, more: &[(&str, &str)]) -> Box<dyn Client> {
+fn client_at(url: &str, more: Entries<'_>) -> Box<dyn Client> {
     let base = [("endpoint", url), ("accesskey", "AKID"), ("secretkey", "hunter2")];
     open(&[&base[..], more].concat()).unwrap().client(&Arc::new(Session::default())).unwrap()
 }
 
-fn client(server: &Scripted, more: &[(&str, &str)]) -> Box<dyn Client> {
+fn client(server: &Scripted, more: Entries<'_>) -> Box<dyn Client> {
     client_at(&server.url(""), more)
 }
 
@@ -59,7 +61,9 @@ async fn call(op: Op, client: &mut dyn Client, marks: &mut Marks) -> Result<u64>
             client.get(NAME, Some(range), None, marks).await.map(|read| read.bytes)
         }
         Op::Put => client.put(NAME, &source, PutOptions::default(), marks).await.map(|put| put.bytes),
-        Op::PutChunked => client.put(NAME, &source, PutOptions { chunked: true }, marks).await.map(|put| put.bytes),
+        Op::PutChunked => {
+            client.put(NAME, &source, PutOptions { chunked: true }, marks).await.map(|put| put.bytes)
+        }
         Op::Delete => client.delete(NAME, marks).await.map(|()| 0),
         Op::Head => client.head(NAME, marks).await.map(Option::unwrap_or_default),
         Op::List => {
@@ -73,7 +77,7 @@ async fn call(op: Op, client: &mut dyn Client, marks: &mut Marks) -> Result<u64>
 }
 
 /// The one request that `op` sends with these settings.
-fn request_of(op: Op, settings: &[(&str, &str)]) -> String {
+fn request_of(op: Op, settings: Entries<'_>) -> String {
     let server = serve(vec![Script::status("200 OK", "", "<ListBucketResult/>")]);
     let mut client = client(&server, settings);
     let _ = run(call(op, client.as_mut(), &mut Marks::default()));
@@ -84,21 +88,68 @@ fn request_of(op: Op, settings: &[(&str, &str)]) -> String {
 fn requests_are_what_the_settings_say() {
     let scope = "/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=";
     let class = "host;x-amz-content-sha256;x-amz-date;x-amz-storage-class";
-    let cases: &[(Op, &[(&str, &str)], &[&str])] = &[
-        (Op::Get, &[], &["GET /my-bucket/dir/an%20object HTTP/1.1\r\nHost: 127.0.0.1:", "x-amz-content-sha256: UNSIGNED-PAYLOAD\r\n", scope]),
+    let cases: &[(Op, Entries<'_>, &[&str])] = &[
+        (
+            Op::Get,
+            &[],
+            &[
+                "GET /my-bucket/dir/an%20object HTTP/1.1\r\nHost: 127.0.0.1:",
+                "x-amz-content-sha256: UNSIGNED-PAYLOAD\r\n",
+                scope,
+            ],
+        ),
         (Op::Get, &[("payload", "signed")], &["x-amz-content-sha256: e3b0c44298fc1c14"]),
         (Op::Get, &[("region", "eu-west-3")], &["/eu-west-3/s3/aws4_request"]),
         (Op::Get, &[("session_token", "tok")], &["x-amz-security-token: tok\r\n", ";x-amz-security-token, "]),
         (Op::Get, &[("signature", "v2")], &["Date: ", " GMT\r\n", "Authorization: AWS AKID:"]),
         (Op::GetRange, &[], &["Range: bytes=10-16\r\n"]),
         (Op::Get, &[("namespace", "ns1")], &["x-emc-namespace: ns1\r\n", ";x-emc-namespace, "]),
-        (Op::Put, &[], &["PUT /my-bucket/dir/an%20object", "Content-Length: 7\r\n", "UNSIGNED-PAYLOAD", "\r\n\r\ncontent"]),
-        (Op::Put, &[("payload", "signed")], &["x-amz-content-sha256: ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\r\n"]),
+        (
+            Op::Put,
+            &[],
+            &[
+                "PUT /my-bucket/dir/an%20object",
+                "Content-Length: 7\r\n",
+                "UNSIGNED-PAYLOAD",
+                "\r\n\r\ncontent",
+            ],
+        ),
+        (
+            Op::Put,
+            &[("payload", "signed")],
+            &["x-amz-content-sha256: ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73\r\n"],
+        ),
         (Op::Put, &[("storage_class", "COLD")], &["x-amz-storage-class: COLD\r\n", class]),
-        (Op::Put, &[("checksum", "crc32c")], &["x-amz-checksum-crc32c: Ya91Mw==\r\n", "host;x-amz-checksum-crc32c;"]),
-        (Op::Put, &[("payload", "streaming-trailer")], &["Content-Encoding: aws-chunked\r\n", "x-amz-decoded-content-length: 7\r\n", "x-amz-trailer: x-amz-checksum-crc32\r\n", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "\r\n\r\n7\r\ncontent\r\n0\r\nx-amz-checksum-crc32:"]),
-        (Op::PutChunked, &[], &["STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\n", "x-amz-decoded-content-length: 7\r\n", "\r\n\r\n7;chunk-signature="]),
-        (Op::PutChunked, &[("signature", "none")], &["Transfer-Encoding: chunked\r\n", "\r\n\r\n7\r\ncontent\r\n0\r\n\r\n"]),
+        (
+            Op::Put,
+            &[("checksum", "crc32c")],
+            &["x-amz-checksum-crc32c: Ya91Mw==\r\n", "host;x-amz-checksum-crc32c;"],
+        ),
+        (
+            Op::Put,
+            &[("payload", "streaming-trailer")],
+            &[
+                "Content-Encoding: aws-chunked\r\n",
+                "x-amz-decoded-content-length: 7\r\n",
+                "x-amz-trailer: x-amz-checksum-crc32\r\n",
+                "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+                "\r\n\r\n7\r\ncontent\r\n0\r\nx-amz-checksum-crc32:",
+            ],
+        ),
+        (
+            Op::PutChunked,
+            &[],
+            &[
+                "STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\n",
+                "x-amz-decoded-content-length: 7\r\n",
+                "\r\n\r\n7;chunk-signature=",
+            ],
+        ),
+        (
+            Op::PutChunked,
+            &[("signature", "none")],
+            &["Transfer-Encoding: chunked\r\n", "\r\n\r\n7\r\ncontent\r\n0\r\n\r\n"],
+        ),
         (Op::List, &[], &["GET /my-bucket?list-type=2 HTTP/1.1\r\n"]),
         (Op::List, &[("list_version", "1")], &["GET /my-bucket HTTP/1.1\r\n"]),
         (Op::Create, &[], &["PUT /my-bucket HTTP/1.1\r\n", "Content-Length: 0\r\n"]),
@@ -133,12 +184,15 @@ fn the_bucket_stands_in_the_host_name_where_it_can() {
     });
     let starts: Vec<String> =
         server.requests().iter().map(|text| text.lines().take(2).collect::<Vec<_>>().join("|")).collect();
-    assert_eq!(starts, [
-        format!("GET /base/dir/an%20object HTTP/1.1|Host: my-bucket.localhost:{port}"),
-        format!("GET /base/dir/an%20object HTTP/1.1|Host: other.localhost:{port}"),
-        format!("GET /base/Not.DNS/dir/an%20object HTTP/1.1|Host: localhost:{port}"),
-        format!("GET /base/ HTTP/1.1|Host: localhost:{port}"),
-    ]);
+    assert_eq!(
+        starts,
+        [
+            format!("GET /base/dir/an%20object HTTP/1.1|Host: my-bucket.localhost:{port}"),
+            format!("GET /base/dir/an%20object HTTP/1.1|Host: other.localhost:{port}"),
+            format!("GET /base/Not.DNS/dir/an%20object HTTP/1.1|Host: localhost:{port}"),
+            format!("GET /base/ HTTP/1.1|Host: localhost:{port}"),
+        ]
+    );
 }
 
 #[test]
@@ -186,7 +240,11 @@ fn each_answer_is_taken_for_what_it_means() {
             let result = call(op, client.as_mut(), &mut Marks::default()).await;
             (result, call(Op::Get, client.as_mut(), &mut Marks::default()).await)
         });
-        assert_eq!(result.as_ref().map_err(Error::kind).copied(), expected, "{op:?} {status} {body}: {result:?}");
+        assert_eq!(
+            result.as_ref().map_err(Error::kind).copied(),
+            expected,
+            "{op:?} {status} {body}: {result:?}"
+        );
         assert_eq!(after.unwrap(), 5, "{op:?} {status}: the connection is not usable");
     }
 }
@@ -221,13 +279,18 @@ fn pages_are_asked_for_by_token_or_by_name() {
     let page = "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t/1=</NextContinuationToken>\
                 <Key>a</Key></ListBucketResult>";
     for (version, second, third) in [
-        ("2", "?continuation-token=t%2F1%3D&list-type=2&max-keys=7&prefix=p%26", "?list-type=2&max-keys=7&prefix=p%26&start-after=n"),
+        (
+            "2",
+            "?continuation-token=t%2F1%3D&list-type=2&max-keys=7&prefix=p%26",
+            "?list-type=2&max-keys=7&prefix=p%26&start-after=n",
+        ),
         ("1", "?marker=a&max-keys=7&prefix=p%26", "?marker=n&max-keys=7&prefix=p%26"),
     ] {
         let server = serve_with(|_| Script::status("200 OK", "", page));
         let mut client = client(&server, &[("list_version", version)]);
         run(async {
-            let base = ListRequest { container: "b-1", prefix: "p&", page_size: Some(7), ..ListRequest::default() };
+            let base =
+                ListRequest { container: "b-1", prefix: "p&", page_size: Some(7), ..ListRequest::default() };
             let first = client.list(base, &mut Marks::default()).await.unwrap();
             let request = ListRequest { after: first.next.as_deref(), ..base };
             client.list(request, &mut Marks::default()).await.unwrap();
@@ -269,7 +332,9 @@ fn a_renewed_session_signs_the_next_request() {
     });
     let requests = server.requests();
     assert!(requests[0].contains("Credential=AKID/") && !requests[0].contains("newtoken"));
-    assert!(requests[1].contains("Credential=NEWKEY/") && requests[1].contains("x-amz-security-token: newtoken"));
+    assert!(
+        requests[1].contains("Credential=NEWKEY/") && requests[1].contains("x-amz-security-token: newtoken")
+    );
 }
 
 #[test]
@@ -284,7 +349,10 @@ fn names_that_would_ask_for_something_else_are_refused() {
             let error = client.delete(name, &mut Marks::default()).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config, "{name:?}");
         }
-        assert_eq!(client.delete_container("", &mut Marks::default()).await.unwrap_err().kind(), ErrorKind::Config);
+        assert_eq!(
+            client.delete_container("", &mut Marks::default()).await.unwrap_err().kind(),
+            ErrorKind::Config
+        );
     });
 }
 
@@ -294,7 +362,10 @@ fn line_ends_in_names_and_keys_make_no_second_header_line() {
     let mut client = client(&server, &[]);
     let name = ObjectName { container: "b-1", object: "x HTTP/1.1\r\nEvil: 1\r\n\r\n" };
     run(client.get(name, None, None, &mut Marks::default())).unwrap();
-    assert!(server.requests()[0].starts_with("GET /b-1/x%20HTTP/1.1%0D%0AEvil%3A%201%0D%0A%0D%0A HTTP/1.1\r\nHost"));
+    assert!(
+        server.requests()[0]
+            .starts_with("GET /b-1/x%20HTTP/1.1%0D%0AEvil%3A%201%0D%0A%0D%0A HTTP/1.1\r\nHost")
+    );
     let bad = open(&[("accesskey", "A\nEvil: 1"), ("secretkey", "s")]).unwrap();
     assert_eq!(bad.client(&Arc::default()).err().map(|error| error.kind()), Some(ErrorKind::Config));
 }
@@ -335,7 +406,8 @@ fn parts_are_sent_side_by_side_and_joined_in_order() {
     let requests = server.requests();
     assert!(requests[0].starts_with("POST /my-bucket/dir/an%20object?uploads= "));
     assert!(requests[0].contains("x-amz-storage-class: COLD"));
-    let mut parts: Vec<_> = requests[1..4].iter().map(|text| text.rsplit("\r\n\r\n").next().unwrap()).collect();
+    let mut parts: Vec<_> =
+        requests[1..4].iter().map(|text| text.rsplit("\r\n\r\n").next().unwrap()).collect();
     parts.sort_unstable();
     assert_eq!(parts, ["abcdefghij", "klmnopqrst", "uvwxyz"]);
     assert!(requests[1].contains("&uploadId=id%261 ") && !requests[1].contains("storage-class"));
@@ -345,10 +417,13 @@ fn parts_are_sent_side_by_side_and_joined_in_order() {
 
 #[test]
 fn a_failed_part_gives_the_upload_up_and_is_the_error() {
-    let busy = |request: &str| request.contains("partNumber=2").then(|| Script::status("503 Busy", "", &error_body("SlowDown")));
+    let busy = |request: &str| {
+        request.contains("partNumber=2").then(|| Script::status("503 Busy", "", &error_body("SlowDown")))
+    };
     let server = upload_server(busy);
     let mut client = client(&server, &[]);
-    let error = run(client.put_multipart(NAME, &BytesSource(&[b'x'; 100]), PLAN, &mut Marks::default())).unwrap_err();
+    let error =
+        run(client.put_multipart(NAME, &BytesSource(&[b'x'; 100]), PLAN, &mut Marks::default())).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Status(503), Some("SlowDown")));
     let last = server.requests().pop().unwrap();
     assert!(last.starts_with("DELETE /my-bucket/dir/an%20object?uploadId=id%261 "), "{last}");
@@ -362,7 +437,8 @@ fn a_completion_that_fails_behind_status_200_is_an_error() {
     };
     let server = upload_server(late);
     let mut client = client(&server, &[]);
-    let error = run(client.put_multipart(NAME, &BytesSource(&[b'x'; 20]), PLAN, &mut Marks::default())).unwrap_err();
+    let error =
+        run(client.put_multipart(NAME, &BytesSource(&[b'x'; 20]), PLAN, &mut Marks::default())).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Status(500), Some("InternalError")));
     assert!(server.requests().pop().unwrap().starts_with("DELETE "));
 }
@@ -385,7 +461,8 @@ fn an_upload_that_was_dropped_is_given_up_by_the_next_one() {
         let name = ObjectName { object: "second", ..NAME };
         client.put_multipart(name, &source, PLAN, &mut Marks::default()).await.unwrap();
     });
-    let given_up = server.requests().iter().position(|text| text.starts_with("DELETE /my-bucket/dir/")).unwrap();
+    let given_up =
+        server.requests().iter().position(|text| text.starts_with("DELETE /my-bucket/dir/")).unwrap();
     let second = server.requests().iter().position(|text| text.contains("/second?uploads")).unwrap();
     assert!(given_up < second);
 }
@@ -395,7 +472,8 @@ fn what_makes_no_upload_is_refused() {
     let mut client = client_at("http://127.0.0.1:9", &[]);
     let content = vec![0; 10_001];
     let plan = MultipartPlan { part_size_bytes: 1, concurrency: 1 };
-    let error = run(client.put_multipart(NAME, &BytesSource(&content), plan, &mut Marks::default())).unwrap_err();
+    let error =
+        run(client.put_multipart(NAME, &BytesSource(&content), plan, &mut Marks::default())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     let server = serve(vec![Script::status("200 OK", "", "<R/>")]);
     let mut client = self::client(&server, &[]);

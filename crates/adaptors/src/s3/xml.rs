@@ -47,7 +47,8 @@ pub(crate) fn unescape(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let entity = rest.find(';').filter(|end| *end <= 10).and_then(|end| Some((end, character(&rest[1..end])?)));
+        let entity =
+            rest.find(';').filter(|end| *end <= 10).and_then(|end| Some((end, character(&rest[1..end])?)));
         match entity {
             Some((end, character)) => {
                 out.push(character);

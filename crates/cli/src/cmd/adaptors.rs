@@ -85,7 +85,7 @@ fn print_keys(keys: &[Key]) {
         return;
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["key", "default", "value", "meaning"]);
     for key in keys {
         let mut name = key.name.to_owned();

@@ -35,7 +35,7 @@ pub fn run(args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header([
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
         "id",
         "name",
         "state",

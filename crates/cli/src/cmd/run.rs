@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, RunDir, Source, Timestamp};
-use cosmark_controller::{Ended, RunJob, StopLevel, run_workload};
+use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
 use cosmark_driver::{LocalDriver, Options};
 use cosmark_workload::{to_xml, to_yaml};
 use tokio::sync::watch;
@@ -80,7 +80,7 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         let listening = tokio::spawn(listen_for_signals(level));
         let job = RunJob {
             workload: &workload,
-            dir,
+            dir: Keeper::new(dir),
             drivers: vec![Box::new(driver)],
             operation_log,
             stop,
@@ -89,7 +89,7 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         let mut terminal = Terminal::new(options.quiet);
         let ended = run_workload(job, &mut terminal).await;
         listening.abort();
-        ended.map_err(|error| Problem::ours(error.to_string()))
+        Ok(ended)
     })
 }
 
@@ -147,6 +147,10 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     }
     if let Some(reason) = &ended.record.reason {
         eprintln!("cosmark: {}: {reason}", ended.record.state.word());
+    }
+    if let Some(trouble) = &ended.archive_trouble {
+        eprintln!("cosmark: the archive is not complete: {trouble}");
+        return Ok(Exit::Ours);
     }
     Ok(ended.class.into())
 }

@@ -64,7 +64,8 @@ fn lent_and_copied_bodies_arrive_byte_by_byte() {
         let lender = Lender { content: content.clone(), visible: size as u64, lends: Cell::new(0) };
         let copied = BytesSource(&content[..size]);
         for source in [&lender as &dyn BodySource, &copied] {
-            let script = vec![Step::Head, Step::Bytes(size), say("HTTP/1.1 201 C\r\nContent-Length: 0\r\n\r\n")];
+            let script =
+                vec![Step::Head, Step::Bytes(size), say("HTTP/1.1 201 C\r\nContent-Length: 0\r\n\r\n")];
             let server = Server::start(vec![times(2, script)]);
             let head = put_head(size as u64);
             run(async {
@@ -95,7 +96,8 @@ fn coded_bodies_arrive_in_valid_chunks() {
         }
         framed.extend_from_slice(b"0\r\n\r\n");
         let head = b"PUT /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let script = vec![Step::Head, Step::Bytes(framed.len()), say("HTTP/1.1 201 C\r\nContent-Length: 0\r\n\r\n")];
+        let script =
+            vec![Step::Head, Step::Bytes(framed.len()), say("HTTP/1.1 201 C\r\nContent-Length: 0\r\n\r\n")];
         let server = Server::start(vec![script]);
         run(async {
             let (mut connection, mut marks) = (connection(server.port), Marks::default());
@@ -104,7 +106,10 @@ fn coded_bodies_arrive_in_valid_chunks() {
             connection.exchange(request, Take::Discard, &mut marks).await.unwrap();
             assert_eq!(marks.body_bytes, size as u64, "the framing counts as no data");
         });
-        assert!(server.heard()[0] == [&head[..], &framed].concat(), "a coded body of {size} bytes came changed");
+        assert!(
+            server.heard()[0] == [&head[..], &framed].concat(),
+            "a coded body of {size} bytes came changed"
+        );
     }
 }
 
@@ -130,7 +135,10 @@ fn bodies_come_back_whole_to_a_sink_and_counted_without_one() {
                 assert_eq!(answer.body_bytes, size as u64);
                 let mut sink = CollectSink::new(size);
                 connection.exchange(Request::new(GET), Take::Sink(&mut sink), &mut marks).await.unwrap();
-                assert!(sink.bytes == content && sink.seen == size as u64, "a body of {size} bytes came changed");
+                assert!(
+                    sink.bytes == content && sink.seen == size as u64,
+                    "a body of {size} bytes came changed"
+                );
             }
             assert_eq!((marks.connections, marks.body_bytes), (1, 4 * size as u64));
         });

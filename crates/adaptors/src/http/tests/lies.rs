@@ -23,23 +23,49 @@ fn each_lie_gives_its_kind_of_error_and_says_what_happened() {
         ("reset", vec![Step::Head, Step::Reset], Reset, "before any answer"),
         ("half a head", answer("HTTP/1.1 200 OK\r\nContent-"), Reset, "middle of the answer's head"),
         ("short body", answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234567"), ShortBody, "7 of 10"),
-        ("reset in the body", vec![
-            Step::Head,
-            say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234567"),
-            Step::Sleep(Duration::from_millis(50)),
-            Step::Reset,
-        ], ShortBody, "7 of 10"),
-        ("chunks without end", answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), ShortBody, "3 body bytes"),
+        (
+            "reset in the body",
+            vec![
+                Step::Head,
+                say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234567"),
+                Step::Sleep(Duration::from_millis(50)),
+                Step::Reset,
+            ],
+            ShortBody,
+            "7 of 10",
+        ),
+        (
+            "chunks without end",
+            answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+            ShortBody,
+            "3 body bytes",
+        ),
         ("endless header line", endless("HTTP/1.1 200 OK\r\nX: ", b"xxxxxxxx"), Protocol, "longer than"),
         ("endless header lines", endless("HTTP/1.1 200 OK\r\n", b"Some: header\r\n"), Protocol, "head"),
-        ("endless chunk extension", endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"xxxxxxxx"), Protocol, "chunk's line"),
-        ("endless trailer", endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"), Protocol, "trailer"),
+        (
+            "endless chunk extension",
+            endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"xxxxxxxx"),
+            Protocol,
+            "chunk's line",
+        ),
+        (
+            "endless trailer",
+            endless("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+            Protocol,
+            "trailer",
+        ),
         ("endless interim answers", endless("", b"HTTP/1.1 102 Wait\r\n\r\n"), Protocol, "interim"),
-        ("two lengths", head("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"), Protocol, "two different"),
+        (
+            "two lengths",
+            head("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"),
+            Protocol,
+            "two different",
+        ),
     ];
     for (name, script, kind, words) in cases {
         for with_sink in [false, true] {
-            let server = Server::start(vec![script.clone(), answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
+            let server =
+                Server::start(vec![script.clone(), answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]);
             let mut connection = connection(server.port);
             run(async {
                 let mut marks = Marks::default();
@@ -62,8 +88,11 @@ fn each_lie_gives_its_kind_of_error_and_says_what_happened() {
 
 #[test]
 fn an_endless_body_is_cut_at_the_limit_where_it_is_kept() {
-    let script =
-        vec![Step::Head, say("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), Step::SayForEver(b"0123456789abcdef")];
+    let script = vec![
+        Step::Head,
+        say("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"),
+        Step::SayForEver(b"0123456789abcdef"),
+    ];
     let server = Server::start(vec![script]);
     let error = run(async {
         let request = Request::new(GET);
@@ -114,7 +143,10 @@ fn a_refusal_that_comes_while_the_body_is_sent_is_the_result() {
             let answer = connection.exchange(request, Take::Discard, &mut marks).await;
             assert_eq!(answer.map(|answer| answer.status).map_err(|e| e.to_string()), Ok(403), "{name}");
             assert_eq!(connection.body(), b"denied", "{name}");
-            assert!(marks.body_bytes < body.len() as u64, "{name}: the whole body was pushed into the refusal");
+            assert!(
+                marks.body_bytes < body.len() as u64,
+                "{name}: the whole body was pushed into the refusal"
+            );
             assert_eq!(get(&mut connection, &mut marks).await.unwrap().status, 200);
             assert_eq!(marks.connections, 2, "{name}: half a request is on the first connection");
         });

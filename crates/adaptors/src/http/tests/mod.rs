@@ -1,10 +1,10 @@
 //! The client against scripted servers on real sockets, each telling one kind of lie.
 
-mod server;
 mod bodies;
 mod lies;
 mod reuse;
 mod secure;
+mod server;
 
 use std::future::Future;
 use std::sync::Arc;

@@ -34,7 +34,8 @@ fn answers_that_end_a_connection_or_cannot_be_trusted_are_followed_by_a_new_one(
         ("resets silently", [answer(OK), vec![Step::Sleep(Duration::from_millis(20)), Step::Reset]].concat()),
         (
             "says too much, late",
-            [answer(OK), vec![Step::Sleep(Duration::from_millis(20)), say("more"), Step::AwaitClose]].concat(),
+            [answer(OK), vec![Step::Sleep(Duration::from_millis(20)), say("more"), Step::AwaitClose]]
+                .concat(),
         ),
     ];
     for (name, script) in endings {
@@ -66,7 +67,8 @@ fn a_connection_that_died_while_long_idle_is_noticed_without_the_runtimes_help()
 #[test]
 fn a_head_answer_has_no_body_and_one_that_has_spoils_only_its_own_connection() {
     let honest = answer("HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n");
-    let script = [honest, answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), vec![Step::AwaitClose]].concat();
+    let script =
+        [honest, answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), vec![Step::AwaitClose]].concat();
     let server = Server::start(vec![script, answer(OK)]);
     run(async {
         let (mut connection, mut marks) = (connection(server.port), Marks::default());
@@ -98,7 +100,14 @@ fn interim_answers_are_passed_over_and_do_not_count_as_the_first_byte() {
 fn dropping_a_call_at_any_point_leaves_nothing_for_the_next_one_to_stumble_over() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
     let pauses = Step::Sleep(Duration::from_millis(30));
-    let slow = vec![Step::Head, pauses.clone(), say(chunked), pauses.clone(), say("1\r\n!\r\n0\r\n\r\n"), Step::AwaitClose];
+    let slow = vec![
+        Step::Head,
+        pauses.clone(),
+        say(chunked),
+        pauses.clone(),
+        say("1\r\n!\r\n0\r\n\r\n"),
+        Step::AwaitClose,
+    ];
     for limit_ms in [1, 15, 45] {
         let server = Server::start(vec![slow.clone(), answer(OK)]);
         run(async {
@@ -116,7 +125,8 @@ fn dropping_a_call_at_any_point_leaves_nothing_for_the_next_one_to_stumble_over(
 
 #[test]
 fn header_lines_of_the_last_answer_can_be_asked_for() {
-    let first = "HTTP/1.1 200 OK\r\nX-Thing: one\r\nETag: \"abc\"\r\nX-Thing: two\r\nContent-Length: 0\r\n\r\n";
+    let first =
+        "HTTP/1.1 200 OK\r\nX-Thing: one\r\nETag: \"abc\"\r\nX-Thing: two\r\nContent-Length: 0\r\n\r\n";
     let server = Server::start(vec![[answer(first), answer(OK)].concat()]);
     run(async {
         let (mut connection, mut marks) = (connection(server.port), Marks::default());

@@ -7,7 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{BytesSource, CollectSink, ErrorKind, Marks};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -48,6 +50,15 @@ impl Certificates {
         self.path(name).to_str().unwrap().to_owned()
     }
 
+    /// A server that shows the authority's own certificate, as a self-signed one is.
+    fn self_signed(&self) {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        self.write("alone.pem", &params.self_signed(&key).unwrap().pem());
+        self.write("alone.key", &key.serialize_pem());
+    }
+
     /// Signs a certificate; its files are `<name>.pem` and `<name>.key`.
     fn sign(&self, name: &str, host: &str, purpose: ExtendedKeyUsagePurpose) {
         let key = KeyPair::generate().unwrap();
@@ -60,7 +71,8 @@ impl Certificates {
 
     fn server_config(&self, name: &str, client_authority: Option<&Self>) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let chain = vec![CertificateDer::from_pem_file(self.path(&format!("{name}.pem"))).unwrap()];
         let key = PrivateKeyDer::from_pem_file(self.path(&format!("{name}.key"))).unwrap();
         let builder = match client_authority {
@@ -68,7 +80,8 @@ impl Certificates {
             Some(other) => {
                 let mut roots = RootCertStore::empty();
                 roots.add(CertificateDer::from_pem_file(other.path("ca.pem")).unwrap()).unwrap();
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
                 builder.unwrap().with_client_cert_verifier(verifier)
             }
         };
@@ -157,6 +170,7 @@ fn a_certificate_problem_is_a_tls_error_that_names_the_key_to_set() {
     ours.sign("right", "127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
     ours.sign("elsewhere", "other.example", ExtendedKeyUsagePurpose::ServerAuth);
     ours.sign("client", "client", ExtendedKeyUsagePurpose::ClientAuth);
+    ours.self_signed();
     other.sign("client", "client", ExtendedKeyUsagePurpose::ClientAuth);
     let (ca, wrong_ca) = (("ca_file", ours.text("ca.pem")), ("ca_file", other.text("ca.pem")));
     let client = [("client_cert", ours.text("client.pem")), ("client_key", ours.text("client.key"))];
@@ -168,13 +182,28 @@ fn a_certificate_problem_is_a_tls_error_that_names_the_key_to_set() {
         ("own authority", "right", false, vec![ca.clone()], None),
         ("wrong authority", "right", false, vec![wrong_ca.clone()], Some("ca_file")),
         ("system authorities", "right", false, vec![], Some("ca_file")),
+        ("self-signed, given", "alone", false, vec![("ca_file", ours.text("alone.pem"))], None),
+        (
+            "self-signed, given, other name",
+            "alone",
+            false,
+            vec![("ca_file", ours.text("alone.pem")), ("tls_server_name", "x.example".to_owned())],
+            Some("tls_server_name"),
+        ),
+        ("self-signed, not given", "alone", false, vec![ca.clone()], Some("ca_file")),
         ("insecure", "right", false, vec![insecure.clone()], None),
         ("insecure, other name", "elsewhere", false, vec![insecure], None),
         ("other name", "elsewhere", false, vec![ca.clone()], Some("tls_server_name")),
         ("other name, told so", "elsewhere", false, vec![ca.clone(), name], None),
         ("client certificate missing", "right", true, vec![ca.clone()], Some("client_cert")),
         ("client certificate", "right", true, [vec![ca.clone()], client.to_vec()].concat(), None),
-        ("strange client certificate", "right", true, [vec![ca], stranger.to_vec()].concat(), Some("client_cert")),
+        (
+            "strange client certificate",
+            "right",
+            true,
+            [vec![ca], stranger.to_vec()].concat(),
+            Some("client_cert"),
+        ),
     ];
     for (case, certificate, asks_client, entries, problem) in cases {
         let (port, thread) = echo(ours.server_config(certificate, asks_client.then_some(&ours)), 1);
@@ -222,7 +251,8 @@ fn a_plain_proxy_is_asked_for_the_whole_url() {
         endpoint.start_head(&mut head, "GET", b"/x");
         head.extend_from_slice(b"\r\n");
         let mut connection = Connection::new(&endpoint);
-        let answer = connection.exchange(Request::new(&head), Take::Discard, &mut Marks::default()).await.unwrap();
+        let answer =
+            connection.exchange(Request::new(&head), Take::Discard, &mut Marks::default()).await.unwrap();
         assert_eq!(answer.body_bytes, 2);
     });
     assert_eq!(proxy.heard()[0], b"GET http://store.invalid:81/x HTTP/1.1\r\nHost: store.invalid:81\r\n\r\n");
@@ -264,7 +294,10 @@ fn tls_goes_through_a_tunnel_of_the_proxy() {
         let mut connection = Connection::new(&endpoint);
         assert_eq!(get(&mut connection, &mut Marks::default()).await.unwrap().body_bytes, 5);
     });
-    assert_eq!(proxy.join().unwrap(), b"CONNECT store.invalid:8443 HTTP/1.1\r\nHost: store.invalid:8443\r\n\r\n");
+    assert_eq!(
+        proxy.join().unwrap(),
+        b"CONNECT store.invalid:8443 HTTP/1.1\r\nHost: store.invalid:8443\r\n\r\n"
+    );
     assert_eq!(server.join().unwrap(), [HandshakeKind::Full]);
 }
 
@@ -279,7 +312,8 @@ fn a_proxy_that_refuses_or_breaks_is_a_connect_error_that_names_it() {
         let port = port.to_string();
         let entries = [("proxyhost", "127.0.0.1"), ("proxyport", port.as_str()), ("insecure", "true")];
         let endpoint = endpoint("https://store.invalid", &entries);
-        let error = run(async { get(&mut Connection::new(&endpoint), &mut Marks::default()).await.unwrap_err() });
+        let error =
+            run(async { get(&mut Connection::new(&endpoint), &mut Marks::default()).await.unwrap_err() });
         assert_eq!(error.kind(), ErrorKind::Connect);
         assert!(error.message().contains(words) && error.message().contains(&port), "{error}");
         proxy.join().unwrap();

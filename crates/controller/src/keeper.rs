@@ -1,0 +1,89 @@
+//! The archive, for somebody who must not stop measuring because a disk is full: the first failure is kept and told, the
+//! run goes on, and its results are still shown at the end.
+
+use std::path::Path;
+
+use cosmark_archive::{
+    ArchiveError, RunDir, RunRecord, ScriptLevel, StageRecord, StageState, StageTables, TimelineRow,
+    Timestamp,
+};
+use cosmark_metrics::Snapshot;
+
+/// A run directory whose failures do not stop the run.
+pub struct Keeper {
+    dir: RunDir,
+    trouble: Option<ArchiveError>,
+    told: bool,
+}
+
+impl Keeper {
+    /// Around a directory that could be made.
+    #[must_use]
+    pub fn new(dir: RunDir) -> Self {
+        Self { dir, trouble: None, told: false }
+    }
+
+    /// What `run.json` says.
+    #[must_use]
+    pub fn record(&self) -> &RunRecord {
+        self.dir.record()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The first failure, once.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        let trouble = self.trouble.as_ref().filter(|_| !self.told)?;
+        self.told = true;
+        Some(format!("{trouble}; the run goes on, its results are shown at the end"))
+    }
+
+    pub(crate) fn into_trouble(self) -> Option<ArchiveError> {
+        self.trouble
+    }
+
+    fn keep(&mut self, result: Result<(), ArchiveError>) {
+        if let Err(error) = result {
+            self.trouble.get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
+        let result = self.dir.enter_stage(stage, state, Timestamp::now());
+        self.keep(result);
+    }
+
+    pub(crate) fn append_interval(&mut self, stage: usize, row: &TimelineRow<'_>) {
+        let result = self.dir.append_interval(stage, row);
+        self.keep(result);
+    }
+
+    pub(crate) fn append_histograms(&mut self, stage: usize, start: Timestamp, snapshot: &Snapshot) {
+        let result = self.dir.append_histograms(stage, start, snapshot);
+        self.keep(result);
+    }
+
+    pub(crate) fn end_stage(&mut self, stage: usize, record: StageRecord) {
+        let result = self.dir.end_stage(stage, record);
+        self.keep(result);
+    }
+
+    pub(crate) fn log(&mut self, level: &str, from: &str, text: &str) {
+        let result = self.dir.log(Timestamp::now(), level, from, text);
+        self.keep(result);
+    }
+
+    pub(crate) fn script_output(&mut self, level: ScriptLevel, text: &str) {
+        let result = self.dir.script_output(level, text);
+        self.keep(result);
+    }
+
+    pub(crate) fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) {
+        let result = self.dir.finish(record, tables);
+        self.keep(result);
+    }
+}
