@@ -1,3 +1,5 @@
+//! Tests of where the store keeps its objects.
+
 use super::*;
 
 /// A process id that is not in use: above the largest that Linux gives.

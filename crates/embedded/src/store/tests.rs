@@ -1,3 +1,5 @@
+//! Tests of buckets, objects, listings and uploads on disk.
+
 use super::*;
 use std::io::Read;
 use std::time::SystemTime;
