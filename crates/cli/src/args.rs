@@ -5,13 +5,31 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::exit::Exit;
+
+/// First steps, and what the exit codes mean.
+fn after_help() -> String {
+    let mut text = String::from(
+        "Start here:
+  cosmark demo                                  a store, a workload and a result, with no configuration
+  cosmark quick s3+http://KEY:SECRET@host:9000  one quick measurement of your store
+  cosmark run workload.xml                      a COSBench workload, or a native YAML one
+
+Exit codes:",
+    );
+    for (_, code, meaning) in Exit::TABLE {
+        text.push_str(&format!("\n  {code}  {meaning}"));
+    }
+    text
+}
+
 /// Measures cloud object stores and says what it measured.
 #[derive(Parser)]
 #[command(
     name = "cosmark",
     version,
     about = "Measures cloud object stores: how fast, how far, and whether to believe it",
-    after_help = "Start here:\n  cosmark demo                                  a store, a workload and a result, with no configuration\n  cosmark quick s3+http://KEY:SECRET@host:9000  one quick measurement of your store\n  cosmark run workload.xml                      a COSBench workload, or a native YAML one\n\nExit codes: 0 done, 1 our fault, 2 bad usage or workload, 3 target unreachable or refused us,\n4 a stage failed, 5 cancelled."
+    after_help = after_help()
 )]
 pub struct Args {
     /// What to do.

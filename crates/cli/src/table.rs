@@ -74,6 +74,11 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
             for (count, what) in [
                 (operation.missed, "arrivals were dropped: no worker was free"),
                 (operation.delayed, "arrivals had to wait for a free worker"),
+                (
+                    // A closed loop always has some; in an open loop they are a queue that nobody served.
+                    if operation.delayed + operation.missed > 0 { operation.unfinished } else { 0 },
+                    "arrivals were in flight or still waiting when the window ended",
+                ),
                 (operation.accepted_only, "writes were only accepted (202), not yet complete"),
                 (operation.renewals, "logins were renewed"),
             ] {

@@ -52,6 +52,8 @@ struct Launch {
 }
 
 const TICK: Duration = Duration::from_secs(1);
+/// Before that no slice is complete, and all rates would read 0.
+const FIRST_NEWS: Duration = Duration::from_millis(1500);
 
 impl<'r, 'a> StageRun<'r, 'a> {
     pub fn new(job: &'r mut RunJob<'a>, stage: Arc<Stage>, index: usize, of: usize) -> Self {
@@ -245,6 +247,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.write_intervals(elapsed, false);
         if let Some(news) = self.job.dir.news() {
             observer.note(&news);
+        }
+        if elapsed < FIRST_NEWS {
+            return;
         }
         let works = &self.stage.works;
         let length =

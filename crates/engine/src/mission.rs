@@ -138,7 +138,7 @@ pub enum EngineError {
 pub(crate) struct Running {
     pub mission: Mission,
     pub plan: SlicePlan,
-    /// End of the load plus drain.
+    /// The files of each operation that sends files.
     pub files: Vec<Option<Arc<FileSet>>>,
     pub health: Health,
     /// Workers that are not done; the last one tidies up.

@@ -1,0 +1,596 @@
+//! The rules of ARCHITECTURE.md that the compiler does not know, checked over the sources themselves.
+//!
+//! A rule is a function from sources to the places that break it. Each is applied twice: to the repository, where it has
+//! to find nothing, and to a few lines that break it, where it has to find them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each crate and the crates of ours that its `[dependencies]` name, in an order in which nobody uses what comes later.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("workload", &[]),
+    ("metrics", &[]),
+    ("adaptor-api", &[]),
+    ("simstore", &[]),
+    ("embedded", &[]),
+    ("adaptors", &["adaptor-api"]),
+    ("engine", &["adaptor-api", "metrics", "workload"]),
+    ("archive", &["metrics", "workload"]),
+    ("wire", &["metrics", "workload"]),
+    ("driver", &["adaptor-api", "engine", "wire", "workload"]),
+    ("controller", &["archive", "metrics", "wire", "workload"]),
+    (
+        "cli",
+        &[
+            "adaptor-api",
+            "adaptors",
+            "archive",
+            "controller",
+            "driver",
+            "embedded",
+            "metrics",
+            "simstore",
+            "wire",
+            "workload",
+        ],
+    ),
+];
+
+/// Files may have this many lines without their tests.
+const MOST_LINES: usize = 600;
+
+/// Files that have more, how many at most, and why. Numbers only go down.
+const LONGER: &[(&str, usize, &str)] = &[];
+
+/// What reads a clock, a file or a socket, waits, or talks to people.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::io",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "tokio",
+    "async fn",
+    "async move",
+    "Instant",
+    "SystemTime",
+    "Timestamp::now",
+];
+
+/// What prints, exits, or reads the arguments or the environment.
+const TALK: &[&str] = &[
+    "println!",
+    "eprintln!",
+    "print!",
+    "eprint!",
+    "dbg!",
+    "io::stdout",
+    "io::stderr",
+    "env::var",
+    "env::var_os",
+    "env::vars",
+    "env::args",
+    "env::set_var",
+    "process::exit",
+    "process::abort",
+];
+
+/// Host paths that belong to somebody's machine, and the files in which they mean something else.
+const FOREIGN_PATHS: [&str; 4] =
+    [concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/"), concat!("/wo", "rk/")];
+const PATHS_OF_A_TEST_SERVER: &[&str] = &["crates/adaptors/src/webdav/tests.rs"];
+
+/// One source file.
+struct Source {
+    /// From the repository's root.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn of(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// Name of the crate that it belongs to.
+    fn member(&self) -> &str {
+        self.path.split('/').nth(1).unwrap()
+    }
+
+    /// True for what is compiled into the library or binary and not only into tests or examples.
+    fn is_product(&self) -> bool {
+        let inside = self.path.splitn(3, '/').nth(2).unwrap();
+        let name = self.path.rsplit('/').next().unwrap();
+        inside.starts_with("src/")
+            && !inside.contains("/tests/")
+            && name != "tests.rs"
+            && !name.ends_with("_tests.rs")
+    }
+
+    /// Its lines without comments and without the test module at its end; those keep their numbers.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let end = lines
+            .windows(2)
+            .position(|pair| {
+                pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{')
+            })
+            .unwrap_or(lines.len());
+        lines
+            .into_iter()
+            .take(end)
+            .enumerate()
+            .map(|(at, line)| (at + 1, line))
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every file below a directory, but for what is built, kept by version control or left by runs.
+fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
+    const NOT_OURS: [&str; 7] =
+        ["target", ".git", "archive", "node_modules", ".venv", "__pycache__", "Cargo.lock"];
+    let is_root = directory.join("Cargo.lock").exists();
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // `archive` is results in the root and a crate below `crates`.
+        if NOT_OURS.contains(&name.as_str()) && (is_root || name != "archive") {
+            continue;
+        }
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files_below(&entry.path(), found);
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+}
+
+fn texts_below(place: &str) -> Vec<Source> {
+    let root = root();
+    let mut files = Vec::new();
+    files_below(&root.join(place), &mut files);
+    files.sort();
+    files
+        .into_iter()
+        .filter_map(|file| {
+            // What is no text has no lines to check.
+            let text = fs::read_to_string(&file).ok()?;
+            Some(Source { path: file.strip_prefix(&root).unwrap().display().to_string(), text })
+        })
+        .collect()
+}
+
+/// The Rust sources of all crates, without modules that only tests declare.
+fn sources() -> Vec<Source> {
+    let all: Vec<Source> =
+        texts_below("crates").into_iter().filter(|source| source.path.ends_with(".rs")).collect();
+    assert!(all.len() > 200, "only {} sources found: this test looks in the wrong place", all.len());
+    all
+}
+
+/// Product code; modules behind `#[cfg(test)] mod name;` are none.
+fn product() -> Vec<Source> {
+    let all = sources();
+    let mut for_tests = BTreeSet::new();
+    for source in &all {
+        let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+        for pair in lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]") {
+            if let Some(name) = pair[1].strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+                let parent = source.path.rsplit_once('/').unwrap().0;
+                for_tests.insert(format!("{parent}/{name}.rs"));
+            }
+        }
+    }
+    all.into_iter().filter(|source| source.is_product() && !for_tests.contains(&source.path)).collect()
+}
+
+fn nothing(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}\n  {}", broken.join("\n  "));
+}
+
+/// Whether `word` stands in `line` and is not the end or the beginning of a longer one.
+fn has_word(line: &str, word: &str) -> bool {
+    let is_part = |sign: Option<char>| sign.is_some_and(|sign| sign.is_alphanumeric() || sign == '_');
+    line.match_indices(word).any(|(at, _)| {
+        !is_part(line[..at].chars().next_back()) && !is_part(line[at + word.len()..].chars().next())
+    })
+}
+
+fn places_with(sources: &[Source], words: &[&str]) -> Vec<String> {
+    let mut places = Vec::new();
+    for source in sources {
+        for (number, line) in source.code() {
+            for word in words.iter().filter(|word| has_word(line, word)) {
+                places.push(format!("{}:{number}: {word}", source.path));
+            }
+        }
+    }
+    places
+}
+
+fn members(names: &[&str]) -> Vec<Source> {
+    product().into_iter().filter(|source| names.contains(&source.member())).collect()
+}
+
+/// The names behind `cosmark-` in a manifest's `[dependencies]`.
+fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+    manifest
+        .lines()
+        .skip_while(|line| line.trim() != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.strip_prefix("cosmark-"))
+        .map(|rest| rest.split(['.', ' ', '=']).next().unwrap().to_owned())
+        .collect()
+}
+
+fn wrong_arrows(manifests: &[(String, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, manifest) in manifests {
+        let Some((_, allowed)) = ARROWS.iter().find(|row| row.0 == name) else {
+            wrong.push(format!("{name} is not in ARROWS: say there and in ARCHITECTURE.md what it may use"));
+            continue;
+        };
+        let used = own_dependencies(manifest);
+        let allowed: BTreeSet<String> = allowed.iter().map(|&one| one.to_owned()).collect();
+        wrong.extend(used.difference(&allowed).map(|to| format!("{name} -> {to} is not allowed")));
+        wrong.extend(allowed.difference(&used).map(|to| format!("{name} -> {to} is no longer there")));
+    }
+    wrong
+}
+
+#[test]
+fn crates_use_each_other_only_along_the_arrows() {
+    let mut manifests = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let entry = entry.unwrap();
+        let manifest = entry.path().join("Cargo.toml");
+        if manifest.exists() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            manifests.push((name, fs::read_to_string(manifest).unwrap()));
+        }
+    }
+    assert_eq!(manifests.len(), ARROWS.len(), "ARROWS names a crate that is not there, or misses one");
+    nothing("An arrow between crates differs from ARROWS:", &wrong_arrows(&manifests));
+    for (at, (name, uses)) in ARROWS.iter().enumerate() {
+        for used in *uses {
+            assert!(ARROWS[..at].iter().any(|row| row.0 == *used), "{name} -> {used} makes a circle");
+        }
+    }
+}
+
+#[test]
+fn an_arrow_that_is_wrong_is_found_in_either_direction() {
+    let manifest = "[package]\nname = \"x\"\n[dependencies]\ncosmark-engine.workspace = true\n\n[dev-dependencies]\n\
+                    cosmark-cli.workspace = true\n";
+    let wrong = wrong_arrows(&[("wire".into(), manifest.into()), ("news".into(), String::new())]);
+    assert_eq!(wrong.len(), 4, "{wrong:?}");
+    assert!(wrong[0].contains("wire -> engine is not allowed") && wrong[3].contains("news"), "{wrong:?}");
+}
+
+#[test]
+fn workload_and_metrics_do_no_io_are_not_async_and_read_no_clock() {
+    nothing("Pure crates have to stay pure:", &places_with(&members(&["workload", "metrics"]), IMPURE));
+}
+
+#[test]
+fn adaptors_speak_their_protocol_and_nothing_else() {
+    let mut words = TALK.to_vec();
+    words.extend(["std::env", "process::Command", "cosmark_metrics", "cosmark_engine"]);
+    nothing("An adaptor measures, prints and asks nobody:", &places_with(&members(&["adaptors"]), &words));
+}
+
+#[test]
+fn only_the_binary_prints_exits_and_reads_the_environment() {
+    let libraries: Vec<Source> = product().into_iter().filter(|source| source.member() != "cli").collect();
+    nothing("Only crates/cli talks to people and to the shell:", &places_with(&libraries, TALK));
+}
+
+#[test]
+fn only_one_place_names_concrete_adaptors() {
+    let mut others = product();
+    others.retain(|source| source.member() != "adaptors" && source.path != "crates/cli/src/registry.rs");
+    let found = places_with(&others, &["cosmark_adaptors"]);
+    nothing("Only crates/cli/src/registry.rs names cosmark_adaptors:", &found);
+}
+
+#[test]
+fn a_word_of_a_rule_is_found_in_code_and_not_in_comments_tests_or_longer_words() {
+    let source = Source::of(
+        "crates/metrics/src/x.rs",
+        "//! Reads no Instant.\nfn a() {\n    // tokio\n    let x = Instantly;\n    eprintln!();\n    let now = Instant::now();\n}\n\
+         #[cfg(test)]\nmod tests {\n    use std::fs;\n}\n",
+    );
+    let words = ["Instant", "tokio", "std::fs", "println!", "eprintln!"];
+    let found = places_with(&[source], &words);
+    assert_eq!(found, ["crates/metrics/src/x.rs:5: eprintln!", "crates/metrics/src/x.rs:6: Instant"]);
+    let is_product = |path| Source::of(path, "").is_product();
+    assert!(is_product("crates/a/src/b/c.rs"));
+    for other in [
+        "crates/a/src/tests.rs",
+        "crates/a/src/b/tests/c.rs",
+        "crates/a/tests/c.rs",
+        "crates/a/examples/c.rs",
+    ] {
+        assert!(!is_product(other), "{other}");
+    }
+}
+
+fn calls_of_perform(sources: &[Source]) -> Vec<String> {
+    let mut calls = Vec::new();
+    for source in sources {
+        for (number, line) in source.code() {
+            if has_word(line, "perform") && !line.contains("fn perform") {
+                calls.push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn only_the_worker_loop_performs_operations() {
+    let calls = calls_of_perform(&members(&["engine"]));
+    assert_eq!(calls.len(), 1, "one loop over operations, one call of ops::perform: {calls:?}");
+    assert!(calls[0].starts_with("crates/engine/src/worker.rs:"), "{calls:?}");
+    let second =
+        Source::of("crates/engine/src/fast.rs", "pub async fn perform() {}\nx = ops::perform(call).await;\n");
+    assert_eq!(calls_of_perform(&[second]), ["crates/engine/src/fast.rs:2"]);
+}
+
+#[test]
+fn no_lock_is_taken_where_operations_are_made() {
+    let hot = |source: &Source| {
+        let file = source.path.strip_prefix("crates/engine/src/").unwrap_or_default();
+        ["worker.rs", "source.rs", "choice.rs", "content.rs", "timer.rs"].contains(&file)
+            || file.starts_with("ops/")
+            || file.starts_with("pace/")
+    };
+    let sources: Vec<Source> = product().into_iter().filter(hot).collect();
+    assert!(sources.len() >= 12, "{}", sources.len());
+    nothing(
+        "The way of an operation takes no lock of ours:",
+        &places_with(&sources, &["Mutex", "RwLock", ".lock"]),
+    );
+}
+
+/// Merging functions whose pattern leaves fields out with `..`, or that have no pattern at all.
+fn sloppy_merges(source: &Source) -> Vec<String> {
+    let code: Vec<(usize, &str)> = source.code().collect();
+    let mut sloppy = Vec::new();
+    for (at, (number, _)) in code.iter().enumerate().filter(|(_, (_, line))| line.contains("pub fn merge(")) {
+        let body: String =
+            code[at + 1..].iter().map(|(_, line)| line.trim()).take_while(|line| *line != "}").collect();
+        let pattern = body.strip_prefix("let Self {").and_then(|rest| rest.split_once('}'));
+        if pattern.is_none_or(|(fields, rest)| fields.contains("..") || !rest.starts_with(" = other;")) {
+            sloppy.push(format!("{}:{number}", source.path));
+        }
+    }
+    sloppy
+}
+
+#[test]
+fn a_merge_names_every_field_so_that_none_can_be_forgotten() {
+    let metrics = members(&["metrics"]);
+    let merges = metrics.iter().filter(|source| source.text.contains("pub fn merge(")).count();
+    assert!(merges >= 2, "{merges}");
+    let sloppy: Vec<String> = metrics.iter().flat_map(sloppy_merges).collect();
+    nothing("A merge begins with `let Self { every, field } = other;`:", &sloppy);
+    for bad in ["let Self { a, .. } = other;", "self.a += other.a;"] {
+        let source =
+            Source::of("x.rs", &format!("pub fn merge(&mut self, other: &Self) {{\n    {bad}\n}}\n"));
+        assert_eq!(sloppy_merges(&source), ["x.rs:1"], "{bad}");
+    }
+}
+
+fn without_head(sources: &[Source]) -> Vec<String> {
+    sources.iter().filter(|one| !one.text.starts_with("//! ")).map(|one| one.path.clone()).collect()
+}
+
+#[test]
+fn every_source_file_begins_with_what_it_is() {
+    nothing("The first line is `//! what this is`:", &without_head(&sources()));
+    let bad = [Source::of("a.rs", "use x;\n"), Source::of("b.rs", "//! B.\n"), Source::of("c.rs", "")];
+    assert_eq!(without_head(&bad), ["a.rs", "c.rs"]);
+}
+
+fn heaps(paths: &[String]) -> Vec<String> {
+    const NAMES: [&str; 9] =
+        ["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc", "shared"];
+    let is_heap = |path: &&String| {
+        path.split('/').any(|part| NAMES.contains(&part.split('.').next().unwrap_or_default()))
+    };
+    paths.iter().filter(is_heap).cloned().collect()
+}
+
+#[test]
+fn no_module_is_named_after_nothing() {
+    let paths: Vec<String> = sources().into_iter().map(|source| source.path).collect();
+    nothing("Name a module after what it holds:", &heaps(&paths));
+    let bad = [
+        "crates/a/src/utils.rs".to_owned(),
+        "crates/b/src/common/x.rs".to_owned(),
+        "crates/c/src/units.rs".to_owned(),
+    ];
+    assert_eq!(heaps(&bad), &bad[..2]);
+}
+
+/// Lines of `[workspace.dependencies]` that name a crate that is not ours and give no reason.
+fn without_reason(manifest: &str) -> Vec<String> {
+    manifest
+        .lines()
+        .skip_while(|line| line.trim() != "[workspace.dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| line.contains('=') && !line.starts_with('#') && !line.starts_with("cosmark-"))
+        .filter(|line| line.rsplit_once('#').is_none_or(|(_, reason)| reason.trim().len() < 10))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    nothing("A dependency is one line with its reason behind `#`:", &without_reason(&manifest));
+    let bad = "[workspace.dependencies]\ncosmark-x = { path = \"x\" }\na = \"1\" # does what a does\nb = \"2\"\nc = \"3\" #\n[x]\nd = 1\n";
+    assert_eq!(without_reason(bad), ["b = \"2\"", "c = \"3\" #"]);
+    for source in texts_below("crates").iter().filter(|source| source.path.ends_with("/Cargo.toml")) {
+        let own = source.text.lines().find(|line| line.contains("= \"") && line.contains("version"));
+        assert!(own.is_none(), "{}: versions stand in the root Cargo.toml: {own:?}", source.path);
+    }
+}
+
+fn without_question(workloads: &[Source]) -> Vec<String> {
+    let answers = |source: &Source| {
+        let head = match source.path.rsplit('.').next() {
+            Some("xml") => source.text.split("<workload").next().unwrap_or_default(),
+            _ => source.text.split("\nname:").next().unwrap_or_default(),
+        };
+        let comments = head.lines().map(|line| line.trim_start_matches(['#', ' ']));
+        let begins = source.text.starts_with('#')
+            || source
+                .text
+                .trim_start_matches("<?xml version=\"1.0\" encoding=\"UTF-8\"?>")
+                .trim_start()
+                .starts_with("<!--");
+        begins && comments.filter_map(|line| line.strip_prefix("Question: ")).any(|text| text.len() > 20)
+    };
+    workloads.iter().filter(|source| !answers(source)).map(|source| source.path.clone()).collect()
+}
+
+#[test]
+fn every_workload_begins_with_the_question_that_it_answers() {
+    let workloads: Vec<Source> = texts_below("workloads")
+        .into_iter()
+        .filter(|source| source.path.ends_with(".yaml") || source.path.ends_with(".xml"))
+        .collect();
+    assert!(workloads.len() > 10, "{}", workloads.len());
+    nothing("A workload begins with `Question: ..` in a comment:", &without_question(&workloads));
+    let bad = [
+        Source::of("a.yaml", "name: a\n# Question: does this come too late to be read?\n"),
+        Source::of("b.xml", "<workload name=\"b\"/><!-- Question: is this in front of it? -->"),
+        Source::of("c.yaml", "# A workload.\nname: c\n"),
+    ];
+    assert_eq!(without_question(&bad), ["a.yaml", "b.xml", "c.yaml"]);
+}
+
+fn foreign_paths(sources: &[Source]) -> Vec<String> {
+    let mut places = Vec::new();
+    for source in sources {
+        for (at, line) in source.text.lines().enumerate() {
+            let begins_a_path = |(found, _): (usize, &str)| {
+                let before = line[..found].chars().next_back();
+                !before.is_some_and(|sign| sign.is_alphanumeric() || "._-}>*)".contains(sign))
+            };
+            for path in FOREIGN_PATHS {
+                if line.match_indices(path).any(begins_a_path) {
+                    places.push(format!("{}:{}: {path}", source.path, at + 1));
+                }
+            }
+        }
+    }
+    places
+}
+
+#[test]
+fn no_text_names_a_path_of_somebodys_machine() {
+    let mut texts = texts_below(".");
+    assert!(texts.len() > 300, "{}", texts.len());
+    texts.retain(|source| !PATHS_OF_A_TEST_SERVER.contains(&source.path.as_str()));
+    nothing("Paths of one machine mean nothing on another:", &foreign_paths(&texts));
+    let bad = format!("cd {}x\nhttps://h/a{}b\n", FOREIGN_PATHS[0], FOREIGN_PATHS[1]);
+    assert_eq!(foreign_paths(&[Source::of("a.md", &bad)]).len(), 1);
+}
+
+fn too_long(sources: &[Source], longer: &[(&str, usize, &str)]) -> Vec<String> {
+    let lines = |source: &Source| source.code().last().map_or(0, |(number, _)| number);
+    let mut wrong = Vec::new();
+    for source in sources {
+        let limit = longer.iter().find(|row| row.0 == source.path).map_or(MOST_LINES, |row| row.1);
+        if lines(source) > limit {
+            wrong.push(format!("{}: {} lines, at most {limit}", source.path, lines(source)));
+        }
+    }
+    for (path, limit, reason) in longer {
+        let own = sources.iter().find(|source| source.path == *path).map_or(0, lines);
+        if own <= MOST_LINES || reason.is_empty() {
+            wrong.push(format!("{path}: has {own} lines and needs no exception ({limit}) any more"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn files_stay_short_enough_to_be_read() {
+    nothing("Cut the file where it holds two things:", &too_long(&product(), LONGER));
+    let long = Source::of("crates/a/src/long.rs", &"fn f() {}\n".repeat(MOST_LINES + 1));
+    assert_eq!(too_long(std::slice::from_ref(&long), &[]).len(), 1);
+    assert!(too_long(std::slice::from_ref(&long), &[("crates/a/src/long.rs", 700, "why")]).is_empty());
+    assert_eq!(too_long(&[], &[("crates/a/src/gone.rs", 700, "why")]).len(), 1);
+}
+
+/// Names in backticks behind "Test:" in the page of the architecture.
+fn named_tests(page: &str) -> Vec<&str> {
+    page.lines()
+        .filter_map(|line| line.split_once("Test:"))
+        .flat_map(|(_, names)| names.split('`').skip(1).step_by(2))
+        .map(|name| name.rsplit("::").next().unwrap_or(name))
+        .collect()
+}
+
+#[test]
+fn every_invariant_names_a_test_that_is_there() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let names = named_tests(&page);
+    assert!(names.len() >= 10, "{names:?}");
+    let all = sources();
+    let is_there = |name: &str| {
+        let head = format!("fn {name}(");
+        all.iter().any(|source| source.text.contains(&head))
+    };
+    let missing: Vec<String> =
+        names.iter().filter(|name| !is_there(name)).map(|&name| name.to_owned()).collect();
+    nothing("ARCHITECTURE.md names tests that do not exist:", &missing);
+    assert!(!is_there(concat!("no_such_", "test")));
+    assert_eq!(named_tests("1. X. Test: `a::b_c`, `d`.\n`e`\n"), ["b_c", "d"]);
+}
+
+/// Paths of files in backticks, such as `crates/engine/src/worker.rs`.
+fn named_files(page: &str) -> BTreeSet<&str> {
+    const ENDS: [&str; 6] = [".rs", ".md", ".yaml", ".json", ".toml", ".sh"];
+    page.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|text| text.split("::").next().unwrap_or(text))
+        .filter(|text| {
+            text.contains('/')
+                && ENDS.iter().any(|end| text.ends_with(end))
+                && !text.contains(['*', ' ', '<'])
+        })
+        .filter(|text| !text.chars().any(|sign| sign.is_ascii_uppercase()) || text.starts_with("docs/"))
+        .collect()
+}
+
+#[test]
+fn every_file_that_the_map_names_is_there() {
+    let root = root();
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let is_there = |name: &&str| root.join(name).exists() || root.join("crates").join(name).exists();
+        let missing: Vec<&str> = named_files(&text).into_iter().filter(|name| !is_there(name)).collect();
+        assert!(missing.is_empty(), "{page} names files that are not there: {missing:?}");
+        assert!(text.lines().count() <= 300, "{page} is a map, not a book");
+    }
+    assert_eq!(
+        named_files("`a/b.rs::run` and `x.rs`, `c d/e.rs`").into_iter().collect::<Vec<_>>(),
+        ["a/b.rs"]
+    );
+}

@@ -1,0 +1,370 @@
+//! The pages of `docs/` against the binary: tables and help are what it says, examples are what it accepts, links lead
+//! somewhere. `UPDATE_DOCS=1 cargo test -p cosmark --test docs` writes the generated parts again.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+#[allow(dead_code, reason = "only its table is needed here")]
+#[path = "../src/exit.rs"]
+mod exit;
+
+const BEGIN: &str = "<!-- generated: UPDATE_DOCS=1 cargo test -p cosmark --test docs -->";
+const END: &str = "<!-- end of the generated part -->";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The binary in a terminal of 100 columns, started in the repository's root.
+fn cosmark(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cosmark"))
+        .args(args)
+        .current_dir(root())
+        .env("COLUMNS", "100")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = cosmark(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The page with `part` between its marks.
+fn with_part(page: &str, part: &str) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}\n\n{}\n\n{END}{tail}", part.trim()))
+}
+
+fn compare(page: &str, part: &str) {
+    let path = root().join("docs/reference").join(page);
+    let is = fs::read_to_string(&path).unwrap();
+    let should = with_part(&is, part).unwrap_or_else(|| panic!("{page} has no marks `{BEGIN}` and `{END}`"));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, should).unwrap();
+    } else {
+        let differs = is.lines().zip(should.lines()).position(|(is, should)| is != should);
+        assert!(
+            is == should,
+            "{page} is not what the binary says, first at line {}; run UPDATE_DOCS=1 cargo test -p cosmark --test docs",
+            differs.unwrap_or_else(|| is.lines().count().min(should.lines().count())) + 1
+        );
+    }
+}
+
+#[test]
+fn a_changed_part_is_noticed_and_the_rest_of_the_page_stays() {
+    let page = format!("# Head\n{BEGIN}\n\nold\n\n{END}\ntail\n");
+    assert_eq!(with_part(&page, "old\n"), Some(page.clone()));
+    let new = with_part(&page, "new").unwrap();
+    assert!(
+        new != page && new.starts_with("# Head\n") && new.ends_with("\ntail\n") && new.contains("\nnew\n")
+    );
+    assert_eq!(with_part("# no marks", "x"), None);
+}
+
+/// Subcommands as the help lists them, without `help`.
+fn subcommands(help: &str) -> Vec<String> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_page_of_the_command_line_is_the_help() {
+    let help = stdout(&["--help"]);
+    let mut part = format!("## cosmark\n\n```text\n{}\n```\n", help.trim_end());
+    let names = subcommands(&help);
+    assert!(names.len() >= 12, "{names:?}");
+    for name in names {
+        let own = stdout(&[&name, "--help"]);
+        let _ = write!(part, "\n## cosmark {name}\n\n```text\n{}\n```\n", own.trim_end());
+    }
+    compare("command-line.md", &part);
+}
+
+#[test]
+fn the_page_of_exit_codes_is_the_table_and_the_help_knows_all_of_them() {
+    let help = stdout(&["--help"]);
+    let codes = help.split_once("Exit codes:").unwrap().1;
+    let mut part = "| code | meaning |\n|---|---|\n".to_owned();
+    for (_, code, meaning) in exit::Exit::TABLE {
+        let _ = writeln!(part, "| {code} | {meaning} |");
+        assert!(codes.contains(&format!("{code} ")), "the help says nothing of exit code {code}");
+    }
+    compare("exit-codes.md", &part);
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn words(value: &Value) -> String {
+    let all = value.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned());
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn section(def: &Value, what: &str) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut part = format!("### {what} `{}`\n\n{}.\n", text(&def["name"]), text(&def["summary"]));
+    if !words(&def["aliases"]).is_empty() {
+        let _ = write!(part, "\nOther names: {}.\n", words(&def["aliases"]));
+    }
+    if def["capability"].is_array() && !words(&def["capability"]).is_empty() {
+        let _ = write!(part, "\nIt can: {}.\n", words(&def["capability"]));
+    }
+    let keys = def["keys"].as_array().unwrap();
+    if keys.is_empty() {
+        return part + "\nIt has no keys.\n";
+    }
+    part += "\n| key | value | default | meaning |\n|---|---|---|---|\n";
+    for key in keys {
+        let aliases = words(&key["aliases"]);
+        let also = if aliases.is_empty() { String::new() } else { format!(" ({aliases})") };
+        let default = text(&key["default"]);
+        let default = if default.is_empty() { default } else { format!("`{}`", cell(&default)) };
+        let secret = if key["secret"] == true { "secret; " } else { "" };
+        let _ = writeln!(
+            part,
+            "| `{}`{also} | {} | {default} | {secret}{} |",
+            text(&key["name"]),
+            cell(&text(&key["value"])),
+            cell(&text(&key["help"]))
+        );
+    }
+    part
+}
+
+#[test]
+fn the_page_of_adaptors_is_their_tables() {
+    let all: Value = serde_json::from_str(&stdout(&["adaptors", "--json"])).unwrap();
+    let mut part = String::new();
+    for (kind, title) in [("storage", "Storage"), ("auth", "Auth")] {
+        let _ = write!(part, "## {title} types\n\n");
+        let sections = all[kind].as_array().unwrap().iter().map(|def| section(def, kind));
+        part += &sections.collect::<Vec<_>>().join("\n");
+        part += "\n";
+    }
+    let list = stdout(&["adaptors"]);
+    let known = list.split_once("known, but not spoken by this build\n").unwrap().1;
+    part += "## Known, but not spoken\n\n| type | what to do |\n|---|---|\n";
+    for line in known.lines().filter(|line| line.starts_with("  ")) {
+        let (name, sentence) = line.trim().split_once(' ').unwrap();
+        let _ = writeln!(part, "| `{name}` | {} |", cell(sentence.trim()));
+    }
+    compare("adaptors.md", &part);
+}
+
+/// Markdown files of the repository: the root's, `docs`, `testbeds`.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut places = vec![root()];
+    while let Some(place) = places.pop() {
+        for entry in fs::read_dir(&place).unwrap() {
+            let path = entry.unwrap().path();
+            let below = place != root() || path.ends_with("docs") || path.ends_with("testbeds");
+            if path.is_dir() && below {
+                places.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 10, "{found:?}");
+    found
+}
+
+fn guides() -> Vec<(PathBuf, String)> {
+    let guides: Vec<_> = pages()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(root().join("docs/guide")) || path.ends_with("docs/README.md"))
+        .collect();
+    assert!(guides.len() >= 5, "{guides:?}");
+    guides
+}
+
+/// Texts of the fenced blocks of a language, with the line after their fence.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<(usize, Vec<&'a str>)> {
+    let mut found: Vec<(usize, Vec<&str>)> = Vec::new();
+    let mut inside: Option<bool> = None;
+    for (at, line) in page.lines().enumerate() {
+        match (inside, line.trim_start().strip_prefix("```")) {
+            (None, Some(name)) => {
+                inside = Some(name == language);
+                if name == language {
+                    found.push((at + 2, Vec::new()));
+                }
+            }
+            (Some(_), Some(_)) => inside = None,
+            (Some(true), None) => found.last_mut().unwrap().1.push(line),
+            (Some(false) | None, None) => {}
+        }
+    }
+    found
+}
+
+/// What the binary says against a block: a whole workload, or a target for one.
+fn complaint(text: &str) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("block.yaml");
+    fs::write(&file, format!("{text}\n")).unwrap();
+    let file = file.display().to_string();
+    let has = |field: &str| text.lines().any(|line| line.starts_with(field));
+    let output = if has("stages:") {
+        cosmark(&["check", &file])
+    } else if has("storage:") || has("auth:") {
+        cosmark(&["check", "workloads/smoke.yaml", "--target", &file])
+    } else {
+        return Some("neither a workload (stages:) nor a target (storage:, auth:)".to_owned());
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // A warning is no good example either.
+    (!output.status.success() || said.contains("warning")).then_some(said)
+}
+
+#[test]
+fn every_yaml_example_of_the_guides_is_accepted_without_a_warning() {
+    let mut count = 0;
+    for (path, page) in guides() {
+        for (line, text) in blocks(&page, "yaml") {
+            count += 1;
+            if let Some(said) = complaint(&text.join("\n")) {
+                panic!("{}:{line}:\n{said}", path.display());
+            }
+        }
+    }
+    assert!(count >= 10, "{count}");
+    assert!(
+        complaint("name: x\nstorage: {type: mock}\nstages: [{name: m, works: [{workers: 0}]}]").is_some()
+    );
+    assert!(complaint("storage: {type: s3, endpoit: http://h}").is_some());
+    assert!(complaint("ratio: 1").is_some());
+}
+
+#[test]
+fn every_xml_example_of_the_guides_is_accepted() {
+    for (path, page) in guides() {
+        for (line, text) in blocks(&page, "xml") {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("block.xml");
+            fs::write(&file, text.join("\n")).unwrap();
+            let output = cosmark(&["check", &file.display().to_string()]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                output.status.success() && !said.contains("warning"),
+                "{}:{line}:\n{said}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// The arguments of a line that calls the binary, as a shell would cut them; `#`, `>` and `|` end it.
+fn arguments(line: &str) -> Option<Vec<String>> {
+    let line = line.trim().trim_start_matches("$ ");
+    let call = line.split_whitespace().position(|word| word == "cosmark")?;
+    let before = line.split_whitespace().take(call);
+    if before.into_iter().any(|word| !word.contains('=')) {
+        return None;
+    }
+    let rest = line.split_once("cosmark")?.1;
+    let mut arguments = Vec::new();
+    for word in rest.split_whitespace() {
+        if word.starts_with(['#', '>', '|', '&']) {
+            break;
+        }
+        arguments.push(word.trim_matches(['"', '\'']).to_owned());
+    }
+    Some(arguments)
+}
+
+fn refused(arguments: &[String]) -> Option<String> {
+    let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // Flags and values are read up to here; then the help is shown and nothing is done.
+    all.push("--help");
+    let output = cosmark(&all);
+    if !output.status.success() {
+        return Some(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let missing = arguments.iter().find(|one| {
+        ["workloads/", "testbeds/", "docs/"].iter().any(|place| one.starts_with(place))
+            && !root().join(one).exists()
+    });
+    missing.map(|one| format!("{one} is not there"))
+}
+
+#[test]
+fn every_command_of_the_guides_has_only_flags_and_files_that_exist() {
+    let mut count = 0;
+    for (path, page) in guides() {
+        for (line, text) in blocks(&page, "sh") {
+            for (at, call) in text.iter().enumerate().filter_map(|(at, one)| Some((at, arguments(one)?))) {
+                count += 1;
+                if let Some(said) = refused(&call) {
+                    panic!("{}:{}: cosmark {call:?}\n{said}", path.display(), line + at);
+                }
+            }
+        }
+    }
+    assert!(count >= 20, "{count}");
+    assert!(refused(&["run".into(), "x.yaml".into(), "--fast".into()]).is_some());
+    assert!(refused(&["run".into(), "workloads/none.yaml".into()]).is_some());
+    assert_eq!(
+        arguments("A=1 cosmark run \"a\" --json > b"),
+        Some(vec!["run".into(), "a".into(), "--json".into()])
+    );
+    assert_eq!(arguments("cargo run cosmark"), None);
+}
+
+/// Targets of `[text](target)` in a page, without what begins with a scheme or stands in a fenced block.
+fn links(page: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        }
+        if !in_block {
+            let ends = line.match_indices("](").filter_map(|(at, _)| line[at + 2..].split(')').next());
+            found.extend(ends.filter(|link| !link.contains("://") && !link.starts_with('#')));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_leads_to_a_file_that_is_there() {
+    for (path, page) in pages() {
+        for link in links(&page) {
+            let file = link.split('#').next().unwrap();
+            assert!(path.parent().unwrap().join(file).exists(), "{}: {link} is not there", path.display());
+        }
+    }
+    assert_eq!(links("[a](b.md#c) [d](https://e) [f](#g)\n```\n[h](i)\n```\n"), ["b.md#c"]);
+}
+
+#[test]
+fn the_index_names_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for place in ["guide", "reference"] {
+        for entry in fs::read_dir(root().join("docs").join(place)).unwrap() {
+            let name = format!("{place}/{}", entry.unwrap().file_name().to_string_lossy());
+            assert!(index.contains(&format!("]({name})")), "docs/README.md does not name {name}");
+        }
+    }
+}
