@@ -5,6 +5,8 @@
 //!
 //! Each run uses a container of its own and leaves nothing behind.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may stop at the first surprise")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
