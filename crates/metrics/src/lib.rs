@@ -4,7 +4,6 @@
 //! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. Percentiles are only
 //! ever read from merged histograms.
 
-pub mod catalog;
 mod latency;
 mod outcome;
 mod recorder;
