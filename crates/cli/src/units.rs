@@ -62,8 +62,10 @@ pub fn ms(value: f64) -> String {
         format!("{value:.1}")
     } else if value >= 0.1 {
         format!("{value:.2}")
-    } else {
+    } else if value >= 0.001 {
         format!("{value:.3}")
+    } else {
+        format!("{value:.5}")
     }
 }
 
