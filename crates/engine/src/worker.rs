@@ -53,6 +53,8 @@ struct Desk {
     version: u64,
     /// Consecutive failures to reach the store.
     unreachable: u32,
+    /// The container that a `prepare` with `createContainer=true` has just made sure of.
+    created: Option<u64>,
 }
 
 /// Works until the time is over, the quota is used up, the pass is done, or it is told to stop.
@@ -71,6 +73,7 @@ pub async fn run(mut worker: Worker) {
         timing: Timing::default(),
         version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
         unreachable: 0,
+        created: None,
     };
     worker.alarm.until(running.plan.start_ns).await;
     let mut since_yield = 0_u32;
@@ -109,10 +112,8 @@ impl Worker {
             None => objects.write(choice.object, &mut desk.object),
         }
         self.use_newest_session(running).await;
-        if operation.kind == OpKind::Prepare
-            && operation.create_container
-            && self.create(running, desk, choice).await
-        {
+        let creates = operation.kind == OpKind::Prepare && operation.create_container;
+        if creates && desk.created != Some(choice.container) && self.create(running, desk, choice).await {
             return;
         }
         desk.version = desk.version.wrapping_add(1);
@@ -160,10 +161,13 @@ impl Worker {
         choice: Choice,
         result: &Result<Done>,
     ) {
-        let now_ns = clock::now_ns();
-        // A failure before the first call (a file that cannot be opened) took no time.
-        let sent_ns = if desk.timing.sent_ns.get() == 0 { now_ns } else { desk.timing.sent_ns.get() };
-        let end_ns = if desk.timing.end_ns.get() == 0 { now_ns } else { desk.timing.end_ns.get() };
+        // A failure before the first call (a file that cannot be opened) took no time; one that was cut ends now.
+        let or_now = |at_ns: u64, now_ns: u64| if at_ns == 0 { now_ns } else { at_ns };
+        let (mut sent_ns, mut end_ns) = (desk.timing.sent_ns.get(), desk.timing.end_ns.get());
+        if sent_ns == 0 || end_ns == 0 {
+            let now_ns = clock::now_ns();
+            (sent_ns, end_ns) = (or_now(sent_ns, now_ns), or_now(end_ns, now_ns));
+        }
         let marks = &desk.marks;
         let (outcome, bytes, accepted_only) = match result {
             Ok(done) => (Outcome::OK, done.bytes, done.accepted_only),
@@ -228,8 +232,16 @@ impl Worker {
     /// Creates the container of a `prepare` with `createContainer=true`; true when it failed (and was entered).
     async fn create(&mut self, running: &Running, desk: &mut Desk, choice: Choice) -> bool {
         let mut marks = Marks::default();
-        match self.client.create_container(&desk.container, &mut marks).await {
-            Ok(()) => false,
+        let result = self.client.create_container(&desk.container, &mut marks).await;
+        match result {
+            Ok(()) => {
+                // Not an operation of the mix, but requests on the wire.
+                if let Some(sums) = self.books.recorder.borrow_mut().op_mut(choice.op) {
+                    sums.requests += u64::from(marks.requests);
+                }
+                desk.created = Some(choice.container);
+                false
+            }
             Err(error) => {
                 desk.timing.reset();
                 desk.marks = marks;

@@ -1,0 +1,344 @@
+//! How a case is run and judged: the real binary against a simulated store, its books audited against each other and
+//! against the server's, and a canary that says what this machine itself adds to every time.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{LatencyRecord, OpRow, OperationRecord, RunRecord, open_run};
+use cosmark_metrics::Phase;
+use cosmark_simstore::{Behaviour, Counters, Handle, LogRecord, Op, SimStore};
+
+use crate::support::{cosmark, stderr};
+
+/// Cases that measure must not run beside each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// How often a case with times is tried on a machine that disturbs it.
+const TRIES: usize = 3;
+
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says something even when the test passes: the harness would swallow `eprintln`.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// What one run left behind.
+pub struct Ran {
+    pub record: RunRecord,
+    pub rows: Vec<OpRow>,
+    /// The server's log; empty without a server.
+    pub log: Vec<LogRecord>,
+    pub counters: Counters,
+    pub directory: tempfile::TempDir,
+    /// What sleeping one millisecond took beyond that on this machine during the run, its 99.9th percentile.
+    canary_ms: f64,
+}
+
+/// A workload of one stage `main` with one work `main`; `fields` are those of the work.
+pub fn one_work(fields: &str) -> String {
+    format!(
+        "name: truth\nseed: 7\nstorage: ${{STORE}}\nstages:\n  - name: main\n    works:\n      - {{name: main, \
+         acceptable_failure_ratio: 1, interval: 1s, {fields}}}\n"
+    )
+}
+
+/// Reads of objects 1 to 100 of one container.
+pub const READS: &str = "operations: [{type: read, containers: c(1), objects: 'u(1,100)'}]";
+
+fn start(behaviour: &str) -> Handle {
+    SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap()
+}
+
+/// Runs `workload` against a store of this behaviour. `${STORE}` in the workload stands for the store; `timeout` is that of
+/// its operations.
+pub fn against(behaviour: &str, timeout: &str, workload: &str) -> Ran {
+    let store = start(behaviour);
+    let target = format!(
+        "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, timeout: {timeout}}}",
+        store.url()
+    );
+    let mut ran = alone_with(&workload.replace("${STORE}", &target));
+    // The server counts a request after its last byte, so the client may be done a moment earlier.
+    let expected = ran.rows.iter().map(|row| u64::from(row.sample.requests)).sum();
+    let patience = Instant::now();
+    // Before each stage Cosmark asks one cheap question, which is no part of any operation.
+    let counted = |counters: &Counters| counters.total() - counters.of_op(Op::ListContainers);
+    while counted(&store.counters().unwrap()) < expected && patience.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ran.counters = store.counters().unwrap();
+    ran.log = store.log().unwrap();
+    store.stop();
+    assert_eq!(counted(&ran.counters), expected, "requests on the wire: the server's count, then Cosmark's");
+    assert_eq!(ran.counters.of_op(Op::ListContainers), ran.record.stages.len() as u64);
+    ran
+}
+
+/// Runs `workload` as it is.
+pub fn alone_with(workload: &str) -> Ran {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("truth.yaml"), workload).unwrap();
+    let canary = Canary::start();
+    let output = cosmark(directory.path())
+        .args(["run", "truth.yaml", "--oplog", "--json", "--quiet", "--archive", "archive"])
+        .output()
+        .unwrap();
+    let canary_ms = canary.stop();
+    let record: RunRecord =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{}", stderr(&output)));
+    let run = open_run(&directory.path().join("archive/w1-truth")).unwrap();
+    let rows: Vec<OpRow> =
+        run.operations().unwrap().map_or_else(Vec::new, |rows| rows.map(Result::unwrap).collect());
+    let ran = Ran { record, rows, log: Vec::new(), counters: Counters::default(), directory, canary_ms };
+    ran.audit();
+    ran
+}
+
+impl Ran {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The first operation of the stage `main`.
+    pub fn main(&self) -> &OperationRecord {
+        self.operation("main", 0)
+    }
+
+    pub fn operation(&self, stage: &str, at: usize) -> &OperationRecord {
+        let stage = self.record.stages.iter().find(|one| one.name == stage).unwrap();
+        stage.operations.get(at).unwrap_or_else(|| panic!("{:?}", stage.reason))
+    }
+
+    /// The server's records of one kind of request.
+    pub fn served(&self, op: Op) -> impl Iterator<Item = &LogRecord> {
+        self.log.iter().filter(move |record| record.op == op)
+    }
+
+    /// How far times can be off for reasons that are not Cosmark's: the canary, and how late the server was.
+    pub fn noise_ms(&self) -> f64 {
+        let late = self.log.iter().filter(|record| record.status != 0);
+        let late: Vec<u64> = late.map(|record| record.headers_ns.saturating_sub(record.due_ns)).collect();
+        self.canary_ms + quantile_ms(late, 0.999).unwrap_or(0.0)
+    }
+
+    /// Everything that has to agree on any machine: run.json with the operation log, and the parts of run.json with
+    /// each other.
+    fn audit(&self) {
+        for stage in &self.record.stages {
+            for op in &stage.operations {
+                // Names of rows follow COSBench's Op-Name.
+                let label =
+                    if op.name == op.sample { op.name.clone() } else { format!("{}-{}", op.name, op.sample) };
+                let rows = |phase: Option<Phase>| {
+                    let label = label.as_str();
+                    self.rows.iter().filter(move |row| {
+                        *row.stage == *stage.id
+                            && *row.work == *op.work
+                            && *row.operation == *label
+                            && phase.is_none_or(|phase| row.phase == phase)
+                    })
+                };
+                let window: Vec<&OpRow> = rows(Some(Phase::Window)).collect();
+                audit_operation(op, &window, rows(None).map(|row| row.sample.service_ns()).sum());
+            }
+        }
+    }
+}
+
+fn audit_operation(op: &OperationRecord, window: &[&OpRow], all_service_ns: u64) {
+    let what = &op.name;
+    let (good, bad): (Vec<&OpRow>, Vec<&OpRow>) = window.iter().partition(|row| row.sample.outcome.is_ok());
+    let bytes = |rows: &[&OpRow]| rows.iter().map(|row| row.sample.bytes).sum::<u64>();
+    assert_eq!((op.count, op.failures), (good.len() as u64, bad.len() as u64), "{what}: counts");
+    assert_eq!((op.bytes, op.partial_bytes), (bytes(&good), bytes(&bad)), "{what}: bytes");
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+    bad.iter().for_each(|row| *errors.entry(row.sample.outcome.label()).or_default() += 1);
+    assert_eq!(op.errors, errors, "{what}: errors by class");
+    let times = |rows: &[&OpRow], time: fn(&OpRow) -> u64| rows.iter().map(|row| time(row)).collect();
+    audit_times(&format!("{what} response"), &op.response_ms, times(&good, |row| row.sample.response_ns()));
+    audit_times(&format!("{what} service"), &op.service_ms, times(&good, |row| row.sample.service_ns()));
+    audit_times(&format!("{what} failed"), &op.failed_service_ms, times(&bad, |row| row.sample.service_ns()));
+    if let Some(rate) = op.throughput_per_s {
+        assert!(
+            (rate * op.window_s - op.count as f64).abs() < 1e-6 * (op.count as f64 + 1.0),
+            "{what}: rate"
+        );
+    }
+    if let Some(in_flight) = op.in_flight_mean {
+        let all = all_service_ns as f64 / 1e9 / op.window_s;
+        assert!(in_flight <= all * 1.001 + 1e-6, "{what}: {in_flight} in flight, the log has {all} at most");
+    }
+}
+
+fn audit_times(what: &str, reported: &LatencyRecord, times_ns: Vec<u64>) {
+    assert_eq!(reported.count, times_ns.len() as u64, "{what}: count");
+    let shares = [(reported.p50, 0.5), (reported.p95, 0.95), (reported.p99, 0.99), (reported.p99_9, 0.999)];
+    for (reported, share) in shares.into_iter().chain([(reported.max, 1.0)]) {
+        let Some(reported) = reported else { continue };
+        let exact = quantile_ms(times_ns.clone(), share).unwrap();
+        // The histogram keeps three digits.
+        let fits = (reported - exact).abs() <= 0.002 * exact + 1e-5;
+        assert!(fits, "{what}: the quantile {share} is reported as {reported} ms, its log says {exact} ms");
+    }
+}
+
+/// The least value that at least this share of all values does not exceed, in ms.
+pub fn quantile_ms(mut times_ns: Vec<u64>, share: f64) -> Option<f64> {
+    times_ns.sort_unstable();
+    let rank = ((share * times_ns.len() as f64 - 1e-9).ceil() as usize).max(1);
+    times_ns.get(rank - 1).map(|ns| *ns as f64 / 1e6)
+}
+
+/// The k-th shortest time that Cosmark measured is never below the k-th shortest that the server took: each operation
+/// contains the server's part of it.
+pub fn assert_never_below(mut measured_ns: Vec<u64>, mut served_ns: Vec<u64>) {
+    measured_ns.sort_unstable();
+    served_ns.sort_unstable();
+    assert_eq!(measured_ns.len(), served_ns.len());
+    for (at, (measured, served)) in measured_ns.iter().zip(&served_ns).enumerate() {
+        assert!(measured >= served, "number {at}: {measured} ns were measured, the server took {served} ns");
+    }
+}
+
+/// A reported number beside its truth.
+pub struct Figure {
+    name: String,
+    truth: f64,
+    reported: Option<f64>,
+    /// Share of the truth that it may be off, before noise.
+    share: f64,
+    /// How much one millisecond of noise may move it.
+    per_ms: f64,
+    /// The effect that it shows, ms: noise above a tenth of that proves nothing.
+    effect_ms: f64,
+}
+
+/// A time in ms that shows an effect of its own size.
+pub fn time(name: &str, truth_ms: f64, reported_ms: Option<f64>) -> Figure {
+    Figure {
+        name: name.into(),
+        truth: truth_ms,
+        reported: reported_ms,
+        share: 0.01,
+        per_ms: 1.0,
+        effect_ms: truth_ms,
+    }
+}
+
+/// A rate; `effect_ms` is the time that sets it, and `slows` says that noise adds to that time (a closed loop).
+pub fn rate(
+    name: &str,
+    truth_per_s: f64,
+    reported_per_s: Option<f64>,
+    effect_ms: f64,
+    slows: bool,
+) -> Figure {
+    let per_ms = if slows { truth_per_s / effect_ms } else { 0.0 };
+    Figure { name: name.into(), truth: truth_per_s, reported: reported_per_s, share: 0.01, per_ms, effect_ms }
+}
+
+impl Figure {
+    /// Of another effect than its own size.
+    pub fn showing(mut self, effect_ms: f64) -> Self {
+        self.effect_ms = effect_ms;
+        self
+    }
+
+    /// Off by this share of the truth at most.
+    pub fn within(mut self, share: f64) -> Self {
+        self.share = share;
+        self
+    }
+
+    /// That one millisecond of noise may move by so much.
+    pub fn moved_by(mut self, per_ms: f64) -> Self {
+        self.per_ms = per_ms;
+        self
+    }
+}
+
+/// Looks at the machine for a moment: trying again is of no use while it is as busy as before.
+fn is_quieter_than(limit_ms: f64) -> bool {
+    let canary = Canary::start();
+    std::thread::sleep(Duration::from_millis(700));
+    canary.stop() <= limit_ms
+}
+
+/// Runs a case with times until the machine is quiet enough to judge every figure, at most three times. `attempt` asserts
+/// what holds on any machine; figures that the noise covers are printed as inconclusive and prove nothing.
+pub fn timed(case: &str, attempt: impl Fn() -> Ran, figures: impl Fn(&Ran) -> Vec<Figure>) {
+    let _alone = alone();
+    for tried in 1..=TRIES {
+        let ran = attempt();
+        let noise_ms = ran.noise_ms();
+        let (sure, unsure): (Vec<_>, Vec<_>) =
+            figures(&ran).into_iter().partition(|figure| noise_ms <= figure.effect_ms / 10.0);
+        let limit_ms = unsure.iter().map(|figure| figure.effect_ms / 10.0).fold(f64::INFINITY, f64::min);
+        if !unsure.is_empty() && tried < TRIES && is_quieter_than(limit_ms) {
+            continue;
+        }
+        for figure in &sure {
+            say(&format!(
+                "{case}: {} truth {:.3} reported {:.3} (noise {noise_ms:.2} ms)",
+                figure.name,
+                figure.truth,
+                figure.reported.unwrap_or(f64::NAN)
+            ));
+        }
+        for figure in &unsure {
+            say(&format!(
+                "INCONCLUSIVE {case}: {} truth {:.3} reported {:.3}, canary and server lag {noise_ms:.2} ms",
+                figure.name,
+                figure.truth,
+                figure.reported.unwrap_or(f64::NAN)
+            ));
+        }
+        for figure in sure {
+            let reported = figure.reported.unwrap_or_else(|| panic!("{case}: {} is withheld", figure.name));
+            let room = figure.share * figure.truth + figure.per_ms * noise_ms;
+            assert!(
+                (reported - figure.truth).abs() <= room,
+                "{case}: {} is {}, reported as {reported}, which is off by more than {room}",
+                figure.name,
+                figure.truth
+            );
+        }
+        return;
+    }
+}
+
+/// A thread that sleeps a millisecond again and again and notes how much longer it took.
+struct Canary {
+    over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Vec<u64>>,
+}
+
+impl Canary {
+    fn start() -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&over);
+        let thread = std::thread::spawn(move || {
+            let mut late = Vec::new();
+            let nap = Duration::from_millis(1);
+            // Ten minutes at most.
+            while !stop.load(Ordering::Relaxed) && late.len() < 600_000 {
+                let begun = Instant::now();
+                std::thread::sleep(nap);
+                late.push(u64::try_from((begun.elapsed().saturating_sub(nap)).as_nanos()).unwrap());
+            }
+            late
+        });
+        Self { over, thread }
+    }
+
+    fn stop(self) -> f64 {
+        self.over.store(true, Ordering::Relaxed);
+        quantile_ms(self.thread.join().unwrap(), 0.999).unwrap_or(f64::INFINITY)
+    }
+}
