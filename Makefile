@@ -1,10 +1,10 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build demo build test test-beds bench fmt lint clean
+.PHONY: help setup setup-build demo build test test-beds truth bench bench-instructions fmt lint clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing to build and to run the test beds (as root), or say what to install
 	@scripts/setup.sh all
@@ -24,8 +24,14 @@ test: setup-build ## everything that CI runs: format, lints, tests, and the test
 test-beds: setup-build ## only the tests against real systems (testbeds/)
 	@scripts/test.sh beds
 
-bench: setup-build ## run the benchmarks of Cosmark itself
-	cargo bench --workspace --locked
+truth: setup-build ## the ground-truth cases that measure time; for a quiet machine, see docs/reference/truth.md
+	cargo test --release --locked -p cosmark --test truth -- --include-ignored --test-threads=1
+
+bench: build ## measure Cosmark itself against wrk and iperf3 (BENCH=--quick for a short pass); see benches/README.md
+	@benches/run $(BENCH)
+
+bench-instructions: build ## a gate: instructions per operation in the engine, counted by callgrind
+	@benches/instructions
 
 fmt: ## format the code
 	cargo fmt --all

@@ -83,7 +83,8 @@ impl ArrivalQueue {
         if self.next_due_ns.get().is_some_and(|due_ns| due_ns <= now_ns)
             && let Some(due_ns) = self.pop()
         {
-            return Taken::Due { due_ns, delayed: true };
+            // With other workers idle it waited for this thread to look, not for a worker.
+            return Taken::Due { due_ns, delayed: self.free.borrow().is_empty() };
         }
         self.free.borrow_mut().push(worker);
         poll_fn(|cx| {
