@@ -4,15 +4,32 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use cosmark_archive::{RunRecord, RunState};
 use support::{operation, repository, run_json, stderr};
 
+/// Containers of one test alone: a store may remember for a while what a deleted container of that name was like.
+fn own_prefix() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("cosmark-{}-{}-", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 fn five_stages(target: &str, more: &[&str]) -> RunRecord {
+    let prefix = format!("container_prefix={}", own_prefix());
     let directory = tempfile::tempdir().unwrap();
     let workload = repository().join("workloads/smoke.yaml");
     let target = repository().join("testbeds").join(target);
-    let mut args =
-        vec!["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", "runtime=3s"];
+    let mut args = vec![
+        "run",
+        workload.to_str().unwrap(),
+        "--target",
+        target.to_str().unwrap(),
+        "--set",
+        "runtime=3s",
+        "--set",
+        &prefix,
+    ];
     args.extend(more);
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -28,7 +45,7 @@ fn five_stages(target: &str, more: &[&str]) -> RunRecord {
 fn run_text(target: &str, text: &str) -> RunRecord {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("workload.yaml");
-    std::fs::write(&file, text).unwrap();
+    std::fs::write(&file, text.replace("PREFIX", &own_prefix())).unwrap();
     let target = repository().join("testbeds").join(target);
     let args = ["run", file.to_str().unwrap(), "--target", target.to_str().unwrap()];
     let (output, record) = run_json(directory.path(), &args);
@@ -37,7 +54,7 @@ fn run_text(target: &str, text: &str) -> RunRecord {
 }
 
 const LARGE: &str = "name: large
-defaults: {containers: \"r(1,1)\", container_prefix: cosmark-large-}
+defaults: {containers: \"r(1,1)\", container_prefix: PREFIX}
 stages:
   - {name: init, works: [{type: init, workers: 1}]}
   - name: write
@@ -62,7 +79,7 @@ fn large_objects(target: &str) {
 }
 
 const CHUNKED_AND_HASHED: &str = "name: chunked
-defaults: {containers: \"r(1,1)\", container_prefix: cosmark-chunked-, sizes: 100KB}
+defaults: {containers: \"r(1,1)\", container_prefix: PREFIX, sizes: 100KB}
 stages:
   - {name: init, works: [{type: init, workers: 1}]}
   - name: write
@@ -154,7 +171,7 @@ fn versitygw_takes_chunked_writes_and_keeps_embedded_hashes() {
 
 /// A WebDAV server without PROPFIND cannot list, so this one has no `list`.
 const DAV: &str = "name: dav
-defaults: {containers: \"r(1,2)\", container_prefix: cosmark-dav-, sizes: 4KiB}
+defaults: {containers: \"r(1,2)\", container_prefix: PREFIX, sizes: 4KiB}
 stages:
   - {name: init, works: [{type: init, workers: 1}]}
   - {name: prepare, works: [{type: prepare, workers: 2, objects: \"r(1,20)\"}]}
