@@ -166,10 +166,18 @@ impl Client for FaultyClient {
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        self.inner.create_container(container, marks)
+        let fate = self.next();
+        Box::pin(async move {
+            act(fate).await?;
+            self.inner.create_container(container, marks).await
+        })
     }
 
     fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        self.inner.delete_container(container, marks)
+        let fate = self.next();
+        Box::pin(async move {
+            act(fate).await?;
+            self.inner.delete_container(container, marks).await
+        })
     }
 }

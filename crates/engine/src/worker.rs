@@ -119,9 +119,7 @@ impl Worker {
         desk.version = desk.version.wrapping_add(1);
         desk.marks = Marks::default();
         desk.timing.reset();
-        let limit_ns = running.mission.adaptor.timeout().map_or(u64::MAX, |limit| {
-            clock::now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
-        });
+        let limit_ns = limit_from_now_ns(running);
         let call = Call {
             client: self.client.as_mut(),
             operation,
@@ -139,7 +137,11 @@ impl Worker {
         };
         let result = match outcome {
             Ok(result) => result,
-            Err(Cut::Timeout) => Err(timed_out(running, desk)),
+            Err(Cut::Timeout) => {
+                // An operation of several calls may have marked the end of an earlier one.
+                desk.timing.end_ns.set(0);
+                Err(timed_out(running, desk))
+            }
             Err(Cut::Aborted) => {
                 self.count_unfinished(running, choice.op, slot);
                 return;
@@ -232,7 +234,12 @@ impl Worker {
     /// Creates the container of a `prepare` with `createContainer=true`; true when it failed (and was entered).
     async fn create(&mut self, running: &Running, desk: &mut Desk, choice: Choice) -> bool {
         let mut marks = Marks::default();
-        let result = self.client.create_container(&desk.container, &mut marks).await;
+        let call = self.client.create_container(&desk.container, &mut marks);
+        let result = match self.watched.run(call, limit_from_now_ns(running)).await {
+            Ok(result) => result,
+            Err(Cut::Timeout) => Err(timed_out(running, desk)),
+            Err(Cut::Aborted) => return true,
+        };
         match result {
             Ok(()) => {
                 // Not an operation of the mix, but requests on the wire.
@@ -313,11 +320,23 @@ impl Worker {
         };
         for number in first..=last {
             desk.names[0].0.write(number, &mut desk.container);
-            if let Err(error) = self.client.delete_container(&desk.container, &mut Marks::default()).await {
-                running.note_failure(0, &error);
+            let mut marks = Marks::default();
+            let call = self.client.delete_container(&desk.container, &mut marks);
+            match self.watched.run(call, limit_from_now_ns(running)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => running.note_failure(0, &error),
+                Err(Cut::Timeout) => running.note_failure(0, &timed_out(running, desk)),
+                Err(Cut::Aborted) => return,
             }
         }
     }
+}
+
+/// When a call that starts now is over its time limit.
+fn limit_from_now_ns(running: &Running) -> u64 {
+    running.mission.adaptor.timeout().map_or(u64::MAX, |limit| {
+        clock::now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+    })
 }
 
 fn timed_out(running: &Running, desk: &Desk) -> Error {

@@ -293,6 +293,23 @@ fn a_hanging_call_is_cut_at_its_time_limit_and_counted_as_timeout() {
 }
 
 #[test]
+fn a_store_that_hangs_while_containers_are_made_or_deleted_does_not_hang_the_run() {
+    let hanging = |call: u64| Act { hang: call == 0, ..Act::default() };
+    let mut prepare = operation(OpKind::Prepare, "r(1,1)", "r(1,3)");
+    prepare.create_container = true;
+    let adaptor = Faulty::new(Mem::new(), hanging).with_timeout(Duration::from_millis(50));
+    let outcome = run(work(WorkKind::Prepare, 1, vec![prepare]), adaptor);
+    assert_eq!((outcome.window(0).ok, outcome.window(0).failed), (2, 1), "{:?}", outcome.examples);
+    let mut cleanup = operation(OpKind::Cleanup, "r(1,1)", "r(1,3)");
+    cleanup.delete_container = true;
+    let last = |call: u64| Act { hang: call == 3, ..Act::default() };
+    let adaptor = Faulty::new(Mem::new(), last).with_timeout(Duration::from_millis(50));
+    let outcome = run(work(WorkKind::Cleanup, 1, vec![cleanup]), adaptor);
+    assert_eq!(outcome.window(0).ok, 3);
+    assert!(outcome.examples[0].contains("within 50ms"), "{:?}", outcome.examples);
+}
+
+#[test]
 fn a_store_that_hangs_at_the_end_does_not_hang_the_run() {
     let mut work = work(WorkKind::Normal, 3, vec![operation(OpKind::Read, "c(1)", "c(1)")]);
     work.runtime = Duration::from_millis(200);
