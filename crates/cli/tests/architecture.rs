@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("adaptors", &["adaptor-api"]),
     ("engine", &["adaptor-api", "metrics", "workload"]),
     ("archive", &["metrics", "workload"]),
+    ("report", &["archive", "metrics"]),
     ("wire", &["metrics", "workload"]),
     ("driver", &["adaptor-api", "engine", "wire", "workload"]),
     ("controller", &["archive", "metrics", "wire", "workload"]),
