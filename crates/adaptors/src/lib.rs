@@ -7,6 +7,7 @@ pub mod http;
 pub mod mock;
 mod name_page;
 pub mod none;
+pub mod plugin;
 pub mod s3;
 #[cfg(test)]
 mod scripted;
@@ -16,7 +17,8 @@ pub mod webdav;
 use cosmark_adaptor_api::{AdaptorDef, AuthDef};
 
 /// Every storage adaptor of this build.
-pub const ADAPTORS: &[AdaptorDef] = &[none::DEF, mock::DEF, s3::DEF, swift::DEF, webdav::DEF, file::DEF];
+pub const ADAPTORS: &[AdaptorDef] =
+    &[none::DEF, mock::DEF, s3::DEF, swift::DEF, webdav::DEF, file::DEF, plugin::DEF];
 
 /// Every auth of this build.
 pub const AUTHS: &[AuthDef] =

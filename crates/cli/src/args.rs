@@ -222,7 +222,7 @@ pub struct ServeArgs {
 /// `cosmark adaptors`
 #[derive(ClapArgs)]
 pub struct AdaptorsArgs {
-    /// Storage or auth type
+    /// Storage or auth type, or the file of a plugin
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// As JSON

@@ -6,6 +6,6 @@ mod local;
 mod target;
 mod trigger;
 
-pub use catalog::{Catalog, Found};
+pub use catalog::{Catalog, Found, PluginRow};
 pub use local::{LocalDriver, Options};
 pub use target::{Opened, open_target};
