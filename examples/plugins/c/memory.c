@@ -24,9 +24,11 @@ typedef struct object {
     uint64_t len;
 } object;
 
+/* open() is called for every work of every stage, so what the works share does not belong to the store. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static object *buckets[BUCKETS];
+
 struct cosmark_store {
-    pthread_mutex_t lock;
-    object *buckets[BUCKETS];
     long delay_ms;
 };
 
@@ -48,22 +50,13 @@ static int memory_open(const cosmark_setting *settings, size_t count, cosmark_st
         snprintf(error->message, sizeof error->message, "out of memory");
         return 1;
     }
-    pthread_mutex_init(&made->lock, NULL);
     for (size_t at = 0; at < count; at++)
         if (strcmp(settings[at].name, "delay") == 0) made->delay_ms = atol(settings[at].value);
     *store = made;
     return 0;
 }
 
-static void memory_close(cosmark_store *store) {
-    for (size_t at = 0; at < BUCKETS; at++)
-        for (object *found = store->buckets[at], *next; found != NULL; found = next) {
-            next = found->next;
-            free(found->name), free(found->bytes), free(found);
-        }
-    pthread_mutex_destroy(&store->lock);
-    free(store);
-}
+static void memory_close(cosmark_store *store) { free(store); }
 
 static int memory_connect(cosmark_store *store, const cosmark_session *session, cosmark_client **client,
                           cosmark_error *error) {
@@ -77,10 +70,10 @@ static int memory_connect(cosmark_store *store, const cosmark_session *session, 
 static void memory_disconnect(cosmark_client *client) { free(client); }
 
 /* The place where `name` is, or where it would be added. */
-static object **place_of(cosmark_store *store, const char *name) {
+static object **place_of(const char *name) {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (const char *at = name; *at != 0; at++) hash = (hash ^ (uint8_t)*at) * 16777619u;
-    object **place = &store->buckets[hash % BUCKETS];
+    object **place = &buckets[hash % BUCKETS];
     while (*place != NULL && strcmp((*place)->name, name) != 0) place = &(*place)->next;
     return place;
 }
@@ -133,8 +126,8 @@ static void memory_start(cosmark_client *client, const cosmark_request *request,
         return;
     }
     snprintf(name, room, "%s/%s", request->container, request->object);
-    pthread_mutex_lock(&store->lock);
-    object **place = place_of(store, name);
+    pthread_mutex_lock(&lock);
+    object **place = place_of(name);
     switch (request->op) {
     case COSMARK_OP_PROBE: break;
     case COSMARK_OP_GET:
@@ -156,7 +149,7 @@ static void memory_start(cosmark_client *client, const cosmark_request *request,
         break;
     default: result.error = COSMARK_UNSUPPORTED, result.message = "this store has no such operation"; break;
     }
-    pthread_mutex_unlock(&store->lock);
+    pthread_mutex_unlock(&lock);
     free(name);
     host->complete(call, &result);
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 #[allow(dead_code, reason = "an example need not use all of the interface")]
 #[path = "../../../../crates/adaptors/src/plugin/abi.rs"]
@@ -19,8 +19,10 @@ use abi::{RawAdaptor, RawError, RawHost, RawKey, RawRequest, RawResult, RawSessi
 
 type Containers = BTreeMap<String, BTreeMap<String, Vec<u8>>>;
 
+/// `open` is called for every work of every stage, so what the works share does not belong to the store.
+static CONTAINERS: Mutex<Containers> = Mutex::new(BTreeMap::new());
+
 struct Store {
-    containers: Arc<Mutex<Containers>>,
     page_size: usize,
 }
 
@@ -117,7 +119,7 @@ unsafe extern "C" fn open(
             page_size = value.parse().unwrap_or(page_size).max(1);
         }
     }
-    let made = Box::new(Store { containers: Arc::default(), page_size });
+    let made = Box::new(Store { page_size });
     // SAFETY: the host's place for the result.
     unsafe { *store = Box::into_raw(made).cast() };
     0
@@ -135,12 +137,11 @@ unsafe extern "C" fn connect(
     _error: *mut RawError,
 ) -> c_int {
     // SAFETY: made by `open`, closed after the last client.
-    let store = unsafe { &*store.cast::<Store>() };
-    let (containers, page_size) = (Arc::clone(&store.containers), store.page_size);
+    let page_size = unsafe { &*store.cast::<Store>() }.page_size;
     let (jobs, todo) = sync_channel::<Job>(1);
     std::thread::spawn(move || {
         while let Ok(job) = todo.recv() {
-            answer(&containers, page_size, &job);
+            answer(page_size, &job);
         }
     });
     // SAFETY: the host's place for the result.
@@ -168,9 +169,9 @@ struct Outcome {
     next: Option<CString>,
 }
 
-fn answer(containers: &Mutex<Containers>, page_size: usize, job: &Job) {
+fn answer(page_size: usize, job: &Job) {
     let Some(host) = host() else { return };
-    let outcome = perform(host, containers, page_size, job);
+    let outcome = perform(host, page_size, job);
     let result = RawResult {
         size: size_of::<RawResult>() as u32,
         error: u32::from(outcome.status >= 400),
@@ -190,8 +191,8 @@ fn answer(containers: &Mutex<Containers>, page_size: usize, job: &Job) {
     (host.complete)(job.call, &raw const result);
 }
 
-fn perform(host: &RawHost, containers: &Mutex<Containers>, page_size: usize, job: &Job) -> Outcome {
-    let mut containers = containers.lock().unwrap_or_else(PoisonError::into_inner);
+fn perform(host: &RawHost, page_size: usize, job: &Job) -> Outcome {
+    let mut containers = CONTAINERS.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: valid until the call is complete.
     let request = unsafe { &*job.request };
     // SAFETY: as above.
