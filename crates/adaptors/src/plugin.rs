@@ -52,6 +52,9 @@ pub const DEF: AdaptorDef = AdaptorDef {
         range: true,
         multipart: false,
         chunked: false,
+        copy: false,
+        bulk_delete: false,
+        metadata: false,
         delete_missing_fails: false,
     },
     open,
@@ -333,6 +336,7 @@ impl Client for PluginClient {
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
         Box::pin(async move {
+            request.without_delimiter()?;
             let ask = Ask { list: Some(request), ..Ask::container(request.container) };
             let over = self.perform(Op::List, ask, None, marks).await?;
             Ok(ListPage {

@@ -102,7 +102,17 @@ fn limits(work: &Work, mistakes: &mut Mistakes) {
         mistakes.error(work.span, message, "set a runtime");
     }
     let moves_no_bytes = |o: &Operation| {
-        matches!(o.kind, OpKind::Delete | OpKind::Head | OpKind::Init | OpKind::Dispose | OpKind::Cleanup)
+        matches!(
+            o.kind,
+            OpKind::Delete
+                | OpKind::Head
+                | OpKind::Copy
+                | OpKind::BulkDelete
+                | OpKind::Metadata
+                | OpKind::Init
+                | OpKind::Dispose
+                | OpKind::Cleanup
+        )
     };
     let bytes_only = work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_some();
     if bytes_only && work.operations.iter().all(moves_no_bytes) {
@@ -236,10 +246,10 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
         hits.map(|(w, o, ..)| share_of_work(w, o) * f64::from(w.workers)).sum()
     };
     for (_, operation, naming, wanted) in &all {
-        if !matches!(operation.kind, OpKind::Read | OpKind::Head) {
+        if !matches!(operation.kind, OpKind::Read | OpKind::Head | OpKind::Copy | OpKind::Metadata) {
             continue;
         }
-        let deletes = changes(|kind| kind == OpKind::Delete, naming, *wanted);
+        let deletes = changes(|kind| matches!(kind, OpKind::Delete | OpKind::BulkDelete), naming, *wanted);
         let writes = changes(is_write, naming, *wanted);
         if deletes > 0.0 {
             deleted_under_reads(operation, writes, deletes, mistakes);

@@ -142,6 +142,9 @@ fn read_table(path: &Path, table: *const RawAdaptor) -> Result<Plugin> {
         range: bit(can::RANGE),
         multipart: false,
         chunked: false,
+        copy: false,
+        bulk_delete: false,
+        metadata: false,
         delete_missing_fails: bit(can::DELETE_MISSING_FAILS),
     };
     let def = AdaptorDef { name, aliases: &[], summary, keys, capability, open: super::open };

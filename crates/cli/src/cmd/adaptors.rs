@@ -84,8 +84,19 @@ fn print_aliases(aliases: &[Alias]) {
 }
 
 fn abilities(can: Capability) -> Vec<&'static str> {
-    let Capability { stores, containers, head, list, range, multipart, chunked, delete_missing_fails: _ } =
-        can;
+    let Capability {
+        stores,
+        containers,
+        head,
+        list,
+        range,
+        multipart,
+        chunked,
+        copy,
+        bulk_delete,
+        metadata,
+        delete_missing_fails: _,
+    } = can;
     let all = [
         (stores, "store"),
         (containers, "containers"),
@@ -94,6 +105,9 @@ fn abilities(can: Capability) -> Vec<&'static str> {
         (range, "ranges"),
         (multipart, "multipart"),
         (chunked, "chunked writes"),
+        (copy, "copies"),
+        (bulk_delete, "bulk deletes"),
+        (metadata, "metadata"),
     ];
     all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
 }
