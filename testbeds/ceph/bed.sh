@@ -7,7 +7,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/../lib.sh"
 bed_init ceph
 
-CEPH_VERSION=16.2.15 # what the bed was made with; Debian's and Ubuntu's later ones differ little
+# shellcheck disable=SC2034 # read by a test
+CEPH_VERSION=16.2.15 # what the bed was made with; later ones differ little
 OSDS=(0 1 2 3)
 MON_PORT=23500
 MON_PORT_V1=23501
