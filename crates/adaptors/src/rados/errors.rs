@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use cosmark_adaptor_api::{Error, ErrorKind};
 
 use super::cluster::Config;
+use super::monitor::{self, Seen};
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -165,51 +166,83 @@ pub(super) fn no_pool(pool: &str) -> Error {
         ))
 }
 
-/// The connection to the cluster could not be made.
+/// The connection to the cluster could not be made. Looks at the monitors where librados's number alone says too little.
 pub(super) fn connect(config: &Config, result: c_int) -> Error {
+    let seen = match (-result, &config.mon_host) {
+        (libc::ETIMEDOUT | libc::EINVAL | libc::ENOENT, Some(host)) => Some(monitor::look(host)),
+        _ => None,
+    };
+    unconnected(config, -result, seen)
+}
+
+fn unconnected(config: &Config, errno: c_int, seen: Option<Seen>) -> Error {
     let (user, place) = (&config.user, config.place());
-    let error = |kind, message: String| Error::new(kind, message);
-    match -result {
-        libc::EACCES | libc::EPERM => error(
+    let (kind, code, message, hint) = match (errno, seen) {
+        (_, Some(Seen::NoAddress(host))) => (
+            ErrorKind::Connect,
+            "NoAddress",
+            format!("the name of the monitor {host} cannot be resolved"),
+            "check `endpoint` and the name service of this machine".to_owned(),
+        ),
+        (libc::EACCES | libc::EPERM, _) => (
             ErrorKind::Denied,
+            "EACCES",
             format!("the cluster at {place} refuses client.{user}: no such user, or a wrong key"),
-        )
-        .with_code("EACCES")
-        .with_hint(format!("compare with `ceph auth get client.{user}`")),
-        libc::ETIMEDOUT => error(
-            ErrorKind::Connect,
-            format!("no monitor at {place} answered within {:?}", config.connect_timeout),
-        )
-        .with_code("ETIMEDOUT")
-        .with_hint("check `endpoint` (monitors usually listen on ports 3300 and 6789) and the network"),
-        libc::ENOENT if config.has_key() => {
-            error(ErrorKind::Connect, format!("the monitors at {place} cannot be found"))
-                .with_code("ENOENT")
-                .with_hint("check the host names in `endpoint` or `conf`")
-        }
-        libc::ENOENT => error(ErrorKind::Config, format!("no key for client.{user} was found"))
-            .with_code("ENOENT")
-            .with_hint("give `secretkey=` or `keyring=`, and check the host names in `endpoint`"),
-        libc::EINVAL => error(
-            ErrorKind::Config,
-            format!("librados understands the key or the address {place} not"),
-        )
-        .with_code("EINVAL")
-        .with_hint(format!(
-            "`secretkey` is the text that `ceph auth get-key client.{user}` prints; `endpoint` is host:port"
-        )),
-        libc::EOPNOTSUPP => error(
+            format!("compare with `ceph auth get client.{user}`"),
+        ),
+        (libc::ETIMEDOUT, Some(Seen::Ceph)) => (
             ErrorKind::Denied,
-            format!("the cluster at {place} and this librados have no authentication method in common"),
-        )
-        .with_code("EOPNOTSUPP")
-        .with_hint("look at `auth_client_required` in the cluster's configuration"),
-        errno => error(
+            "EACCES",
+            format!(
+                "the monitors at {place} answer but did not let client.{user} in within {:?}: no such user, or a wrong key",
+                config.connect_timeout
+            ),
+            format!(
+                "compare with `ceph auth get client.{user}`; if that is right, raise `connect_timeout` or write \
+                 `v2:HOST:PORT` as `endpoint`"
+            ),
+        ),
+        (libc::ETIMEDOUT, _) => (
             ErrorKind::Connect,
+            "ETIMEDOUT",
+            format!("no monitor at {place} answered within {:?}", config.connect_timeout),
+            "check `endpoint` (monitors usually listen on ports 3300 and 6789) and the network".to_owned(),
+        ),
+        (libc::ENOENT, _) if !config.has_key() => (
+            ErrorKind::Config,
+            "ENOENT",
+            format!("no key for client.{user} was found"),
+            "give `secretkey=` or `keyring=`".to_owned(),
+        ),
+        (libc::ENOENT, _) => (
+            ErrorKind::Config,
+            "ENOENT",
+            format!("no monitors, or no key for client.{user}, were found"),
+            "check that `conf` or `endpoint` names the monitors and that the keyring holds this user"
+                .to_owned(),
+        ),
+        (libc::EINVAL, _) => (
+            ErrorKind::Config,
+            "EINVAL",
+            format!("librados can make nothing of the key of client.{user} or of the address {place}"),
+            format!(
+                "`secretkey` is the text that `ceph auth get-key client.{user}` prints; `endpoint` is host or host:port"
+            ),
+        ),
+        (libc::EOPNOTSUPP, _) => (
+            ErrorKind::Denied,
+            "EOPNOTSUPP",
+            format!("the cluster at {place} and this librados have no authentication method in common"),
+            "look at `auth_client_required` in the cluster's configuration".to_owned(),
+        ),
+        (errno, _) => (
+            ErrorKind::Connect,
+            "ECONNECT",
             format!("cannot connect to the cluster at {place}: {}", std::io::Error::from_raw_os_error(errno)),
-        )
-        .with_code(format!("errno_{errno}")),
-    }
+            "`ceph -s` on this machine may say more".to_owned(),
+        ),
+    };
+    Error::new(kind, message).with_code(code).with_hint(hint)
 }
 
 #[cfg(test)]
@@ -224,5 +257,32 @@ mod tests {
         let error = answer(About::Object("reading", "c", "o"), -i64::from(libc::EXDEV));
         assert_eq!(error.code(), Some(format!("errno_{}", libc::EXDEV).as_str()));
         assert!(error.to_string().starts_with("reading c/o: "), "{error}");
+    }
+
+    #[test]
+    fn a_login_that_fails_says_whether_the_user_the_place_or_the_key_is_wrong() {
+        let settings = Config {
+            library: String::new(),
+            mon_host: Some("mon:3300".into()),
+            conf: None,
+            user: "bench".into(),
+            key: cosmark_adaptor_api::Secret::new("AQhidden"),
+            keyring: None,
+            connect_timeout: std::time::Duration::from_secs(5),
+            timeout: None,
+        };
+        for (errno, seen, kind, words) in [
+            (libc::EACCES, None, ErrorKind::Denied, "refuses client.bench"),
+            (libc::ETIMEDOUT, Some(Seen::Ceph), ErrorKind::Denied, "a wrong key"),
+            (libc::ETIMEDOUT, Some(Seen::Nothing), ErrorKind::Connect, "no monitor at mon:3300"),
+            (libc::EINVAL, Some(Seen::NoAddress("mon".into())), ErrorKind::Connect, "mon cannot be resolved"),
+            (libc::EINVAL, Some(Seen::Nothing), ErrorKind::Config, "key of client.bench"),
+            (libc::EIO, None, ErrorKind::Connect, "cannot connect"),
+        ] {
+            let error = unconnected(&settings, errno, seen);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.message().contains(words) && error.hint().is_some(), "{error}");
+            assert!(!error.to_string().contains("AQhidden"));
+        }
     }
 }

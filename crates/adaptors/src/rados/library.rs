@@ -24,10 +24,10 @@ pub(super) type Callback = extern "C" fn(RawCompletion, *mut c_void);
 pub(super) struct ListItem {
     pub(super) oid_length: usize,
     pub(super) oid: *mut c_char,
-    nspace_length: usize,
-    nspace: *mut c_char,
-    locator_length: usize,
-    locator: *mut c_char,
+    pub(super) nspace_length: usize,
+    pub(super) nspace: *mut c_char,
+    pub(super) locator_length: usize,
+    pub(super) locator: *mut c_char,
 }
 
 impl ListItem {

@@ -11,6 +11,7 @@ mod cluster;
 mod errors;
 mod flight;
 mod library;
+mod monitor;
 mod pool;
 
 use std::sync::{Arc, OnceLock};
@@ -147,3 +148,6 @@ impl Adaptor for Rados {
         Ok(Box::new(RadosClient::new(Arc::clone(&self.shared))))
     }
 }
+
+#[cfg(test)]
+mod tests;
