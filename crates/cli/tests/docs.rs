@@ -2,8 +2,8 @@
 //! somewhere. `UPDATE_DOCS=1 cargo test -p cosmark --test docs` writes the generated parts again.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
-use std::fmt::Write as _;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -372,14 +372,20 @@ fn the_index_names_every_page() {
 
 /// What a bed's compose file lacks: versions that its script installs, ports at which its target files reach it.
 fn missing_in_compose(script: &str, targets: &[String], compose: &str) -> Vec<String> {
-    let has = |word: &str| compose.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').any(|one| one.trim_matches('.') == word);
-    let versions = script.lines().filter_map(|line| line.split_once("_VERSION=")).filter_map(|(name, rest)| {
-        let version = rest.split_whitespace().next()?.trim_matches('"').trim_start_matches('v');
-        name.chars().all(|c| c.is_ascii_uppercase() || c == '_').then(|| version.to_owned())
-    });
-    let ports = targets.iter().flat_map(|text| text.split("127.0.0.1:").skip(1)).map(|rest| {
-        rest.chars().take_while(char::is_ascii_digit).collect::<String>()
-    });
+    let has = |word: &str| {
+        compose
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
+            .any(|one| one.trim_matches('.') == word)
+    };
+    let versions =
+        script.lines().filter_map(|line| line.split_once("_VERSION=")).filter_map(|(name, rest)| {
+            let version = rest.split_whitespace().next()?.trim_matches('"').trim_start_matches('v');
+            name.chars().all(|c| c.is_ascii_uppercase() || c == '_').then(|| version.to_owned())
+        });
+    let ports = targets
+        .iter()
+        .flat_map(|text| text.split("127.0.0.1:").skip(1))
+        .map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
     let wanted: BTreeSet<String> = versions.chain(ports).collect();
     assert!(wanted.len() >= 2, "no version or no port was found: {wanted:?}");
     wanted.into_iter().filter(|word| !has(word)).collect()

@@ -49,10 +49,14 @@ impl Config {
 
     /// Options of librados and their values, in the order in which they are set.
     fn options(&self) -> Vec<(&'static str, String)> {
-        // librados counts in whole seconds. What is over our own limit is cancelled by us; this one is a second net.
         let seconds = |limit: Duration| limit.as_secs_f64().ceil().max(1.0).to_string();
+        // Calls over our own limit are cancelled by us; these are a second net. The first must be there even without a
+        // limit: only then does librados not read from the network straight into the buffer of a call, which it would go
+        // on doing after the call was cancelled (Objecter::_send_op; https://tracker.ceph.com/issues/9582).
+        let osd_limit = self.timeout.map_or(NO_LIMIT, |limit| limit + Duration::from_secs(2));
         let mut options = vec![
             ("client_mount_timeout", seconds(self.connect_timeout)),
+            ("rados_osd_op_timeout", seconds(osd_limit)),
             // A client that may have only so many calls in flight blocks its caller at the next: a load thread with all
             // its workers. The number of workers is the limit here.
             ("objecter_inflight_ops", "0".to_owned()),
@@ -61,7 +65,6 @@ impl Config {
             ("err_to_stderr", "false".to_owned()),
         ];
         if let Some(limit) = self.timeout {
-            options.push(("rados_osd_op_timeout", seconds(limit + Duration::from_secs(2))));
             options.push(("rados_mon_op_timeout", seconds(limit)));
         }
         if let Some(host) = &self.mon_host {
@@ -76,6 +79,9 @@ impl Config {
         options
     }
 }
+
+/// Longer than any operation of a benchmark.
+const NO_LIMIT: Duration = Duration::from_secs(86_400);
 
 /// A connected cluster.
 pub(super) struct Cluster {
