@@ -135,6 +135,7 @@ AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
   s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..
   swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
   dav+http://USER:PASSWORD@host:port/path       file:///directory
+  rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
 
 It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote."
 )]
