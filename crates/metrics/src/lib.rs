@@ -11,6 +11,7 @@ mod sample;
 mod snapshot;
 pub mod stats;
 mod summary;
+pub mod verdict;
 
 pub use latency::{HIGHEST_NS, Latency};
 pub use outcome::Outcome;
