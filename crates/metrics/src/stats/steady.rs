@@ -27,7 +27,6 @@ fn squares(values: &[f64]) -> f64 {
 /// (MSER-5). At most half of the series is cut; series of fewer than ten batches are not batched, those of fewer than ten
 /// values not cut.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 pub fn mser5_cut(values: &[f64]) -> usize {
     let batch = if values.len() >= 10 * BATCH { BATCH } else { 1 };
     let means: Vec<f64> = values.chunks_exact(batch).map(mean).collect();

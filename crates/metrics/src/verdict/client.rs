@@ -158,6 +158,9 @@ pub(super) fn common_window(evidence: &Evidence) -> Finding {
     })
 }
 
+/// One number of a driver.
+type Figure = fn(&super::DriverEvidence) -> Option<f64>;
+
 /// V17. The worst factor between two drivers over all operations.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
@@ -166,7 +169,7 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
     }
     let mut worst: Option<(f64, String)> = None;
     for op in evidence.operations.iter().filter(|op| op.drivers.len() > 1) {
-        let figures: [(&str, fn(&super::DriverEvidence) -> Option<f64>); 3] = [
+        let figures: [(&str, Figure); 3] = [
             ("median", |driver| driver.response.p50),
             ("p99", |driver| driver.response.p99),
             ("rate per worker", |driver| {

@@ -39,7 +39,6 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
 }
 
 /// V2. Of the work that idles most.
-#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
     let closed: Vec<_> = evidence.works.iter().filter(|work| work.pacing == Pacing::Closed).collect();
     if closed.is_empty() {
@@ -149,15 +148,13 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
         );
         return Finding::fail(ratio, limit, message);
     }
-    if let Some(growth) = growth_per_s(evidence) {
-        if growth > 0.01 * served {
-            let message = format!(
-                "served {} of what was offered, but {} more were in flight every second: the queue grew",
-                percent(ratio.min(1.0)),
-                plain(growth)
-            );
-            return Finding::warn(growth / served, 0.01, message);
-        }
+    if let Some(growth) = growth_per_s(evidence).filter(|growth| *growth > 0.01 * served) {
+        let message = format!(
+            "served {} of what was offered, but {} more were in flight every second: the queue grew",
+            percent(ratio.min(1.0)),
+            plain(growth)
+        );
+        return Finding::warn(growth / served, 0.01, message);
     }
     Finding::pass(ratio, limit, format!("offered {}/s, served {}/s", plain(due), plain(served)))
 }
