@@ -6,8 +6,8 @@
 //! here), [`RunDir::enter_stage`], [`RunDir::append_interval`] and [`RunDir::append_histograms`] while it runs,
 //! [`RunDir::end_stage`], [`RunDir::finish`]. A run that is killed in between leaves what it had, and [`open_run`] says so.
 
-pub mod cosbench;
 mod client;
+pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;

@@ -16,6 +16,9 @@ use crate::{
 /// A larger `run.json` is damage: 216 stages of 12 operations need about 8 MiB.
 const MOST_RECORD_BYTES: u64 = 256 << 20;
 
+/// The workload as it was run.
+const WORKLOAD: &str = "workload.yaml";
+
 /// One directory of an archive.
 #[derive(Debug)]
 pub struct FoundRun {
@@ -130,6 +133,15 @@ fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
 }
 
 impl Run {
+    /// The workload as it was run, native YAML without secrets; `None` when the file is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn workload_yaml(&self) -> Result<Option<String>, ArchiveError> {
+        let path = self.path.join(WORKLOAD);
+        if path.exists() { read_bounded(&path, MOST_RECORD_BYTES).map(Some) } else { Ok(None) }
+    }
+
     /// The timeline of one of its stages; empty when the stage never ran.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use cosmark_adaptor_api::{Alias, Capability, Key};
+use cosmark_adaptor_api::{Alias, Capability, Key, STORE_FACTS};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -49,6 +49,8 @@ fn show_one(name: &str) -> Result<(), Problem> {
         print_aliases(found.def.aliases);
         println!("  can: {}", abilities(found.def.capability).join(", "));
         print_keys(found.def.keys);
+        println!("  any storage also takes, for the verdict:");
+        print_keys(STORE_FACTS);
     }
     if let Ok(found) = auth {
         println!("auth type {}: {}", found.def.name, found.def.summary);

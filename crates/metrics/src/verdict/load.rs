@@ -76,7 +76,10 @@ fn idle_share(evidence: &Evidence, work: &super::WorkEvidence) -> Option<f64> {
 pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     const LEAST_MS: f64 = 1.0;
     if !evidence.any(Pacing::Open) {
-        return Finding::does_not_apply("no open loop: nothing is due at a moment");
+        return Finding::unknown(
+            "closed loop: stalls are under-sampled, for while the store stalls nothing is sent; percentiles as users of a \
+             service see them need an open loop (rate:)",
+        );
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
     let due: u64 = open().filter_map(|op| op.intended).sum();
