@@ -76,7 +76,21 @@ fn word(check: &Check) -> &'static str {
 #[must_use]
 pub fn preflight(workload: &Workload) -> Vec<String> {
     let said = cosmark_report::preflight(workload);
-    said.iter().map(|check| format!("before the run, {}", sentence(check))).collect()
+    let mut lines = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
+    for check in &said {
+        if ids.contains(&check.id.as_str()) {
+            continue;
+        }
+        ids.push(&check.id);
+        // A matrix of stages says the same of each: the worst speaks for all.
+        let alike = || said.iter().filter(|other| other.id == check.id);
+        let Some(worst) = alike().max_by_key(|other| other.allows) else { continue };
+        let others = alike().count() - 1;
+        let more = if others > 0 { format!(" [and {others} more stages]") } else { String::new() };
+        lines.push(format!("before the run: {}{more}", sentence(worst)));
+    }
+    lines
 }
 
 /// Every check of every stage.
@@ -97,8 +111,8 @@ pub fn table(verdict: &Verdict) -> String {
             table.set_width(120);
         }
         table.set_header(["check", "", "came out", "found"]);
-        for check in verdict.checks.iter().filter(|check| check.stage.as_deref() == stage) {
-            table.add_row([check.id.as_str(), &check.name.replace('_', " "), word(check), &check.message]);
+        for row in rows(verdict.checks.iter().filter(|check| check.stage.as_deref() == stage)) {
+            table.add_row(row);
         }
         for (at, width) in [(0, 4_u16), (1, 16), (2, 10)] {
             if let Some(column) = table.column_mut(at) {
@@ -109,6 +123,27 @@ pub fn table(verdict: &Verdict) -> String {
     }
     text.push_str(&format!("\n{}", tally(&verdict.checks)));
     text
+}
+
+/// One row per check; those that were not run for the same reason share one.
+fn rows<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<[String; 4]> {
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    for check in checks {
+        let alike = rows.iter_mut().find(|[.., message]| check.status == CheckStatus::NotRun && *message == check.message);
+        match alike {
+            Some([ids, names, ..]) => {
+                ids.push_str(&format!("\n{}", check.id));
+                names.push_str(&format!("\n{}", check.name.replace('_', " ")));
+            }
+            None => rows.push([
+                check.id.clone(),
+                check.name.replace('_', " "),
+                word(check).to_owned(),
+                check.message.clone(),
+            ]),
+        }
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -399,17 +399,18 @@ impl Change {
         }
         let exists = 100.0 * self.writes / (self.writes + self.deletes);
         Some(format!(
-            "`{deleters}` of {stage_id} deletes {place}, which `{}` writes with {} writes per delete, so that in the long run a \
+            "`{deleters}` of {stage_id} deletes {place}, which `{}` writes ({} for each delete), so that in the long run a \
              key exists with probability w/(w+d) = {exists:.0} %",
             names(is_write),
-            short(self.writes / self.deletes),
+            writes_text(self.writes / self.deletes),
         ))
     }
 }
 
-fn short(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+fn writes_text(per_delete: f64) -> String {
+    let text = format!("{per_delete:.1}");
+    let number = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{number} write{}", if number == "1" { "" } else { "s" })
 }
 
 fn span((lo, hi): (u64, u64), one: &str) -> String {
@@ -503,7 +504,7 @@ pub fn read_bytes(workload: &Workload, stage: usize, counts: Option<Counts<'_>>)
             if seen.contains(&(naming.clone(), whole)) {
                 continue;
             }
-            let bytes = mean_size(workload, &naming, whole)?;
+            let bytes = mean_size(workload, stage, &naming, whole)?;
             let bytes = operation.range.map_or(bytes, |range| bytes.max(range.chunk_length_bytes as f64));
             let objects = size(whole);
             let calls = counts.and_then(|counts| counts(stage, work_index, op_index));
@@ -515,9 +516,10 @@ pub fn read_bytes(workload: &Workload, stage: usize, counts: Option<Counts<'_>>)
     Some(total)
 }
 
-/// Mean size of what is written there.
-fn mean_size(workload: &Workload, naming: &Naming, wanted: Area) -> Option<f64> {
-    let operations = workload.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
+/// Mean size of what is written there up to and in `stage`.
+fn mean_size(workload: &Workload, stage: usize, naming: &Naming, wanted: Area) -> Option<f64> {
+    let stages = workload.stages.get(..=stage)?;
+    let operations = stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
     let sizes: Vec<f64> = operations
         .filter(|operation| is_write(operation.kind))
         .filter(|operation| {
@@ -576,7 +578,7 @@ mod tests {
         for cause in &causes {
             let words = [
                 "`delete` of s2-mix deletes objects 1 to 1000 of container 1",
-                "3 writes per delete",
+                "3 writes for each delete",
                 "75 %",
             ];
             assert!(words.iter().all(|word| cause.contains(word)), "{cause}");

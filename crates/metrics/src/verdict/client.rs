@@ -217,8 +217,12 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
 pub(super) fn connections(evidence: &Evidence) -> Finding {
     let requests: u64 = evidence.operations.iter().map(|op| op.requests).sum();
     let opened: u64 = evidence.operations.iter().map(|op| op.connections).sum();
-    if requests == 0 || evidence.store.kinds.iter().all(|kind| is_local(kind)) {
+    let kinds = &evidence.store.kinds;
+    if !kinds.is_empty() && kinds.iter().all(|kind| is_local(kind)) {
         return Finding::does_not_apply("nothing went over a connection");
+    }
+    if requests == 0 {
+        return Finding::unknown("requests and connections were not counted");
     }
     let again = opened.saturating_sub(evidence.workers());
     let share = again as f64 / requests as f64;
@@ -255,7 +259,11 @@ pub(super) fn connections(evidence: &Evidence) -> Finding {
         );
         return Finding::warn(full, 0.5, message);
     }
-    Finding::pass(share, 0.01, format!("{opened} connections for {requests} requests"))
+    Finding::pass(
+        share,
+        0.01,
+        format!("{opened} connections were opened for {requests} requests in the window"),
+    )
 }
 
 fn is_local(kind: &str) -> bool {

@@ -101,15 +101,14 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
         .collect();
     let Some(aged) = aged else {
         let share = unfinished as f64 / started as f64;
-        let message = format!(
-            "{unfinished} operations ({}) were still running at the end and their ages are not recorded: percentiles may \
-             lack the longest times",
+        let what = format!(
+            "{unfinished} operations ({}) were still running at the end and their ages are not recorded",
             percent(share)
         );
         return if share > 0.005 {
-            Finding::warn(share, 0.005, message)
+            Finding::warn(share, 0.005, format!("{what}: percentiles may lack the longest times"))
         } else {
-            Finding::pass(share, 0.005, message)
+            Finding::pass(share, 0.005, what)
         };
     };
     let (mut long, mut long_s, mut oldest_ms) = (0.0, 0.0, 0.0_f64);
