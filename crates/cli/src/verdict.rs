@@ -129,7 +129,9 @@ pub fn table(verdict: &Verdict) -> String {
 fn rows<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<[String; 4]> {
     let mut rows: Vec<[String; 4]> = Vec::new();
     for check in checks {
-        let alike = rows.iter_mut().find(|[.., message]| check.status == CheckStatus::NotRun && *message == check.message);
+        let alike = rows
+            .iter_mut()
+            .find(|[.., message]| check.status == CheckStatus::NotRun && *message == check.message);
         match alike {
             Some([ids, names, ..]) => {
                 ids.push_str(&format!("\n{}", check.id));

@@ -21,10 +21,28 @@ pub fn misses_of(misses: &[Miss]) -> Finding {
             .filter(|miss| miss.may_succeed == may_succeed && miss.share > LIMIT)
             .max_by(|a, b| a.share.total_cmp(&b.share))
     };
+    let others = |first: &Miss| {
+        let mut rest: Vec<&Miss> =
+            misses.iter().filter(|miss| miss.share > LIMIT && *miss != first).collect();
+        rest.sort_by(|a, b| b.share.total_cmp(&a.share));
+        match rest.as_slice() {
+            [] => String::new(),
+            [miss] => format!("; likewise {} of {} ({})", percent(miss.share), miss.operation, miss.cause),
+            [miss, more @ ..] => {
+                format!(
+                    "; likewise {} of {} and {} more operations",
+                    percent(miss.share),
+                    miss.operation,
+                    more.len()
+                )
+            }
+        }
+    };
     let sentence =
         |miss: &Miss| format!("{} of {} find nothing: {}", percent(miss.share), miss.operation, miss.cause);
     if let Some(miss) = worst(false) {
-        let message = format!("{}; they fail with 404, or count as fast successes", sentence(miss));
+        let message =
+            format!("{}; they fail with 404, or count as fast successes{}", sentence(miss), others(miss));
         return Finding::fail(miss.share, LIMIT, message);
     }
     if let Some(miss) = worst(true) {
