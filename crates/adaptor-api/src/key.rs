@@ -161,6 +161,15 @@ impl Settings {
         for (entry, (name, value)) in entries.into_iter().enumerate() {
             let (name, value) = (name.trim(), value.trim());
             let Some(at) = keys.iter().position(|key| key.answers_to(name)) else {
+                if let Some(fact) = STORE_FACTS.iter().find(|key| key.answers_to(name)) {
+                    problems.extend(fact.kind.check(value).err().map(|expected| KeyProblem {
+                        entry,
+                        fatal: true,
+                        message: format!("`{name}={value}`: {expected}"),
+                        hint: Some(fact.help.to_owned()),
+                    }));
+                    continue;
+                }
                 let hint = closest(name, keys).map(|near| format!("did you mean `{near}`?"));
                 problems.push(KeyProblem {
                     entry,
@@ -269,6 +278,18 @@ impl Settings {
     }
 }
 
+/// What a user may say about the store beside how to reach it, in any storage: no adaptor reads it, the verdict does.
+pub const STORE_FACTS: &[Key] = &[
+    Key::new("sut_ram", KeyKind::Size, "Memory of all servers of the store together, e.g. 512GiB"),
+    Key::new("sut_replicas", KeyKind::Float(1.0, 100.0), "Copies that the store keeps of each object"),
+    Key::new("sut_cache", KeyKind::Choice(&["intended"]), "`intended`: a cache is what is measured"),
+    Key::new(
+        "sut_background",
+        KeyKind::Text,
+        "`none`, or what else the store was doing, e.g. recovery, rebalancing, scrubbing",
+    ),
+];
+
 fn closest(name: &str, keys: &'static [Key]) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     keys.iter()
@@ -359,6 +380,14 @@ mod tests {
         let (_, problems) = Settings::parse(KEYS, [("endpiont", "http://x")]);
         assert_eq!(problems[0].hint.as_deref(), Some("did you mean `endpoint`?"));
         assert!(!problems[0].fatal);
+    }
+
+    #[test]
+    fn facts_about_the_store_are_taken_everywhere_and_checked() {
+        let (_, problems) = Settings::parse(KEYS, [("sut_ram", "512GiB"), ("sut_cache", "intended")]);
+        assert!(problems.is_empty(), "{problems:?}");
+        let (_, problems) = Settings::parse(KEYS, [("sut_ram", "much")]);
+        assert!(problems.len() == 1 && problems[0].fatal, "{problems:?}");
     }
 
     #[test]

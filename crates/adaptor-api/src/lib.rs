@@ -21,7 +21,7 @@ mod traits;
 
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
 pub use error::{Error, ErrorKind, Result};
-pub use key::{Key, KeyKind, KeyProblem, Settings};
+pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings};
 pub use secret::Secret;
 pub use session::{AwsKeys, HttpCredential, Session};
 pub use traits::{

@@ -7,6 +7,7 @@
 //! [`RunDir::end_stage`], [`RunDir::finish`]. A run that is killed in between leaves what it had, and [`open_run`] says so.
 
 mod client;
+pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;
@@ -30,7 +31,7 @@ pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
 pub use interval::{IntervalLine, phase_word};
-pub use jiff::{Timestamp, tz::TimeZone};
+pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};

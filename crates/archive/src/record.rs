@@ -355,12 +355,15 @@ pub struct LatencyRecord {
 pub struct Verdict {
     /// All checks taken together.
     pub overall: Overall,
+    /// Why it is no better, the first reason; null when nothing speaks against the numbers, or nobody looked.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// One by one.
     pub checks: Vec<Check>,
 }
 
-/// All checks taken together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// All checks taken together, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overall {
     /// The numbers say what they seem to say.
@@ -385,6 +388,9 @@ pub struct Check {
     pub stage: Option<String>,
     /// How it came out.
     pub status: CheckStatus,
+    /// The best overall verdict that this check leaves possible.
+    #[serde(default)]
+    pub allows: Overall,
     /// What was found.
     pub value: Option<f64>,
     /// What it was compared with.
@@ -561,6 +567,27 @@ impl OperationRecord {
             connections: *connections,
             renewals: *renewals,
             accepted_only: *accepted_only,
+        }
+    }
+}
+
+impl From<&LatencyRecord> for LatencySummary {
+    fn from(record: &LatencyRecord) -> Self {
+        let LatencyRecord { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld } =
+            record.clone();
+        Self { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld }
+    }
+}
+
+impl Overall {
+    /// The words that people read.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::True => "TRUE",
+            Self::TrueWithLimits => "TRUE WITH LIMITS",
+            Self::NotProven => "NOT PROVEN",
+            Self::False => "FALSE",
         }
     }
 }

@@ -56,6 +56,8 @@ pub enum Command {
     Adaptors(AdaptorsArgs),
     /// Show the results of a run again
     Show(ShowArgs),
+    /// Say whether a run can be believed, also one that COSBench made
+    Judge(JudgeArgs),
     /// List the runs of an archive
     List(ListArgs),
     /// Print the JSON Schema of native workloads, for editors
@@ -87,6 +89,9 @@ pub struct RunOptions {
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
+    /// End with exit code 7 when the verdict is FALSE
+    #[arg(long)]
+    pub strict: bool,
     /// Seconds that operations in flight may take after the load has ended
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
@@ -243,6 +248,27 @@ pub struct ShowArgs {
     /// Print run.json
     #[arg(long)]
     pub json: bool,
+}
+
+/// `cosmark judge`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark judge w3                          every check on run w3 of ./archive, again, from its files
+  cosmark judge w3 w4 w5 w6 w7              the same, and whether five runs of one workload agree
+  cosmark judge /srv/cosbench/archive/w3-mix   what a reader must not believe of a run that COSBench made")]
+pub struct JudgeArgs {
+    /// Directory of a run, ours or COSBench's, or its id (w3) in the archive; several are taken as repetitions
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Archive to look for the ids in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Print the verdicts as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// End with exit code 7 when a verdict is FALSE
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// `cosmark list`

@@ -20,6 +20,8 @@ pub enum Exit {
     StageFailed,
     /// Terminated or cancelled.
     Cancelled,
+    /// `--strict`, and the verdict is FALSE.
+    Untrusted,
 }
 
 impl Exit {
@@ -31,6 +33,7 @@ impl Exit {
         (Exit::Target, 3, "the store or its login cannot be reached, or refuses us"),
         (Exit::StageFailed, 4, "a stage failed: more failures than its acceptable failure ratio"),
         (Exit::Cancelled, 5, "terminated or cancelled by the user; the archive is complete and says so"),
+        (Exit::Untrusted, 7, "--strict, and the verdict is FALSE: the numbers cannot be trusted"),
     ];
 
     /// The number.

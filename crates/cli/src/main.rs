@@ -12,6 +12,7 @@ mod registry;
 mod secrets;
 mod table;
 mod units;
+mod verdict;
 
 use clap::Parser;
 
@@ -29,6 +30,7 @@ fn main() -> std::process::ExitCode {
         Command::Serve(serve) => cmd::serve::run(&serve),
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
+        Command::Judge(judge) => cmd::judge::run(&judge),
         Command::List(list) => cmd::list::run(&list),
         Command::Schema => cmd::schema::run(),
         Command::Completions(completions) => cmd::shell::completions(&completions),

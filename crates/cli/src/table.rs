@@ -3,6 +3,8 @@
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, presets};
 use cosmark_archive::{OperationRecord, RunRecord, StageRecord};
 
+use cosmark_metrics::verdict::percent;
+
 use crate::units;
 
 const HEAD: [&str; 11] =
@@ -41,7 +43,7 @@ fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cel
     let response = &operation.response_ms;
     let numbers = [
         units::grouped(operation.count),
-        units::grouped(operation.failures),
+        failed(operation),
         operation.throughput_per_s.map_or_else(dash, units::rate),
         operation.bandwidth_bytes_per_s.filter(|rate| *rate > 0.0).map_or_else(dash, units::bandwidth),
         ms(response.mean),
@@ -55,6 +57,16 @@ fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cel
         .map(Cell::new)
         .chain(numbers.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)))
         .collect()
+}
+
+/// Failures with their share of all that ended: no rate without it.
+fn failed(operation: &OperationRecord) -> String {
+    match operation.success_ratio {
+        Some(ratio) if operation.failures > 0 => {
+            format!("{} ({})", units::grouped(operation.failures), percent(1.0 - ratio))
+        }
+        _ => units::grouped(operation.failures),
+    }
 }
 
 /// What the table cannot say: errors by kind, arrivals missed, percentiles withheld.

@@ -18,10 +18,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("adaptors", &["adaptor-api"]),
     ("engine", &["adaptor-api", "metrics", "workload"]),
     ("archive", &["metrics", "workload"]),
-    ("report", &["archive", "metrics"]),
+    ("report", &["archive", "metrics", "workload"]),
     ("wire", &["metrics", "workload"]),
     ("driver", &["adaptor-api", "engine", "wire", "workload"]),
-    ("controller", &["archive", "metrics", "wire", "workload"]),
+    ("controller", &["archive", "metrics", "report", "wire", "workload"]),
     (
         "cli",
         &[
@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "driver",
             "embedded",
             "metrics",
+            "report",
             "simstore",
             "wire",
             "workload",

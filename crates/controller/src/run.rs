@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, OpLog, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
+    ArchiveError, OpLog, Run, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
 };
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
 use cosmark_workload::model::{Trigger, Workload};
@@ -130,8 +130,11 @@ fn finish(
     };
     record.ended = Some(Timestamp::now());
     record.process = None;
-    job.dir.finish(&record, tables);
     let path = job.dir.path().to_owned();
+    let run = Run { path: path.clone(), record };
+    let verdict = cosmark_report::judge(&run, Some(job.workload), &[]);
+    let record = RunRecord { verdict, ..run.record };
+    job.dir.finish(&record, tables);
     Ended { path, record, class, archive_trouble: job.dir.into_trouble() }
 }
 

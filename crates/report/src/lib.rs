@@ -1,2 +1,9 @@
 //! What is made from archives for people and for other programs: the verdict, the HTML report, plots, comparisons,
 //! exports. It reads archives through `cosmark-archive` alone and never touches a store.
+
+pub mod evidence;
+pub mod judge;
+mod judge_cosbench;
+
+pub use judge::{judge, preflight};
+pub use judge_cosbench::judge_cosbench;

@@ -13,7 +13,7 @@ pub(crate) struct Area {
 }
 
 /// Where names come from: prefixes and suffixes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Naming([String; 4]);
 
 /// The area that an operation works on; `None` when it works on no numbered objects.

@@ -8,6 +8,7 @@ pub mod check;
 pub mod choose;
 pub mod convert;
 pub mod diagnostic;
+pub mod existence;
 mod existing;
 pub mod keys;
 mod load;

@@ -297,6 +297,7 @@ impl RadosClient {
     }
 
     async fn page(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
+        request.without_delimiter()?;
         let cluster = self.cluster(marks).await?;
         marks.requests += 1;
         if request.container.is_empty() {

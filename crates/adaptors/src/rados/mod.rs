@@ -80,6 +80,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
+    copy: false,
+    bulk_delete: false,
+    metadata: false,
     delete_missing_fails: true,
 };
 

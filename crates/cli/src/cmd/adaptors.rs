@@ -1,7 +1,7 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use cosmark_adaptor_api::{AdaptorDef, Alias, Capability, Key};
+use cosmark_adaptor_api::{AdaptorDef, Alias, Capability, Key, STORE_FACTS};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -53,6 +53,8 @@ fn show_storage(def: &AdaptorDef) {
     print_aliases(def.aliases);
     println!("  can: {}", abilities(def.capability).join(", "));
     print_keys(def.keys);
+    println!("  any storage also takes, for the verdict:");
+    print_keys(STORE_FACTS);
 }
 
 fn show_one(name: &str) -> Result<(), Problem> {

@@ -8,13 +8,14 @@ use cosmark_workload::model::{OpKind, WorkKind};
 use crate::args::CheckArgs;
 use crate::exit::{Exit, Outcome};
 use crate::load::load;
-use crate::{diagnose, units};
+use crate::{diagnose, units, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &CheckArgs) -> Outcome {
     let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
     println!("{}: {}", args.file.display(), diagnose::count(&loaded.diagnostics));
     plan(&loaded.workload);
+    verdict::preflight(&loaded.workload).iter().for_each(|line| println!("{line}"));
     Ok(Exit::Done)
 }
 

@@ -4,6 +4,7 @@ pub mod adaptors;
 pub mod check;
 pub mod convert;
 pub mod demo;
+pub mod judge;
 pub mod list;
 pub mod quick;
 pub mod run;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_archive::{Archive, NewRun, OpLog, RunDir, Source, Timestamp};
+use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
 use cosmark_driver::{LocalDriver, Options};
 use cosmark_workload::{to_xml, to_yaml};
@@ -15,7 +15,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
 use crate::secrets::{self, Secrets};
-use crate::{host, table};
+use crate::{host, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -48,6 +48,9 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         eprintln!(
             "cosmark: more workers than open files ({open_files}); raise `ulimit -n` or expect connect errors"
         );
+    }
+    if !options.quiet {
+        verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
     }
     let hidden = secrets::hidden(&workload);
     let shown_source = secrets::hide_in_source(&source, &workload);
@@ -152,12 +155,15 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
         eprintln!("cosmark: the archive is not complete: {trouble}");
         return Ok(Exit::Ours);
     }
-    Ok(ended.class.into())
+    let exit = Exit::from(ended.class);
+    let untrusted = options.strict && exit == Exit::Done && ended.record.verdict.overall == Overall::False;
+    Ok(if untrusted { Exit::Untrusted } else { exit })
 }
 
 /// The table, its remarks, and where everything is.
 pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     println!("{} {} {}", record.id, record.name, record.state.word());
+    verdict::short(&record.verdict).iter().for_each(|line| println!("{line}"));
     if record.stages.iter().any(|stage| !stage.operations.is_empty()) {
         println!("{}", table::results(record));
     }

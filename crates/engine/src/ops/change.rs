@@ -13,7 +13,7 @@ pub async fn copy(call: Call<'_>) -> Result<Done> {
     let to = ObjectName { container: call.container, object: &target };
     let outcome = call.timing.time(call.client.copy(from, to, call.marks)).await?;
     // The bytes moved inside the store only.
-    Ok(Done { bytes: 0, accepted_only: outcome.accepted_only })
+    Ok(Done { accepted_only: outcome.accepted_only, ..Done::default() })
 }
 
 pub async fn metadata(call: Call<'_>) -> Result<Done> {

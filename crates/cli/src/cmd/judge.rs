@@ -1,0 +1,69 @@
+//! `cosmark judge`: the verdict again, from the files of a run; also of one that COSBench made.
+
+use std::path::Path;
+
+use cosmark_archive::cosbench::CosbenchRun;
+use cosmark_archive::{Overall, Run, Verdict, open_run};
+
+use crate::args::JudgeArgs;
+use crate::cmd::show::find;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::verdict;
+
+/// Runs the subcommand.
+pub fn run(args: &JudgeArgs) -> Outcome {
+    let mut judged: Vec<(String, Verdict)> = Vec::new();
+    let mut ours: Vec<Run> = Vec::new();
+    for name in &args.runs {
+        let path = Path::new(name);
+        if !path.join("run.json").is_file() && path.is_dir() && CosbenchRun::is_at(path) {
+            let run = CosbenchRun::open(path)?;
+            let title = format!("{} {}, made by COSBench", run.id, run.name);
+            judged.push((title, cosmark_report::judge_cosbench(&run)));
+        } else {
+            ours.push(open_run(&find(name, &args.archive)?)?);
+        }
+    }
+    if let Some(other) =
+        ours.iter().find(|run| ours.first().is_some_and(|first| first.record.name != run.record.name))
+    {
+        let message = format!(
+            "{} is a run of another workload ({}) than the first: give repetitions of one workload, or judge them one by one",
+            other.record.id, other.record.name
+        );
+        return Err(Problem::usage(message));
+    }
+    while !ours.is_empty() {
+        let run = ours.remove(0);
+        let title = format!("{} {} {}", run.record.id, run.record.name, run.record.state.word());
+        judged.push((title, cosmark_report::judge(&run, None, &ours)));
+        // Each sees all others, whichever comes first.
+        if judged.len() >= args.runs.len() {
+            break;
+        }
+        ours.push(run);
+    }
+    show(&judged, args.json)?;
+    let untrusted = judged.iter().any(|(_, verdict)| verdict.overall == Overall::False);
+    Ok(if args.strict && untrusted { Exit::Untrusted } else { Exit::Done })
+}
+
+fn show(judged: &[(String, Verdict)], json: bool) -> Result<(), Problem> {
+    if json {
+        let text = match judged {
+            [(_, one)] => serde_json::to_string_pretty(one),
+            several => {
+                serde_json::to_string_pretty(&several.iter().map(|(_, verdict)| verdict).collect::<Vec<_>>())
+            }
+        };
+        println!("{}", text.map_err(|cause| Problem::ours(cause.to_string()))?);
+        return Ok(());
+    }
+    for (at, (title, verdict)) in judged.iter().enumerate() {
+        if at > 0 {
+            println!();
+        }
+        println!("{title}\n{}", verdict::table(verdict));
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! The verdict for people: short above the results, what is known before a run, and the whole table.
+
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
+use cosmark_report::judge::most_telling;
+use cosmark_workload::Workload;
+
+/// More reasons than this are for `cosmark judge`.
+const REASONS_SHOWN: usize = 3;
+
+/// The word, the first reason, what else speaks against it, and how the checks came out.
+#[must_use]
+pub fn short(verdict: &Verdict) -> Vec<String> {
+    if verdict.checks.is_empty() {
+        return vec![format!("verdict: {}: nobody looked; `cosmark judge` does", verdict.overall.words())];
+    }
+    let mut lines = vec![headline(verdict)];
+    let first = most_telling(&verdict.checks);
+    let speaks = |check: &&Check| matches!(check.status, CheckStatus::Fail | CheckStatus::Warn);
+    let mut others: Vec<&Check> = verdict
+        .checks
+        .iter()
+        .filter(speaks)
+        .filter(|check| first.is_none_or(|first| !std::ptr::eq(first, *check)))
+        .collect();
+    others.sort_by_key(|check| std::cmp::Reverse(check.allows));
+    lines.extend(others.iter().take(REASONS_SHOWN).map(|check| format!("  {}", sentence(check))));
+    let hidden = others.len().saturating_sub(REASONS_SHOWN);
+    let more = if hidden > 0 { format!("; {hidden} more say something") } else { String::new() };
+    lines.push(format!("  {}{more}; `cosmark judge RUN` shows all", tally(&verdict.checks)));
+    lines
+}
+
+fn headline(verdict: &Verdict) -> String {
+    let first = most_telling(&verdict.checks).map(|check| format!(": {}", place(check))).unwrap_or_default();
+    format!("verdict: {}{first}", verdict.overall.words())
+}
+
+fn place(check: &Check) -> String {
+    let stage = check.stage.as_ref().map(|stage| format!("{stage}: ")).unwrap_or_default();
+    format!("{stage}{} ({})", check.message, check.id)
+}
+
+fn sentence(check: &Check) -> String {
+    format!("{} {}", word(check), place(check))
+}
+
+fn tally(checks: &[Check]) -> String {
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let words = [
+        (CheckStatus::Pass, "passed"),
+        (CheckStatus::Warn, "warned"),
+        (CheckStatus::Fail, "failed"),
+        (CheckStatus::NotRun, "not run"),
+    ];
+    let parts: Vec<String> = words
+        .into_iter()
+        .map(|(status, word)| (count(status), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    format!("{} checks: {}", checks.len(), parts.join(", "))
+}
+
+fn word(check: &Check) -> &'static str {
+    match check.status {
+        CheckStatus::Pass => "pass",
+        CheckStatus::Warn => "warn",
+        CheckStatus::Fail => "FAIL",
+        CheckStatus::NotRun if check.allows == Overall::NotProven => "too little",
+        CheckStatus::NotRun => "not run",
+    }
+}
+
+/// What the workload alone says against the numbers to come; empty when nothing does.
+#[must_use]
+pub fn preflight(workload: &Workload) -> Vec<String> {
+    let said = cosmark_report::preflight(workload);
+    let mut lines = Vec::new();
+    let mut ids: Vec<&str> = Vec::new();
+    for check in &said {
+        if ids.contains(&check.id.as_str()) {
+            continue;
+        }
+        ids.push(&check.id);
+        // A matrix of stages says the same of each: the worst speaks for all.
+        let alike = || said.iter().filter(|other| other.id == check.id);
+        let Some(worst) = alike().max_by_key(|other| other.allows) else { continue };
+        let others = alike().count() - 1;
+        let more = if others > 0 { format!(" [and {others} more stages]") } else { String::new() };
+        lines.push(format!("before the run: {}{more}", sentence(worst)));
+    }
+    lines
+}
+
+/// Every check of every stage.
+#[must_use]
+pub fn table(verdict: &Verdict) -> String {
+    let mut text = headline(verdict);
+    let mut stages: Vec<Option<&str>> = Vec::new();
+    for check in &verdict.checks {
+        let stage = check.stage.as_deref();
+        if !stages.contains(&stage) {
+            stages.push(stage);
+        }
+    }
+    for stage in stages {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        if table.width().is_none() {
+            table.set_width(120);
+        }
+        table.set_header(["check", "", "came out", "found"]);
+        for row in rows(verdict.checks.iter().filter(|check| check.stage.as_deref() == stage)) {
+            table.add_row(row);
+        }
+        for (at, width) in [(0, 4_u16), (1, 16), (2, 10)] {
+            if let Some(column) = table.column_mut(at) {
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+            }
+        }
+        text.push_str(&format!("\n{}\n{table}", stage.unwrap_or("the whole run")));
+    }
+    text.push_str(&format!("\n{}", tally(&verdict.checks)));
+    text
+}
+
+/// One row per check; those that were not run for the same reason share one.
+fn rows<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<[String; 4]> {
+    let mut rows: Vec<[String; 4]> = Vec::new();
+    for check in checks {
+        let alike = rows
+            .iter_mut()
+            .find(|[.., message]| check.status == CheckStatus::NotRun && *message == check.message);
+        match alike {
+            Some([ids, names, ..]) => {
+                ids.push_str(&format!("\n{}", check.id));
+                names.push_str(&format!("\n{}", check.name.replace('_', " ")));
+            }
+            None => rows.push([
+                check.id.clone(),
+                check.name.replace('_', " "),
+                word(check).to_owned(),
+                check.message.clone(),
+            ]),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(id: &str, status: CheckStatus, allows: Overall) -> Check {
+        let (name, message) = (format!("name_of_{id}"), format!("what {id} found"));
+        Check {
+            id: id.into(),
+            name,
+            stage: Some("s3-main".into()),
+            status,
+            allows,
+            value: None,
+            limit: None,
+            message,
+        }
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_what_passed_is_only_counted() {
+        let checks = vec![
+            check("V3", CheckStatus::NotRun, Overall::TrueWithLimits),
+            check("V8", CheckStatus::Warn, Overall::TrueWithLimits),
+            check("V9", CheckStatus::NotRun, Overall::NotProven),
+            check("V12", CheckStatus::Fail, Overall::False),
+            check("V1", CheckStatus::Pass, Overall::True),
+        ];
+        let verdict = Verdict { overall: Overall::False, reason: None, checks };
+        let lines = short(&verdict);
+        assert_eq!(lines[0], "verdict: FALSE: s3-main: what V12 found (V12)");
+        assert_eq!(lines[1], "  warn s3-main: what V8 found (V8)");
+        assert!(lines[2].starts_with("  5 checks: 1 passed, 1 warned, 1 failed, 2 not run"), "{lines:?}");
+        let all = table(&verdict);
+        assert!(all.contains("too little") && all.contains("what V1 found"), "{all}");
+        assert!(short(&Verdict::default())[0].contains("nobody looked"));
+    }
+}

@@ -1,0 +1,293 @@
+//! Checks on the client and its network: processor, pauses, links, clocks, drivers that differ, connections, TCP.
+
+use super::words::{percent, plain};
+use super::{ClientEvidence, Evidence, Finding};
+
+const NOT_RECORDED: &str = "the client's machine was not watched during this run";
+
+fn most(
+    clients: &[ClientEvidence],
+    value: impl Fn(&ClientEvidence) -> Option<f64>,
+) -> Option<(f64, &ClientEvidence)> {
+    clients
+        .iter()
+        .filter_map(|client| value(client).map(|value| (value, client)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// V5.
+pub(super) fn cpu(evidence: &Evidence) -> Finding {
+    let clients = &evidence.clients;
+    let (Some(mean), Some(over)) =
+        (most(clients, |c| c.thread_busy_max), most(clients, |c| c.thread_busy_over_85_share))
+    else {
+        return Finding::unknown(format!("{NOT_RECORDED}: whether it was the bottleneck is not known"));
+    };
+    let bound = "numbers are a lower bound of the store's speed; use more threads or drivers";
+    if over.0 > 0.05 {
+        let message = format!(
+            "driver {} had a load thread over 85 % busy in {} of the seconds: {bound}",
+            over.1.driver,
+            percent(over.0)
+        );
+        return Finding::fail(over.0, 0.05, message);
+    }
+    let waits = most(clients, |c| c.run_queue_wait_share_max).filter(|(share, _)| *share > 0.05);
+    if let Some((share, client)) = waits {
+        let message = format!(
+            "load threads of driver {} were ready to run and had no processor for {} of the time: others use this \
+             machine too, and latencies contain it",
+            client.driver,
+            percent(share)
+        );
+        return if share > 0.25 {
+            Finding::fail(share, 0.25, message)
+        } else {
+            Finding::warn(share, 0.05, message)
+        };
+    }
+    if mean.0 > 0.70 {
+        let message = format!("driver {} had a load thread {} busy: {bound}", mean.1.driver, percent(mean.0));
+        return Finding::warn(mean.0, 0.70, message);
+    }
+    if let Some((share, client)) = most(clients, |c| c.steal_share).filter(|(share, _)| *share > 0.01) {
+        let message = format!(
+            "the hypervisor took {} of the processor time of driver {}: latencies contain it",
+            percent(share),
+            client.driver
+        );
+        return Finding::warn(share, 0.01, message);
+    }
+    Finding::pass(mean.0, 0.70, format!("the busiest load thread was {} busy", percent(mean.0)))
+}
+
+/// V6.
+pub(super) fn pauses(evidence: &Evidence) -> Finding {
+    let suspended = most(&evidence.clients, |c| c.suspended_ms).filter(|(ms, _)| *ms > 0.0);
+    if let Some((ms, client)) = suspended {
+        let message = format!("the machine of driver {} was suspended for {} ms", client.driver, plain(ms));
+        return Finding::fail(ms, 0.0, message);
+    }
+    let Some((pause, client)) = most(&evidence.clients, |c| c.pause_p99_9_ms) else {
+        return Finding::unknown(format!("{NOT_RECORDED}: its own pauses are not known"));
+    };
+    let busiest = evidence.operations.iter().max_by_key(|op| op.ok);
+    let Some(p99) = busiest.and_then(|op| op.service.p99.or(op.service.max)) else {
+        return Finding::unknown("no operation succeeded, so there is no latency to compare pauses with");
+    };
+    let share = pause / p99.max(f64::MIN_POSITIVE);
+    let longest = client.pause_max_ms.map(|ms| format!(" (longest {} ms)", plain(ms))).unwrap_or_default();
+    let good = || {
+        format!(
+            "the client's own pauses stayed below {} ms in 99.9 % of the samples{longest}, p99 is {} ms",
+            plain(pause),
+            plain(p99)
+        )
+    };
+    Finding::graded(share, 0.10, 0.50, good, || {
+        format!(
+            "the client's machine itself paused {} ms in 1 of 1000 samples{longest}: latencies below {} ms cannot be \
+             trusted at p99 (reported {} ms); measure from a quieter machine",
+            plain(pause),
+            plain(10.0 * pause),
+            plain(p99)
+        )
+    })
+}
+
+/// V7.
+pub(super) fn network(evidence: &Evidence) -> Finding {
+    let nics = evidence.clients.iter().flat_map(|client| client.nics.iter().map(move |nic| (client, nic)));
+    let used = nics.filter_map(|(client, nic)| {
+        let speed = nic.speed_bits_per_s.filter(|speed| *speed > 0.0)?;
+        Some((8.0 * nic.rx_bytes_per_s_max.max(nic.tx_bytes_per_s_max) / speed, client, nic))
+    });
+    let Some((share, client, nic)) = used.max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        return Finding::unknown(if evidence.clients.is_empty() {
+            format!("{NOT_RECORDED}: how full its links were is not known")
+        } else {
+            "the system does not tell the speed of any link, so how full it was is not known".to_owned()
+        });
+    };
+    let good = || format!("the busiest link ({} of {}) was {} full", nic.name, client.driver, percent(share));
+    Finding::graded(share, 0.80, 0.92, good, || {
+        format!(
+            "{} of driver {} was {} full: the client's link limited the run; add drivers",
+            nic.name,
+            client.driver,
+            percent(share)
+        )
+    })
+}
+
+const ONE_DRIVER: &str = "needs two drivers, there was one";
+
+/// V15.
+pub(super) fn clocks(evidence: &Evidence) -> Finding {
+    if evidence.drivers < 2 {
+        return Finding::does_not_apply(ONE_DRIVER);
+    }
+    let Some(offset) = evidence.clock_offset_ms else {
+        return Finding::unknown("the offset between the drivers' clocks was not measured");
+    };
+    let good = || format!("the drivers' clocks agree within {} ms", plain(offset));
+    Finding::graded(offset, 10.0, 100.0, good, || {
+        format!(
+            "drivers' clocks differ by {} ms: the order of events across drivers is not known below that",
+            plain(offset)
+        )
+    })
+}
+
+/// V16.
+pub(super) fn common_window(evidence: &Evidence) -> Finding {
+    if evidence.drivers < 2 {
+        return Finding::does_not_apply(ONE_DRIVER);
+    }
+    let Some(skew) = evidence.start_skew_s else {
+        return Finding::unknown("when each driver began was not recorded");
+    };
+    let share = skew / evidence.window_s.max(f64::MIN_POSITIVE);
+    let good = || format!("all drivers began within {} s", plain(skew));
+    Finding::graded(share, 0.01, 0.05, good, || {
+        format!(
+            "a driver began {} s after the first: for {} of the window the load was smaller",
+            plain(skew),
+            percent(share)
+        )
+    })
+}
+
+/// One number of a driver.
+type Figure = fn(&super::DriverEvidence) -> Option<f64>;
+
+/// V17. The worst factor between two drivers over all operations.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
+    if evidence.drivers < 2 {
+        return Finding::does_not_apply(ONE_DRIVER);
+    }
+    let mut worst: Option<(f64, String)> = None;
+    for op in evidence.operations.iter().filter(|op| op.drivers.len() > 1) {
+        let figures: [(&str, Figure); 3] = [
+            ("median", |driver| driver.response.p50),
+            ("p99", |driver| driver.response.p99),
+            ("rate per worker", |driver| {
+                (driver.workers > 0).then(|| driver.rate_per_s / driver.workers as f64)
+            }),
+        ];
+        for (what, figure) in figures {
+            let all: Vec<_> = op
+                .drivers
+                .iter()
+                .filter_map(|driver| figure(driver).map(|value| (value, &driver.driver)))
+                .collect();
+            let least = all.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+            let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+            let (Some(least), Some(most)) = (least, most) else { continue };
+            let factor = if least.0 > 0.0 { most.0 / least.0 } else { f64::MAX };
+            if worst.as_ref().is_none_or(|(most, _)| factor > *most) {
+                worst = Some((
+                    factor,
+                    format!(
+                        "{what} of {} is {} times as high on driver {} as on {}",
+                        op.name,
+                        plain(factor.min(1e6)),
+                        most.1,
+                        least.1
+                    ),
+                ));
+            }
+        }
+    }
+    let Some((factor, what)) = worst else {
+        return Finding::unknown("results by driver were not recorded");
+    };
+    Finding::graded(
+        factor,
+        1.25,
+        2.0,
+        || what.clone(),
+        || format!("{what}: pooled percentiles mix two populations, read the drivers one by one"),
+    )
+}
+
+/// V18. A worker's first connection is free.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn connections(evidence: &Evidence) -> Finding {
+    let requests: u64 = evidence.operations.iter().map(|op| op.requests).sum();
+    let opened: u64 = evidence.operations.iter().map(|op| op.connections).sum();
+    let kinds = &evidence.store.kinds;
+    if !kinds.is_empty() && kinds.iter().all(|kind| is_local(kind)) {
+        return Finding::does_not_apply("nothing went over a connection");
+    }
+    if requests == 0 {
+        return Finding::unknown("requests and connections were not counted");
+    }
+    let again = opened.saturating_sub(evidence.workers());
+    let share = again as f64 / requests as f64;
+    if share > 0.01 {
+        let handshake: f64 = evidence
+            .operations
+            .iter()
+            .map(|op| op.connect.count as f64 * op.connect.mean.unwrap_or(0.0))
+            .sum();
+        let service: f64 = evidence.operations.iter().map(|op| 1000.0 * op.service_sum_s()).sum();
+        let part = if service > 0.0 {
+            format!("; {} of the time is handshake", percent((handshake / service).min(1.0)))
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "{} of the requests opened a new connection{part}: let the store keep connections",
+            percent(share)
+        );
+        return if share > 0.20 {
+            Finding::fail(share, 0.20, message)
+        } else {
+            Finding::warn(share, 0.01, message)
+        };
+    }
+    let waiting = most(&evidence.clients, |client| {
+        Some(client.time_wait_max? as f64 / client.ephemeral_ports.filter(|ports| *ports > 0)? as f64)
+    });
+    if let Some((full, client)) = waiting.filter(|(full, _)| *full > 0.5) {
+        let message = format!(
+            "closed connections hold {} of the ports of driver {}: new ones may fail",
+            percent(full),
+            client.driver
+        );
+        return Finding::warn(full, 0.5, message);
+    }
+    Finding::pass(
+        share,
+        0.01,
+        format!("{opened} connections were opened for {requests} requests in the window"),
+    )
+}
+
+fn is_local(kind: &str) -> bool {
+    matches!(kind, "mock" | "none" | "file" | "posix")
+}
+
+/// V19.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn network_health(evidence: &Evidence) -> Finding {
+    let shares = most(&evidence.clients, |client| {
+        Some(client.tcp_retransmitted? as f64 / client.tcp_segments_out.filter(|sent| *sent > 0)? as f64)
+    });
+    let Some((share, _)) = shares else {
+        return Finding::unknown(if evidence.clients.is_empty() {
+            format!("{NOT_RECORDED}: lost segments are not known")
+        } else {
+            "the system does not tell how many TCP segments were sent again".to_owned()
+        });
+    };
+    let good = || format!("{} of the TCP segments were sent again", percent(share));
+    Finding::graded(share, 0.001, 0.01, good, || {
+        format!(
+            "{} of the TCP segments were sent again: the network, not the store, shapes the tail",
+            percent(share)
+        )
+    })
+}

@@ -1,0 +1,165 @@
+//! Checks on what was asked of the store and what came back: missing objects, working set, wrong bytes, retries.
+
+use super::words::{bytes, percent, plain};
+use super::{Evidence, Finding, Miss};
+
+/// V13.
+pub(super) fn objects_exist(evidence: &Evidence) -> Finding {
+    let Some(misses) = &evidence.misses else {
+        return Finding::unknown("the workload is not at hand, so what exists is not known");
+    };
+    misses_of(misses)
+}
+
+/// The same before a run.
+#[must_use]
+pub fn misses_of(misses: &[Miss]) -> Finding {
+    const LIMIT: f64 = 0.001;
+    let worst = |may_succeed: bool| {
+        misses
+            .iter()
+            .filter(|miss| miss.may_succeed == may_succeed && miss.share > LIMIT)
+            .max_by(|a, b| a.share.total_cmp(&b.share))
+    };
+    let others = |first: &Miss| {
+        let mut rest: Vec<&Miss> =
+            misses.iter().filter(|miss| miss.share > LIMIT && *miss != first).collect();
+        rest.sort_by(|a, b| b.share.total_cmp(&a.share));
+        match rest.as_slice() {
+            [] => String::new(),
+            [miss] => format!("; likewise {} of {} ({})", percent(miss.share), miss.operation, miss.cause),
+            [miss, more @ ..] => {
+                format!(
+                    "; likewise {} of {} and {} more operations",
+                    percent(miss.share),
+                    miss.operation,
+                    more.len()
+                )
+            }
+        }
+    };
+    let sentence =
+        |miss: &Miss| format!("{} of {} find nothing: {}", percent(miss.share), miss.operation, miss.cause);
+    if let Some(miss) = worst(false) {
+        let message =
+            format!("{}; they fail with 404, or count as fast successes{}", sentence(miss), others(miss));
+        return Finding::fail(miss.share, LIMIT, message);
+    }
+    if let Some(miss) = worst(true) {
+        let message =
+            format!("{}; S3 calls that a success, Swift a 404, and neither deletes anything", sentence(miss));
+        return Finding::warn(miss.share, LIMIT, message);
+    }
+    Finding::pass(0.0, LIMIT, "every object that is read is written before")
+}
+
+/// Data that any machine keeps in memory.
+const TINY_BYTES: f64 = 256e6;
+
+/// V14.
+pub(super) fn working_set(evidence: &Evidence) -> Finding {
+    let store = &evidence.store;
+    if store.cache_intended {
+        return Finding::does_not_apply("the workload says that it measures a cache (sut_cache)");
+    }
+    let Some(read) = store.read_bytes else {
+        return Finding::unknown("how much data the reads touch cannot be told from the workload");
+    };
+    if read <= 0.0 {
+        return Finding::does_not_apply("no reads: nothing can come from a cache");
+    }
+    let copies = store.replicas.unwrap_or(1.0).max(1.0);
+    let Some(ram) = store.ram_bytes.filter(|ram| *ram > 0.0) else {
+        if read < TINY_BYTES {
+            let message = format!(
+                "the {} that are read fit into the memory of any machine: this measures memory, not disks; use more data, or \
+                 say sut_cache: intended",
+                bytes(read)
+            );
+            return Finding::warn(read, TINY_BYTES, message);
+        }
+        return Finding::unknown(format!(
+            "the store's memory is not known, so whether the {} that are read come from disks is not either: give sut_ram \
+             in the storage or target",
+            bytes(read)
+        ));
+    };
+    // All copies may be read, each from its own server's memory.
+    let ratio = read * copies / ram;
+    let numbers = format!("{} are read, the store has {} of memory", bytes(read * copies), bytes(ram));
+    if ratio < 1.0 {
+        return Finding::fail(
+            ratio,
+            1.0,
+            format!(
+                "{numbers}: this measures memory, not disks; use {} times the data",
+                plain((5.0 / ratio).ceil())
+            ),
+        );
+    }
+    if ratio < 5.0 {
+        return Finding::warn(
+            ratio,
+            5.0,
+            format!("{numbers}: about {} of the reads can come from it", percent((1.0 / ratio).min(1.0))),
+        );
+    }
+    Finding::pass(ratio, 5.0, numbers)
+}
+
+/// V20.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn integrity(evidence: &Evidence) -> Finding {
+    let reads = || evidence.operations.iter().filter(|op| op.kind == "read");
+    let wrong: u64 = evidence
+        .operations
+        .iter()
+        .flat_map(|op| &op.errors)
+        .filter(|(class, _)| is_wrong(class))
+        .map(|(_, count)| count)
+        .sum();
+    let all: u64 = reads().map(super::OperationEvidence::ended).sum();
+    if wrong > 0 {
+        let message = format!(
+            "{wrong} bodies were wrong or short, of {all} reads: speed does not matter until this is explained"
+        );
+        return Finding::fail(wrong as f64, 0.0, message);
+    }
+    if all == 0 {
+        return Finding::does_not_apply("nothing was read");
+    }
+    let checked: u64 = reads().filter_map(|op| op.checked).sum();
+    if checked == 0 {
+        return Finding::unknown(
+            "lengths were right, but no byte was compared: set verify: true on reads of what Cosmark wrote",
+        );
+    }
+    Finding::pass(0.0, 0.0, format!("{checked} of {all} reads were compared byte by byte, all right"))
+}
+
+fn is_wrong(class: &str) -> bool {
+    matches!(class, "corrupt_body" | "short_body")
+}
+
+/// V21.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn hidden_retries(evidence: &Evidence) -> Finding {
+    let sum =
+        |field: fn(&super::OperationEvidence) -> u64| evidence.operations.iter().map(field).sum::<u64>();
+    let (requests, retries) = (sum(|op| op.requests), sum(|op| op.retries));
+    if requests == 0 {
+        return Finding::unknown("requests on the wire were not counted");
+    }
+    let share = retries as f64 / requests as f64;
+    Finding::graded(
+        share,
+        0.0,
+        0.01,
+        || format!("no retry among {requests} requests"),
+        || {
+            format!(
+                "{retries} of {requests} requests were retries inside operations: an error is hidden in each of these times"
+            )
+        },
+    )
+}

@@ -1,0 +1,259 @@
+//! What the checks may look at. `None` and empty lists mean that nobody recorded it, never 0.
+
+use std::collections::BTreeMap;
+
+use crate::LatencySummary;
+
+/// One measured stage and the client that measured it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// Seconds of the longest measured window.
+    pub window_s: f64,
+    /// Seconds of the longest start-up before it; `None` when the workload is not at hand.
+    pub rampup_s: Option<f64>,
+    /// Works with their pacing.
+    pub works: Vec<WorkEvidence>,
+    /// Operations of these works.
+    pub operations: Vec<OperationEvidence>,
+    /// The window second by second.
+    pub series: Option<Series>,
+    /// What each driver saw of its machine.
+    pub clients: Vec<ClientEvidence>,
+    /// How many drivers made the load.
+    pub drivers: usize,
+    /// Greatest difference between the clocks of two drivers, uncertainty included.
+    pub clock_offset_ms: Option<f64>,
+    /// Seconds between the first and the last driver's start.
+    pub start_skew_s: Option<f64>,
+    /// Operations that will not find their object, as far as the workload alone tells; `None` when it is not at hand.
+    pub misses: Option<Vec<Miss>>,
+    /// What is known of the data and the store.
+    pub store: StoreEvidence,
+    /// Successes per second of this stage in this and other runs of the same workload.
+    pub repetitions: Vec<f64>,
+}
+
+/// How a work starts its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pacing {
+    /// The next operation when the last is done.
+    #[default]
+    Closed,
+    /// The same with pauses.
+    Paced,
+    /// By the clock.
+    Open,
+}
+
+/// One work.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct WorkEvidence {
+    /// Name.
+    pub name: String,
+    /// Workers over all drivers.
+    pub workers: u64,
+    /// Seconds of its window.
+    pub window_s: f64,
+    /// How it starts operations.
+    pub pacing: Pacing,
+}
+
+/// One operation of one work over its window. Fields as in `run.json`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OperationEvidence {
+    /// Its work.
+    pub work: String,
+    /// Its name.
+    pub name: String,
+    /// What it does: `read`, `write`, ..
+    pub kind: String,
+    /// Seconds of its window.
+    pub window_s: f64,
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Arrivals dropped.
+    pub missed: u64,
+    /// Arrivals that waited for a worker.
+    pub delayed: u64,
+    /// Not over when the window was.
+    pub unfinished: u64,
+    /// Bytes of successes.
+    pub bytes: u64,
+    /// Requests on the wire.
+    pub requests: u64,
+    /// Retries among them.
+    pub retries: u64,
+    /// Logins made again.
+    pub renewals: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Arrivals due in the window (open loop).
+    pub intended: Option<u64>,
+    /// Mean in flight.
+    pub in_flight_mean: Option<f64>,
+    /// From due, successes, ms.
+    pub response: LatencySummary,
+    /// From sent, successes, ms.
+    pub service: LatencySummary,
+    /// From sent, failures, ms.
+    pub failed_service: LatencySummary,
+    /// Of opening a connection, ms.
+    pub connect: LatencySummary,
+    /// Sent less due where a worker was free, ms.
+    pub lag: Option<LatencySummary>,
+    /// Ages of the unfinished at the end of the window, ms.
+    pub unfinished_age: Option<LatencySummary>,
+    /// Bodies whose bytes were compared.
+    pub checked: Option<u64>,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// By driver, where there are several.
+    pub drivers: Vec<DriverEvidence>,
+}
+
+/// One driver's part of one operation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DriverEvidence {
+    /// Its name.
+    pub driver: String,
+    /// Its workers.
+    pub workers: u64,
+    /// Its successes per second.
+    pub rate_per_s: f64,
+    /// Its response times, ms.
+    pub response: LatencySummary,
+}
+
+/// The window in equal steps. Values of all operations together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// Seconds of a step.
+    pub step_s: f64,
+    /// Successes per second.
+    pub rate_per_s: Vec<f64>,
+    /// Mean response time of successes in ms; `None` in a step without any.
+    pub response_ms: Vec<Option<f64>>,
+    /// Mean in flight; empty when not recorded.
+    pub in_flight: Vec<f64>,
+}
+
+/// What one driver saw of its own machine while it measured. Shares are 0 to 1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClientEvidence {
+    /// Name of the driver.
+    pub driver: String,
+    /// Busiest load thread: mean share of its processor.
+    pub thread_busy_max: Option<f64>,
+    /// Share of seconds in which a load thread was over 85 % busy.
+    pub thread_busy_over_85_share: Option<f64>,
+    /// Greatest share of time that a load thread could run and had no processor.
+    pub run_queue_wait_share_max: Option<f64>,
+    /// Share of time that the hypervisor took.
+    pub steal_share: Option<f64>,
+    /// 99.9th percentile of what a sleep of 1 ms took longer.
+    pub pause_p99_9_ms: Option<f64>,
+    /// Greatest of these.
+    pub pause_max_ms: Option<f64>,
+    /// Time that the machine was suspended.
+    pub suspended_ms: Option<f64>,
+    /// TCP segments sent.
+    pub tcp_segments_out: Option<u64>,
+    /// Of these, sent again.
+    pub tcp_retransmitted: Option<u64>,
+    /// Network interfaces.
+    pub nics: Vec<NicEvidence>,
+    /// Most sockets in TIME_WAIT.
+    pub time_wait_max: Option<u64>,
+    /// Ports for outgoing connections.
+    pub ephemeral_ports: Option<u64>,
+}
+
+/// One network interface of a driver.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NicEvidence {
+    /// Name.
+    pub name: String,
+    /// Most bytes received in a second.
+    pub rx_bytes_per_s_max: f64,
+    /// Most bytes sent in a second.
+    pub tx_bytes_per_s_max: f64,
+    /// Speed of the link.
+    pub speed_bits_per_s: Option<f64>,
+}
+
+/// Operations that will not find their object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Miss {
+    /// The operation's work.
+    pub work: String,
+    /// Its name.
+    pub operation: String,
+    /// What it does.
+    pub kind: String,
+    /// Share of its operations over this run that find nothing, 0 to 1.
+    pub share: f64,
+    /// True when a store may answer them with success (a delete on S3).
+    pub may_succeed: bool,
+    /// Why, in words, with the ranges that are to blame.
+    pub cause: String,
+}
+
+/// What is known of the data and of the store.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoreEvidence {
+    /// Storage types of the works.
+    pub kinds: Vec<String>,
+    /// Bytes that reads of this stage touch; `None` when they cannot be told.
+    pub read_bytes: Option<f64>,
+    /// Copies that the store keeps of each.
+    pub replicas: Option<f64>,
+    /// Memory of all its servers in bytes.
+    pub ram_bytes: Option<f64>,
+    /// The user measures a cache, and says so.
+    pub cache_intended: bool,
+    /// What the store did beside, as the user says: `none`, `recovery`, ..
+    pub background: Option<String>,
+}
+
+impl OperationEvidence {
+    /// All that ended.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ok + self.failed
+    }
+
+    /// Sum of the service times of all that ended, seconds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    pub fn service_sum_s(&self) -> f64 {
+        let sum = |count: u64, mean: Option<f64>| count as f64 * mean.unwrap_or(0.0) / 1000.0;
+        sum(self.ok, self.service.mean) + sum(self.failed, self.failed_service.mean)
+    }
+}
+
+impl Evidence {
+    /// Operations of one work.
+    pub fn of_work<'a>(&'a self, work: &'a str) -> impl Iterator<Item = &'a OperationEvidence> {
+        self.operations.iter().filter(move |op| op.work == work)
+    }
+
+    /// All that ended.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.operations.iter().map(OperationEvidence::ended).sum()
+    }
+
+    /// Workers of all works.
+    #[must_use]
+    pub fn workers(&self) -> u64 {
+        self.works.iter().map(|work| work.workers).sum()
+    }
+
+    /// True when a work is paced like this.
+    #[must_use]
+    pub fn any(&self, pacing: Pacing) -> bool {
+        self.works.iter().any(|work| work.pacing == pacing)
+    }
+}

@@ -1,0 +1,172 @@
+//! Checks on the load itself: Little's law, idle workers, lag of the schedule, offered against served.
+
+use super::words::{percent, plain};
+use super::{Evidence, Finding, Pacing};
+use crate::stats::steady::{drift, mean};
+
+/// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn littles_law(evidence: &Evidence) -> Finding {
+    let known = evidence.operations.iter().filter_map(|op| op.in_flight_mean.map(|mean| (op, mean)));
+    let (mut in_flight, mut product, mut time_s) = (0.0, 0.0, 0.0);
+    for (op, mean) in known.filter(|(op, _)| op.window_s > 0.0) {
+        in_flight += mean;
+        product += op.service_sum_s() / op.window_s;
+        time_s += op.service_sum_s();
+    }
+    let ended = evidence.ended();
+    if in_flight <= 0.0 || ended == 0 {
+        return Finding::unknown("nothing ended in a measured window, so there is no rate to audit");
+    }
+    let mean_s = time_s / ended as f64;
+    let edges = 2.0 * mean_s / evidence.window_s.max(f64::MIN_POSITIVE);
+    let off = (in_flight - product).abs() / in_flight;
+    let numbers = format!(
+        "{} in flight on average; rate times time gives {} (off by {})",
+        plain(in_flight),
+        plain(product),
+        percent(off)
+    );
+    let bad = || {
+        let what = if in_flight > product {
+            "time was spent in operations that never ended"
+        } else {
+            "more ended than was under way"
+        };
+        format!("{numbers}: {what}, so operations are missing from the record")
+    };
+    Finding::graded(off, 0.02 + edges, 0.05 + edges, || numbers.clone(), bad)
+}
+
+/// V2. Of the work that idles most.
+pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
+    let closed: Vec<_> = evidence.works.iter().filter(|work| work.pacing == Pacing::Closed).collect();
+    if closed.is_empty() {
+        return Finding::does_not_apply("no closed loop without pauses: workers may be idle");
+    }
+    let Some((share, work)) = closed
+        .into_iter()
+        .filter_map(|work| idle_share(evidence, work).map(|share| (share, work)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+    else {
+        return Finding::unknown("how many operations were in flight is not known");
+    };
+    let failed: u64 = evidence.of_work(&work.name).map(|op| op.failed).sum();
+    let good = || format!("workers spent {} of their time in requests", percent(1.0 - share));
+    Finding::graded(share, 0.03, 0.10, good, || {
+        let who = if failed > 0 {
+            "workers pause after failures, or the client could not keep up"
+        } else {
+            "the client, not the store, limited the load: give it more threads, or fewer workers"
+        };
+        format!("workers spent {} of their time outside requests: {who}", percent(share))
+    })
+}
+
+/// Share of its workers' time outside operations.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn idle_share(evidence: &Evidence, work: &super::WorkEvidence) -> Option<f64> {
+    let known: Option<Vec<f64>> = evidence.of_work(&work.name).map(|op| op.in_flight_mean).collect();
+    let busy: f64 = known.filter(|all| !all.is_empty())?.iter().sum();
+    (work.workers > 0).then(|| 1.0 - busy / work.workers as f64)
+}
+
+/// V3.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
+    const LEAST_MS: f64 = 1.0;
+    if !evidence.any(Pacing::Open) {
+        return Finding::unknown(
+            "closed loop: stalls are under-sampled, for while the store stalls nothing is sent; percentiles as users of a \
+             service see them need an open loop (rate:)",
+        );
+    }
+    let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
+    let due: u64 = open().filter_map(|op| op.intended).sum();
+    let accounted: u64 = open().map(|op| op.ended() + op.missed + op.unfinished).sum();
+    if due > 0 {
+        let lost = 1.0 - accounted as f64 / due as f64;
+        // Arrivals of the rampup that ended in the window count as ended here, so only a lack says something.
+        if lost > 0.005 {
+            return Finding::fail(
+                lost,
+                0.005,
+                format!(
+                    "{} of the arrivals that were due were never sent: the client could not keep up",
+                    percent(lost)
+                ),
+            );
+        }
+    }
+    let lags = open().filter_map(|op| {
+        let lag = op.lag.as_ref().filter(|lag| lag.count > 0)?;
+        let shown = lag.p99.or(lag.max)?;
+        let limit = (0.05 * op.service.p50.or(op.service.mean).unwrap_or(0.0)).max(LEAST_MS);
+        Some((shown, limit))
+    });
+    let Some((lag, limit)) = lags.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1))) else {
+        return Finding::unknown("how late operations were sent is not recorded");
+    };
+    let good = || format!("99 % were sent within {} ms of when they were due", plain(lag));
+    Finding::graded(lag, limit, 5.0 * limit, good, || {
+        format!(
+            "1 % of the operations were sent {} ms late or more although a worker was free: response times include the \
+             client's own delay; give it more threads or a lower rate",
+            plain(lag)
+        )
+    })
+}
+
+fn is_open(evidence: &Evidence, op: &super::OperationEvidence) -> bool {
+    evidence.works.iter().any(|work| work.name == op.work && work.pacing == Pacing::Open)
+}
+
+/// V4.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
+    const LEAST: f64 = 0.99;
+    if !evidence.any(Pacing::Open) {
+        return Finding::does_not_apply("no open loop: nothing was offered beyond what was taken");
+    }
+    let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
+    let known: Option<u64> = open().map(|op| op.intended).sum();
+    let ended: u64 = open().map(super::OperationEvidence::ended).sum();
+    let offered = known.unwrap_or_else(|| open().map(|op| op.ended() + op.missed + op.unfinished).sum());
+    if offered == 0 {
+        return Finding::unknown("no arrival was due in the window");
+    }
+    let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
+    let (served, due) = (ended as f64 / window_s, offered as f64 / window_s);
+    let ratio = ended as f64 / offered as f64;
+    // Without a rampup what arrives in the last R seconds ends after the window.
+    let mean_s = open().map(super::OperationEvidence::service_sum_s).sum::<f64>() / (ended as f64).max(1.0);
+    let edge = if evidence.rampup_s.unwrap_or(0.0) > 0.0 { 0.0 } else { (2.0 * mean_s / window_s).min(0.05) };
+    let limit = LEAST - edge;
+    if ratio < limit {
+        let message = format!(
+            "offered {}/s, served {}/s: the store fell behind all the time, so its latency depends on how long one \
+             waits; offer less",
+            plain(due),
+            plain(served)
+        );
+        return Finding::fail(ratio, limit, message);
+    }
+    if let Some(growth) = growth_per_s(evidence).filter(|growth| *growth > 0.01 * served) {
+        let message = format!(
+            "served {} of what was offered, but {} more were in flight every second: the queue grew",
+            percent(ratio.min(1.0)),
+            plain(growth)
+        );
+        return Finding::warn(growth / served, 0.01, message);
+    }
+    Finding::pass(ratio, limit, format!("offered {}/s, served {}/s", plain(due), plain(served)))
+}
+
+/// Operations in flight more per second, where that is certain.
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+fn growth_per_s(evidence: &Evidence) -> Option<f64> {
+    let series = evidence.series.as_ref()?;
+    let found = drift(&series.in_flight).filter(|found| found.p_value < 0.01 && found.relative > 0.2)?;
+    let span_s = series.step_s * series.in_flight.len() as f64;
+    Some(found.relative * mean(&series.in_flight) / span_s.max(f64::MIN_POSITIVE))
+}

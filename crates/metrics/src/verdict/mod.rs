@@ -1,0 +1,138 @@
+//! Whether the numbers of a run can be believed: [`Evidence`] in, one [`Finding`] per row of [`CHECKS`] out. Pure.
+//!
+//! The checks and where each comes from: Little's law (J. D. C. Little, 1961) as an audit, coordinated omission (G. Tene),
+//! steady state (MSER-5, E-divisive), censoring (Kaplan and Meier), SNIA PTS, MLPerf Storage, Hoefler and Belli, "Scientific
+//! benchmarking of parallel computing systems" (SC 2015). Limits are constants of the check that uses them.
+
+mod checks;
+mod client;
+mod content;
+mod context;
+mod data;
+mod evidence;
+mod load;
+mod steadiness;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use checks::{CHECKS, CheckRow, row};
+pub use content::misses_of;
+pub use evidence::{
+    ClientEvidence, DriverEvidence, Evidence, Miss, NicEvidence, OperationEvidence, Pacing, Series,
+    StoreEvidence, WorkEvidence,
+};
+pub use words::{percent, plain};
+
+/// How a check came out. What was not run is never a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Fine.
+    Pass,
+    /// Not fine, within limits.
+    Warn,
+    /// Not fine.
+    Fail,
+    /// Could not be made.
+    NotRun,
+}
+
+/// The best verdict that a finding leaves possible, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Allows {
+    /// The numbers say what they seem to say.
+    True,
+    /// They do, within a limit that the finding names.
+    WithLimits,
+    /// Too little data.
+    NotProven,
+    /// They do not.
+    False,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// How it came out.
+    pub status: Status,
+    /// What it leaves possible.
+    pub allows: Allows,
+    /// What was found, in the unit of the row.
+    pub value: Option<f64>,
+    /// What it was compared with.
+    pub limit: Option<f64>,
+    /// What was found and what to do, one sentence or two.
+    pub message: String,
+}
+
+impl Finding {
+    fn new(status: Status, allows: Allows, value: Option<f64>, limit: Option<f64>, message: String) -> Self {
+        Self { status, allows, value: value.filter(|v| v.is_finite()), limit, message }
+    }
+
+    /// Fine.
+    #[must_use]
+    pub fn pass(value: f64, limit: f64, message: impl Into<String>) -> Self {
+        Self::new(Status::Pass, Allows::True, Some(value), Some(limit), message.into())
+    }
+
+    /// Not fine, within limits.
+    #[must_use]
+    pub fn warn(value: f64, limit: f64, message: impl Into<String>) -> Self {
+        Self::new(Status::Warn, Allows::WithLimits, Some(value), Some(limit), message.into())
+    }
+
+    /// Not fine.
+    #[must_use]
+    pub fn fail(value: f64, limit: f64, message: impl Into<String>) -> Self {
+        Self::new(Status::Fail, Allows::False, Some(value), Some(limit), message.into())
+    }
+
+    /// Not made because there is nothing to look at: this run has no such thing.
+    #[must_use]
+    pub fn does_not_apply(message: impl Into<String>) -> Self {
+        Self::new(Status::NotRun, Allows::True, None, None, message.into())
+    }
+
+    /// Not made because something is not known: nobody can say that it is fine.
+    #[must_use]
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self::new(Status::NotRun, Allows::WithLimits, None, None, message.into())
+    }
+
+    /// Not made because the run was too short or too small.
+    #[must_use]
+    pub fn too_little(value: f64, limit: f64, message: impl Into<String>) -> Self {
+        Self::new(Status::NotRun, Allows::NotProven, Some(value), Some(limit), message.into())
+    }
+
+    /// `value` above `fail` fails, above `warn` warns; the messages are made only when they are needed.
+    fn graded(
+        value: f64,
+        warn: f64,
+        fail: f64,
+        good: impl FnOnce() -> String,
+        bad: impl FnOnce() -> String,
+    ) -> Self {
+        if value > fail {
+            Self::fail(value, fail, bad())
+        } else if value > warn {
+            Self::warn(value, warn, bad())
+        } else {
+            Self::pass(value, warn, good())
+        }
+    }
+}
+
+/// All checks on one measured stage, in the order of the table.
+#[must_use]
+pub fn judge(evidence: &Evidence) -> Vec<(&'static CheckRow, Finding)> {
+    CHECKS.iter().map(|row| (row, (row.look)(evidence))).collect()
+}
+
+/// The findings from the one that says most to the one that says least: what the verdict is because of comes first; among
+/// equals a warning before what was not run, then the order of the table.
+#[must_use]
+pub fn rank(finding: &Finding) -> (std::cmp::Reverse<Allows>, bool) {
+    (std::cmp::Reverse(finding.allows), finding.status == Status::NotRun)
+}

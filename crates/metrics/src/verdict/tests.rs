@@ -1,0 +1,427 @@
+//! Each check with evidence that makes its condition true and with evidence that does not.
+
+use super::*;
+use crate::{Latency, LatencySummary};
+
+/// Times around `centre_ms`, as many as `count`, with a tail up to three times that.
+fn times(centre_ms: f64, count: u64) -> LatencySummary {
+    let mut latency = Latency::default();
+    (0..count.min(20_000)).for_each(|k| {
+        let share = (k as f64 + 0.5) / count.min(20_000) as f64;
+        let tail = if share > 0.98 { 1.0 + (share - 0.98) * 100.0 } else { 0.9 + 0.2 * share };
+        latency.record((centre_ms * tail * 1e6) as u64);
+    });
+    let mut summary = LatencySummary::of(&latency);
+    summary.count = count;
+    summary
+}
+
+/// A minute of reads, 8 workers, 10 ms each; nothing is wrong with it.
+fn healthy() -> Evidence {
+    let service = times(10.0, 47_000);
+    let mean_s = service.mean.unwrap() / 1000.0;
+    let read = OperationEvidence {
+        work: "main".into(),
+        name: "read".into(),
+        kind: "read".into(),
+        window_s: 60.0,
+        ok: 47_000,
+        bytes: 47_000 * 65_536,
+        requests: 47_000,
+        connections: 8,
+        unfinished: 8,
+        in_flight_mean: Some(47_000.0 / 60.0 * mean_s),
+        response: service.clone(),
+        service,
+        unfinished_age: Some(times(2.0, 8)),
+        checked: Some(47_000),
+        ..OperationEvidence::default()
+    };
+    Evidence {
+        window_s: 60.0,
+        rampup_s: Some(5.0),
+        works: vec![WorkEvidence { name: "main".into(), workers: 8, window_s: 60.0, pacing: Pacing::Closed }],
+        operations: vec![read],
+        series: Some(Series {
+            step_s: 1.0,
+            rate_per_s: (0..60).map(|k| 783.0 + f64::from(k * 37 % 11) - 5.0).collect(),
+            response_ms: (0..60).map(|k| Some(10.0 + f64::from(k * 37 % 11) / 50.0)).collect(),
+            in_flight: vec![8.0; 60],
+        }),
+        clients: vec![client()],
+        drivers: 1,
+        misses: Some(Vec::new()),
+        store: StoreEvidence {
+            kinds: vec!["s3".into()],
+            read_bytes: Some(1e12),
+            replicas: None,
+            ram_bytes: Some(64e9),
+            cache_intended: false,
+            background: Some("none".into()),
+        },
+        repetitions: vec![783.0, 785.0, 781.0, 784.0, 782.0, 786.0],
+        ..Evidence::default()
+    }
+}
+
+fn client() -> ClientEvidence {
+    ClientEvidence {
+        driver: "local".into(),
+        thread_busy_max: Some(0.2),
+        thread_busy_over_85_share: Some(0.0),
+        run_queue_wait_share_max: Some(0.001),
+        steal_share: Some(0.0),
+        pause_p99_9_ms: Some(0.2),
+        pause_max_ms: Some(0.9),
+        suspended_ms: Some(0.0),
+        tcp_segments_out: Some(1_000_000),
+        tcp_retransmitted: Some(3),
+        nics: vec![NicEvidence {
+            name: "eth0".into(),
+            rx_bytes_per_s_max: 55e6,
+            tx_bytes_per_s_max: 1e6,
+            speed_bits_per_s: Some(10e9),
+        }],
+        time_wait_max: Some(4),
+        ephemeral_ports: Some(28_000),
+    }
+}
+
+/// The same offered by the clock.
+fn open() -> Evidence {
+    let mut evidence = healthy();
+    evidence.works[0].pacing = Pacing::Open;
+    evidence.works[0].workers = 100;
+    let op = &mut evidence.operations[0];
+    op.intended = Some(47_000);
+    op.lag = Some(times(0.1, 47_000));
+    evidence
+}
+
+fn finding(evidence: &Evidence, id: &str) -> Finding {
+    judge(evidence).into_iter().find(|(row, _)| row.id == id).unwrap().1
+}
+
+fn two_drivers(p50: f64, rate: f64) -> Evidence {
+    let mut evidence = healthy();
+    evidence.drivers = 2;
+    evidence.clock_offset_ms = Some(0.1);
+    evidence.start_skew_s = Some(0.01);
+    let part = |driver: &str, p50, rate_per_s| DriverEvidence {
+        driver: driver.into(),
+        workers: 4,
+        rate_per_s,
+        response: LatencySummary { p50: Some(p50), p99: Some(3.0 * p50), ..LatencySummary::default() },
+    };
+    evidence.operations[0].drivers = vec![part("a", 10.0, 400.0), part("b", p50, rate)];
+    evidence
+}
+
+#[test]
+fn a_healthy_run_passes_every_check_that_it_can_be_asked() {
+    for evidence in [healthy(), open(), two_drivers(10.1, 395.0)] {
+        for (row, found) in judge(&evidence) {
+            let closed = row.id == "V3" && found.message.starts_with("closed loop: stalls are under-sampled");
+            let applies = found.status == Status::Pass || found.allows == Allows::True || closed;
+            assert!(applies, "{} {}: {found:?}", row.id, row.name);
+            assert!(found.message.len() > 10 && !found.message.ends_with('.'), "{}", found.message);
+        }
+    }
+}
+
+#[test]
+fn nothing_known_is_never_a_pass_and_never_a_panic() {
+    for evidence in [Evidence::default(), Evidence { window_s: f64::NAN, ..Evidence::default() }] {
+        for (row, found) in judge(&evidence) {
+            assert!(found.status != Status::Pass || row.id == "V24", "{} {found:?}", row.id);
+        }
+        assert!(judge(&evidence).iter().any(|(_, found)| found.allows >= Allows::NotProven));
+    }
+}
+
+/// Name of the case, check, what it does to the evidence, how the check must come out, words of its sentence.
+type Case = (&'static str, fn() -> Evidence, fn(&mut Evidence), Status, &'static str);
+
+const CASES: &[Case] = &[
+    ("V1", healthy, |e| e.operations[0].in_flight_mean = Some(9.5), Status::Fail, "missing from the record"),
+    ("V1", healthy, |e| *e.operations[0].in_flight_mean.as_mut().unwrap() *= 1.03, Status::Warn, "off by"),
+    (
+        "V2",
+        healthy,
+        |e| e.operations[0].in_flight_mean = Some(6.6),
+        Status::Fail,
+        "the client, not the store",
+    ),
+    (
+        "V2",
+        healthy,
+        |e| e.operations[0].in_flight_mean = Some(7.6),
+        Status::Warn,
+        "5 % of their time outside",
+    ),
+    ("V2", healthy, |e| e.works[0].pacing = Pacing::Paced, Status::NotRun, "may be idle"),
+    ("V3", open, |e| e.operations[0].lag = Some(times(3.0, 47_000)), Status::Fail, "late"),
+    (
+        "V3",
+        open,
+        |e| e.operations[0].lag = Some(times(0.8, 47_000)),
+        Status::Warn,
+        "although a worker was free",
+    ),
+    ("V3", open, |e| e.operations[0].intended = Some(48_000), Status::Fail, "never sent"),
+    ("V4", open, |e| e.operations[0].intended = Some(56_400), Status::Fail, "offered 940/s, served 783/s"),
+    (
+        "V4",
+        open,
+        |e| e.series.as_mut().unwrap().in_flight = (0..60).map(|k| 8.0 + 9.0 * f64::from(k)).collect(),
+        Status::Warn,
+        "the queue grew",
+    ),
+    ("V5", healthy, |e| e.clients[0].thread_busy_over_85_share = Some(0.4), Status::Fail, "lower bound"),
+    ("V5", healthy, |e| e.clients[0].thread_busy_max = Some(0.75), Status::Warn, "75 % busy"),
+    (
+        "V5",
+        healthy,
+        |e| e.clients[0].run_queue_wait_share_max = Some(0.5),
+        Status::Fail,
+        "no processor for 50 %",
+    ),
+    ("V5", healthy, |e| e.clients[0].steal_share = Some(0.03), Status::Warn, "hypervisor took 3 %"),
+    ("V5", healthy, |e| e.clients.clear(), Status::NotRun, "not watched"),
+    (
+        "V6",
+        healthy,
+        |e| e.clients[0].pause_p99_9_ms = Some(40.0),
+        Status::Fail,
+        "below 400 ms cannot be trusted",
+    ),
+    ("V6", healthy, |e| e.clients[0].pause_p99_9_ms = Some(5.0), Status::Warn, "paused 5 ms"),
+    ("V6", healthy, |e| e.clients[0].suspended_ms = Some(9000.0), Status::Fail, "suspended for 9000 ms"),
+    ("V7", healthy, |e| e.clients[0].nics[0].rx_bytes_per_s_max = 1.18e9, Status::Fail, "add drivers"),
+    (
+        "V7",
+        healthy,
+        |e| e.clients[0].nics[0].tx_bytes_per_s_max = 1.06e9,
+        Status::Warn,
+        "eth0 of driver local",
+    ),
+    ("V7", healthy, |e| e.clients[0].nics[0].speed_bits_per_s = None, Status::NotRun, "speed of any link"),
+    ("V8", healthy, |e| slope(e, 0.5), Status::Fail, "throughput fell by 66.3 % of its mean"),
+    ("V8", healthy, |e| step(e, 30, 0.8), Status::Warn, "after 30 s"),
+    ("V8", healthy, |e| step(e, 30, 0.0), Status::Fail, "no operation succeeded in 30 s"),
+    ("V8", healthy, |e| e.series.as_mut().unwrap().rate_per_s[7] = 0.0, Status::Warn, "succeeded in 1 s"),
+    (
+        "V8",
+        healthy,
+        |e| e.series.as_mut().unwrap().rate_per_s.truncate(8),
+        Status::NotRun,
+        "too short to tell",
+    ),
+    ("V8", open, |e| slower(e, 3.0), Status::Fail, "the response time rose"),
+    ("V9", healthy, |e| e.window_s = 15.0, Status::NotRun, "shorter than 60 s"),
+    ("V9", healthy, |e| e.works[0].workers = 5000, Status::NotRun, "only 9.4 operations per worker"),
+    ("V9", healthy, |e| e.rampup_s = Some(30.0), Status::NotRun, "5 times the rampup"),
+    ("V10", healthy, |e| stuck(e, 2560, 108_000.0), Status::Fail, "the oldest for"),
+    ("V10", healthy, |e| stuck(e, 4, 40_000.0), Status::Fail, "true percentiles are higher"),
+    ("V10", healthy, |e| stuck(e, 4, 2_000.0), Status::Warn, "4 operations were still running"),
+    ("V11", healthy, |e| few(e, 900), Status::Warn, "withheld"),
+    ("V11", healthy, |e| few(e, 5000), Status::Warn, "rests on 50 operations"),
+    (
+        "V12",
+        healthy,
+        |e| fail(e, 12_000, 0.2),
+        Status::Fail,
+        "20.3 % of all operations failed (http_404 12000)",
+    ),
+    ("V12", healthy, |e| fail(e, 200, 0.2), Status::Warn, "0.42 %"),
+    ("V12", healthy, |e| fail(e, 30, 2000.0), Status::Fail, "of the time in requests"),
+    (
+        "V12",
+        healthy,
+        |e| (e.operations[0].ok, e.operations[0].failed) = (0, 0),
+        Status::Fail,
+        "no answer at all",
+    ),
+    ("V13", healthy, |e| e.misses = Some(vec![miss(0.25, false)]), Status::Fail, "25 % of read find nothing"),
+    ("V13", healthy, |e| e.misses = Some(vec![miss(0.5, true)]), Status::Warn, "S3 calls that a success"),
+    ("V13", healthy, |e| e.misses = None, Status::NotRun, "not at hand"),
+    ("V14", healthy, |e| e.store.read_bytes = Some(4e6), Status::Fail, "memory, not disks"),
+    ("V14", healthy, |e| e.store.read_bytes = Some(1e11), Status::Warn, "can come from it"),
+    (
+        "V14",
+        healthy,
+        |e| (e.store.ram_bytes, e.store.read_bytes) = (None, Some(4e6)),
+        Status::Warn,
+        "any machine",
+    ),
+    ("V14", healthy, |e| e.store.ram_bytes = None, Status::NotRun, "give sut_ram"),
+    ("V14", healthy, |e| e.store.cache_intended = true, Status::NotRun, "sut_cache"),
+    (
+        "V15",
+        || two_drivers(10.0, 400.0),
+        |e| e.clock_offset_ms = Some(140.0),
+        Status::Fail,
+        "differ by 140 ms",
+    ),
+    ("V15", || two_drivers(10.0, 400.0), |e| e.clock_offset_ms = Some(20.0), Status::Warn, "not known below"),
+    ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(8.0), Status::Fail, "8 s after the first"),
+    ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(1.2), Status::Warn, "2 % of the window"),
+    ("V17", || two_drivers(1000.0, 400.0), |_| {}, Status::Fail, "100 times as high on driver b as on a"),
+    ("V17", || two_drivers(10.0, 300.0), |_| {}, Status::Warn, "rate per worker"),
+    ("V18", healthy, |e| e.operations[0].connections = 47_000, Status::Fail, "opened a new connection"),
+    ("V18", healthy, |e| e.operations[0].connections = 1_000, Status::Warn, "2.1 %"),
+    ("V18", healthy, |e| e.clients[0].time_wait_max = Some(20_000), Status::Warn, "of the ports"),
+    (
+        "V19",
+        healthy,
+        |e| e.clients[0].tcp_retransmitted = Some(20_000),
+        Status::Fail,
+        "2 % of the TCP segments",
+    ),
+    ("V19", healthy, |e| e.clients[0].tcp_retransmitted = Some(2_000), Status::Warn, "shapes the tail"),
+    ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "does not tell"),
+    ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
+    ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
+    ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
+    ("V21", healthy, |e| e.operations[0].retries = 3, Status::Warn, "3 of 47000 requests"),
+    ("V21", healthy, |e| e.operations[0].retries = 3000, Status::Fail, "retries inside"),
+    ("V22", healthy, |e| e.repetitions = vec![783.0], Status::NotRun, "one run"),
+    (
+        "V22",
+        healthy,
+        |e| e.repetitions = vec![700.0, 750.0, 783.0, 800.0, 860.0],
+        Status::Warn,
+        "prove nothing",
+    ),
+    ("V22", healthy, |e| e.repetitions = vec![300.0, 750.0, 783.0, 800.0, 1500.0], Status::Fail, "5 runs"),
+    ("V23", healthy, |e| e.store.background = None, Status::NotRun, "sut_background"),
+    ("V23", healthy, |e| e.store.background = Some("recovery".into()), Status::Warn, "(recovery)"),
+    ("V24", healthy, |e| e.operations[0].bytes = 0, Status::Fail, "gave no byte"),
+    ("V24", healthy, |e| e.operations[0].in_flight_mean = Some(12.0), Status::Fail, "with 8 workers"),
+    ("V24", healthy, |e| e.operations[0].service.p50 = Some(900.0), Status::Fail, "that cannot be"),
+    (
+        "V24",
+        healthy,
+        |e| e.clients[0].nics[0].speed_bits_per_s = Some(100e6),
+        Status::Fail,
+        "not really transferred",
+    ),
+    ("V24", healthy, |e| e.store.kinds = vec!["mock".into()], Status::Warn, "only pretends"),
+];
+
+fn slope(evidence: &mut Evidence, to: f64) {
+    let series = evidence.series.as_mut().unwrap();
+    let last = series.rate_per_s.len() as f64;
+    series
+        .rate_per_s
+        .iter_mut()
+        .enumerate()
+        .for_each(|(k, rate)| *rate *= 1.0 - (1.0 - to) * k as f64 / last);
+}
+
+fn step(evidence: &mut Evidence, at: usize, factor: f64) {
+    evidence.series.as_mut().unwrap().rate_per_s.iter_mut().skip(at).for_each(|rate| *rate *= factor);
+}
+
+fn slower(evidence: &mut Evidence, factor: f64) {
+    let response = &mut evidence.series.as_mut().unwrap().response_ms;
+    response.iter_mut().skip(30).flatten().for_each(|ms| *ms *= factor);
+}
+
+fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
+    evidence.works[0].workers = evidence.works[0].workers.max(count);
+    evidence.operations[0].unfinished = count;
+    evidence.operations[0].unfinished_age = Some(times(age_ms, count));
+}
+
+fn few(evidence: &mut Evidence, count: u64) {
+    evidence.operations[0].ok = count;
+    evidence.operations[0].response = times(10.0, count);
+}
+
+fn fail(evidence: &mut Evidence, count: u64, each_ms: f64) {
+    let op = &mut evidence.operations[0];
+    op.failed = count;
+    op.failed_service = times(each_ms, count);
+    op.errors = [("http_404".to_owned(), count)].into();
+}
+
+fn wrong(evidence: &mut Evidence, class: &str, count: u64) {
+    evidence.operations[0].errors = [(class.to_owned(), count)].into();
+}
+
+fn miss(share: f64, may_succeed: bool) -> Miss {
+    Miss {
+        work: "main".into(),
+        operation: "read".into(),
+        kind: "read".into(),
+        share,
+        may_succeed,
+        cause: "the stage deletes objects 1 to 1000 that it reads".into(),
+    }
+}
+
+#[test]
+fn each_check_fires_when_its_condition_is_true() {
+    let mut wrong = Vec::new();
+    for (id, base, change, status, words) in CASES {
+        let mut evidence = base();
+        change(&mut evidence);
+        let found = finding(&evidence, id);
+        if found.status != *status || !found.message.contains(words) {
+            wrong.push(format!("{id} should {status:?} with `{words}`: {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_check_has_a_case_and_the_table_is_in_order() {
+    for (number, row) in CHECKS.iter().enumerate() {
+        assert_eq!(row.id, format!("V{}", number + 1));
+        assert!(CASES.iter().any(|case| case.0 == row.id), "{} has no case", row.id);
+        let texts = [row.question, row.needs, row.warns, row.fails, row.remedy];
+        assert!(texts.iter().all(|text| !text.is_empty() && !text.ends_with('.')), "{}", row.id);
+    }
+    let names: std::collections::BTreeSet<_> = CHECKS.iter().map(|row| row.name).collect();
+    assert_eq!((names.len(), CHECKS.len()), (24, 24));
+}
+
+#[test]
+fn missing_objects_are_named_as_the_cause_of_failures() {
+    let mut evidence = healthy();
+    fail(&mut evidence, 11_700, 1.0);
+    evidence.misses = Some(vec![miss(0.2, false)]);
+    let found = finding(&evidence, "V12");
+    assert!(found.message.contains("deletes objects 1 to 1000 that it reads"), "{}", found.message);
+}
+
+#[test]
+fn a_dead_store_in_a_closed_loop_does_not_look_fine() {
+    // 8 workers, 30 s of 783/s, then each failure is followed by a pause: few failures, little time in requests.
+    let mut evidence = healthy();
+    step(&mut evidence, 30, 0.0);
+    fail(&mut evidence, 100, 0.1);
+    evidence.operations[0].in_flight_mean = Some(4.0);
+    let failed: Vec<&str> = judge(&evidence)
+        .into_iter()
+        .filter(|(_, found)| found.status == Status::Fail)
+        .map(|(row, _)| row.id)
+        .collect();
+    assert!(failed.contains(&"V2") && failed.contains(&"V8"), "{failed:?}");
+}
+
+#[test]
+fn what_decides_the_verdict_comes_first() {
+    let mut found = [
+        Finding::unknown("u"),
+        Finding::warn(1.0, 0.0, "w"),
+        Finding::pass(0.0, 1.0, "p"),
+        Finding::too_little(1.0, 2.0, "t"),
+        Finding::fail(1.0, 0.0, "f"),
+        Finding::does_not_apply("n"),
+    ];
+    found.sort_by_key(rank);
+    let order: String = found.iter().map(|found| found.message.as_str()).collect();
+    assert_eq!(order, "ftwupn");
+}

@@ -1,0 +1,319 @@
+//! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cosmark_archive::{ArchiveError, ClientRecord, LoopKind, OperationRecord, Run, StageRecord, TimeKind};
+use cosmark_metrics::LatencySummary;
+use cosmark_metrics::verdict::{
+    ClientEvidence, DriverEvidence, Evidence, Miss, NicEvidence, OperationEvidence, Pacing, Series,
+    StoreEvidence, WorkEvidence,
+};
+use cosmark_workload::Workload;
+use cosmark_workload::existence::{Missing, missing, read_bytes};
+use cosmark_workload::model::{ConfigValue, Load, OpKind, Stage, Work, WorkKind};
+use cosmark_workload::selector::parse_bytes;
+
+/// Fewer intervals in the window than this, and the histogram log with its slices of a second is read instead.
+const FEW_INTERVALS: usize = 20;
+
+/// True for what prepares a measurement and clears up after it: looked at for errors only.
+#[must_use]
+pub fn is_special(operation: &str) -> bool {
+    matches!(operation, "init" | "prepare" | "cleanup" | "dispose")
+}
+
+/// Operations of a stage that measure something; none in a stage that only prepares or clears up.
+pub fn measured(stage: &StageRecord) -> impl Iterator<Item = &OperationRecord> {
+    stage.operations.iter().filter(|operation| !is_special(&operation.op))
+}
+
+/// Everything that the archive has on the stage at 0-based `index`.
+#[must_use]
+pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&Workload>) -> Evidence {
+    let plan = workload.and_then(|workload| workload.stages.get(index));
+    let counts = |at: usize, work: usize, op: usize| calls_of(run, workload, at, work, op);
+    let misses = workload.map(|workload| {
+        missing(workload, Some(&counts)).iter().filter(|miss| miss.stage == index).map(miss_of).collect()
+    });
+    Evidence {
+        window_s: stage.window_s.unwrap_or(0.0),
+        rampup_s: plan
+            .map(|plan| plan.works.iter().map(|work| work.rampup.as_secs_f64()).fold(0.0, f64::max)),
+        works: works_of(stage, plan),
+        operations: measured(stage).map(operation_of).collect(),
+        // A file that cannot be read is as good as none: the check says that it had nothing to look at.
+        series: series_of(run, stage).ok().flatten(),
+        clients: stage.clients.iter().map(client_of).collect(),
+        drivers: drivers_of(stage),
+        clock_offset_ms: None,
+        start_skew_s: None,
+        misses,
+        store: store_of(workload, index, &counts),
+        repetitions: Vec::new(),
+    }
+}
+
+/// Successes per second of everything that a stage measured.
+#[must_use]
+pub fn rate_of(stage: &StageRecord) -> f64 {
+    measured(stage).filter_map(|operation| operation.throughput_per_s).sum()
+}
+
+fn drivers_of(stage: &StageRecord) -> usize {
+    stage
+        .operations
+        .iter()
+        .map(|operation| operation.drivers.len())
+        .max()
+        .unwrap_or(0)
+        .max(stage.clients.len())
+        .max(1)
+}
+
+/// What an operation did over its stage, ramps included as far as the rate in the window tells.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn calls_of(run: &Run, workload: Option<&Workload>, stage: usize, work: usize, op: usize) -> Option<f64> {
+    let works = &workload?.stages.get(stage)?.works;
+    let before: usize = works.iter().take(work).map(|work| work.operations.len()).sum();
+    let record = run.record.stages.get(stage)?.operations.get(before + op)?;
+    let plan = works.get(work)?;
+    let window = plan.runtime.as_secs_f64();
+    let ramps = if window > 0.0 { 1.0 + plan.rampup.as_secs_f64() / window } else { 1.0 };
+    (plan.kind == WorkKind::Normal).then_some((record.count + record.failures) as f64 * ramps)
+}
+
+/// In the words of the verdict.
+#[must_use]
+pub fn miss_of(missing: &Missing) -> Miss {
+    Miss {
+        work: missing.work.clone(),
+        operation: missing.operation.clone(),
+        kind: missing.kind.word().to_owned(),
+        share: missing.share,
+        may_succeed: missing.kind == OpKind::Delete,
+        cause: missing.cause.clone(),
+    }
+}
+
+fn works_of(stage: &StageRecord, plan: Option<&Stage>) -> Vec<WorkEvidence> {
+    let mut works: Vec<WorkEvidence> = Vec::new();
+    for operation in measured(stage) {
+        if works.iter().any(|work| work.name == operation.work) {
+            continue;
+        }
+        let planned = plan.and_then(|plan| plan.works.iter().find(|work| work.name == operation.work));
+        works.push(WorkEvidence {
+            name: operation.work.clone(),
+            workers: u64::from(operation.workers),
+            window_s: operation.window_s,
+            pacing: pacing_of(operation.arrival, planned),
+        });
+    }
+    works
+}
+
+fn pacing_of(arrival: Option<LoopKind>, planned: Option<&Work>) -> Pacing {
+    match (arrival, planned.map(|work| &work.load)) {
+        (Some(LoopKind::Open), _) | (None, Some(Load::Open { .. })) => Pacing::Open,
+        (Some(LoopKind::Paced), _) | (None, Some(Load::Paced { .. })) => Pacing::Paced,
+        _ => Pacing::Closed,
+    }
+}
+
+fn operation_of(record: &OperationRecord) -> OperationEvidence {
+    let times = |times: &cosmark_archive::LatencyRecord| LatencySummary::from(times);
+    let if_any = |record: &cosmark_archive::LatencyRecord| (record.count > 0).then(|| times(record));
+    OperationEvidence {
+        work: record.work.clone(),
+        name: record.name.clone(),
+        kind: record.sample.clone(),
+        window_s: record.window_s,
+        ok: record.count,
+        failed: record.failures,
+        missed: record.missed,
+        delayed: record.delayed,
+        unfinished: record.unfinished,
+        bytes: record.bytes,
+        requests: record.requests,
+        retries: record.retries,
+        renewals: record.renewals,
+        connections: record.connections,
+        intended: record.intended,
+        in_flight_mean: record.in_flight_mean,
+        response: times(&record.response_ms),
+        service: times(&record.service_ms),
+        failed_service: times(&record.failed_service_ms),
+        connect: times(&record.connect_ms),
+        lag: if_any(&record.lag_ms),
+        unfinished_age: if_any(&record.unfinished_age_ms),
+        checked: Some(record.checked),
+        errors: record.errors.clone(),
+        drivers: record.drivers.iter().map(|driver| driver_of(driver, record.window_s)).collect(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn driver_of(record: &cosmark_archive::DriverRecord, window_s: f64) -> DriverEvidence {
+    DriverEvidence {
+        driver: record.driver.clone(),
+        workers: u64::from(record.workers),
+        rate_per_s: if window_s > 0.0 { record.sums.count as f64 / window_s } else { 0.0 },
+        response: LatencySummary::from(&record.sums.response_ms),
+    }
+}
+
+fn client_of(record: &ClientRecord) -> ClientEvidence {
+    #[expect(clippy::cast_precision_loss, reason = "speeds of links fit 53 bits")]
+    let nic = |nic: &cosmark_archive::NicRecord| NicEvidence {
+        name: nic.name.clone(),
+        rx_bytes_per_s_max: nic.rx_bytes_per_s_max,
+        tx_bytes_per_s_max: nic.tx_bytes_per_s_max,
+        speed_bits_per_s: nic.speed_bits_per_s.map(|speed| speed as f64),
+    };
+    ClientEvidence {
+        driver: record.driver.clone(),
+        thread_busy_max: record.thread_busy_max,
+        thread_busy_over_85_share: record.thread_busy_over_85_share,
+        run_queue_wait_share_max: record.run_queue_wait_share_max,
+        steal_share: record.steal_share,
+        pause_p99_9_ms: record.pause_p99_9_ms,
+        pause_max_ms: record.pause_max_ms,
+        suspended_ms: record.suspended_ms,
+        tcp_segments_out: record.tcp_segments_out,
+        tcp_retransmitted: record.tcp_retransmitted,
+        nics: record.nics.iter().map(nic).collect(),
+        time_wait_max: record.time_wait_max,
+        ephemeral_ports: record.ephemeral_ports,
+    }
+}
+
+/// The window over time: intervals where there are enough of them, else the slices of the histogram log.
+fn series_of(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
+    let intervals = series_of_intervals(run, stage)?;
+    if intervals.as_ref().is_some_and(|series| series.rate_per_s.len() >= FEW_INTERVALS) {
+        return Ok(intervals);
+    }
+    let slices = series_of_slices(run, stage)?;
+    Ok(slices
+        .filter(|own| intervals.as_ref().is_none_or(|other| other.rate_per_s.len() < own.rate_per_s.len()))
+        .or(intervals))
+}
+
+#[derive(Default)]
+struct Step {
+    seconds: f64,
+    count: f64,
+    in_flight: f64,
+}
+
+/// From `intervals.csv`. It has no latencies; by Little's law the time in flight per operation stands for them.
+fn series_of_intervals(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
+    let tags: Vec<&str> = measured(stage).map(|operation| operation.tag.as_str()).collect();
+    let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
+    run.intervals(|line| {
+        if line.stage != stage.id || line.phase != "window" || !tags.contains(&line.tag.as_str()) {
+            return;
+        }
+        let step = steps.entry(millis(line.start_s)).or_default();
+        step.seconds = step.seconds.max(line.end_s - line.start_s);
+        #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+        let count = line.count as f64;
+        step.count += count;
+        step.in_flight += line.in_flight_mean.unwrap_or(0.0);
+    })?;
+    let step_s = steps.values().map(|step| step.seconds).fold(0.0, f64::max);
+    // A window rarely begins and ends where an interval does.
+    let whole: Vec<Step> = steps.into_values().filter(|step| step.seconds > 0.9 * step_s).collect();
+    Ok((!whole.is_empty() && step_s > 0.0).then(|| Series {
+        step_s,
+        rate_per_s: whole.iter().map(|step| step.count / step.seconds).collect(),
+        response_ms: whole
+            .iter()
+            .map(|step| (step.count > 0.0).then(|| 1000.0 * step.in_flight * step.seconds / step.count))
+            .collect(),
+        in_flight: whole.iter().map(|step| step.in_flight).collect(),
+    }))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run, not negative")]
+fn millis(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1000.0).round() as u64
+}
+
+/// From the histogram log, in steps of a second.
+fn series_of_slices(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
+    const STEP: Duration = Duration::from_secs(1);
+    let window_s = stage.window_s.unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run")]
+    let steps = (window_s + 0.05).floor().clamp(0.0, 1e6) as usize;
+    let tags: Vec<String> =
+        measured(stage).map(|operation| format!("{}.{}", operation.tag, TimeKind::Response.word())).collect();
+    let mut slices = Vec::new();
+    for entry in run.histograms()? {
+        let entry = entry?;
+        if tags.contains(&entry.tag) {
+            #[expect(clippy::cast_precision_loss, reason = "counts of a slice fit 53 bits")]
+            slices.push((entry.start, entry.histogram.len() as f64, entry.histogram.mean()));
+        }
+    }
+    let Some(first) = slices.iter().map(|(start, ..)| *start).min().filter(|_| steps > 0) else {
+        return Ok(None);
+    };
+    let (mut counts, mut sums) = (vec![0.0; steps], vec![0.0; steps]);
+    for (start, count, mean_ns) in slices {
+        let since = start.saturating_sub(first) + Duration::from_millis(5);
+        let at = usize::try_from(since.as_nanos() / STEP.as_nanos()).unwrap_or(usize::MAX);
+        if let (Some(own), Some(sum)) = (counts.get_mut(at), sums.get_mut(at)) {
+            *own += count;
+            *sum += count * mean_ns / 1e6;
+        }
+    }
+    let response_ms =
+        counts.iter().zip(&sums).map(|(count, sum)| (*count > 0.0).then(|| sum / count)).collect();
+    Ok(Some(Series { step_s: STEP.as_secs_f64(), rate_per_s: counts, response_ms, in_flight: Vec::new() }))
+}
+
+/// What the storage entries of the stage say of the store, and what is read from it.
+fn store_of(
+    workload: Option<&Workload>,
+    index: usize,
+    counts: &dyn Fn(usize, usize, usize) -> Option<f64>,
+) -> StoreEvidence {
+    let Some((workload, stage)) = workload.and_then(|all| all.stages.get(index).map(|stage| (all, stage)))
+    else {
+        return StoreEvidence::default();
+    };
+    let works = || stage.works.iter().filter(|work| work.kind == WorkKind::Normal);
+    let fact = |key: &str| works().find_map(|work| text_of(work, key));
+    let mut kinds: Vec<String> = works().map(|work| work.storage.kind.clone()).collect();
+    kinds.dedup();
+    #[expect(clippy::cast_precision_loss, reason = "memory of servers fits 53 bits")]
+    StoreEvidence {
+        kinds,
+        read_bytes: read_bytes(workload, index, Some(counts)),
+        replicas: fact("sut_replicas").and_then(|text| text.parse().ok()),
+        ram_bytes: fact("sut_ram").and_then(|text| parse_bytes(&text).ok()).map(|bytes| bytes as f64),
+        cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
+        background: fact("sut_background").map(|text| text.to_ascii_lowercase()),
+    }
+}
+
+fn text_of(work: &Work, key: &str) -> Option<String> {
+    let entry = work.storage.config.entries.iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))?;
+    match &entry.value {
+        ConfigValue::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        _ => None,
+    }
+}
+
+/// What the workload alone says of a stage, before anything is sent.
+#[must_use]
+pub fn before(workload: &Workload, index: usize) -> Evidence {
+    let misses = missing(workload, None).iter().filter(|miss| miss.stage == index).map(miss_of).collect();
+    Evidence {
+        misses: Some(misses),
+        store: store_of(Some(workload), index, &|_, _, _| None),
+        ..Evidence::default()
+    }
+}
