@@ -6,6 +6,7 @@ pub mod convert;
 pub mod demo;
 pub mod list;
 pub mod quick;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod serve;

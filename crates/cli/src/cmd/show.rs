@@ -26,7 +26,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
 }
 
 /// A directory, or the run with this id or directory name in the archive.
-fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
+pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     let direct = PathBuf::from(run);
     if direct.join("run.json").is_file() {
         return Ok(direct);
