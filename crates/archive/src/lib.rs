@@ -6,27 +6,35 @@
 //! here), [`RunDir::enter_stage`], [`RunDir::append_interval`] and [`RunDir::append_histograms`] while it runs,
 //! [`RunDir::end_stage`], [`RunDir::finish`]. A run that is killed in between leaves what it had, and [`open_run`] says so.
 
+mod client;
 mod csv_text;
 mod error;
 mod files;
 mod hlog;
+mod interval;
 mod layout;
 mod number;
 mod oplog;
+mod oplog_join;
 mod oplog_read;
+mod parts;
 mod process;
 mod reader;
 mod record;
 mod root;
 mod run_dir;
+mod series;
 mod tables;
 
+pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
+pub use interval::{IntervalLine, phase_word};
 pub use jiff::{Timestamp, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
+pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
 pub use record::{
     Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,

@@ -23,15 +23,13 @@ use cosmark_metrics::{Outcome, Phase, Sample, SlicePlan};
 use jiff::Timestamp;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use crate::{ArchiveError, StageLayout};
+use crate::oplog_join::copy_parts;
+use crate::{ArchiveError, StageLayout, phase_word};
 
 /// Name of the log in a run directory.
 pub const FILE_NAME: &str = "operations.parquet";
@@ -47,13 +45,8 @@ const BATCH_ROWS: usize = 1 << 16;
 /// Batches that may wait for the writer.
 const WAITING_BATCHES: usize = 64;
 
-/// The words of the column `phase`.
-pub const PHASES: [(Phase, &str); 4] = [
-    (Phase::Rampup, "rampup"),
-    (Phase::Window, "window"),
-    (Phase::Rampdown, "rampdown"),
-    (Phase::Drain, "drain"),
-];
+/// What the column `phase` can say.
+pub const PHASES: [Phase; 4] = [Phase::Rampup, Phase::Window, Phase::Rampdown, Phase::Drain];
 
 /// Columns of numbers that hardly repeat: no dictionary, differences instead.
 const RISING: [&str; 4] = ["due_ns", "sent_ns", "first_byte_ns", "end_ns"];
@@ -238,6 +231,8 @@ struct Columns {
     connect_ns: Vec<i64>,
     accepted_only: Vec<bool>,
     phase: Vec<u16>,
+    endpoint: Vec<Option<u16>>,
+    asked_bytes: Vec<Option<i64>>,
 }
 
 struct Part {
@@ -290,6 +285,8 @@ pub fn schema() -> Schema {
         ("connect_ns", DataType::Int64, false),
         ("accepted_only", DataType::Boolean, false),
         ("phase", words(), false),
+        ("endpoint", DataType::UInt16, true),
+        ("asked_bytes", DataType::Int64, true),
     ];
     Schema::new(fields.map(|(name, kind, nullable)| Field::new(name, kind, nullable)).to_vec())
 }
@@ -336,7 +333,7 @@ impl PartWriter {
             operations,
             outcomes: Names::default(),
             outcome_numbers: BTreeMap::new(),
-            phases: Names::of(PHASES.map(|(_, word)| word)),
+            phases: Names::of(PHASES.map(phase_word)),
             places,
             columns: Columns::default(),
             part: None,
@@ -362,7 +359,7 @@ impl PartWriter {
         };
         let driver = self.drivers.number(&batch.driver);
         let (stage, work) = (usize::from(batch.stage), usize::from(batch.work));
-        let phases = PHASES.map(|(phase, word)| (phase, self.phases.number(word)));
+        let phases = PHASES.map(|phase| (phase, self.phases.number(phase_word(phase))));
         for sample in &batch.samples {
             let outcome = match self.outcome_numbers.get(&sample.outcome) {
                 Some(number) => *number,
@@ -435,6 +432,8 @@ impl PartWriter {
             numbers::<Int64Array, _>(&mut columns.connect_ns),
             numbers::<BooleanArray, _>(&mut columns.accepted_only),
             self.phases.column(&mut columns.phase)?,
+            numbers::<UInt16Array, _>(&mut columns.endpoint),
+            numbers::<Int64Array, _>(&mut columns.asked_bytes),
         ];
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
     }
@@ -513,6 +512,8 @@ impl Columns {
             end_ns,
             connect_ns,
             bytes,
+            asked_bytes,
+            endpoint,
             status,
             outcome: _,
             requests,
@@ -534,35 +535,9 @@ impl Columns {
         self.connections.push(connections);
         self.connect_ns.push(signed(connect_ns));
         self.accepted_only.push(accepted_only);
+        self.endpoint.push((endpoint != 0).then_some(endpoint));
+        self.asked_bytes.push(some(asked_bytes));
     }
-}
-
-fn copy_parts(file: File, first: &Path, parts: &[PathBuf]) -> Result<(), ParquetError> {
-    let head = SerializedFileReader::new(File::open(first)?)?;
-    let meta = head.metadata().file_metadata();
-    let properties = WriterProperties::builder().set_key_value_metadata(meta.key_value_metadata().cloned());
-    let root = meta.schema_descr().root_schema_ptr();
-    let mut writer = SerializedFileWriter::new(file, root, Arc::new(properties.build()))?;
-    for part in parts {
-        let source = File::open(part)?;
-        let reader = SerializedFileReader::new(source.try_clone()?)?;
-        for group in reader.metadata().row_groups() {
-            let mut out = writer.next_row_group()?;
-            for column in group.columns() {
-                let whole = ColumnCloseResult {
-                    bytes_written: u64::try_from(column.compressed_size()).unwrap_or(0),
-                    rows_written: u64::try_from(group.num_rows()).unwrap_or(0),
-                    metadata: column.clone(),
-                    bloom_filter: None,
-                    column_index: None,
-                    offset_index: None,
-                };
-                out.append_column(&source, whole)?;
-            }
-            out.close()?;
-        }
-    }
-    writer.close().map(drop)
 }
 
 /// A refusal of the library: the system's error where there is one inside.

@@ -12,8 +12,8 @@ use cosmark_metrics::{Outcome, Phase, Sample};
 use jiff::Timestamp;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::ArchiveError;
 use crate::oplog::{EPOCH_UNIX_NS, FILE_NAME, PHASES, schema};
+use crate::{ArchiveError, phase_word};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 8192;
@@ -130,6 +130,9 @@ fn files_of(dir: &Path) -> Result<Vec<PathBuf>, ArchiveError> {
     Ok(parts)
 }
 
+/// Columns that every log has.
+const FIRST_COLUMNS: usize = 20;
+
 fn builder_of(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, ArchiveError> {
     let file = File::open(path).map_err(ArchiveError::io("read", path))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)
@@ -138,7 +141,8 @@ fn builder_of(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, Arch
     let same = |(found, expected): (&Arc<arrow_schema::Field>, &Arc<arrow_schema::Field>)| {
         found.name() == expected.name() && found.data_type() == expected.data_type()
     };
-    if found.fields().len() != expected.fields().len()
+    // Columns after the first ones came later: an older log has fewer.
+    if !(FIRST_COLUMNS..=expected.fields().len()).contains(&found.fields().len())
         || !found.fields().iter().zip(expected.fields()).all(same)
     {
         return Err(unreadable(path, "its columns are not those of an operation log".to_owned()));
@@ -187,6 +191,8 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     };
     let status = column("status")?.as_primitive_opt::<UInt16Type>().ok_or_else(|| wrong("status"))?;
     let accepted = column("accepted_only")?.as_boolean_opt().ok_or_else(|| wrong("accepted_only"))?;
+    let endpoint = batch.column_by_name("endpoint").and_then(|array| array.as_primitive_opt::<UInt16Type>());
+    let asked = batch.column_by_name("asked_bytes").and_then(|array| array.as_primitive_opt::<Int64Type>());
     let (driver, stage, work) = (words(batch, "driver")?, words(batch, "stage")?, words(batch, "work")?);
     let (operation, outcome, phase) =
         (words(batch, "operation")?, words(batch, "outcome")?, words(batch, "phase")?);
@@ -196,7 +202,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     let (sent_ns, first_byte_ns, end_ns) = (i64s("sent_ns")?, i64s("first_byte_ns")?, i64s("end_ns")?);
     let row = |row: usize| {
         let word = phase(row);
-        let phase = PHASES.iter().find(|(_, known)| **known == *word).map(|(phase, _)| *phase);
+        let phase = PHASES.into_iter().find(|phase| phase_word(*phase) == &*word);
         let outcome = match &*outcome(row) {
             "ok" => Outcome::OK,
             label => Outcome::failed(label),
@@ -218,6 +224,12 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 end_ns: end_ns(row),
                 connect_ns: connect_ns(row),
                 bytes: bytes(row),
+                asked_bytes: asked
+                    .filter(|asked| asked.is_valid(row))
+                    .map_or(0, |asked| u64::try_from(asked.value(row)).unwrap_or(0)),
+                endpoint: endpoint
+                    .filter(|endpoint| endpoint.is_valid(row))
+                    .map_or(0, |endpoint| endpoint.value(row)),
                 status: if status.is_valid(row) { status.value(row) } else { 0 },
                 outcome,
                 requests: requests(row),

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::layout;
+use crate::{ClientRecord, DriverRecord, EndpointRecord, LoopKind, SizeClassRecord, layout, parts};
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -189,6 +189,12 @@ pub struct StageRecord {
     /// Every state it went through.
     #[serde(default)]
     pub history: Vec<StateChange>,
+    /// How its operations are started; null when it has none.
+    #[serde(default, rename = "loop")]
+    pub load_loop: Option<LoopKind>,
+    /// How each driver was doing.
+    #[serde(default)]
+    pub clients: Vec<ClientRecord>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
@@ -222,8 +228,14 @@ pub struct OperationRecord {
     pub tag: String,
     /// Workers of the work, over all drivers.
     pub workers: u32,
+    /// How its operations are started.
+    #[serde(default)]
+    pub arrival: Option<LoopKind>,
     /// Length of the measured window in seconds.
     pub window_s: f64,
+    /// Arrivals that were due in the window, whatever became of them; null without an open loop.
+    #[serde(default)]
+    pub intended: Option<u64>,
     /// Successes.
     pub count: u64,
     /// Failures.
@@ -233,9 +245,12 @@ pub struct OperationRecord {
     /// Arrivals that had to wait for a free worker.
     #[serde(default)]
     pub delayed: u64,
-    /// Operations that had been started and were not over when the run was.
+    /// Operations that were due by the end of the window and had not finished then.
     #[serde(default)]
     pub unfinished: u64,
+    /// Bodies that were compared with what they should be.
+    #[serde(default)]
+    pub checked: u64,
     /// Body bytes of successes.
     pub bytes: u64,
     /// Body bytes of failures.
@@ -261,6 +276,21 @@ pub struct OperationRecord {
     /// Service times of failures.
     #[serde(default)]
     pub failed_service_ms: LatencyRecord,
+    /// By how much arrivals were sent late though a worker was free: the lateness of the client itself.
+    #[serde(default)]
+    pub lag_ms: LatencyRecord,
+    /// Ages, at the end of the window, of what was due in it and had not finished.
+    #[serde(default)]
+    pub unfinished_age_ms: LatencyRecord,
+    /// By size; empty unless sizes of several classes occurred.
+    #[serde(default)]
+    pub size_classes: Vec<SizeClassRecord>,
+    /// By endpoint; empty unless the target has several.
+    #[serde(default)]
+    pub endpoints: Vec<EndpointRecord>,
+    /// By driver; empty unless there are several.
+    #[serde(default)]
+    pub drivers: Vec<DriverRecord>,
     /// Failures by class, e.g. `http_503`, `timeout`.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
@@ -417,6 +447,8 @@ impl StageRecord {
             ended: None,
             window_s: None,
             history: vec![StateChange { state: StageState::Waiting, at }],
+            load_loop: LoopKind::of_stage(stage),
+            clients: Vec::new(),
             operations: Vec::new(),
         }
     }
@@ -452,12 +484,13 @@ impl StageRecord {
 }
 
 impl OperationRecord {
-    /// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag` and `error_examples`
-    /// are left for the caller, who alone knows them.
+    /// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag`, `error_examples`
+    /// and `drivers` are left for the caller, who alone knows them.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
     pub fn of(work: &Work, operation: &Operation, snapshot: &OpSnapshot, window_s: f64) -> Self {
         let summary = Summary::of(snapshot, window_s);
+        let arrival = LoopKind::of(work);
         // Exhaustive, so that a new sum cannot be forgotten here.
         let OpSnapshot {
             ok,
@@ -468,6 +501,8 @@ impl OperationRecord {
             missed,
             delayed,
             unfinished,
+            intended,
+            checked,
             requests,
             retries,
             connections,
@@ -478,6 +513,10 @@ impl OperationRecord {
             first_byte: _,
             failed_service: _,
             connect: _,
+            lag,
+            unfinished_age,
+            sizes: _,
+            endpoints: _,
             errors,
             codes,
         } = snapshot;
@@ -489,12 +528,15 @@ impl OperationRecord {
             id: operation.id.clone(),
             tag: String::new(),
             workers: work.workers,
+            arrival: Some(arrival),
             window_s: if window_s.is_finite() { window_s } else { 0.0 },
+            intended: (arrival == LoopKind::Open).then_some(*intended),
             count: *ok,
             failures: *failed,
             missed: *missed,
             delayed: *delayed,
             unfinished: *unfinished,
+            checked: *checked,
             bytes: *bytes,
             partial_bytes: *partial_bytes,
             throughput_per_s: summary.throughput_per_s,
@@ -506,6 +548,11 @@ impl OperationRecord {
             first_byte_ms: (&summary.first_byte).into(),
             connect_ms: (&summary.connect).into(),
             failed_service_ms: (&summary.failed_service).into(),
+            lag_ms: (&LatencySummary::of(lag)).into(),
+            unfinished_age_ms: (&LatencySummary::of(unfinished_age)).into(),
+            size_classes: parts::size_classes(snapshot),
+            endpoints: parts::endpoints(snapshot),
+            drivers: Vec::new(),
             errors: errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
             error_codes: codes.clone(),
             error_examples: Vec::new(),

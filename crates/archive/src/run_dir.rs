@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_metrics::Snapshot;
+use cosmark_metrics::{HealthSample, Snapshot};
 use jiff::Timestamp;
 
+use crate::client::{CLIENTS, client_lines};
 use crate::files::{GrowingFile, write_whole};
 use crate::hlog::LogWriter;
+use crate::interval::INTERVALS;
 use crate::layout::StageLayout;
 use crate::tables::{self, StageTables, TimelineRow};
-use crate::{Archive, ArchiveError, RunRecord, RunState, StageRecord, StageState};
+use crate::{Archive, ArchiveError, IntervalLine, RunRecord, RunState, StageRecord, StageState};
 
 /// Name of the record in a run directory.
 pub const RECORD: &str = "run.json";
@@ -36,6 +38,8 @@ pub struct RunDir {
     layout: Vec<StageLayout>,
     timelines: Vec<Timeline>,
     histograms: LogWriter,
+    clients: GrowingFile,
+    intervals: GrowingFile,
     log: GrowingFile,
     /// Outputs of the workload's scripts, then of each stage's.
     scripts: Vec<String>,
@@ -59,6 +63,8 @@ impl RunDir {
         let base = record.submitted.unwrap_or_default();
         let run = Self {
             histograms: LogWriter::create(&path, base)?,
+            clients: GrowingFile::create(&path.join(CLIENTS.file), &CLIENTS.head())?,
+            intervals: GrowingFile::create(&path.join(INTERVALS.file), &INTERVALS.head())?,
             log: GrowingFile::create(&path.join("workload.log"), b"")?,
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
@@ -190,6 +196,46 @@ impl RunDir {
             self.histograms.append(&names.tag, snapshot.phase, start, length, op)?;
         }
         Ok(())
+    }
+
+    /// Adds one look at a driver to `clients.csv`; `start_ns` is when the load of stage `stage` (0-based) began on the
+    /// driver's clock.
+    ///
+    /// # Errors
+    /// When there is no such stage, or the file cannot be written.
+    pub fn append_client(
+        &mut self,
+        stage: usize,
+        driver: &str,
+        start_ns: u64,
+        sample: &HealthSample,
+    ) -> Result<(), ArchiveError> {
+        let layout = self.layout.get(stage).ok_or_else(|| no_stage(stage))?;
+        self.clients.append(&client_lines(&layout.id, driver, start_ns, sample))
+    }
+
+    /// Adds what the operations of work `work` of stage `stage` (both 0-based) did in one interval on one driver to
+    /// `intervals.csv`: one entry per operation of the work; `stage` and `tag` of the lines are filled in here.
+    ///
+    /// # Errors
+    /// When there is no such stage or work, or the file cannot be written.
+    pub fn append_work_interval(
+        &mut self,
+        stage: usize,
+        work: usize,
+        mut lines: Vec<IntervalLine>,
+    ) -> Result<(), ArchiveError> {
+        let layout = self.layout.get(stage).ok_or_else(|| no_stage(stage))?;
+        let names = layout.works.get(work).ok_or_else(|| ArchiveError::NoSuchPlace {
+            what: format!("work {work} of stage {}, counted from 0,", layout.id),
+        })?;
+        let mut text = Vec::new();
+        for (line, names) in lines.iter_mut().zip(&names.operations) {
+            line.stage.clone_from(&layout.id);
+            line.tag.clone_from(&names.tag);
+            line.push(&mut text);
+        }
+        self.intervals.append(&text)
     }
 
     /// Stage `stage` (0-based) is over with these results. A stage that was too short for a row gets one that says

@@ -1,18 +1,25 @@
 //! What was measured, and the arithmetic on it. Pure: no I/O, no clock, no async.
 //!
 //! [`Sample`] is one operation's record. A [`Recorder`] turns samples into [`Snapshot`]s, one per slice of time;
-//! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. Percentiles are only
+//! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. [`HealthSample`]s say how the client itself was doing meanwhile. Percentiles are only
 //! ever read from merged histograms.
 
+mod health;
 mod latency;
 mod outcome;
+mod parts;
 mod recorder;
 mod sample;
 mod snapshot;
 mod summary;
 
+pub use health::{
+    ClientFacts, ClientHealth, HealthSample, HealthSummary, MachineHealth, NicHealth, NicUse,
+    SATURATED_SHARE, ThreadHealth,
+};
 pub use latency::{HIGHEST_NS, Latency};
 pub use outcome::Outcome;
+pub use parts::{PartSums, SizeClass, SizeClasses};
 pub use recorder::{Recorder, SlicePlan};
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

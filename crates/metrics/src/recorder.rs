@@ -196,18 +196,24 @@ mod tests {
                 proptest::prop_assert_eq!(counted, expected as u64);
             }
         }
+    }
+
+    proptest::proptest! {
+        // Each case compares some sixty histograms.
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(16))]
 
         #[test]
         fn merging_the_parts_gives_the_whole_in_any_order(
-            samples in proptest::collection::vec((1u64..10_000_000, 0u16..3, 0u64..5000), 1..100),
+            samples in proptest::collection::vec((1u64..10_000_000, 0u16..3, 0u64..5000, 0u16..3), 1..100),
             cut in 0usize..100,
         ) {
-            let make = |(ns, kind, bytes): &(u64, u16, u64)| Sample {
+            let make = |(ns, kind, bytes, endpoint): &(u64, u16, u64, u16)| Sample {
                 due_ns: 5, sent_ns: 10, first_byte_ns: 10 + ns / 2, end_ns: 10 + ns, bytes: *bytes, requests: 1,
+                asked_bytes: *bytes, endpoint: *endpoint,
                 outcome: match kind { 0 => Outcome::OK, 1 => Outcome::failed("http_503"), _ => Outcome::failed("reset") },
                 ..Sample::default()
             };
-            let sum = |part: &[(u64, u16, u64)]| {
+            let sum = |part: &[(u64, u16, u64, u16)]| {
                 let mut op = OpSnapshot::default();
                 part.iter().for_each(|sample| op.add(&make(sample), true));
                 op

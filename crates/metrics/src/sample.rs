@@ -25,6 +25,10 @@ pub struct Sample {
     pub connect_ns: u64,
     /// Body bytes that count: of a success; of a failure they are partial.
     pub bytes: u64,
+    /// Body bytes that it was to write; 0 = nothing is written, or not known before. Tells the size of failures.
+    pub asked_bytes: u64,
+    /// Number of the endpoint that served it, from 1; 0 = the target has only one.
+    pub endpoint: u16,
     /// Status of the last answer; 0 = none.
     pub status: u16,
     /// How it ended.

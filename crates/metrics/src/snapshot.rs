@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Latency, Outcome, Sample};
+use crate::parts::{meet, merge_sizes};
+use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses};
 
 /// Where in a run an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,6 +48,10 @@ pub struct OpSnapshot {
     pub renewals: u64,
     /// Operations sent (or due) before the window's end that ended after it, or never.
     pub unfinished: u64,
+    /// Arrivals that were due in the window (open loop), whatever became of them.
+    pub intended: u64,
+    /// Bodies that were compared with what they should be, successes and failures.
+    pub checked: u64,
     /// Time spent in operations, successes and failures, that lies in the window: the integral of "in flight".
     pub in_flight_ns: u128,
     /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
@@ -59,6 +64,14 @@ pub struct OpSnapshot {
     pub failed_service: Latency,
     /// Times to open a connection, TLS included.
     pub connect: Latency,
+    /// By how much arrivals were sent late though a worker was free.
+    pub lag: Latency,
+    /// Ages, at the end of the window, of what was due in it and had not finished.
+    pub unfinished_age: Latency,
+    /// By size.
+    pub sizes: SizeClasses,
+    /// By endpoint, in the order of the target; empty unless it has several.
+    pub endpoints: Vec<PartSums>,
     /// Failures by [`Outcome`].
     pub errors: BTreeMap<Outcome, u64>,
     /// Failures by the protocol's own code.
@@ -86,12 +99,25 @@ impl OpSnapshot {
             self.connections += u64::from(sample.connections);
             self.connect.record(sample.connect_ns);
         }
+        if sample.endpoint != 0 {
+            self.endpoint_mut(sample.endpoint).add(sample, paced);
+        }
         if !sample.outcome.is_ok() {
             self.failed += 1;
+            if sample.asked_bytes != 0 {
+                self.sizes.add_failure(SizeClass::of(sample.asked_bytes));
+            }
             self.partial_bytes += sample.bytes;
             self.failed_service.record(sample.service_ns());
             *self.errors.entry(sample.outcome).or_default() += 1;
             return;
+        }
+        let class = SizeClass::of(sample.bytes);
+        if self.sizes.is_news(class) {
+            meet(self, class);
+        }
+        if self.sizes.is_split() {
+            self.sizes.part_mut(class).add(sample, paced);
         }
         self.ok += 1;
         self.bytes += sample.bytes;
@@ -103,6 +129,15 @@ impl OpSnapshot {
         if let Some(ns) = sample.time_to_first_byte_ns() {
             self.first_byte.record(ns);
         }
+    }
+
+    /// The sums of one endpoint, counted from 1.
+    fn endpoint_mut(&mut self, endpoint: u16) -> &mut PartSums {
+        let at = usize::from(endpoint).saturating_sub(1);
+        if self.endpoints.len() <= at {
+            self.endpoints.resize_with(at + 1, PartSums::default);
+        }
+        &mut self.endpoints[at]
     }
 
     /// Counts a protocol code; the number of different codes is bounded.
@@ -130,15 +165,23 @@ impl OpSnapshot {
             connections,
             renewals,
             unfinished,
+            intended,
+            checked,
             in_flight_ns,
             response,
             service,
             first_byte,
             failed_service,
             connect,
+            lag,
+            unfinished_age,
+            sizes: _,
+            endpoints,
             errors,
             codes,
         } = other;
+        // The classes first: they are made from sums that have not been merged yet.
+        merge_sizes(self, other);
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
@@ -151,12 +194,19 @@ impl OpSnapshot {
         self.connections += connections;
         self.renewals += renewals;
         self.unfinished += unfinished;
+        self.intended += intended;
+        self.checked += checked;
         self.in_flight_ns += in_flight_ns;
         self.response.merge(response);
         self.service.merge(service);
         self.first_byte.merge(first_byte);
         self.failed_service.merge(failed_service);
         self.connect.merge(connect);
+        self.lag.merge(lag);
+        self.unfinished_age.merge(unfinished_age);
+        for (endpoint, sums) in (1..).zip(endpoints) {
+            self.endpoint_mut(endpoint).merge(sums);
+        }
         for (outcome, count) in errors {
             *self.errors.entry(*outcome).or_default() += count;
         }
@@ -207,6 +257,8 @@ impl Snapshot {
     /// True when nothing ended, and nothing was missed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ops.iter().all(|op| op.total() == 0 && op.missed == 0 && op.renewals == 0 && op.unfinished == 0)
+        self.ops.iter().all(|op| {
+            op.total() == 0 && op.missed == 0 && op.renewals == 0 && op.unfinished == 0 && op.intended == 0
+        })
     }
 }

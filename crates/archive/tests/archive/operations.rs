@@ -30,6 +30,8 @@ fn every_field_comes_back() {
         end_ns: 60,
         connect_ns: 5,
         bytes: 4096,
+        asked_bytes: 8192,
+        endpoint: 2,
         status: 503,
         outcome: Outcome::failed("http_503"),
         requests: 3,

@@ -1,0 +1,171 @@
+//! `intervals.csv`: what every operation did in every interval on every driver, ramps and drain included, errors by class.
+
+use std::collections::BTreeMap;
+
+use cosmark_metrics::{OpSnapshot, Phase};
+
+use crate::csv_text::push_line;
+use crate::number::decimal;
+use crate::series::{Fields, Table};
+
+pub(crate) const INTERVALS: Table = Table {
+    file: "intervals.csv",
+    columns: &[
+        "stage",
+        "tag",
+        "driver",
+        "phase",
+        "start_s",
+        "end_s",
+        "count",
+        "failures",
+        "missed",
+        "delayed",
+        "bytes",
+        "partial_bytes",
+        "in_flight_mean",
+        "requests",
+        "retries",
+        "connections",
+        "errors",
+    ],
+};
+
+/// A line of `intervals.csv`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IntervalLine {
+    /// Id of the stage.
+    pub stage: String,
+    /// Tag of the operation, as in `run.json`.
+    pub tag: String,
+    /// Name of the driver.
+    pub driver: String,
+    /// `rampup`, `window`, `rampdown` or `drain`; no interval lies in two.
+    pub phase: String,
+    /// Start, seconds since the stage's load began.
+    pub start_s: f64,
+    /// End, likewise.
+    pub end_s: f64,
+    /// Successes that ended in it.
+    pub count: u64,
+    /// Failures.
+    pub failures: u64,
+    /// Arrivals that were dropped.
+    pub missed: u64,
+    /// Arrivals that had waited for a free worker.
+    pub delayed: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Body bytes of failures.
+    pub partial_bytes: u64,
+    /// Mean number of operations in flight.
+    pub in_flight_mean: Option<f64>,
+    /// Requests on the wire.
+    pub requests: u64,
+    /// Retries among them.
+    pub retries: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// The word of a phase in files.
+#[must_use]
+pub fn phase_word(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Rampup => "rampup",
+        Phase::Window => "window",
+        Phase::Rampdown => "rampdown",
+        Phase::Drain => "drain",
+    }
+}
+
+impl IntervalLine {
+    /// What `op` says of an interval from `start_s` to `end_s`. `stage` and `tag` are left for the archive, which alone
+    /// knows them.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+    pub fn of(driver: &str, phase: Phase, start_s: f64, end_s: f64, op: &OpSnapshot) -> Self {
+        let seconds = end_s - start_s;
+        Self {
+            stage: String::new(),
+            tag: String::new(),
+            driver: driver.to_owned(),
+            phase: phase_word(phase).to_owned(),
+            start_s,
+            end_s,
+            count: op.ok,
+            failures: op.failed,
+            missed: op.missed,
+            delayed: op.delayed,
+            bytes: op.bytes,
+            partial_bytes: op.partial_bytes,
+            in_flight_mean: (seconds > 0.0).then(|| op.in_flight_ns as f64 / 1e9 / seconds),
+            requests: op.requests,
+            retries: op.retries,
+            connections: op.connections,
+            errors: op.errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
+        }
+    }
+
+    pub(crate) fn read(fields: &Fields<'_>) -> Result<Self, String> {
+        Ok(Self {
+            stage: fields.text(0),
+            tag: fields.text(1),
+            driver: fields.text(2),
+            phase: fields.text(3),
+            start_s: fields.number(4)?,
+            end_s: fields.number(5)?,
+            count: fields.count(6)?,
+            failures: fields.count(7)?,
+            missed: fields.count(8)?,
+            delayed: fields.count(9)?,
+            bytes: fields.count(10)?,
+            partial_bytes: fields.count(11)?,
+            in_flight_mean: fields.number_if_any(12)?,
+            requests: fields.count(13)?,
+            retries: fields.count(14)?,
+            connections: fields.count(15)?,
+            errors: read_errors(&fields.text(16))?,
+        })
+    }
+
+    pub(crate) fn push(&self, out: &mut Vec<u8>) {
+        let errors: Vec<String> =
+            self.errors.iter().map(|(label, count)| format!("{label}={count}")).collect();
+        push_line(
+            out,
+            [
+                self.stage.clone(),
+                self.tag.clone(),
+                self.driver.clone(),
+                self.phase.clone(),
+                decimal(self.start_s, 3),
+                decimal(self.end_s, 3),
+                self.count.to_string(),
+                self.failures.to_string(),
+                self.missed.to_string(),
+                self.delayed.to_string(),
+                self.bytes.to_string(),
+                self.partial_bytes.to_string(),
+                self.in_flight_mean.map_or_else(String::new, |mean| decimal(mean, 4)),
+                self.requests.to_string(),
+                self.retries.to_string(),
+                self.connections.to_string(),
+                errors.join(";"),
+            ],
+        );
+    }
+}
+
+fn read_errors(text: &str) -> Result<BTreeMap<String, u64>, String> {
+    let entry = |part: &str| {
+        let (label, count) = part.rsplit_once('=')?;
+        Some((label.to_owned(), count.parse().ok()?))
+    };
+    text.split(';')
+        .filter(|part| !part.is_empty())
+        .map(|part| entry(part).ok_or_else(|| format!("errors: `{part}` is not label=count")))
+        .collect()
+}

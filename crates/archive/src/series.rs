@@ -1,0 +1,114 @@
+//! The tables of ours that grow while a run lasts, `clients.csv` and `intervals.csv`: their heads, and reading them line by
+//! line, so that no table has to fit into memory.
+
+use std::path::Path;
+
+use csv::StringRecord;
+
+use crate::csv_text::{push_line, read_records};
+use crate::{ArchiveError, ClientLine, IntervalLine, Run, client, interval};
+
+/// A table: its file and its columns.
+pub(crate) struct Table {
+    pub file: &'static str,
+    pub columns: &'static [&'static str],
+}
+
+impl Table {
+    /// Its first line.
+    pub fn head(&self) -> Vec<u8> {
+        let mut head = Vec::new();
+        push_line(&mut head, self.columns);
+        head
+    }
+
+    /// Calls `each` with every line after the head; false when there is no such file.
+    fn read(
+        &self,
+        dir: &Path,
+        mut each: impl FnMut(&Fields<'_>) -> Result<(), String>,
+    ) -> Result<bool, ArchiveError> {
+        let path = dir.join(self.file);
+        if !path.exists() {
+            return Ok(false);
+        }
+        let mut seen_head = false;
+        read_records(&path, |_, record| {
+            if !seen_head {
+                seen_head = true;
+                // Later versions may add columns at the end.
+                let is_head = record.iter().take(self.columns.len()).eq(self.columns.iter().copied());
+                return if is_head { Ok(()) } else { Err(format!("not the header of {}", self.file)) };
+            }
+            if record.len() < self.columns.len() {
+                return Err(format!("{} fields instead of {}", record.len(), self.columns.len()));
+            }
+            each(&Fields { record, columns: self.columns })
+        })?;
+        Ok(true)
+    }
+}
+
+/// The fields of one line.
+pub(crate) struct Fields<'a> {
+    record: &'a StringRecord,
+    columns: &'static [&'static str],
+}
+
+impl Fields<'_> {
+    fn get(&self, at: usize) -> &str {
+        self.record.get(at).unwrap_or_default()
+    }
+
+    fn bad(&self, at: usize, what: &str) -> String {
+        let shown: String = self.get(at).chars().take(40).collect();
+        format!("{}: `{shown}` is not {what}", self.columns.get(at).copied().unwrap_or_default())
+    }
+
+    pub fn text(&self, at: usize) -> String {
+        self.get(at).to_owned()
+    }
+
+    pub fn count(&self, at: usize) -> Result<u64, String> {
+        self.get(at).parse().map_err(|_| self.bad(at, "a count"))
+    }
+
+    pub fn number(&self, at: usize) -> Result<f64, String> {
+        let value = self.get(at).parse::<f64>().ok().filter(|value| value.is_finite());
+        value.ok_or_else(|| self.bad(at, "a number"))
+    }
+
+    pub fn count_if_any(&self, at: usize) -> Result<Option<u64>, String> {
+        if self.get(at).is_empty() { Ok(None) } else { self.count(at).map(Some) }
+    }
+
+    pub fn number_if_any(&self, at: usize) -> Result<Option<f64>, String> {
+        if self.get(at).is_empty() { Ok(None) } else { self.number(at).map(Some) }
+    }
+}
+
+impl Run {
+    /// Calls `each` with every line of `clients.csv`, in the order in which they were written; false when the run has
+    /// none. Memory does not grow with the file.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn clients(&self, mut each: impl FnMut(ClientLine)) -> Result<bool, ArchiveError> {
+        client::CLIENTS.read(&self.path, |fields| {
+            each(ClientLine::read(fields)?);
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with every line of `intervals.csv`, in the order in which they were written; false when the run has
+    /// none. Memory does not grow with the file.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
+        interval::INTERVALS.read(&self.path, |fields| {
+            each(IntervalLine::read(fields)?);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,446 @@
+//! How the load client itself was doing: processors, run queue, pauses, network. Pure data and its sums; who samples it is
+//! no matter here. What a system does not tell is `None`, never 0.
+
+use std::collections::BTreeMap;
+
+use crate::Latency;
+
+/// A load thread is called saturated in a sample when it was busier than this (share of one processor).
+pub const SATURATED_SHARE: f64 = 0.85;
+
+/// One look (about a second) at one driver. Amounts are those of the span, levels those of its end.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HealthSample {
+    /// End of the span on the driver's run clock, ns.
+    pub at_ns: u64,
+    /// Length of the span, ns.
+    pub span_ns: u64,
+    /// Load threads.
+    pub threads: Vec<ThreadHealth>,
+    /// Processor time of the whole process, ns.
+    pub process_cpu_ns: Option<u64>,
+    /// Processors of the machine.
+    pub machine: Option<MachineHealth>,
+    /// By how much a thread that sleeps 1 ms at a time woke late.
+    pub pause: Latency,
+    /// TCP segments sent by this machine.
+    pub tcp_segments_out: Option<u64>,
+    /// Segments sent again among them.
+    pub tcp_segments_retransmitted: Option<u64>,
+    /// Network interfaces that moved bytes, the loopback included.
+    pub nics: Vec<NicHealth>,
+    /// TCP sockets in use on this machine.
+    pub sockets_in_use: Option<u64>,
+    /// TCP sockets in TIME_WAIT on this machine.
+    pub sockets_time_wait: Option<u64>,
+    /// Time for which the machine was suspended, ns.
+    pub suspended_ns: Option<u64>,
+}
+
+/// One load thread over a span.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadHealth {
+    /// Its name, e.g. `load-0`.
+    pub name: String,
+    /// Processor time, ns.
+    pub cpu_ns: u64,
+    /// Time for which it was ready to run and got no processor, ns.
+    pub run_queue_wait_ns: Option<u64>,
+}
+
+/// All processors of the machine over a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MachineHealth {
+    /// Processors.
+    pub cpus: u32,
+    /// Time that they were not idle, summed over processors, ns.
+    pub busy_ns: u64,
+    /// Time that a hypervisor took away, summed over processors, ns.
+    pub steal_ns: Option<u64>,
+}
+
+/// One network interface over a span.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NicHealth {
+    /// Its name, e.g. `eth0`.
+    pub name: String,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Speed of the link, if it has one.
+    pub speed_bits_per_s: Option<u64>,
+}
+
+/// What does not change while a stage runs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClientFacts {
+    /// Load threads.
+    pub load_threads: u32,
+    /// Smallest step seen between two readings of the clock, ns.
+    pub clock_resolution_ns: Option<u64>,
+    /// Cost of reading the clock, ns.
+    pub clock_cost_ns: Option<f64>,
+    /// Local ports that connections may have.
+    pub ephemeral_ports: Option<u64>,
+    /// Files and sockets that the process may have open.
+    pub nofile_limit: Option<u64>,
+}
+
+/// Mergeable sums of [`HealthSample`]s of one driver.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HealthSummary {
+    samples: u64,
+    span_ns: u64,
+    threads: BTreeMap<String, ThreadSums>,
+    with_threads: u64,
+    saturated: u64,
+    process: Ratio,
+    busy: Ratio,
+    steal: Ratio,
+    cpus: Option<u32>,
+    pause: Latency,
+    suspended_ns: Option<u64>,
+    segments_out: Option<u64>,
+    segments_retransmitted: Option<u64>,
+    nics: BTreeMap<String, NicPeak>,
+    sockets_max: Option<u64>,
+    time_wait_max: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct ThreadSums {
+    cpu: Ratio,
+    wait: Ratio,
+}
+
+/// A share: part of a whole, both in ns; nothing until something was added.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Ratio {
+    part_ns: u64,
+    whole_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct NicPeak {
+    rx_bytes_per_s: f64,
+    tx_bytes_per_s: f64,
+    speed_bits_per_s: Option<u64>,
+}
+
+/// What a driver was like over a window.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClientHealth {
+    /// Seconds that were looked at.
+    pub seconds: f64,
+    /// Processors of the machine.
+    pub cpus: Option<u32>,
+    /// Busiest load thread, share of one processor, mean over the window.
+    pub thread_busy_max: Option<f64>,
+    /// Share of samples in which any load thread was busier than [`SATURATED_SHARE`].
+    pub thread_busy_over_85_share: Option<f64>,
+    /// Load thread that waited longest for a processor: share of the time, mean over the window.
+    pub run_queue_wait_share_max: Option<f64>,
+    /// Processor time of the process, in processors.
+    pub process_cpu_share: Option<f64>,
+    /// Share of all processors that was busy, with whatever.
+    pub machine_busy_share: Option<f64>,
+    /// Share of all processors that a hypervisor took away.
+    pub steal_share: Option<f64>,
+    /// 99.9th percentile of the pauses of a thread that sleeps 1 ms at a time, ms.
+    pub pause_p99_9_ms: Option<f64>,
+    /// Longest pause, ms.
+    pub pause_max_ms: Option<f64>,
+    /// Time for which the machine was suspended, ms.
+    pub suspended_ms: Option<f64>,
+    /// TCP segments sent.
+    pub tcp_segments_out: Option<u64>,
+    /// TCP segments sent again.
+    pub tcp_retransmitted: Option<u64>,
+    /// Network interfaces and the most that they moved in a sample.
+    pub nics: Vec<NicUse>,
+    /// Most TCP sockets in use.
+    pub sockets_max: Option<u64>,
+    /// Most TCP sockets in TIME_WAIT.
+    pub time_wait_max: Option<u64>,
+}
+
+/// The most that a network interface moved.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NicUse {
+    /// Its name.
+    pub name: String,
+    /// Most bytes received per second.
+    pub rx_bytes_per_s_max: f64,
+    /// Most bytes sent per second.
+    pub tx_bytes_per_s_max: f64,
+    /// Speed of the link, if it has one.
+    pub speed_bits_per_s: Option<u64>,
+}
+
+impl Ratio {
+    fn add(&mut self, part_ns: u64, whole_ns: u64) {
+        self.part_ns += part_ns;
+        self.whole_ns += whole_ns;
+    }
+
+    fn share(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+        (self.whole_ns > 0).then(|| self.part_ns as f64 / self.whole_ns as f64)
+    }
+}
+
+/// Sum of two amounts of which either may be unknown; unknown only if both are.
+fn plus(left: Option<u64>, right: Option<u64>) -> Option<u64> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.saturating_add(right)),
+        (left, right) => left.or(right),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds and milliseconds need no more than 53 bits")]
+fn scaled(ns: u64, unit_ns: f64) -> f64 {
+    ns as f64 / unit_ns
+}
+
+impl HealthSummary {
+    /// What `samples` say, all of them.
+    #[must_use]
+    pub fn of(samples: &[HealthSample]) -> ClientHealth {
+        let mut summary = Self::default();
+        samples.iter().for_each(|sample| summary.add(sample));
+        summary.client()
+    }
+
+    /// Adds one sample.
+    pub fn add(&mut self, sample: &HealthSample) {
+        // Exhaustive, so that a new field cannot be forgotten here.
+        let HealthSample {
+            at_ns: _,
+            span_ns,
+            threads,
+            process_cpu_ns,
+            machine,
+            pause,
+            tcp_segments_out,
+            tcp_segments_retransmitted,
+            nics,
+            sockets_in_use,
+            sockets_time_wait,
+            suspended_ns,
+        } = sample;
+        if *span_ns == 0 {
+            return;
+        }
+        self.samples += 1;
+        self.span_ns += span_ns;
+        self.add_threads(threads, *span_ns);
+        if let Some(cpu_ns) = process_cpu_ns {
+            self.process.add(*cpu_ns, *span_ns);
+        }
+        if let Some(MachineHealth { cpus, busy_ns, steal_ns }) = machine {
+            self.cpus = self.cpus.max(Some(*cpus));
+            let whole_ns = span_ns.saturating_mul(u64::from(*cpus));
+            self.busy.add(*busy_ns, whole_ns);
+            if let Some(steal_ns) = steal_ns {
+                self.steal.add(*steal_ns, whole_ns);
+            }
+        }
+        self.pause.merge(pause);
+        self.suspended_ns = plus(self.suspended_ns, *suspended_ns);
+        self.segments_out = plus(self.segments_out, *tcp_segments_out);
+        self.segments_retransmitted = plus(self.segments_retransmitted, *tcp_segments_retransmitted);
+        for NicHealth { name, rx_bytes, tx_bytes, speed_bits_per_s } in nics {
+            let seconds = scaled(*span_ns, 1e9);
+            let peak = NicPeak {
+                rx_bytes_per_s: scaled(*rx_bytes, seconds),
+                tx_bytes_per_s: scaled(*tx_bytes, seconds),
+                speed_bits_per_s: *speed_bits_per_s,
+            };
+            self.nics.entry(name.clone()).or_default().rise_to(peak);
+        }
+        self.sockets_max = self.sockets_max.max(*sockets_in_use);
+        self.time_wait_max = self.time_wait_max.max(*sockets_time_wait);
+    }
+
+    fn add_threads(&mut self, threads: &[ThreadHealth], span_ns: u64) {
+        let mut saturated = false;
+        for ThreadHealth { name, cpu_ns, run_queue_wait_ns } in threads {
+            let sums = self.threads.entry(name.clone()).or_default();
+            sums.cpu.add(*cpu_ns, span_ns);
+            if let Some(wait_ns) = run_queue_wait_ns {
+                sums.wait.add(*wait_ns, span_ns);
+            }
+            let one = Ratio { part_ns: *cpu_ns, whole_ns: span_ns };
+            saturated |= one.share().is_some_and(|share| share > SATURATED_SHARE);
+        }
+        self.with_threads += u64::from(!threads.is_empty());
+        self.saturated += u64::from(saturated);
+    }
+
+    /// Adds the sums of other samples of the same driver. Order does not matter.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            samples,
+            span_ns,
+            threads,
+            with_threads,
+            saturated,
+            process,
+            busy,
+            steal,
+            cpus,
+            pause,
+            suspended_ns,
+            segments_out,
+            segments_retransmitted,
+            nics,
+            sockets_max,
+            time_wait_max,
+        } = other;
+        self.samples += samples;
+        self.span_ns += span_ns;
+        for (name, ThreadSums { cpu, wait }) in threads {
+            let sums = self.threads.entry(name.clone()).or_default();
+            sums.cpu.add(cpu.part_ns, cpu.whole_ns);
+            sums.wait.add(wait.part_ns, wait.whole_ns);
+        }
+        self.with_threads += with_threads;
+        self.saturated += saturated;
+        self.process.add(process.part_ns, process.whole_ns);
+        self.busy.add(busy.part_ns, busy.whole_ns);
+        self.steal.add(steal.part_ns, steal.whole_ns);
+        self.cpus = self.cpus.max(*cpus);
+        self.pause.merge(pause);
+        self.suspended_ns = plus(self.suspended_ns, *suspended_ns);
+        self.segments_out = plus(self.segments_out, *segments_out);
+        self.segments_retransmitted = plus(self.segments_retransmitted, *segments_retransmitted);
+        for (name, peak) in nics {
+            self.nics.entry(name.clone()).or_default().rise_to(*peak);
+        }
+        self.sockets_max = self.sockets_max.max(*sockets_max);
+        self.time_wait_max = self.time_wait_max.max(*time_wait_max);
+    }
+
+    /// True when nothing was added.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0
+    }
+
+    /// What they say.
+    #[must_use]
+    pub fn client(&self) -> ClientHealth {
+        let greatest = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
+        #[expect(clippy::cast_precision_loss, reason = "a count of seconds")]
+        let saturated = (self.with_threads > 0).then(|| self.saturated as f64 / self.with_threads as f64);
+        ClientHealth {
+            seconds: scaled(self.span_ns, 1e9),
+            cpus: self.cpus,
+            thread_busy_max: greatest(&mut self.threads.values().filter_map(|sums| sums.cpu.share())),
+            thread_busy_over_85_share: saturated,
+            run_queue_wait_share_max: greatest(
+                &mut self.threads.values().filter_map(|sums| sums.wait.share()),
+            ),
+            process_cpu_share: self.process.share(),
+            machine_busy_share: self.busy.share(),
+            steal_share: self.steal.share(),
+            pause_p99_9_ms: self.pause.quantile_ns(0.999).map(|ns| scaled(ns, 1e6)),
+            pause_max_ms: self.pause.max_ns().map(|ns| scaled(ns, 1e6)),
+            suspended_ms: self.suspended_ns.map(|ns| scaled(ns, 1e6)),
+            tcp_segments_out: self.segments_out,
+            tcp_retransmitted: self.segments_retransmitted,
+            nics: self
+                .nics
+                .iter()
+                .map(|(name, peak)| NicUse {
+                    name: name.clone(),
+                    rx_bytes_per_s_max: peak.rx_bytes_per_s,
+                    tx_bytes_per_s_max: peak.tx_bytes_per_s,
+                    speed_bits_per_s: peak.speed_bits_per_s,
+                })
+                .collect(),
+            sockets_max: self.sockets_max,
+            time_wait_max: self.time_wait_max,
+        }
+    }
+}
+
+impl NicPeak {
+    fn rise_to(&mut self, other: Self) {
+        self.rx_bytes_per_s = self.rx_bytes_per_s.max(other.rx_bytes_per_s);
+        self.tx_bytes_per_s = self.tx_bytes_per_s.max(other.tx_bytes_per_s);
+        self.speed_bits_per_s = self.speed_bits_per_s.max(other.speed_bits_per_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn sample(busy: [f64; 2], pause_ms: u64) -> HealthSample {
+        let mut pause = Latency::default();
+        pause.record(pause_ms * 1_000_000);
+        let thread = |number: usize| ThreadHealth {
+            name: format!("load-{number}"),
+            cpu_ns: (busy[number] * 1e9) as u64,
+            run_queue_wait_ns: Some(SECOND_NS / 10 * number as u64),
+        };
+        HealthSample {
+            span_ns: SECOND_NS,
+            threads: vec![thread(0), thread(1)],
+            machine: Some(MachineHealth { cpus: 4, busy_ns: 2 * SECOND_NS, steal_ns: Some(SECOND_NS / 25) }),
+            pause,
+            tcp_segments_out: Some(100),
+            nics: vec![NicHealth {
+                name: "eth0".into(),
+                rx_bytes: 10,
+                tx_bytes: pause_ms,
+                speed_bits_per_s: None,
+            }],
+            sockets_in_use: Some(pause_ms),
+            ..HealthSample::default()
+        }
+    }
+
+    #[test]
+    fn the_busiest_thread_and_the_longest_pause_are_what_counts() {
+        let health = HealthSummary::of(&[sample([0.9, 0.5], 3), sample([0.3, 0.5], 40)]);
+        assert_eq!(health.thread_busy_max.map(|share| (share * 100.0).round()), Some(60.0));
+        assert_eq!(health.thread_busy_over_85_share, Some(0.5));
+        assert_eq!(health.run_queue_wait_share_max, Some(0.1));
+        assert_eq!(health.steal_share, Some(0.01));
+        assert_eq!(health.machine_busy_share, Some(0.5));
+        assert_eq!(health.pause_max_ms.map(f64::round), Some(40.0));
+        assert_eq!((health.tcp_segments_out, health.sockets_max), (Some(200), Some(40)));
+        assert_eq!((health.nics[0].rx_bytes_per_s_max, health.nics[0].tx_bytes_per_s_max), (10.0, 40.0));
+        assert_eq!(health.seconds, 2.0);
+    }
+
+    #[test]
+    fn what_the_system_does_not_tell_is_none_and_never_zero() {
+        let silent = HealthSample { span_ns: SECOND_NS, ..HealthSample::default() };
+        let health = HealthSummary::of(&[silent]);
+        assert_eq!(health, ClientHealth { seconds: 1.0, ..ClientHealth::default() });
+        assert_eq!(HealthSummary::of(&[]), ClientHealth::default());
+    }
+
+    #[test]
+    fn merged_sums_are_those_of_all_samples() {
+        let samples =
+            [sample([0.9, 0.5], 3), sample([0.3, 0.5], 40), HealthSample::default(), sample([1.0, 0.1], 7)];
+        let sum = |part: &[HealthSample]| {
+            let mut summary = HealthSummary::default();
+            part.iter().for_each(|sample| summary.add(sample));
+            summary
+        };
+        let (mut left, mut right) = (sum(&samples[..1]), sum(&samples[1..]));
+        let parts = (left.clone(), right.clone());
+        left.merge(&parts.1);
+        right.merge(&parts.0);
+        assert_eq!(left, sum(&samples));
+        assert_eq!(right, sum(&samples));
+    }
+}
