@@ -1,11 +1,11 @@
 //! The time axis of each stage: where its load began, how long the engine's slices are, and how many of them make one bin
-//! of the report. Found from the heads of the histogram log's lines, before any histogram is read.
+//! of the report. Found from `intervals.csv` and the heads of the histogram log's lines, before any histogram is read.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_archive::{ArchiveError, HistogramLog, RunRecord, StageRecord, StageState, TimeKind};
+use cosmark_archive::{ArchiveError, HistogramLog, Run, RunRecord, StageRecord, StageState, TimeKind};
 use cosmark_metrics::Phase;
 
 use super::model::{PhaseSpan, TimeAxis};
@@ -43,7 +43,7 @@ pub fn places(record: &RunRecord) -> HashMap<String, Place> {
     places
 }
 
-/// When things happened in one stage, in seconds of the log's clock.
+/// When things happened in one stage, in seconds of some clock.
 #[derive(Debug, Clone)]
 pub struct Extent {
     first_s: f64,
@@ -51,9 +51,19 @@ pub struct Extent {
     slice_s: f64,
     /// From and to of each phase, as in [`PHASES`].
     phases: [Option<(f64, f64)>; 4],
+    /// Start of the first interval in which something succeeded.
+    first_success_s: Option<f64>,
 }
 
 impl Extent {
+    fn begun(at_s: f64) -> Self {
+        Self { first_s: at_s, last_s: at_s, slice_s: 0.0, phases: [None; 4], first_success_s: None }
+    }
+
+    fn success(&mut self, start_s: f64) {
+        self.first_success_s = Some(self.first_success_s.map_or(start_s, |first| first.min(start_s)));
+    }
+
     fn add(&mut self, phase: Phase, start_s: f64, length_s: f64) {
         let end_s = start_s + length_s;
         self.first_s = self.first_s.min(start_s);
@@ -67,8 +77,38 @@ impl Extent {
     }
 }
 
-/// Reads the extents of all stages; `None` for a stage of which the log has nothing.
-pub fn extents(
+/// What happened when in each stage.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// On the clock of the histogram log, which has successes alone.
+    pub logged: Option<Extent>,
+    /// Since the load began, from `intervals.csv`.
+    pub counted: Option<Extent>,
+}
+
+/// Looks through both files; each may be missing.
+pub fn seen(run: &Run, places: &HashMap<String, Place>, has_log: bool) -> Result<Vec<Seen>, ArchiveError> {
+    let stages = &run.record.stages;
+    let mut seen = vec![Seen::default(); stages.len()];
+    if has_log {
+        for (seen, logged) in seen.iter_mut().zip(logged(&run.path, &run.record, places)?) {
+            seen.logged = logged;
+        }
+    }
+    run.intervals(|line| {
+        let at = stages.iter().position(|stage| stage.id == line.stage);
+        let Some(seen) = at.and_then(|at| seen.get_mut(at)) else { return };
+        let Some((phase, _, _)) = PHASES.iter().find(|row| row.2 == line.phase) else { return };
+        let extent = seen.counted.get_or_insert_with(|| Extent::begun(0.0));
+        extent.add(*phase, line.start_s, line.end_s - line.start_s);
+        if line.count > 0 {
+            extent.success(line.start_s);
+        }
+    })?;
+    Ok(seen)
+}
+
+fn logged(
     path: &Path,
     record: &RunRecord,
     places: &HashMap<String, Place>,
@@ -78,9 +118,9 @@ pub fn extents(
         let Some(place) = places.get(tag) else { return };
         let Some(extent) = extents.get_mut(place.stage) else { return };
         let (start_s, length_s) = (start.as_secs_f64(), length.as_secs_f64());
-        extent
-            .get_or_insert(Extent { first_s: start_s, last_s: start_s, slice_s: 0.0, phases: [None; 4] })
-            .add(place.phase, start_s, length_s);
+        let extent = extent.get_or_insert_with(|| Extent::begun(start_s));
+        extent.add(place.phase, start_s, length_s);
+        extent.success(start_s);
     })?;
     Ok(extents)
 }
@@ -102,11 +142,14 @@ pub struct Axis {
 const SHORTEST_S: f64 = 0.1;
 
 impl Axis {
-    /// The axis of a stage with at most `most_bins` bins.
-    pub fn of(extent: &Extent, stage: &StageRecord, record: &RunRecord, most_bins: u32) -> Self {
-        let origin_s = origin(extent, stage, record);
+    /// The axis of a stage with at most `most_bins` bins; `None` when nothing was recorded over time.
+    pub fn of(seen: &Seen, stage: &StageRecord, record: &RunRecord, most_bins: u32) -> Option<Self> {
+        let extent = seen.counted.as_ref().or(seen.logged.as_ref())?;
+        let origin_s = origin(seen, stage, record);
+        // The extent's own clock against the load's begin.
+        let shift_s = if seen.counted.is_some() { 0.0 } else { origin_s };
         let slice_s = extent.slice_s.max(SHORTEST_S);
-        let end_s = (extent.last_s - origin_s).max(0.001);
+        let end_s = (extent.last_s - shift_s).max(0.001);
         let (time, _) = grid(slice_s, end_s, most_bins);
         let phases = PHASES
             .iter()
@@ -115,12 +158,12 @@ impl Axis {
                 let (from, to) = span?;
                 Some(PhaseSpan {
                     phase: (*word).to_owned(),
-                    from_s: (from - origin_s).max(0.0),
-                    to_s: to - origin_s,
+                    from_s: (from - shift_s).max(0.0),
+                    to_s: to - shift_s,
                 })
             })
             .collect();
-        Self { origin_s, time, slice_s, phases }
+        Some(Self { origin_s, time, slice_s, phases })
     }
 
     /// The bin that holds a slice; slices lie on the grid, so their middle decides.
@@ -129,7 +172,11 @@ impl Axis {
     }
 
     /// The same for seconds since the load began.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the number of bins")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by the number of bins"
+    )]
     pub fn bin_of(&self, start_s: f64, length_s: f64) -> usize {
         let bin = ((start_s + length_s / 2.0).max(0.0) / self.time.bin_s) as usize;
         bin.min(self.time.bins.saturating_sub(1) as usize)
@@ -145,13 +192,20 @@ pub fn grid(slice_s: f64, end_s: f64, most_bins: u32) -> (TimeAxis, u32) {
     (TimeAxis { bin_s: slice_s * f64::from(every), bins: slices.div_ceil(every), end_s }, every)
 }
 
-/// When the load began: the first line of the log, unless its slice was not the first. Then the moment at which the stage
-/// entered `running` is the better knowledge.
-fn origin(extent: &Extent, stage: &StageRecord, record: &RunRecord) -> f64 {
-    let running = stage.history.iter().find(|change| change.state == StageState::Running).map(|change| change.at);
-    let Some((running, base)) = running.zip(record.submitted) else { return extent.first_s };
+/// When the load began on the log's clock. Where both files have the first success, their difference says it. Else it is
+/// the first line of the log, unless its slice was not the first: then the moment at which the stage entered `running` is
+/// the better knowledge.
+fn origin(seen: &Seen, stage: &StageRecord, record: &RunRecord) -> f64 {
+    let Some(logged) = &seen.logged else { return 0.0 };
+    let counted = seen.counted.as_ref().and_then(|counted| counted.first_success_s);
+    if let Some((log_s, load_s)) = logged.first_success_s.zip(counted) {
+        return log_s - load_s;
+    }
+    let running =
+        stage.history.iter().find(|change| change.state == StageState::Running).map(|change| change.at);
+    let Some((running, base)) = running.zip(record.submitted) else { return logged.first_s };
     let running_s = running.duration_since(base).as_secs_f64();
-    if extent.first_s - running_s > extent.slice_s.max(SHORTEST_S) * 0.9 { running_s } else { extent.first_s }
+    if logged.first_s - running_s > logged.slice_s.max(SHORTEST_S) * 0.9 { running_s } else { logged.first_s }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! histograms and adding counts, so that every figure on the page is exact for the time that it covers.
 
 mod axis;
+mod clients;
 mod counts;
 pub mod model;
 mod records;
@@ -10,13 +11,14 @@ mod sparse;
 mod tests;
 mod times;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cosmark_archive::{Run, StageRecord, open_run};
 
-pub use self::model::ReportData;
 use self::axis::Axis;
-use self::model::StageData;
+pub use self::model::ReportData;
+use self::model::{ClientSeries, CountSeries, StageData};
 use self::times::OperationTimes;
 use crate::ReportError;
 
@@ -63,31 +65,51 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     let mut notes = Vec::new();
     let places = axis::places(record);
     let has_log = run.path.join("histograms.hlog").exists();
-    let (axes, mut times) = if has_log {
-        let extents = axis::extents(&run.path, record, &places)?;
-        let axes: Vec<Option<Axis>> = record
-            .stages
-            .iter()
-            .zip(&extents)
-            .map(|(stage, extent)| Some(Axis::of(extent.as_ref()?, stage, record, detail.bins)))
-            .collect();
-        let (times, late) = times::read(run, &places, &axes, detail.heat_columns)?;
+    let axes: Vec<Option<Axis>> = record
+        .stages
+        .iter()
+        .zip(axis::seen(run, &places, has_log)?)
+        .map(|(stage, seen)| Axis::of(&seen, stage, record, detail.bins))
+        .collect();
+    let mut times = record.stages.iter().map(|_| None).collect();
+    if has_log {
+        let late;
+        (times, late) = times::read(run, &places, &axes, detail.heat_columns)?;
         if late > 0 {
             notes.push(format!("{late} lines of histograms.hlog are out of order and are not shown."));
         }
-        (axes, times)
     } else {
-        notes.push("histograms.hlog is not in the archive: there are no times over time, no distributions and no heat maps.".to_owned());
-        (vec![None; record.stages.len()], record.stages.iter().map(|_| None).collect())
-    };
+        notes.push(
+            "histograms.hlog is not in the archive: there are no times over time, no distributions and no heat maps."
+                .to_owned(),
+        );
+    }
     let workload = run.workload_yaml()?;
     if workload.is_none() {
         notes.push("workload.yaml is not in the archive: the configuration cannot be shown.".to_owned());
     }
+    let mut counts = counts::from_intervals(run, &axes)?;
+    if counts.is_none() && has_log {
+        notes.push(
+            "intervals.csv is not in the archive: failures, dropped arrivals and operations in flight are not shown over time."
+                .to_owned(),
+        );
+    }
+    let mut courses = clients::courses(run, &axes)?;
+    if courses.is_none() {
+        notes.push(
+            "clients.csv is not in the archive: how the load client itself did is not shown over time."
+                .to_owned(),
+        );
+    }
     let mut stages = Vec::new();
     for (at, stage) in record.stages.iter().enumerate() {
         let axis = axes.get(at).and_then(Option::as_ref);
-        let own = times.get_mut(at).and_then(Option::take).unwrap_or_default();
+        let own = StageSources {
+            times: times.get_mut(at).and_then(Option::take).unwrap_or_default(),
+            counts: counts.as_mut().and_then(|all| all.get_mut(at)).and_then(Option::take),
+            courses: courses.as_mut().and_then(|all| all.get_mut(at)).map(std::mem::take).unwrap_or_default(),
+        };
         stages.push(stage_data(run, stage, axis, own)?);
     }
     Ok(ReportData {
@@ -104,27 +126,40 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
 /// What only prepares a measurement, or cleans up after it.
 const SETUP: [&str; 5] = ["init", "prepare", "cleanup", "dispose", "delay"];
 
+/// What was read of one stage beside its record.
+struct StageSources {
+    times: Vec<OperationTimes>,
+    counts: Option<Vec<CountSeries>>,
+    courses: BTreeMap<String, ClientSeries>,
+}
+
 fn stage_data(
     run: &Run,
     stage: &StageRecord,
     axis: Option<&Axis>,
-    times: Vec<OperationTimes>,
+    mut own: StageSources,
 ) -> Result<StageData, ReportError> {
     let mut operations: Vec<_> = stage.operations.iter().map(records::operation).collect();
-    let counts = match axis {
-        Some(axis) if run.path.join(format!("{}.csv", stage.id)).exists() => {
-            counts::from_timeline(run, stage, axis)?
-        }
-        _ => None,
+    let counts = match (own.counts.take(), axis) {
+        (None, Some(axis)) => counts::from_timeline(run, stage, axis)?,
+        (counts, _) => counts,
     };
     let mut counts = counts.map(Vec::into_iter);
-    for (operation, times) in operations.iter_mut().zip(times) {
+    own.times.resize_with(operations.len(), OperationTimes::default);
+    for (operation, times) in operations.iter_mut().zip(own.times) {
         let counted = counts.as_mut().and_then(Iterator::next);
-        operation.series = Some(counted.unwrap_or_else(|| counts::from_histograms(&times.count)));
+        // COSBench's table leaves init and dispose at 0: then the histograms know more.
+        let known =
+            counted.filter(|counts| counts.failures.is_some() || counts.count.iter().sum::<u64>() > 0);
+        let counted =
+            known.or_else(|| (!times.count.is_empty()).then(|| counts::from_histograms(&times.count)));
+        operation.series = counted;
         operation.latency = times.latency;
         operation.distributions = times.distributions;
         operation.heat = times.heat;
     }
+    let clients =
+        stage.clients.iter().map(|one| clients::client(one, own.courses.remove(&one.driver))).collect();
     let took_s = stage.started.zip(stage.ended).map(|(from, to)| to.duration_since(from).as_secs_f64());
     Ok(StageData {
         id: stage.id.clone(),
@@ -135,10 +170,10 @@ fn stage_data(
         took_s,
         window_s: stage.window_s,
         setup: stage.operations.iter().all(|operation| SETUP.contains(&operation.op.as_str())),
-        arrival: None,
+        arrival: stage.load_loop.map(|kind| kind.word().to_owned()),
         time: axis.map(|axis| axis.time),
         phases: axis.map(|axis| axis.phases.clone()).unwrap_or_default(),
         operations,
-        clients: Vec::new(),
+        clients,
     })
 }

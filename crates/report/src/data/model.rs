@@ -181,7 +181,7 @@ pub struct OperationData {
     /// Arrivals due in the window of an open loop.
     pub intended: Option<u64>,
     /// Bodies that were verified.
-    pub checked: Option<u64>,
+    pub checked: u64,
     /// Mean number in flight.
     pub in_flight_mean: Option<f64>,
     /// Length of the window in seconds.

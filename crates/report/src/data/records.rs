@@ -1,10 +1,11 @@
 //! From the records of `run.json` to what the page shows.
 
 use cosmark_archive::{
-    Check, CheckStatus, LatencyRecord, OperationRecord, Overall, Run, RunRecord, RunState, Verdict,
+    Check, CheckStatus, LatencyRecord, OperationRecord, Overall, PartRecord, Run, RunRecord, RunState,
+    Verdict,
 };
 
-use super::model::{CheckData, LatencyData, OperationData, RunFacts, Totals, VerdictData};
+use super::model::{CheckData, GroupData, LatencyData, OperationData, RunFacts, Totals, VerdictData};
 
 /// The run's facts.
 pub fn run_facts(run: &Run) -> RunFacts {
@@ -127,14 +128,14 @@ pub fn operation(record: &OperationRecord) -> OperationData {
         missed: record.missed,
         delayed: record.delayed,
         unfinished: record.unfinished,
-        intended: None,
-        checked: None,
+        intended: record.intended,
+        checked: record.checked,
         in_flight_mean: record.in_flight_mean,
         window_s: record.window_s,
         failed_service_ms: latency(&record.failed_service_ms),
         connect_ms: latency(&record.connect_ms),
-        lag_ms: None,
-        unfinished_age_ms: None,
+        lag_ms: latency(&record.lag_ms),
+        unfinished_age_ms: latency(&record.unfinished_age_ms),
         errors: record.errors.clone(),
         error_codes: record.error_codes.clone(),
         error_examples: record.error_examples.clone(),
@@ -147,8 +148,42 @@ pub fn operation(record: &OperationRecord) -> OperationData {
         latency: Vec::new(),
         distributions: Vec::new(),
         heat: None,
-        size_classes: Vec::new(),
-        endpoints: Vec::new(),
-        drivers: Vec::new(),
+        size_classes: record
+            .size_classes
+            .iter()
+            .map(|one| group(&one.label, None, &one.sums, record.window_s))
+            .collect(),
+        endpoints: record
+            .endpoints
+            .iter()
+            .map(|one| group(&one.endpoint, None, &one.sums, record.window_s))
+            .collect(),
+        drivers: record
+            .drivers
+            .iter()
+            .map(|one| group(&one.driver, Some(one.workers), &one.sums, record.window_s))
+            .collect(),
+    }
+}
+
+/// A part of an operation, with its rates over the operation's window.
+fn group(label: &str, workers: Option<u32>, sums: &PartRecord, window_s: f64) -> GroupData {
+    #[expect(clippy::cast_precision_loss, reason = "rates for people")]
+    let per_s = |amount: u64| (window_s > 0.0).then(|| amount as f64 / window_s);
+    let PartRecord { count, failures, bytes, response_ms, service_ms, first_byte_ms } = sums;
+    GroupData {
+        label: label.to_owned(),
+        workers,
+        totals: Totals {
+            count: *count,
+            failures: *failures,
+            bytes: *bytes,
+            partial_bytes: 0,
+            throughput_per_s: per_s(*count),
+            bandwidth_bytes_per_s: per_s(*bytes),
+            response_ms: latency(response_ms),
+            service_ms: latency(service_ms),
+            first_byte_ms: latency(first_byte_ms),
+        },
     }
 }

@@ -56,7 +56,11 @@ impl Sparse {
         let (mut value, mut so_far) = (0, 0);
         for quantile in quantiles {
             #[expect(clippy::cast_precision_loss, reason = "as HdrHistogram does it")]
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, at most total")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, at most total"
+            )]
             let wanted = ((quantile * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
             while so_far < wanted {
                 let Some((next, count)) = steps.next() else { break };
@@ -103,7 +107,8 @@ mod tests {
         other.add(&b);
         sparse.merge(&other);
         let quantiles = [0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0];
-        let expected: Vec<u64> = quantiles.iter().map(|quantile| whole.value_at_quantile(*quantile)).collect();
+        let expected: Vec<u64> =
+            quantiles.iter().map(|quantile| whole.value_at_quantile(*quantile)).collect();
         assert_eq!(sparse.at_quantiles(&quantiles), expected);
         assert_eq!((sparse.total(), sparse.max()), (whole.len(), Some(whole.max())));
     }

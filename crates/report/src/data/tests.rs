@@ -44,8 +44,7 @@ fn archive(root: &Path) -> PathBuf {
         if phase == Phase::Window {
             window.iter_mut().zip(&ops).for_each(|(sum, op)| sum.merge(op));
         }
-        let snapshot =
-            Snapshot { work: 0, phase, start_ns: 0, end_ns: 1_000_000_000, ops: ops.clone() };
+        let snapshot = Snapshot { work: 0, phase, start_ns: 0, end_ns: 1_000_000_000, ops: ops.clone() };
         run.append_histograms(0, clock, &snapshot).unwrap();
         clock += jiff_seconds(1);
         let row = TimelineRow { ended: clock, seconds: 1.0, operations: ops.iter().collect() };
@@ -133,7 +132,10 @@ fn percentiles_are_read_from_merged_histograms() {
     for p99 in &latency.p99 {
         assert!((p99.unwrap() / whole - 1.0).abs() < 0.05, "{p99:?} {whole}");
     }
-    assert_eq!(data.stages[0].phases.iter().map(|one| one.phase.as_str()).collect::<Vec<_>>(), ["rampup", "window"]);
+    assert_eq!(
+        data.stages[0].phases.iter().map(|one| one.phase.as_str()).collect::<Vec<_>>(),
+        ["rampup", "window"]
+    );
 }
 
 #[test]

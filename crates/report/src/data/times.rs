@@ -185,10 +185,12 @@ fn distribution(kind: &str, times: &Sparse) -> Distribution {
     let decades = total.log10();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 19 decades")]
     let steps = (decades * f64::from(POINTS_PER_DECADE)) as u32;
-    let mut nines: Vec<f64> = (0..=steps).map(|step| f64::from(step) / f64::from(POINTS_PER_DECADE)).collect();
+    let mut nines: Vec<f64> =
+        (0..=steps).map(|step| f64::from(step) / f64::from(POINTS_PER_DECADE)).collect();
     let mut quantiles: Vec<f64> = nines.iter().map(|nines| 1.0 - 10_f64.powf(-nines)).collect();
     #[expect(clippy::cast_precision_loss, reason = "ten")]
-    let supported = quantiles.iter().filter(|quantile| total * (1.0 - *quantile) >= VALUES_BEYOND as f64).count();
+    let supported =
+        quantiles.iter().filter(|quantile| total * (1.0 - *quantile) >= VALUES_BEYOND as f64).count();
     nines.push(decades.max(0.0));
     quantiles.push(1.0);
     let ms = times.at_quantiles(&quantiles).into_iter().map(ms).collect();
@@ -244,7 +246,8 @@ mod tests {
 
     #[test]
     fn rounding_keeps_significant_digits_at_any_size() {
-        let cases = [(0.0, 0.0), (12.3456, 12.35), (0.000_123_456, 0.000_123_5), (98_765.4, 98_770.0), (0.1, 0.1)];
+        let cases =
+            [(0.0, 0.0), (12.3456, 12.35), (0.000_123_456, 0.000_123_5), (98_765.4, 98_770.0), (0.1, 0.1)];
         for (value, expected) in cases {
             assert_eq!(rounded(value, 4), expected);
         }
@@ -276,7 +279,11 @@ mod tests {
         let bins = |count: u64, bins: usize| vec![sparse((0..count).map(|n| 1000 + n)); bins];
         assert_eq!(bins_together(&bins(1000, 40)), 1);
         assert_eq!(bins_together(&bins(300, 100)), 5, "5 bins of 300 support p99");
-        assert_eq!(bins_together(&bins(100, 60)), 2, "p99 needs ten, which leaves too few points; p95 needs two");
+        assert_eq!(
+            bins_together(&bins(100, 60)),
+            2,
+            "p99 needs ten, which leaves too few points; p95 needs two"
+        );
         assert_eq!(bins_together(&bins(1, 30)), 1);
     }
 }
