@@ -46,6 +46,8 @@ pub struct Marks {
     pub body_bytes: u64,
     /// Status of the last answer; 0 = none.
     pub status: u16,
+    /// Number of the endpoint that was asked last, from 1, as in [`Adaptor::endpoints`]; 0 = there is only one.
+    pub endpoint: u16,
 }
 
 impl Marks {
@@ -145,6 +147,11 @@ pub trait Adaptor: Send + Sync {
 
     /// Time limit of one call; the engine enforces it by dropping the call. `None` = no limit.
     fn timeout(&self) -> Option<Duration>;
+
+    /// The endpoints behind this target that were used so far, in the order of their numbers; empty when there is only one.
+    fn endpoints(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A door for one worker. Opens no connection yet. Called on the load thread that will use it.
     ///

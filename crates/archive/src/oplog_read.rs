@@ -147,7 +147,12 @@ fn builder_of(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, Arch
     {
         return Err(unreadable(path, "its columns are not those of an operation log".to_owned()));
     }
-    Ok(builder)
+    // The library takes for granted that what the file says of its own places is true.
+    let placed = builder.metadata().row_groups().iter().flat_map(|group| group.columns()).all(|column| {
+        let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        start >= 0 && column.data_page_offset() >= 0 && column.compressed_size() >= 0
+    });
+    if placed { Ok(builder) } else { Err(unreadable(path, "its index is damaged".to_owned())) }
 }
 
 fn unreadable(path: &Path, problem: String) -> ArchiveError {

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use cosmark_archive::{
-    ArchiveError, RunDir, RunRecord, ScriptLevel, StageRecord, StageState, StageTables, TimelineRow,
-    Timestamp,
+    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageRecord, StageState, StageTables,
+    TimelineRow, Timestamp,
 };
-use cosmark_metrics::Snapshot;
+use cosmark_metrics::{HealthSample, Snapshot};
 
 /// A run directory whose failures do not stop the run.
 pub struct Keeper {
@@ -64,6 +64,16 @@ impl Keeper {
 
     pub(crate) fn append_histograms(&mut self, stage: usize, start: Timestamp, snapshot: &Snapshot) {
         let result = self.dir.append_histograms(stage, start, snapshot);
+        self.keep(result);
+    }
+
+    pub(crate) fn append_client(&mut self, stage: usize, driver: &str, start_ns: u64, sample: &HealthSample) {
+        let result = self.dir.append_client(stage, driver, start_ns, sample);
+        self.keep(result);
+    }
+
+    pub(crate) fn append_work_interval(&mut self, stage: usize, work: usize, lines: Vec<IntervalLine>) {
+        let result = self.dir.append_work_interval(stage, work, lines);
         self.keep(result);
     }
 

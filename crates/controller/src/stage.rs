@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{OpBatch, StageRecord, StageState, StageTables, TimelineRow, Timestamp};
-use cosmark_metrics::{OpSnapshot, SlicePlan, Snapshot};
+use cosmark_archive::{
+    ClientRecord, DriverRecord, IntervalLine, OpBatch, StageRecord, StageState, StageTables, TimelineRow,
+    Timestamp,
+};
+use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, OpSnapshot, SlicePlan, Snapshot};
 use cosmark_wire::{DriverEvent, Failure, FailureClass, MissionReport, StageOrder};
 use cosmark_workload::model::Stage;
 use cosmark_workload::share::spread_stage;
@@ -31,24 +34,37 @@ pub struct StageRun<'r, 'a> {
     of: usize,
     tally: Tally,
     /// What every driver said at last.
-    reports: Vec<MissionReport>,
+    reports: Vec<(usize, MissionReport)>,
     failure: Option<Failure>,
-    launched: Option<Launch>,
-    /// Phases of each work on its driver's clock.
-    plans: Vec<(usize, SlicePlan)>,
+    /// How each driver began.
+    launches: Vec<Option<Launch>>,
+    /// How each driver was doing.
+    clients: Vec<Client>,
     /// Snapshots since the last progress.
     latest: OpSnapshot,
     lost_samples: u64,
     state: StageState,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Launch {
     /// Start of the load on the driver's clock.
     start_ns: u64,
     /// The same moment, here.
     started: Instant,
     wall: Timestamp,
+    /// Phases of each work on the driver's clock.
+    plans: Vec<(usize, SlicePlan)>,
+}
+
+/// What is known about a driver itself.
+#[derive(Default)]
+struct Client {
+    facts: ClientFacts,
+    /// In the measured windows of its works.
+    in_window: HealthSummary,
+    /// All the time, for stages that are too short for a look inside a window.
+    all: HealthSummary,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -57,7 +73,8 @@ const FIRST_NEWS: Duration = Duration::from_millis(1500);
 
 impl<'r, 'a> StageRun<'r, 'a> {
     pub fn new(job: &'r mut RunJob<'a>, stage: Arc<Stage>, index: usize, of: usize) -> Self {
-        let tally = Tally::new(&stage);
+        let drivers = job.drivers.len();
+        let tally = Tally::new(&stage, drivers);
         Self {
             job,
             tally,
@@ -65,8 +82,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
             of,
             reports: Vec::new(),
             failure: None,
-            launched: None,
-            plans: Vec::new(),
+            launches: vec![None; drivers],
+            clients: (0..drivers).map(|_| Client::default()).collect(),
             latest: OpSnapshot::default(),
             lost_samples: 0,
             state: StageState::Waiting,
@@ -177,14 +194,20 @@ impl<'r, 'a> StageRun<'r, 'a> {
         match event {
             DriverEvent::Authed => self.enter(StageState::Launching),
             DriverEvent::Launched { now_ns, start_ns, plans } => {
-                self.plans = plans;
                 let ahead = Duration::from_nanos(start_ns.saturating_sub(now_ns));
-                let launch =
-                    Launch { start_ns, started: Instant::now() + ahead, wall: Timestamp::now() + ahead };
-                self.launched = Some(launch);
+                let (started, wall) = (Instant::now() + ahead, Timestamp::now() + ahead);
+                if let Some(slot) = self.launches.get_mut(driver) {
+                    *slot = Some(Launch { start_ns, started, wall, plans });
+                }
                 self.enter(StageState::Running);
             }
-            DriverEvent::Snapshot(snapshot) => self.take_snapshot(&snapshot),
+            DriverEvent::Facts(facts) => {
+                if let Some(client) = self.clients.get_mut(driver) {
+                    client.facts = facts;
+                }
+            }
+            DriverEvent::Health(sample) => self.take_health(driver, &sample),
+            DriverEvent::Snapshot(snapshot) => self.take_snapshot(driver, &snapshot),
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
             DriverEvent::SamplesLost { count } => {
                 self.lost_samples += count;
@@ -195,7 +218,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 self.failure.get_or_insert(failure);
             }
             DriverEvent::Ended { missions, gave_up } => {
-                self.reports.extend(missions);
+                self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
                 if let Some(failure) = gave_up {
                     self.failure.get_or_insert(failure);
                 }
@@ -203,9 +226,33 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
     }
 
-    fn take_snapshot(&mut self, snapshot: &Snapshot) {
-        let Some(launch) = self.launched else { return };
-        self.tally.add(snapshot, launch.start_ns, &self.stage);
+    /// The first driver's beginning, which everything that is not about one driver counts from.
+    fn first_launch(&self) -> Option<&Launch> {
+        self.launches.iter().flatten().next()
+    }
+
+    fn name_of(&self, driver: usize) -> String {
+        self.job.drivers.get(driver).map_or_else(String::new, |driver| driver.name().to_owned())
+    }
+
+    fn take_health(&mut self, driver: usize, sample: &HealthSample) {
+        let Some(Some(launch)) = self.launches.get(driver) else { return };
+        let middle_ns = sample.at_ns.saturating_sub(sample.span_ns / 2);
+        let in_window = launch.plans.iter().any(|(_, plan)| plan.is_due_in_window(middle_ns));
+        let start_ns = launch.start_ns;
+        let name = self.name_of(driver);
+        self.job.dir.append_client(self.index, &name, start_ns, sample);
+        if let Some(client) = self.clients.get_mut(driver) {
+            client.all.add(sample);
+            if in_window {
+                client.in_window.add(sample);
+            }
+        }
+    }
+
+    fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot) {
+        let Some(Some(launch)) = self.launches.get(driver).cloned() else { return };
+        self.tally.add(driver, snapshot, launch.start_ns, &self.stage);
         snapshot.ops.iter().for_each(|op| self.latest.merge(op));
         if !snapshot.is_empty() {
             let since = Duration::from_nanos(snapshot.start_ns.saturating_sub(launch.start_ns));
@@ -220,8 +267,11 @@ impl<'r, 'a> StageRun<'r, 'a> {
         samples: Vec<cosmark_metrics::Sample>,
         observer: &mut dyn Observer,
     ) {
-        let (Some((log, epoch)), Some(launch)) = (&self.job.operation_log, self.launched) else { return };
-        let Some((_, plan)) = self.plans.iter().find(|(index, _)| *index == usize::from(work)) else {
+        let (Some((log, epoch)), Some(Some(launch))) = (&self.job.operation_log, self.launches.get(driver))
+        else {
+            return;
+        };
+        let Some((_, plan)) = launch.plans.iter().find(|(index, _)| *index == usize::from(work)) else {
             return;
         };
         let name = self.job.drivers.get(driver).map_or("", |driver| driver.name());
@@ -242,7 +292,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
-        let Some(launch) = self.launched else { return };
+        let Some(launch) = self.first_launch() else { return };
         let elapsed = launch.started.elapsed();
         self.write_intervals(elapsed, false);
         if let Some(news) = self.job.dir.news() {
@@ -293,7 +343,14 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     fn write_intervals(&mut self, elapsed: Duration, all: bool) {
-        let Some(launch) = self.launched else { return };
+        let Some(launch) = self.first_launch().cloned() else { return };
+        for interval in self.tally.take_work_intervals(elapsed, all) {
+            let driver = self.name_of(interval.driver);
+            let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
+            let line = |op| IntervalLine::of(&driver, interval.phase, start_s, end_s, op);
+            let lines = interval.operations.iter().map(line).collect();
+            self.job.dir.append_work_interval(self.index, usize::from(interval.work), lines);
+        }
         for interval in self.tally.take_intervals(elapsed, all, &self.stage) {
             let row = TimelineRow {
                 ended: launch.wall + interval.ended,
@@ -321,7 +378,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     fn close(mut self, observer: &mut dyn Observer, slept: bool) -> StageEnd {
-        let elapsed = self.launched.map_or(Duration::ZERO, |launch| launch.started.elapsed());
+        let elapsed = self.first_launch().map_or(Duration::ZERO, |launch| launch.started.elapsed());
         self.write_intervals(elapsed, true);
         let mut record: StageRecord = self
             .job
@@ -332,15 +389,20 @@ impl<'r, 'a> StageRun<'r, 'a> {
             .cloned()
             .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, Timestamp::now()));
         let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
-        let windows = std::mem::replace(&mut self.tally, Tally::new(&self.stage)).into_windows();
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
+        let by_driver = tally.take_driver_windows();
+        let windows = tally.into_windows();
         let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
-        let ran = self.launched.is_some();
+        let ran = self.first_launch().is_some();
         let tables = if ran { StageTables::of(windows.iter().flatten()) } else { StageTables::default() };
         let (class, state, reason) = self.verdict(cancelled, &windows);
         if ran {
             let results: Vec<_> = seconds.into_iter().zip(windows).collect();
             record.set_results(&self.stage, self.index, &results);
             self.add_examples(&mut record);
+            self.add_drivers(&mut record, &by_driver);
+            self.name_endpoints(&mut record);
+            record.clients = self.client_records();
         }
         record.reason.clone_from(&reason);
         record.enter(state, Timestamp::now());
@@ -378,15 +440,51 @@ impl<'r, 'a> StageRun<'r, 'a> {
     fn window_s(&self, work: usize) -> f64 {
         self.reports
             .iter()
-            .filter(|report| report.work == work)
-            .map(|report| report.window_s)
+            .filter(|(_, report)| report.work == work)
+            .map(|(_, report)| report.window_s)
             .fold(0.0, f64::max)
+    }
+
+    /// How each driver was doing, of those that said so.
+    fn client_records(&self) -> Vec<ClientRecord> {
+        let told = |(_, client): &(usize, &Client)| !client.all.is_empty() || client.facts.load_threads > 0;
+        let record = |(driver, client): (usize, &Client)| {
+            let Client { facts, in_window, all } = client;
+            let health = if in_window.is_empty() { all } else { in_window };
+            ClientRecord::of(&self.name_of(driver), *facts, health.client())
+        };
+        self.clients.iter().enumerate().filter(told).map(record).collect()
+    }
+
+    fn add_drivers(&self, record: &mut StageRecord, by_driver: &[Vec<Vec<OpSnapshot>>]) {
+        for (driver, works) in by_driver.iter().enumerate() {
+            let name = self.name_of(driver);
+            let ops = works.iter().enumerate().flat_map(|(work, ops)| ops.iter().map(move |op| (work, op)));
+            for ((work, op), operation) in ops.zip(&mut record.operations) {
+                let own = self.reports.iter().find(|(from, report)| *from == driver && report.work == work);
+                if let Some((_, report)) = own {
+                    operation.drivers.push(DriverRecord::of(&name, report.workers, op));
+                }
+            }
+        }
+    }
+
+    fn name_endpoints(&self, record: &mut StageRecord) {
+        let works = self.stage.works.iter().enumerate();
+        let of_operation = works.flat_map(|(index, work)| work.operations.iter().map(move |_| index));
+        for (operation, work) in record.operations.iter_mut().zip(of_operation) {
+            let names = self.reports.iter().filter(|(_, report)| report.work == work);
+            let Some((_, report)) = names.max_by_key(|(_, report)| report.endpoints.len()) else { continue };
+            for (endpoint, name) in operation.endpoints.iter_mut().zip(&report.endpoints) {
+                endpoint.endpoint.clone_from(name);
+            }
+        }
     }
 
     fn add_examples(&self, record: &mut StageRecord) {
         let mut first = 0;
         for (index, work) in self.stage.works.iter().enumerate() {
-            for report in self.reports.iter().filter(|report| report.work == index) {
+            for (_, report) in self.reports.iter().filter(|(_, report)| report.work == index) {
                 for example in &report.examples {
                     let at = first + usize::from(example.op);
                     if let Some(operation) = record.operations.get_mut(at) {

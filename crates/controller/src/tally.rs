@@ -1,4 +1,4 @@
-//! Merges the snapshots of one stage: into its timeline, into its results.
+//! Merges the snapshots of one stage: into its timeline, into its results, and by driver.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,8 +13,36 @@ pub struct Tally {
     open: BTreeMap<u64, Vec<Vec<OpSnapshot>>>,
     interval_ns: u64,
     next_interval: u64,
+    /// Sums of each driver: its windows, and the intervals that are not written yet.
+    drivers: Vec<DriverTally>,
     pub total_ok: u64,
     pub total_failed: u64,
+}
+
+#[derive(Default)]
+struct DriverTally {
+    windows: Vec<Vec<OpSnapshot>>,
+    open: BTreeMap<IntervalKey, OpenInterval>,
+}
+
+/// Number of the interval, work, phase.
+type IntervalKey = (u64, u16, Phase);
+
+struct OpenInterval {
+    start_ns: u64,
+    end_ns: u64,
+    operations: Vec<OpSnapshot>,
+}
+
+/// What one driver did of one work in one interval and phase.
+pub struct WorkInterval {
+    pub driver: usize,
+    pub work: u16,
+    pub phase: Phase,
+    /// Start and end, since the load began.
+    pub start: Duration,
+    pub end: Duration,
+    pub operations: Vec<OpSnapshot>,
 }
 
 struct WorkTally {
@@ -37,15 +65,26 @@ fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
 }
 
 impl Tally {
-    pub fn new(stage: &Stage) -> Self {
+    pub fn new(stage: &Stage, drivers: usize) -> Self {
         let shortest = stage.works.iter().map(|work| work.interval).min().unwrap_or(Duration::from_secs(5));
         let interval_ns = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX).max(100_000_000);
+        let drivers =
+            (0..drivers).map(|_| DriverTally { windows: empty(stage), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
-        Self { works, open: BTreeMap::new(), interval_ns, next_interval: 0, total_ok: 0, total_failed: 0 }
+        Self {
+            works,
+            open: BTreeMap::new(),
+            interval_ns,
+            next_interval: 0,
+            drivers,
+            total_ok: 0,
+            total_failed: 0,
+        }
     }
 
-    /// Adds a snapshot; `start_ns` is when its driver's load began, on the same clock.
-    pub fn add(&mut self, snapshot: &Snapshot, start_ns: u64, stage: &Stage) {
+    /// Adds a snapshot of `driver`; `start_ns` is when its load began, on the same clock.
+    pub fn add(&mut self, driver: usize, snapshot: &Snapshot, start_ns: u64, stage: &Stage) {
+        self.add_to_driver(driver, snapshot, start_ns);
         let Some(work) = self.works.get_mut(usize::from(snapshot.work)) else { return };
         for (sum, op) in work.window.iter_mut().zip(&snapshot.ops) {
             if snapshot.phase == Phase::Window {
@@ -53,7 +92,8 @@ impl Tally {
             } else {
                 // Only what is said about the window may come from outside it.
                 sum.unfinished += op.unfinished;
-                sum.in_flight_ns += op.in_flight_ns;
+                sum.unfinished_age.merge(&op.unfinished_age);
+                sum.intended += op.intended;
                 sum.renewals += op.renewals;
             }
             self.total_ok += op.ok;
@@ -65,6 +105,61 @@ impl Tally {
         if let Some(ops) = row.get_mut(usize::from(snapshot.work)) {
             ops.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge(op));
         }
+    }
+
+    fn add_to_driver(&mut self, driver: usize, snapshot: &Snapshot, start_ns: u64) {
+        let several = self.drivers.len() > 1;
+        let interval_ns = self.interval_ns;
+        let Some(driver) = self.drivers.get_mut(driver) else { return };
+        if several
+            && snapshot.phase == Phase::Window
+            && let Some(windows) = driver.windows.get_mut(usize::from(snapshot.work))
+        {
+            windows.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge(op));
+        }
+        let since_ns = |ns: u64| ns.saturating_sub(start_ns);
+        let (from_ns, to_ns) = (since_ns(snapshot.start_ns), since_ns(snapshot.end_ns));
+        let key = (from_ns / interval_ns, snapshot.work, snapshot.phase);
+        let open = driver.open.entry(key).or_insert_with(|| OpenInterval {
+            start_ns: from_ns,
+            end_ns: to_ns,
+            operations: vec![OpSnapshot::default(); snapshot.ops.len()],
+        });
+        open.start_ns = open.start_ns.min(from_ns);
+        open.end_ns = open.end_ns.max(to_ns);
+        open.operations.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge_counts(op));
+    }
+
+    /// Intervals of each driver that are complete `elapsed` after the load began; with `all`, whatever there is. What comes
+    /// late is a line of its own with the same times.
+    pub fn take_work_intervals(&mut self, elapsed: Duration, all: bool) -> Vec<WorkInterval> {
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        // Threads hand over a slice up to a second after it is over.
+        let complete = elapsed_ns.saturating_sub(1_500_000_000) / self.interval_ns;
+        let mut taken = Vec::new();
+        for (number, driver) in self.drivers.iter_mut().enumerate() {
+            let later =
+                if all { BTreeMap::new() } else { driver.open.split_off(&(complete, 0, Phase::Rampup)) };
+            for ((_, work, phase), open) in std::mem::replace(&mut driver.open, later) {
+                taken.push(WorkInterval {
+                    driver: number,
+                    work,
+                    phase,
+                    start: Duration::from_nanos(open.start_ns),
+                    end: Duration::from_nanos(open.end_ns),
+                    operations: open.operations,
+                });
+            }
+        }
+        taken
+    }
+
+    /// Results of each driver, work by work; empty unless there are several drivers.
+    pub fn take_driver_windows(&mut self) -> Vec<Vec<Vec<OpSnapshot>>> {
+        if self.drivers.len() < 2 {
+            return Vec::new();
+        }
+        self.drivers.iter_mut().map(|driver| std::mem::take(&mut driver.windows)).collect()
     }
 
     /// Intervals that are complete `elapsed` after the load began; with `all`, whatever there is.

@@ -2,7 +2,9 @@
 //! reports. It knows no adaptor by name: the tables are given to it.
 
 mod catalog;
+mod health;
 mod local;
+mod proc;
 mod target;
 mod trigger;
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
-use cosmark_engine::{EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, StageShare};
+use cosmark_engine::{
+    EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
+};
 use cosmark_wire::{
     DriverEvent, DriverLink, Failure, FailureClass, FailureExample, MissionReport, StageOrder, TriggerOrder,
     TriggerReport,
@@ -15,6 +17,7 @@ use cosmark_workload::model::{TargetSpec, Work};
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
+use crate::health::{self, Sampler};
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
 
@@ -172,6 +175,7 @@ impl Job {
         let plans =
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
         let _ = self.events.blocking_send(DriverEvent::Launched { now_ns: clock::now_ns(), start_ns, plans });
+        let sampler = self.watch_itself(&running);
         // Ends when the last load thread has dropped its sender.
         while let Some(event) = engine_events.blocking_recv() {
             let event = match event {
@@ -183,12 +187,17 @@ impl Job {
                 self.flow.abort();
             }
         }
+        if let Some(sampler) = sampler {
+            sampler.stop();
+        }
         let ends = running.wait().map_err(engine_failure)?;
         let missions = works
             .into_iter()
             .zip(ends)
             .map(|(work, (times, examples))| MissionReport {
                 work,
+                workers: self.workers_of(work),
+                endpoints: Vec::new(),
                 window_s: times.window().as_secs_f64(),
                 examples: examples
                     .into_iter()
@@ -202,6 +211,23 @@ impl Job {
             .collect();
         let gave_up = self.flow.gave_up().map(|reason| self.given_up(&reason));
         Ok(DriverEvent::Ended { missions, gave_up })
+    }
+
+    /// Says every second how this driver is doing, until it is stopped.
+    fn watch_itself(&self, running: &ShareHandle) -> Option<Sampler> {
+        let _ = self.events.blocking_send(DriverEvent::Facts(health::facts(self.options.threads)));
+        let events = self.events.clone();
+        let threads = running.load_threads();
+        Sampler::start(
+            move || threads.named(),
+            move |sample| {
+                let _ = events.blocking_send(DriverEvent::Health(sample));
+            },
+        )
+    }
+
+    fn workers_of(&self, work: usize) -> u32 {
+        self.order.shares.iter().find(|share| share.work == work).map_or(0, |share| share.workers)
     }
 
     fn given_up(&self, reason: &GiveUp) -> Failure {

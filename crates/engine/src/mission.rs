@@ -1,7 +1,7 @@
 //! What the engine is told, and what it tells.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -223,8 +223,23 @@ fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
     SlicePlan { start_ns, window_start_ns, window_end_ns, stop_ns, slice_ns }
 }
 
+/// The load threads of a share.
+#[derive(Debug, Clone)]
+pub struct LoadThreads(Arc<Vec<AtomicI32>>);
+
+impl LoadThreads {
+    /// Name and kernel number of each; without those that have not begun yet.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, i32)> {
+        let started = self.0.iter().map(|id| id.load(Ordering::Relaxed)).enumerate();
+        started.filter(|(_, id)| *id != 0).map(|(number, id)| (thread_name(number), id)).collect()
+    }
+}
+
 /// A share that runs.
 pub struct ShareHandle {
+    /// The kernel's numbers of the load threads; 0 = not started yet.
+    thread_ids: Arc<Vec<AtomicI32>>,
     missions: Arc<Vec<Running>>,
     flow: Arc<Flow>,
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
@@ -241,6 +256,12 @@ impl ShareHandle {
     #[must_use]
     pub fn plan(&self, at: usize) -> Option<SlicePlan> {
         self.missions.get(at).map(|running| running.plan)
+    }
+
+    /// To find its threads in `/proc/self/task`.
+    #[must_use]
+    pub fn load_threads(&self) -> LoadThreads {
+        LoadThreads(Arc::clone(&self.thread_ids))
     }
 
     /// True when all threads are done; [`ShareHandle::wait`] will not block then.
@@ -288,6 +309,10 @@ fn lead(share: &StageShare) -> Duration {
     Duration::from_millis(5) + Duration::from_micros(10 * workers)
 }
 
+fn thread_name(number: usize) -> String {
+    format!("load-{number}")
+}
+
 /// Starts a share on its own threads. Sessions should be at hand by now: a login here is not measured, but delays the
 /// workers of its thread. The receiver of `events` may fall behind, at most a bounded backlog is kept.
 ///
@@ -307,6 +332,7 @@ pub fn start(
         .map(|mission| Running::new(mission, start_ns))
         .collect::<Result<Vec<_>, _>>()?;
     let missions = Arc::new(missions);
+    let thread_ids: Arc<Vec<AtomicI32>> = Arc::new((0..threads).map(|_| AtomicI32::new(0)).collect());
     let mut handles = Vec::with_capacity(threads);
     for number in 0..threads {
         let setup = thread::Setup {
@@ -318,8 +344,14 @@ pub fn start(
             events: events.clone(),
             flow: Arc::clone(&flow),
         };
-        let spawned =
-            std::thread::Builder::new().name(format!("load-{number}")).spawn(move || thread::run(setup));
+        let ids = Arc::clone(&thread_ids);
+        let spawned = std::thread::Builder::new().name(thread_name(number)).spawn(move || {
+            if let Some(id) = ids.get(number) {
+                // SAFETY: takes nothing and cannot fail (gettid(2)).
+                id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+            }
+            thread::run(setup)
+        });
         match spawned {
             Ok(handle) => handles.push(handle),
             Err(error) => {
@@ -328,5 +360,5 @@ pub fn start(
             }
         }
     }
-    Ok(ShareHandle { missions, flow, threads: handles })
+    Ok(ShareHandle { thread_ids, missions, flow, threads: handles })
 }

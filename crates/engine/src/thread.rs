@@ -17,6 +17,7 @@ use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
 use crate::mission::{EngineError, EngineEvent, Running};
+use crate::ops::Timing;
 use crate::pace::{ArrivalQueue, Pace, Paced, Schedule};
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
@@ -46,15 +47,35 @@ const SESSION_CHECK_NS: u64 = 1_000_000_000;
 /// One work's books on this thread.
 pub struct Books {
     pub recorder: RefCell<Recorder>,
+    /// What each worker has in flight.
+    desks: RefCell<Vec<Rc<Timing>>>,
     log: Option<RefCell<Vec<Sample>>>,
     lost: Cell<u64>,
     work: u16,
 }
 
 impl Books {
-    /// Enters one operation.
+    /// A place for one more worker to say what it has in flight.
+    pub fn add_desk(&self) -> Rc<Timing> {
+        let timing = Rc::new(Timing::default());
+        self.desks.borrow_mut().push(Rc::clone(&timing));
+        timing
+    }
+
+    /// Closes the slices that are over.
+    fn roll(&self, now_ns: u64) {
+        let desks = self.desks.borrow();
+        self.recorder.borrow_mut().roll(now_ns, |each| {
+            desks.iter().filter_map(|desk| desk.in_flight()).for_each(|(op, sent_ns)| each(op, sent_ns));
+        });
+    }
+
+    /// Enters one operation, which its worker still shows as in flight.
     #[inline]
     pub fn enter(&self, sample: &Sample) {
+        if self.recorder.borrow().is_over(sample.end_ns) {
+            self.roll(sample.end_ns);
+        }
         self.recorder.borrow_mut().record(sample);
         if let Some(log) = &self.log {
             let mut log = log.borrow_mut();
@@ -134,7 +155,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
                 Rc::clone(&crew.books),
                 crew.mix,
                 crew.rng,
-                setup.missions[at].plan.window_end_ns,
+                setup.missions[at].plan,
             )));
             queues.push(queue);
         }
@@ -164,7 +185,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             renew_expiring(&setup.missions, &books);
         }
         for books in &books {
-            books.recorder.borrow_mut().roll(now_ns);
+            books.roll(now_ns);
             books.hand_over(&setup.events, false);
         }
     }
@@ -229,6 +250,7 @@ impl Crew {
                 running.is_paced(),
                 running.plan,
             )),
+            desks: RefCell::default(),
             log: setup.log_operations.then(RefCell::default),
             lost: Cell::new(0),
             work: mission.index,

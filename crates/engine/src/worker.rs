@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, Result, clock};
-use cosmark_metrics::{Outcome, Sample};
+use cosmark_metrics::{OpSnapshot, Outcome, Sample, SlicePlan};
 use cosmark_workload::model::OpKind;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -49,7 +49,8 @@ struct Desk {
     container: String,
     object: String,
     marks: Marks,
-    timing: Timing,
+    /// The books see what is in flight.
+    timing: Rc<Timing>,
     version: u64,
     /// Consecutive failures to reach the store.
     unreachable: u32,
@@ -70,7 +71,7 @@ pub async fn run(mut worker: Worker) {
         container: String::with_capacity(64),
         object: String::with_capacity(64),
         marks: Marks::default(),
-        timing: Timing::default(),
+        timing: worker.books.add_desk(),
         version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
         unreachable: 0,
         created: None,
@@ -118,7 +119,7 @@ impl Worker {
         }
         desk.version = desk.version.wrapping_add(1);
         desk.marks = Marks::default();
-        desk.timing.reset();
+        desk.timing.reset(choice.op);
         let limit_ns = limit_from_now_ns(running);
         let call = Call {
             client: self.client.as_mut(),
@@ -143,7 +144,7 @@ impl Worker {
                 Err(timed_out(running, desk))
             }
             Err(Cut::Aborted) => {
-                self.count_unfinished(running, choice.op, slot);
+                self.count_unfinished(running, desk, choice.op, slot);
                 return;
             }
         };
@@ -171,10 +172,12 @@ impl Worker {
             (sent_ns, end_ns) = (or_now(sent_ns, now_ns), or_now(end_ns, now_ns));
         }
         let marks = &desk.marks;
-        let (outcome, bytes, accepted_only) = match result {
-            Ok(done) => (Outcome::OK, done.bytes, done.accepted_only),
+        let (outcome, bytes, accepted_only, checked) = match result {
+            Ok(done) => (Outcome::OK, done.bytes, done.accepted_only, done.checked),
             Err(error) => {
-                (Outcome::failed(&error.kind().label()), error.partial_bytes().max(marks.body_bytes), false)
+                let bytes = error.partial_bytes().max(marks.body_bytes);
+                let is_corrupt = error.kind() == ErrorKind::CorruptBody;
+                (Outcome::failed(&error.kind().label()), bytes, false, is_corrupt)
             }
         };
         let sample = Sample {
@@ -188,6 +191,8 @@ impl Worker {
             end_ns,
             connect_ns: marks.connect_ns,
             bytes,
+            asked_bytes: choice.size_bytes,
+            endpoint: marks.endpoint,
             status: marks.status,
             outcome,
             requests: marks.requests,
@@ -196,17 +201,24 @@ impl Worker {
             accepted_only,
         };
         self.books.enter(&sample);
+        desk.timing.clear();
         let plan = &running.plan;
         if sent_ns >= plan.window_start_ns {
             self.quota.take(if outcome.is_ok() { bytes } else { 0 });
         }
-        let in_window_ns = end_ns.min(plan.window_end_ns).saturating_sub(sent_ns.max(plan.window_start_ns));
         let mut recorder = self.books.recorder.borrow_mut();
         if let Some(sums) = recorder.op_mut(choice.op) {
-            sums.in_flight_ns += u128::from(in_window_ns);
-            sums.delayed += u64::from(slot.delayed && !self.pace.is_closed());
+            sums.checked += u64::from(checked);
+            if !self.pace.is_closed() {
+                sums.delayed += u64::from(slot.delayed);
+                sums.intended += u64::from(self.pace.is_open() && plan.is_due_in_window(slot.due_ns));
+                if !slot.delayed {
+                    sums.lag.record(sent_ns.saturating_sub(slot.due_ns));
+                }
+            }
             if end_ns > plan.window_end_ns && sample.due_ns <= plan.window_end_ns {
                 sums.unfinished += 1;
+                sums.unfinished_age.record(plan.window_end_ns - sample.due_ns);
             }
             if let Err(error) = result
                 && let Some(code) = error.code()
@@ -222,12 +234,17 @@ impl Worker {
         }
     }
 
-    fn count_unfinished(&self, running: &Running, op: u16, slot: Slot) {
-        running.note_end(clock::now_ns());
-        if slot.due_ns <= running.plan.window_end_ns
-            && let Some(sums) = self.books.recorder.borrow_mut().op_mut(op)
-        {
-            sums.unfinished += 1;
+    /// An operation that is cut short at the end of the run has no sample.
+    fn count_unfinished(&self, running: &Running, desk: &Desk, op: u16, slot: Slot) {
+        let now_ns = clock::now_ns();
+        running.note_end(now_ns);
+        let mut recorder = self.books.recorder.borrow_mut();
+        if let Some((op, sent_ns)) = desk.timing.in_flight() {
+            recorder.give_up(op, sent_ns, now_ns);
+            desk.timing.clear();
+        }
+        if let Some(sums) = recorder.op_mut(op) {
+            enter_unfinished(sums, &running.plan, slot.due_ns, now_ns, self.pace.is_open());
         }
     }
 
@@ -250,7 +267,7 @@ impl Worker {
                 false
             }
             Err(error) => {
-                desk.timing.reset();
+                desk.timing.reset(choice.op);
                 desk.marks = marks;
                 let slot = Slot { due_ns: clock::now_ns(), delayed: false };
                 self.enter(running, desk, slot, choice, &Err(error.clone()));
@@ -356,19 +373,30 @@ pub async fn dispatch(
     books: Rc<Books>,
     mix: Option<Mix>,
     mut rng: Xoshiro256PlusPlus,
-    window_end_ns: u64,
+    plan: SlicePlan,
 ) {
     // Which operation it would have been is drawn by the weights of the mix.
     let mut draw = || mix.as_ref().map_or(0, |mix| mix.draw(&mut rng));
-    let missed = |_due_ns| {
+    let missed = |due_ns| {
         if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
             sums.missed += 1;
+            sums.intended += u64::from(plan.is_due_in_window(due_ns));
         }
     };
     queue.dispatch(&alarm, missed).await;
-    for _ in 0..queue.drain_backlog(window_end_ns.min(clock::now_ns())) {
+    let now_ns = clock::now_ns();
+    queue.drain_backlog(plan.window_end_ns.min(now_ns), |due_ns| {
         if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
-            sums.unfinished += 1;
+            enter_unfinished(sums, &plan, due_ns, now_ns, true);
         }
+    });
+}
+
+/// What was due at `due_ns` will have no sample; it is as old as it was at the end of the window.
+fn enter_unfinished(sums: &mut OpSnapshot, plan: &SlicePlan, due_ns: u64, now_ns: u64, is_open: bool) {
+    sums.intended += u64::from(is_open && plan.is_due_in_window(due_ns));
+    if due_ns <= plan.window_end_ns {
+        sums.unfinished += 1;
+        sums.unfinished_age.record(plan.window_end_ns.min(now_ns).saturating_sub(due_ns));
     }
 }

@@ -33,6 +33,14 @@ impl SlicePlan {
         }
     }
 
+    /// True for an arrival that was due in the measured window. The start belongs to it and the end does not, so that a
+    /// window of `t` seconds has exactly `rate x t` arrivals.
+    #[inline]
+    #[must_use]
+    pub fn is_due_in_window(&self, due_ns: u64) -> bool {
+        (self.window_start_ns..self.window_end_ns).contains(&due_ns)
+    }
+
     /// Start (exclusive) and end (inclusive) of the slice that holds `at_ns`.
     #[must_use]
     pub fn slice_at(&self, at_ns: u64) -> (u64, u64) {
@@ -51,6 +59,9 @@ impl SlicePlan {
         (start, end)
     }
 }
+
+/// Slices that are closed one by one when a thread looks late.
+const MOST_AT_ONCE: u32 = 64;
 
 /// Sums samples; hands out a snapshot whenever a slice is over.
 #[derive(Debug)]
@@ -72,14 +83,33 @@ impl Recorder {
         Self { plan, paced, current, ready: Vec::new() }
     }
 
-    /// Adds one sample to the slice of its end.
+    /// True when the current slice is over at `now_ns`, and [`Recorder::roll`] has to come before anything else.
+    #[inline]
+    #[must_use]
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        now_ns > self.current.end_ns
+    }
+
+    /// Adds one sample to the slice of its end. Where other operations may be in flight, [`Recorder::roll`] comes first if
+    /// the slice [is over](Recorder::is_over).
     #[inline]
     pub fn record(&mut self, sample: &Sample) {
-        if sample.end_ns > self.current.end_ns {
-            self.roll(sample.end_ns);
+        if self.is_over(sample.end_ns) {
+            self.roll(sample.end_ns, |_| {});
         }
         if let Some(op) = self.current.ops.get_mut(usize::from(sample.op)) {
+            let since_ns = sample.sent_ns.max(self.current.start_ns);
+            op.in_flight_ns += u128::from(sample.end_ns.saturating_sub(since_ns));
             op.add(sample, self.paced);
+        }
+    }
+
+    /// An operation that was sent at `sent_ns` goes away at `now_ns` without a sample.
+    pub fn give_up(&mut self, op: u16, sent_ns: u64, now_ns: u64) {
+        let since_ns = sent_ns.max(self.current.start_ns);
+        let until_ns = now_ns.min(self.current.end_ns);
+        if let Some(op) = self.current.ops.get_mut(usize::from(op)) {
+            op.in_flight_ns += u128::from(until_ns.saturating_sub(since_ns));
         }
     }
 
@@ -88,18 +118,30 @@ impl Recorder {
         self.current.ops.get_mut(usize::from(op))
     }
 
-    /// Closes the current slice if it is over at `now_ns`.
-    pub fn roll(&mut self, now_ns: u64) {
-        if now_ns <= self.current.end_ns {
-            return;
+    /// Closes the slices that are over at `now_ns`. `in_flight` names every operation in flight: its index and when it was
+    /// sent. What it spent in a slice belongs to that slice, whenever it will end.
+    pub fn roll(&mut self, now_ns: u64, in_flight: impl Fn(&mut dyn FnMut(u16, u64))) {
+        for closed in 1.. {
+            let Snapshot { start_ns, end_ns, ops, .. } = &mut self.current;
+            let (start_ns, end_ns) = (*start_ns, *end_ns);
+            if now_ns <= end_ns {
+                return;
+            }
+            in_flight(&mut |op, sent_ns| {
+                if let Some(op) = ops.get_mut(usize::from(op)) {
+                    op.in_flight_ns += u128::from(end_ns.saturating_sub(sent_ns.max(start_ns)));
+                }
+            });
+            // A thread that stood still for long leaves a hole rather than thousands of empty slices.
+            let next_ns = if closed < MOST_AT_ONCE { end_ns + 1 } else { now_ns };
+            let (start_ns, end_ns) = self.plan.slice_at(next_ns);
+            self.turn(start_ns, end_ns, self.plan.phase_at(next_ns));
         }
-        let (start_ns, end_ns) = self.plan.slice_at(now_ns);
-        self.turn(start_ns, end_ns, self.plan.phase_at(now_ns));
     }
 
     /// Closes the current slice at `now_ns`, whatever its length; for the end of a run.
     pub fn finish(&mut self, now_ns: u64) {
-        self.roll(now_ns);
+        self.roll(now_ns, |_| {});
         let end_ns = self.current.end_ns;
         self.current.end_ns = now_ns.clamp(self.current.start_ns, end_ns);
         self.turn(now_ns, end_ns, self.current.phase);
@@ -166,6 +208,22 @@ mod tests {
                 ((1500, 1600), Drain),
             ]
         );
+    }
+
+    #[test]
+    fn time_in_flight_belongs_to_the_slices_in_which_it_was_spent() {
+        let mut recorder = Recorder::new(0, 1, false, PLAN);
+        let sample = |sent_ns, end_ns| Sample { sent_ns, end_ns, ..Sample::default() };
+        // One operation is in flight from 1050 on and ends at 1320; another one lasts from 1310 to 1315.
+        recorder.record(&sample(1000, 1040));
+        recorder.roll(1315, |each| each(0, 1050));
+        recorder.record(&sample(1310, 1315));
+        recorder.record(&sample(1050, 1320));
+        recorder.give_up(0, 1390, 1395);
+        recorder.finish(1396);
+        let spent: Vec<_> =
+            recorder.take_ready().map(|slice| (slice.end_ns, slice.ops[0].in_flight_ns)).collect();
+        assert_eq!(spent, [(1100, 40 + 50), (1150, 50), (1200, 50), (1300, 100), (1396, 5 + 20 + 5)]);
     }
 
     #[test]

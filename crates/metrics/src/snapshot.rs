@@ -52,7 +52,7 @@ pub struct OpSnapshot {
     pub intended: u64,
     /// Bodies that were compared with what they should be, successes and failures.
     pub checked: u64,
-    /// Time spent in operations, successes and failures, that lies in the window: the integral of "in flight".
+    /// Time that operations spent in flight in this slice of time, whenever they ended: the integral of "in flight".
     pub in_flight_ns: u128,
     /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
     pub response: Latency,
@@ -213,6 +213,26 @@ impl OpSnapshot {
         for (code, count) in codes {
             *self.codes.entry(code.clone()).or_default() += count;
         }
+    }
+
+    /// Adds the counts of another one and leaves its distributions.
+    pub fn merge_counts(&mut self, other: &Self) {
+        let nothing = Latency::default;
+        let counts = Self {
+            response: nothing(),
+            service: nothing(),
+            first_byte: nothing(),
+            failed_service: nothing(),
+            connect: nothing(),
+            lag: nothing(),
+            unfinished_age: nothing(),
+            sizes: SizeClasses::default(),
+            endpoints: Vec::new(),
+            errors: other.errors.clone(),
+            codes: other.codes.clone(),
+            ..*other
+        };
+        self.merge(&counts);
     }
 
     /// All that ended: successes and failures.

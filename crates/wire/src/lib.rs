@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cosmark_metrics::{Sample, SlicePlan, Snapshot};
+use cosmark_metrics::{ClientFacts, HealthSample, Sample, SlicePlan, Snapshot};
 use cosmark_workload::model::Stage;
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
@@ -56,6 +56,10 @@ pub enum DriverEvent {
         /// Index of each work and its phases on the same clock.
         plans: Vec<(usize, SlicePlan)>,
     },
+    /// What does not change about the driver while the stage runs; comes before the first [`DriverEvent::Health`].
+    Facts(ClientFacts),
+    /// How the driver was doing, about every second from the start of the load to its end.
+    Health(HealthSample),
     /// Sums of one work over one slice.
     Snapshot(Snapshot),
     /// Samples of one work.
@@ -86,8 +90,12 @@ pub enum DriverEvent {
 pub struct MissionReport {
     /// Index of the work.
     pub work: usize,
+    /// Workers of this share.
+    pub workers: u32,
     /// Length of the measured window in seconds.
     pub window_s: f64,
+    /// The endpoints that served it, in the order of their numbers; empty unless there are several.
+    pub endpoints: Vec<String>,
     /// The first failures: operation, label, sentence.
     pub examples: Vec<FailureExample>,
 }

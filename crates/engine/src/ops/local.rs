@@ -25,7 +25,7 @@ pub async fn write(call: Call<'_>) -> Result<Done> {
     let result = call.timing.time(writing).await;
     let bytes = result.map_err(|cause| Error::new(ErrorKind::LocalIo, cause.to_string()))??;
     call.marks.body_bytes = bytes;
-    Ok(Done { bytes, accepted_only: false })
+    Ok(Done { bytes, accepted_only: false, checked: false })
 }
 
 fn write_file(path: &PathBuf, body: &Body) -> Result<u64> {

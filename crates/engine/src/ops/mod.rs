@@ -21,6 +21,8 @@ use crate::files::FileSet;
 /// When the clock of a sample starts and stops: around the adaptor's work, with nothing of ours inside.
 #[derive(Debug, Default)]
 pub struct Timing {
+    /// Index of the operation in its work.
+    pub op: Cell<u16>,
     /// Start; 0 = not yet.
     pub sent_ns: Cell<u64>,
     /// End; 0 = not yet.
@@ -29,9 +31,21 @@ pub struct Timing {
 
 impl Timing {
     /// For the next operation.
-    pub fn reset(&self) {
+    pub fn reset(&self, op: u16) {
+        self.op.set(op);
+        self.clear();
+    }
+
+    /// Nothing is in flight any more.
+    pub fn clear(&self) {
         self.sent_ns.set(0);
         self.end_ns.set(0);
+    }
+
+    /// Operation and start of what is in flight now, if anything.
+    pub fn in_flight(&self) -> Option<(u16, u64)> {
+        let sent_ns = self.sent_ns.get();
+        (sent_ns != 0).then(|| (self.op.get(), sent_ns))
     }
 
     /// Runs one call; an operation of several calls counts from the first to the last.
@@ -66,6 +80,8 @@ pub struct Done {
     pub bytes: u64,
     /// See `PutOutcome::accepted_only`.
     pub accepted_only: bool,
+    /// The body was compared with what it should be.
+    pub checked: bool,
 }
 
 /// Does it.

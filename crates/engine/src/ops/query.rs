@@ -16,7 +16,7 @@ pub async fn list(call: Call<'_>) -> Result<Done> {
         ..ListRequest::default()
     };
     let page = call.timing.time(call.client.list(request, call.marks)).await?;
-    Ok(Done { bytes: page.bytes, accepted_only: false })
+    Ok(Done { bytes: page.bytes, accepted_only: false, checked: false })
 }
 
 pub async fn head(call: Call<'_>) -> Result<Done> {

@@ -17,12 +17,16 @@ pub async fn read(call: Call<'_>) -> Result<Done> {
         let message = format!("{}/{}: the content {what}", name.container, name.object);
         Err(Error::new(ErrorKind::CorruptBody, message).with_partial_bytes(bytes))
     };
-    let done = |bytes| Ok(Done { bytes, accepted_only: false });
+    let done = |bytes, checked| Ok(Done { bytes, accepted_only: false, checked });
     if operation.verify {
         let offset = range.map_or(0, |range| range.first);
         let mut verifier = Verifier::new(key_of(name.container, name.object), offset);
         let bytes = timing.time(client.get(name, range, Some(&mut verifier), marks)).await?.bytes;
-        return if verifier.is_right() { done(bytes) } else { corrupt(bytes, "is not what Cosmark writes") };
+        return if verifier.is_right() {
+            done(bytes, true)
+        } else {
+            corrupt(bytes, "is not what Cosmark writes")
+        };
     }
     if operation.hash_check && range.is_none() {
         let mut sink = HashSink::new();
@@ -30,8 +34,9 @@ pub async fn read(call: Call<'_>) -> Result<Done> {
         return match sink.verdict() {
             HashVerdict::Wrong => corrupt(bytes, "does not match its embedded hash"),
             // COSBench counts an object without a hash as a success.
-            HashVerdict::Right | HashVerdict::Missing => done(bytes),
+            HashVerdict::Right => done(bytes, true),
+            HashVerdict::Missing => done(bytes, false),
         };
     }
-    done(timing.time(client.get(name, range, None, marks)).await?.bytes)
+    done(timing.time(client.get(name, range, None, marks)).await?.bytes, false)
 }

@@ -44,5 +44,5 @@ async fn send(call: Call<'_>, body: &dyn BodySource) -> Result<Done> {
             call.timing.time(call.client.put(name, body, options, call.marks)).await?
         }
     };
-    Ok(Done { bytes: outcome.bytes, accepted_only: outcome.accepted_only })
+    Ok(Done { bytes: outcome.bytes, accepted_only: outcome.accepted_only, checked: false })
 }

@@ -45,6 +45,12 @@ impl Pace {
         }
     }
 
+    /// Arrivals come by the clock.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
     /// In a closed loop due and sent are one moment.
     #[must_use]
     pub fn is_closed(&self) -> bool {

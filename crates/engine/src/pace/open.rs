@@ -153,12 +153,12 @@ impl ArrivalQueue {
         }
     }
 
-    /// Arrivals that were due before `until_ns` and are still waiting; takes them out of the schedule.
-    pub fn drain_backlog(&self, until_ns: u64) -> u64 {
-        let mut backlog = 0;
-        while self.next_due_ns.get().is_some_and(|due_ns| due_ns < until_ns) && self.pop().is_some() {
-            backlog += 1;
+    /// Takes arrivals that were due before `until_ns` and are still waiting out of the schedule and calls `each` with when
+    /// they were due.
+    pub fn drain_backlog(&self, until_ns: u64, mut each: impl FnMut(u64)) {
+        while self.next_due_ns.get().is_some_and(|due_ns| due_ns < until_ns) {
+            let Some(due_ns) = self.pop() else { return };
+            each(due_ns);
         }
-        backlog
     }
 }

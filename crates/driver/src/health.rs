@@ -1,0 +1,302 @@
+//! Watches the driver itself while a stage runs: every second what its threads, its machine and its network did, and all
+//! the time by how much a thread that only sleeps wakes late (the idea of jHiccup: what delays it delays everybody).
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use cosmark_adaptor_api::clock;
+use cosmark_metrics::{ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
+
+use crate::proc::{self, Processors, Sockets, ThreadTimes};
+
+/// Between two looks.
+const TICK: Duration = Duration::from_secs(1);
+/// What the canary sleeps.
+const NAP: Duration = Duration::from_millis(1);
+/// The rest after the last tick is a sample of its own if it is at least as long as this.
+const SHORTEST_NS: u64 = 1_000_000;
+/// Less is the time between reading two clocks.
+const SHORTEST_SUSPENSION_NS: u64 = 100_000_000;
+/// One pause counts at most as this many late wakings.
+const MOST_MISSED_NAPS: u64 = 20_000;
+
+/// What does not change while the stage runs. Takes about a tenth of a millisecond.
+pub fn facts(load_threads: usize) -> ClientFacts {
+    let (clock_resolution_ns, clock_cost_ns) = clock_quality();
+    ClientFacts {
+        load_threads: u32::try_from(load_threads).unwrap_or(u32::MAX),
+        clock_resolution_ns,
+        clock_cost_ns,
+        ephemeral_ports: proc::ephemeral_ports(),
+        nofile_limit: proc::nofile_limit(),
+    }
+}
+
+/// The smallest step between two readings of the clock, and what a reading costs: the best of some rounds, because an
+/// interruption only ever adds.
+fn clock_quality() -> (Option<u64>, Option<f64>) {
+    const READINGS: u32 = 200;
+    let mut least_step_ns = None;
+    let mut least_cost_ns = f64::MAX;
+    for _ in 0..10 {
+        let first_ns = clock::now_ns();
+        let mut last_ns = first_ns;
+        for _ in 0..READINGS {
+            let now_ns = clock::now_ns();
+            let step_ns = now_ns - last_ns;
+            if step_ns > 0 && least_step_ns.is_none_or(|least| step_ns < least) {
+                least_step_ns = Some(step_ns);
+            }
+            last_ns = now_ns;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "some microseconds")]
+        let cost_ns = (last_ns - first_ns) as f64 / f64::from(READINGS);
+        least_cost_ns = least_cost_ns.min(cost_ns);
+    }
+    (least_step_ns, (least_cost_ns < f64::MAX).then_some(least_cost_ns))
+}
+
+/// A sampler and its canary at work.
+pub struct Sampler {
+    stop: SyncSender<()>,
+    thread: JoinHandle<()>,
+    canary_stop: SyncSender<()>,
+    canary: JoinHandle<()>,
+}
+
+impl Sampler {
+    /// Starts both. `threads` gives name and number of each load thread; `each` gets the samples. `None` when the system
+    /// has no more threads: then nothing is known about the client, and the record says so.
+    pub fn start(
+        threads: impl Fn() -> Vec<(String, i32)> + Send + 'static,
+        each: impl Fn(HealthSample) + Send + 'static,
+    ) -> Option<Self> {
+        let pause = Arc::new(Mutex::new(Latency::preallocated()));
+        let (canary_stop, canary_told) = sync_channel(1);
+        let heard = Arc::clone(&pause);
+        let canary = std::thread::Builder::new()
+            .name("canary".into())
+            .spawn(move || sing(&canary_told, &heard))
+            .ok()?;
+        let (stop, told) = sync_channel(1);
+        let first = Reading::take(&threads());
+        let spawned = std::thread::Builder::new()
+            .name("health".into())
+            .spawn(move || watch(&told, &pause, first, threads, each));
+        let Ok(thread) = spawned else {
+            drop(canary_stop);
+            return None;
+        };
+        Some(Self { stop, thread, canary_stop, canary })
+    }
+
+    /// Takes the last sample and ends both threads.
+    pub fn stop(self) {
+        let Self { stop, thread, canary_stop, canary } = self;
+        // Dropping a sender is what the threads wait for. They hold nothing that a failure could break.
+        drop((stop, canary_stop));
+        drop((thread.join(), canary.join()));
+    }
+}
+
+/// Sleeps and notes by how much it woke late. A pause that swallowed several naps counts once for each, the later ones
+/// with what was left of it, as everybody who wanted to run during it would have been delayed.
+fn sing(told: &Receiver<()>, pause: &Mutex<Latency>) {
+    set_sharp_timer();
+    let nap_ns = u64::try_from(NAP.as_nanos()).unwrap_or(u64::MAX);
+    loop {
+        let before = Instant::now();
+        match told.try_recv() {
+            Err(std::sync::mpsc::TryRecvError::Empty) => std::thread::sleep(NAP),
+            _ => return,
+        }
+        let slept_ns = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let late_ns = slept_ns.saturating_sub(nap_ns);
+        let mut pause = pause.lock().unwrap_or_else(PoisonError::into_inner);
+        pause.record(late_ns);
+        for missed in 1..=(late_ns / nap_ns).min(MOST_MISSED_NAPS) {
+            pause.record(late_ns - missed * nap_ns);
+        }
+    }
+}
+
+/// Linux may wake a sleeper 50 us late to save power, unless it asks not to (`PR_SET_TIMERSLACK`, prctl(2)).
+fn set_sharp_timer() {
+    // SAFETY: takes numbers; of this thread only; if it fails the canary is a little deafer.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
+}
+
+fn watch(
+    told: &Receiver<()>,
+    pause: &Mutex<Latency>,
+    first: Reading,
+    threads: impl Fn() -> Vec<(String, i32)>,
+    each: impl Fn(HealthSample),
+) {
+    let mut last = first;
+    loop {
+        let is_over = !matches!(told.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
+        let now = Reading::take(&threads());
+        if now.at_ns.saturating_sub(last.at_ns) >= SHORTEST_NS {
+            let heard = std::mem::replace(
+                &mut *pause.lock().unwrap_or_else(PoisonError::into_inner),
+                Latency::preallocated(),
+            );
+            each(now.since(&last, heard));
+            last = now;
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// All counters at one moment.
+#[derive(Debug, Default)]
+struct Reading {
+    at_ns: u64,
+    threads: Vec<(String, i32, Option<ThreadTimes>)>,
+    process_cpu_ns: Option<u64>,
+    processors: Option<Processors>,
+    tcp_segments: Option<(u64, u64)>,
+    nics: Vec<NicHealth>,
+    sockets: Sockets,
+    suspended_ns: Option<u64>,
+}
+
+impl Reading {
+    fn take(threads: &[(String, i32)]) -> Self {
+        Self {
+            at_ns: clock::now_ns(),
+            threads: threads.iter().map(|(name, id)| (name.clone(), *id, proc::thread_times(*id))).collect(),
+            process_cpu_ns: proc::process_cpu_ns(),
+            processors: proc::processors(),
+            tcp_segments: proc::tcp_segments(),
+            nics: proc::interfaces(),
+            sockets: proc::sockets(),
+            suspended_ns: proc::suspended_ns(),
+        }
+    }
+
+    /// What happened between `earlier` and now.
+    fn since(&self, earlier: &Self, pause: Latency) -> HealthSample {
+        let grown = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+        let times_before = |id: i32| {
+            // A thread that was not there yet had used nothing.
+            earlier
+                .threads
+                .iter()
+                .find(|(_, other, _)| *other == id)
+                .map_or(Some(ThreadTimes::default()), |one| one.2)
+        };
+        let thread = |(name, id, now): &(String, i32, Option<ThreadTimes>)| {
+            let (now, before) = ((*now)?, times_before(*id)?);
+            let waited_before_ns = before.run_queue_wait_ns.unwrap_or(0);
+            Some(ThreadHealth {
+                name: name.clone(),
+                cpu_ns: now.cpu_ns.saturating_sub(before.cpu_ns),
+                run_queue_wait_ns: now.run_queue_wait_ns.map(|ns| ns.saturating_sub(waited_before_ns)),
+            })
+        };
+        let machine = |now: Processors, before: Processors| MachineHealth {
+            cpus: now.cpus,
+            busy_ns: now.busy_ns.saturating_sub(before.busy_ns),
+            steal_ns: grown(now.steal_ns, before.steal_ns),
+        };
+        let segments = self.tcp_segments.zip(earlier.tcp_segments);
+        HealthSample {
+            at_ns: self.at_ns,
+            span_ns: self.at_ns.saturating_sub(earlier.at_ns),
+            threads: self.threads.iter().filter_map(thread).collect(),
+            process_cpu_ns: grown(self.process_cpu_ns, earlier.process_cpu_ns),
+            machine: self.processors.zip(earlier.processors).map(|(now, before)| machine(now, before)),
+            pause,
+            tcp_segments_out: segments.map(|(now, before)| now.0.saturating_sub(before.0)),
+            tcp_segments_retransmitted: segments.map(|(now, before)| now.1.saturating_sub(before.1)),
+            nics: self.nics.iter().filter_map(|nic| moved(nic, &earlier.nics)).collect(),
+            sockets_in_use: self.sockets.in_use,
+            sockets_time_wait: self.sockets.time_wait,
+            // The two clocks are not read at the same moment.
+            suspended_ns: grown(self.suspended_ns, earlier.suspended_ns)
+                .map(|ns| if ns < SHORTEST_SUSPENSION_NS { 0 } else { ns }),
+        }
+    }
+}
+
+/// What an interface has moved since then; `None` when nothing, or when it was not there.
+fn moved(now: &NicHealth, earlier: &[NicHealth]) -> Option<NicHealth> {
+    let before = earlier.iter().find(|nic| nic.name == now.name)?;
+    let (rx_bytes, tx_bytes) =
+        (now.rx_bytes.saturating_sub(before.rx_bytes), now.tx_bytes.saturating_sub(before.tx_bytes));
+    (rx_bytes + tx_bytes > 0).then(|| NicHealth { rx_bytes, tx_bytes, ..now.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own_id() -> i32 {
+        // SAFETY: takes nothing and cannot fail (gettid(2)).
+        unsafe { libc::gettid() }
+    }
+
+    fn spin(time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_busy_thread_is_told_from_an_idle_one_and_the_rest_of_a_second_is_a_sample() {
+        let (sender, samples) = sync_channel(16);
+        let busy = own_id();
+        let (go, idle) = sync_channel::<()>(0);
+        let (said, heard) = sync_channel(1);
+        let sleeper = std::thread::spawn(move || {
+            said.send(own_id()).unwrap();
+            let _ = idle.recv();
+        });
+        let sleeping = heard.recv().unwrap();
+        let threads = move || vec![("load-0".to_owned(), busy), ("load-1".to_owned(), sleeping)];
+        let sampler = Sampler::start(threads, move |sample| sender.send(sample).unwrap()).unwrap();
+        spin(Duration::from_millis(1300));
+        sampler.stop();
+        drop(go);
+        sleeper.join().unwrap();
+        let samples: Vec<_> = samples.iter().collect();
+        assert!((1..=3).contains(&samples.len()), "one second and the rest of one: {}", samples.len());
+        for sample in &samples {
+            let [busy, idle] = sample.threads.as_slice() else { panic!("{:?}", sample.threads) };
+            assert!(busy.cpu_ns > 10 * idle.cpu_ns, "{busy:?} {idle:?}");
+            // What it did not run it waited for a processor: a busy machine changes the shares, not their sum.
+            let accounted_ns = busy.cpu_ns + busy.run_queue_wait_ns.unwrap_or(0);
+            assert!(accounted_ns > sample.span_ns / 2, "{accounted_ns} of {}", sample.span_ns);
+            assert!(sample.machine.is_some_and(|machine| machine.cpus > 0 && machine.busy_ns > 0));
+            assert!(sample.process_cpu_ns.is_some_and(|ns| ns >= busy.cpu_ns / 2));
+            assert!(sample.pause.count() > 10, "{}", sample.pause.count());
+            assert_eq!(sample.suspended_ns.map(|ns| ns / 1_000_000), Some(0));
+        }
+    }
+
+    #[test]
+    fn the_clock_has_a_resolution_and_a_price() {
+        let facts = facts(3);
+        assert_eq!(facts.load_threads, 3);
+        assert!(facts.clock_resolution_ns.is_some_and(|ns| (1..1_000_000).contains(&ns)), "{facts:?}");
+        assert!(facts.clock_cost_ns.is_some_and(|ns| (0.5..100_000.0).contains(&ns)), "{facts:?}");
+        assert!(facts.ephemeral_ports.is_some_and(|ports| ports > 1) && facts.nofile_limit.is_some());
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_read_is_none() {
+        let nothing = Reading { at_ns: 2_000_000_000, ..Reading::default() };
+        let sample = nothing.since(&Reading::default(), Latency::default());
+        assert_eq!(
+            sample,
+            HealthSample { at_ns: 2_000_000_000, span_ns: 2_000_000_000, ..HealthSample::default() }
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! What Linux tells about this machine and process: `proc(5)`, `getrlimit(2)`, `clock_gettime(2)`. Texts are parsed by pure
+//! functions; a file that is not there, or says something unexpected, is `None`.
+
+use std::fs;
+
+use cosmark_metrics::NicHealth;
+
+/// Sums since boot of all processors, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Processors {
+    pub cpus: u32,
+    pub busy_ns: u64,
+    pub steal_ns: Option<u64>,
+}
+
+/// Sums since its start of one thread, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadTimes {
+    pub cpu_ns: u64,
+    pub run_queue_wait_ns: Option<u64>,
+}
+
+/// TCP sockets of this machine now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sockets {
+    pub in_use: Option<u64>,
+    pub time_wait: Option<u64>,
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// Nanoseconds of one tick of the kernel's accounting.
+fn tick_ns() -> u64 {
+    // SAFETY: takes a number, gives a number.
+    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    1_000_000_000 / u64::try_from(per_s).unwrap_or(100).max(1)
+}
+
+pub fn processors() -> Option<Processors> {
+    parse_processors(&read("/proc/stat")?, tick_ns())
+}
+
+/// `cpu  user nice system idle iowait irq softirq steal ..`; user holds guest time already.
+fn parse_processors(text: &str, tick_ns: u64) -> Option<Processors> {
+    let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    let ticks: Vec<u64> = all.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, _idle, _iowait, irq, softirq, ..] = ticks.as_slice() else { return None };
+    let is_one = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let cpus = u32::try_from(text.lines().filter(is_one).count()).ok()?;
+    let busy = user + nice + system + irq + softirq;
+    Some(Processors {
+        cpus,
+        busy_ns: busy.saturating_mul(tick_ns),
+        steal_ns: ticks.get(7).map(|steal| steal.saturating_mul(tick_ns)),
+    })
+}
+
+/// Of a thread of this process; `None` when it is gone.
+pub fn thread_times(id: i32) -> Option<ThreadTimes> {
+    let schedstat = read(&format!("/proc/self/task/{id}/schedstat"));
+    schedstat
+        .and_then(|text| parse_schedstat(&text))
+        .or_else(|| parse_stat(&read(&format!("/proc/self/task/{id}/stat"))?, tick_ns()))
+}
+
+/// `cpu_ns run_queue_wait_ns slices`; all 0 where the kernel keeps no such statistics.
+fn parse_schedstat(text: &str) -> Option<ThreadTimes> {
+    let mut fields = text.split_whitespace().map(|field| field.parse::<u64>().ok());
+    let (cpu_ns, wait_ns) = (fields.next()??, fields.next()??);
+    (cpu_ns > 0).then_some(ThreadTimes { cpu_ns, run_queue_wait_ns: Some(wait_ns) })
+}
+
+/// Fields 14 and 15 of `stat` are user and system ticks; the name before them may hold anything.
+fn parse_stat(text: &str, tick_ns: u64) -> Option<ThreadTimes> {
+    let (_, rest) = text.rsplit_once(") ")?;
+    let mut fields = rest.split_whitespace().skip(11).map(|field| field.parse::<u64>().ok());
+    let ticks = fields.next()?? + fields.next()??;
+    Some(ThreadTimes { cpu_ns: ticks.saturating_mul(tick_ns), run_queue_wait_ns: None })
+}
+
+/// Segments out and retransmitted since boot.
+pub fn tcp_segments() -> Option<(u64, u64)> {
+    parse_tcp(&read("/proc/net/snmp")?)
+}
+
+/// A line of names and a line of numbers for each protocol.
+fn parse_tcp(text: &str) -> Option<(u64, u64)> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let value = |wanted: &str| {
+        let at = names.split_whitespace().position(|name| name == wanted)?;
+        numbers.split_whitespace().nth(at)?.parse().ok()
+    };
+    Some((value("OutSegs")?, value("RetransSegs")?))
+}
+
+/// Bytes of every interface since boot.
+pub fn interfaces() -> Vec<NicHealth> {
+    let mut nics = read("/proc/net/dev").map(|text| parse_interfaces(&text)).unwrap_or_default();
+    for nic in &mut nics {
+        nic.speed_bits_per_s =
+            read(&format!("/sys/class/net/{}/speed", nic.name)).and_then(|text| parse_speed(&text));
+    }
+    nics
+}
+
+fn parse_interfaces(text: &str) -> Vec<NicHealth> {
+    let nic = |line: &str| {
+        let (name, numbers) = line.split_once(':')?;
+        let fields: Vec<u64> = numbers.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        let name = name.trim().to_owned();
+        Some(NicHealth {
+            name,
+            rx_bytes: *fields.first()?,
+            tx_bytes: *fields.get(8)?,
+            speed_bits_per_s: None,
+        })
+    };
+    text.lines().filter_map(nic).collect()
+}
+
+/// Megabits per second; -1 where the driver does not know.
+fn parse_speed(text: &str) -> Option<u64> {
+    text.trim().parse::<u64>().ok().filter(|megabits| *megabits > 0).map(|megabits| megabits * 1_000_000)
+}
+
+pub fn sockets() -> Sockets {
+    let mut sockets = Sockets::default();
+    for path in ["/proc/net/sockstat", "/proc/net/sockstat6"] {
+        if let Some(text) = read(path) {
+            let Sockets { in_use, time_wait } = parse_sockets(&text);
+            sockets.in_use = match (sockets.in_use, in_use) {
+                (Some(four), Some(six)) => Some(four + six),
+                (four, six) => four.or(six),
+            };
+            sockets.time_wait = sockets.time_wait.or(time_wait);
+        }
+    }
+    sockets
+}
+
+/// `TCP: inuse 5 orphan 0 tw 3 alloc 6 mem 1`, or `TCP6: inuse 2`.
+fn parse_sockets(text: &str) -> Sockets {
+    let line =
+        text.lines().find_map(|line| line.strip_prefix("TCP: ").or_else(|| line.strip_prefix("TCP6: ")));
+    let value = |wanted: &str| {
+        let mut words = line?.split_whitespace();
+        words.find(|word| *word == wanted)?;
+        words.next()?.parse().ok()
+    };
+    Sockets { in_use: value("inuse"), time_wait: value("tw") }
+}
+
+/// Local ports that the system gives to connections.
+pub fn ephemeral_ports() -> Option<u64> {
+    parse_ports(&read("/proc/sys/net/ipv4/ip_local_port_range")?)
+}
+
+fn parse_ports(text: &str) -> Option<u64> {
+    let mut ends = text.split_whitespace().map(|field| field.parse::<u64>().ok());
+    let (first, last) = (ends.next()??, ends.next()??);
+    last.checked_sub(first).map(|span| span + 1)
+}
+
+/// Files and sockets that this process may have open.
+pub fn nofile_limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes to a structure of ours.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    (result == 0).then_some(limit.rlim_cur)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to a structure of ours.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    (result == 0).then_some(seconds.saturating_mul(1_000_000_000).saturating_add(ns))
+}
+
+/// Processor time of this process, ns.
+pub fn process_cpu_ns() -> Option<u64> {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Time since boot that the machine was suspended, ns: what one clock counts and the other does not.
+pub fn suspended_ns() -> Option<u64> {
+    let monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC)?;
+    Some(clock_ns(libc::CLOCK_BOOTTIME)?.saturating_sub(monotonic_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_linux_writes_is_understood() {
+        let stat = "cpu  100 1 50 900 7 2 3 40 9 0\ncpu0 50 0 25 450 3 1 1 20 0 0\ncpu1 50 1 25 450 4 1 2 20 0 0\nintr 5 6\n";
+        let processors = Processors { cpus: 2, busy_ns: 1_560_000_000, steal_ns: Some(400_000_000) };
+        assert_eq!(parse_processors(stat, 10_000_000), Some(processors));
+        let times = ThreadTimes { cpu_ns: 5, run_queue_wait_ns: Some(6) };
+        assert_eq!(parse_schedstat("5 6 7\n"), Some(times));
+        let stat = "12 (a) b ) S 1 2 3 4 5 6 7 8 9 10 30 4 0 0 20";
+        let times = ThreadTimes { cpu_ns: 340, run_queue_wait_ns: None };
+        assert_eq!(parse_stat(stat, 10), Some(times));
+        let snmp = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm InSegs OutSegs RetransSegs\nTcp: 1 9 8 7\n";
+        assert_eq!(parse_tcp(snmp), Some((8, 7)));
+        let dev = "Inter-|   Receive\n face |bytes packets\n    lo: 10 1 0 0 0 0 0 0 20 1 0\n  eth0:30 1 0 0 0 0 0 0 40 1 0\n";
+        let nics: Vec<_> =
+            parse_interfaces(dev).into_iter().map(|nic| (nic.name, nic.rx_bytes, nic.tx_bytes)).collect();
+        assert_eq!(nics, [("lo".to_owned(), 10, 20), ("eth0".to_owned(), 30, 40)]);
+        assert_eq!((parse_speed("1000\n"), parse_speed("-1\n")), (Some(1_000_000_000), None));
+        let sockets =
+            parse_sockets("sockets: used 9\nTCP: inuse 5 orphan 0 tw 3 alloc 6 mem 1\nUDP: inuse 2\n");
+        assert_eq!(sockets, Sockets { in_use: Some(5), time_wait: Some(3) });
+        assert_eq!(parse_sockets("TCP6: inuse 2\n"), Sockets { in_use: Some(2), time_wait: None });
+        assert_eq!(parse_ports("32768\t60999\n"), Some(28_232));
+    }
+
+    #[test]
+    fn what_is_not_there_or_strange_is_none() {
+        for text in [
+            "",
+            "cpu ",
+            "cpu  1 2",
+            "\u{0}",
+            "Tcp: ",
+            "Tcp: OutSegs\nTcp: x\n",
+            "-1 5",
+            "9 8",
+            ":",
+            "TCP: inuse",
+        ] {
+            assert_eq!(parse_processors(text, 1), None, "{text}");
+            assert_eq!(parse_tcp(text), None, "{text}");
+            assert_eq!(parse_ports(text), None, "{text}");
+            assert_eq!(parse_stat(text, 1), None, "{text}");
+            assert_eq!(parse_sockets(text), Sockets::default(), "{text}");
+            assert!(parse_interfaces(text).is_empty(), "{text}");
+        }
+        assert_eq!(parse_schedstat("0 0 0"), None, "a kernel without these statistics");
+        assert_eq!(thread_times(i32::MAX), None);
+    }
+}
