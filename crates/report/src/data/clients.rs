@@ -11,12 +11,14 @@ use super::times::rounded;
 /// A driver's course in one stage.
 type Courses = BTreeMap<String, ClientSeries>;
 
-/// Courses by stage; the whole is `None` when the archive lacks `clients.csv`.
+/// Courses by stage; the whole is `None` when `clients.csv` is not there or empty.
 pub fn courses(run: &Run, axes: &[Option<Axis>]) -> Result<Option<Vec<Courses>>, ArchiveError> {
     let stages: HashMap<&str, usize> =
         run.record.stages.iter().enumerate().map(|(at, stage)| (stage.id.as_str(), at)).collect();
     let mut all: Vec<BTreeMap<String, Course>> = axes.iter().map(|_| BTreeMap::new()).collect();
-    let found = run.clients(|line| {
+    let mut found = false;
+    run.clients(|line| {
+        found = true;
         let Some(at) = stages.get(line.stage.as_str()).copied() else { return };
         let (Some(Some(axis)), Some(drivers)) = (axes.get(at), all.get_mut(at)) else { return };
         // Before the load began nothing belongs on the axis.

@@ -12,7 +12,7 @@ use super::times::rounded;
 type StageCounts = Vec<CountSeries>;
 
 /// From `intervals.csv`; one entry per stage, `None` for a stage without an axis. The whole is `None` when the archive
-/// lacks the file.
+/// lacks the file, or a kill left nothing but its head.
 pub fn from_intervals(
     run: &Run,
     axes: &[Option<Axis>],
@@ -25,7 +25,9 @@ pub fn from_intervals(
         }
         all.push(axis.as_ref().map(|axis| stage.operations.iter().map(|_| empty(axis)).collect()));
     }
-    let found = run.intervals(|line| {
+    let mut found = false;
+    run.intervals(|line| {
+        found = true;
         let key = (line.stage.clone(), line.tag.clone());
         let Some((stage, operation)) = places.get(&key).copied() else { return };
         let axis = axes.get(stage).and_then(Option::as_ref);

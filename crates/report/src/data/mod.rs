@@ -91,14 +91,14 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     let mut counts = counts::from_intervals(run, &axes)?;
     if counts.is_none() && has_log {
         notes.push(
-            "intervals.csv is not in the archive: failures, dropped arrivals and operations in flight are not shown over time."
+            "intervals.csv is not in the archive or empty: failures, dropped arrivals and operations in flight are not shown over time."
                 .to_owned(),
         );
     }
     let mut courses = clients::courses(run, &axes)?;
     if courses.is_none() {
         notes.push(
-            "clients.csv is not in the archive: how the load client itself did is not shown over time."
+            "clients.csv is not in the archive or empty: how the load client itself did is not shown over time."
                 .to_owned(),
         );
     }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use cosmark_archive::{
-    Archive, HistogramLog, HostRecord, NewRun, RunState, StageState, StageTables, TimeKind, TimelineRow,
-    Timestamp, open_run,
+    Archive, ClientRecord, HistogramLog, HostRecord, IntervalLine, NewRun, RunState, StageState, StageTables,
+    TimeKind, TimelineRow, Timestamp, open_run,
 };
-use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, Snapshot};
+use cosmark_metrics::{HealthSample, Latency, OpSnapshot, Outcome, Phase, Sample, Snapshot, ThreadHealth};
 use cosmark_workload::Format;
 use ts_rs::{Config, TS};
 
@@ -46,18 +46,42 @@ fn archive(root: &Path) -> PathBuf {
         }
         let snapshot = Snapshot { work: 0, phase, start_ns: 0, end_ns: 1_000_000_000, ops: ops.clone() };
         run.append_histograms(0, clock, &snapshot).unwrap();
+        let lines = ops
+            .iter()
+            .map(|op| IntervalLine::of("d1", phase, slice as f64, slice as f64 + 1.0, op))
+            .collect();
+        run.append_work_interval(0, 0, lines).unwrap();
+        run.append_client(0, "d1", 0, &health(slice)).unwrap();
         clock += jiff_seconds(1);
         let row = TimelineRow { ended: clock, seconds: 1.0, operations: ops.iter().collect() };
         run.append_interval(0, &row).unwrap();
     }
     let mut record = run.record().stages[0].clone();
     record.set_results(&workload.stages[0], 0, &[(30.0, window.clone())]);
+    record.clients = vec![ClientRecord { driver: "d1".into(), load_threads: 1, ..ClientRecord::default() }];
     record.enter(StageState::Completed, clock);
     run.end_stage(0, record).unwrap();
     let mut record = run.record().clone();
     (record.state, record.ended) = (RunState::Finished, Some(clock));
     run.finish(&record, &[StageTables::of(&window)]).unwrap();
     run.path().to_owned()
+}
+
+/// The load thread is busier every second; the machine pauses once, in second 17.
+fn health(slice: u64) -> HealthSample {
+    let mut pause = Latency::default();
+    pause.record(if slice == 17 { 40_000_000 } else { 100_000 });
+    HealthSample {
+        at_ns: (slice + 1) * 1_000_000_000,
+        span_ns: 1_000_000_000,
+        threads: vec![ThreadHealth {
+            name: "load-0".into(),
+            cpu_ns: slice * 10_000_000,
+            run_queue_wait_ns: Some(1_000_000),
+        }],
+        pause,
+        ..HealthSample::default()
+    }
 }
 
 fn jiff_seconds(seconds: u64) -> std::time::Duration {
@@ -68,7 +92,8 @@ fn slice_of(slice: u64, op: u64) -> OpSnapshot {
     let mut sum = OpSnapshot::default();
     for n in 0..if op == 0 { 400 } else { 100 } {
         let failed = n % 50 == 49;
-        let ns = 1_000_000 + (n * 7919 + slice * 104_729 + op * 13) % 49_000_000;
+        // Spread evenly over the range, and differently in every slice.
+        let ns = 1_000_000 + (n * 1_299_709 + slice * 7_368_787 + op * 13) % 49_000_000;
         let sample = Sample {
             due_ns: 1,
             sent_ns: 1,
@@ -103,6 +128,9 @@ fn sums_over_the_bins_are_those_of_the_record_however_coarse_they_are() {
             // The window is three quarters of the load.
             assert_eq!(series.count.iter().sum::<u64>() * 3 / 4, recorded.count);
             assert_eq!(series.bytes.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.bytes);
+            assert_eq!(series.failures.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.failures);
+            let classes: u64 = series.errors.values().flatten().sum();
+            assert_eq!(classes * 3 / 4, recorded.errors.values().sum::<u64>());
             let heat = operation.heat.as_ref().unwrap();
             assert_eq!(heat.cells.chunks(3).map(|cell| cell[2]).sum::<u64>() * 3 / 4, recorded.count);
             let latency = &operation.latency[0];
@@ -147,10 +175,45 @@ fn an_archive_that_lacks_files_still_gives_what_it_has_and_says_what_is_missing(
     }
     let data = read(&path, None).unwrap();
     assert_eq!(data.stages[0].operations[0].totals.count, 30 * 392);
-    assert!(data.workload.is_none() && data.stages[0].time.is_none());
+    let operation = &data.stages[0].operations[0];
+    assert!(data.workload.is_none() && operation.latency.is_empty() && operation.heat.is_none());
+    assert!(operation.series.is_some(), "counts over time are in intervals.csv");
     for file in ["histograms.hlog", "workload.yaml"] {
         assert!(data.notes.iter().any(|note| note.contains(file)), "{:?}", data.notes);
     }
+}
+
+#[test]
+fn without_our_tables_counts_come_from_cosbenchs_table() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let full = read(&path, None).unwrap();
+    for file in ["intervals.csv", "clients.csv"] {
+        std::fs::remove_file(path.join(file)).unwrap();
+    }
+    let old = read(&path, None).unwrap();
+    let (full, old_stage) = (&full.stages[0], &old.stages[0]);
+    assert_eq!(full.time, old_stage.time);
+    for (full, old) in full.operations.iter().zip(&old_stage.operations) {
+        let (full, old) = (full.series.as_ref().unwrap(), old.series.as_ref().unwrap());
+        assert_eq!((&full.count, &full.bytes), (&old.count, &old.bytes));
+        assert_eq!((&old.failures, &old.in_flight), (&None, &None));
+    }
+    for file in ["intervals.csv", "clients.csv"] {
+        assert!(old.notes.iter().any(|note| note.contains(file)), "{:?}", old.notes);
+    }
+}
+
+#[test]
+fn the_client_is_shown_on_the_axis_of_its_stage() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&archive(root.path()), Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
+    let client = &data.stages[0].clients[0];
+    let series = client.series.as_ref().unwrap();
+    assert_eq!(series.thread_busy_max, [Some(0.09), Some(0.19), Some(0.29), Some(0.39)]);
+    let pauses: Vec<f64> = series.pause_max_ms.iter().map(|ms| ms.unwrap().round()).collect();
+    assert_eq!(pauses, [0.0, 40.0, 0.0, 0.0]);
+    assert_eq!(series.machine_busy, [None; 4], "what the system did not tell is not 0");
 }
 
 #[test]
