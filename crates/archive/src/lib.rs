@@ -36,7 +36,7 @@ pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
-pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
+pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
 pub use record::{
     Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,
     RunState, SCHEMA, StageRecord, StageState, StateChange, Verdict,

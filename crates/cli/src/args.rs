@@ -58,6 +58,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Say whether a run can be believed, also one that COSBench made
     Judge(JudgeArgs),
+    /// Make the HTML report of a run: one file with charts that works offline
+    Report(ReportArgs),
     /// List the runs of an archive
     List(ListArgs),
     /// Print the JSON Schema of native workloads, for editors
@@ -83,6 +85,9 @@ pub struct RunOptions {
     /// Keep one record per operation (operations.parquet)
     #[arg(long)]
     pub oplog: bool,
+    /// Do not write report.html at the end
+    #[arg(long)]
+    pub no_report: bool,
     /// Print run.json on stdout and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -269,6 +274,21 @@ pub struct JudgeArgs {
     /// End with exit code 7 when a verdict is FALSE
     #[arg(long)]
     pub strict: bool,
+/// `cosmark report`
+#[derive(ClapArgs)]
+pub struct ReportArgs {
+    /// Directory of a run, or its id (w3) in the archive
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Archive to look for the id in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Write here instead of report.html in the run's directory
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show it in the browser
+    #[arg(long, value_name = "YES|NO", default_value = "no", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set)]
+    pub open: bool,
 }
 
 /// `cosmark list`

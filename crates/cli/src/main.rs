@@ -31,6 +31,7 @@ fn main() -> std::process::ExitCode {
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
         Command::Judge(judge) => cmd::judge::run(&judge),
+        Command::Report(report) => cmd::report::run(&report),
         Command::List(list) => cmd::list::run(&list),
         Command::Schema => cmd::schema::run(),
         Command::Completions(completions) => cmd::shell::completions(&completions),

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod judge;
 pub mod list;
 pub mod quick;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod serve;

@@ -151,6 +151,7 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     if let Some(reason) = &ended.record.reason {
         eprintln!("cosmark: {}: {reason}", ended.record.state.word());
     }
+    write_report(ended, options);
     if let Some(trouble) = &ended.archive_trouble {
         eprintln!("cosmark: the archive is not complete: {trouble}");
         return Ok(Exit::Ours);
@@ -158,6 +159,18 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     let exit = Exit::from(ended.class);
     let untrusted = options.strict && exit == Exit::Done && ended.record.verdict.overall == Overall::False;
     Ok(if untrusted { Exit::Untrusted } else { exit })
+}
+
+/// The HTML report; that it could not be made does not make the run a failure.
+fn write_report(ended: &Ended, options: &RunOptions) {
+    if options.no_report || ended.archive_trouble.is_some() {
+        return;
+    }
+    match cosmark_report::html::write(&ended.path, None) {
+        Ok(path) if options.json => eprintln!("report: {}", path.display()),
+        Ok(path) => println!("report: {}", path.display()),
+        Err(problem) => eprintln!("cosmark: no report.html: {problem}"),
+    }
 }
 
 /// The table, its remarks, and where everything is.
