@@ -15,6 +15,7 @@ mod layout;
 mod number;
 mod oplog;
 mod oplog_read;
+mod overview;
 mod process;
 mod reader;
 mod record;
@@ -28,6 +29,7 @@ pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
+pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use record::{
     Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,

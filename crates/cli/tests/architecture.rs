@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "driver",
             "embedded",
             "metrics",
+            "report",
             "simstore",
             "wire",
             "workload",
