@@ -18,6 +18,7 @@ mod number;
 mod oplog;
 mod oplog_join;
 mod oplog_read;
+mod overview;
 mod parts;
 mod process;
 mod reader;
@@ -35,6 +36,7 @@ pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
+pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags};
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
 pub use record::{

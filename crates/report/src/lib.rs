@@ -4,9 +4,11 @@
 pub mod data;
 mod error;
 pub mod evidence;
+pub mod export;
 pub mod html;
 pub mod judge;
 mod judge_cosbench;
+pub mod plot;
 
 pub use error::ReportError;
 pub use judge::{judge, preflight};

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use cosmark_report::{ReportError, html};
 
 use crate::args::ReportArgs;
-use crate::cmd::show::find;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::find;
 
 /// Runs the subcommand.
 pub fn run(args: &ReportArgs) -> Outcome {

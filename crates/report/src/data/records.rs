@@ -49,16 +49,16 @@ fn status_word(status: CheckStatus) -> &'static str {
 
 /// The verdict with the sentence that decided it.
 pub fn verdict(record: &RunRecord) -> VerdictData {
-    let Verdict { overall, checks } = &record.verdict;
+    let Verdict { overall, reason, checks } = &record.verdict;
     VerdictData {
         overall: overall_word(*overall).to_owned(),
-        reason: reason(record),
+        reason: reason.clone().unwrap_or_else(|| without_reason(record)),
         checks: checks.iter().map(check).collect(),
     }
 }
 
 fn check(check: &Check) -> CheckData {
-    let Check { id, name, stage, status, value, limit, message } = check;
+    let Check { id, name, stage, status, allows: _, value, limit, message } = check;
     CheckData {
         id: id.clone(),
         name: name.replace('_', " "),
@@ -70,31 +70,18 @@ fn check(check: &Check) -> CheckData {
     }
 }
 
-/// The first check of the worst kind that there is: what fails, else what warns, else what could not be made.
-fn reason(record: &RunRecord) -> String {
+/// The sentence of a verdict that gives no reason: nothing speaks against the numbers, or nobody looked.
+fn without_reason(record: &RunRecord) -> String {
     let checks = &record.verdict.checks;
-    if checks.is_empty() {
-        return if record.state == RunState::Running {
-            "The run is not over.".to_owned()
-        } else {
-            "No checks were made on this run, so nothing is known about whether its numbers can be believed."
-                .to_owned()
-        };
+    if record.state == RunState::Running {
+        return "The run is not over.".to_owned();
     }
-    let first = |status| checks.iter().find(|check| check.status == status);
-    let decided = match record.verdict.overall {
-        Overall::True => None,
-        Overall::TrueWithLimits => first(CheckStatus::Warn),
-        Overall::NotProven => first(CheckStatus::NotRun).or_else(|| first(CheckStatus::Warn)),
-        Overall::False => first(CheckStatus::Fail),
-    };
-    decided.map_or_else(
-        || {
-            let passed = checks.iter().filter(|check| check.status == CheckStatus::Pass).count();
-            format!("{passed} of {} checks passed and none speaks against the numbers.", checks.len())
-        },
-        |check| check.message.clone(),
-    )
+    if checks.is_empty() {
+        return "No checks were made on this run, so nothing is known about whether its numbers can be believed."
+            .to_owned();
+    }
+    let passed = checks.iter().filter(|check| check.status == CheckStatus::Pass).count();
+    format!("{passed} of {} checks passed and none speaks against the numbers.", checks.len())
 }
 
 /// A distribution; `None` when nothing was recorded.
