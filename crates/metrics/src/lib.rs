@@ -9,6 +9,7 @@ mod outcome;
 mod recorder;
 mod sample;
 mod snapshot;
+pub mod stats;
 mod summary;
 
 pub use latency::{HIGHEST_NS, Latency};
