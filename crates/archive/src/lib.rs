@@ -9,6 +9,7 @@
 mod csv_text;
 mod error;
 mod files;
+mod goals;
 mod hlog;
 mod layout;
 mod number;
@@ -22,6 +23,7 @@ mod run_dir;
 mod tables;
 
 pub use error::ArchiveError;
+pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
 pub use jiff::{Timestamp, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};

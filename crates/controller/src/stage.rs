@@ -15,12 +15,15 @@ use crate::judge;
 use crate::observe::{Observer, Progress, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel, class_of};
 use crate::tally::Tally;
+use crate::thresholds::Measured;
 
 /// A stage that is over.
 pub struct StageEnd {
     pub class: EndClass,
     pub reason: String,
     pub tables: StageTables,
+    /// What its thresholds are judged by.
+    pub measured: Measured,
 }
 
 /// A stage on its way.
@@ -332,13 +335,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
             .cloned()
             .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, Timestamp::now()));
         let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
-        let windows = std::mem::replace(&mut self.tally, Tally::new(&self.stage)).into_windows();
+        let (windows, batches) = std::mem::replace(&mut self.tally, Tally::new(&self.stage)).into_windows();
         let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
         let ran = self.launched.is_some();
         let tables = if ran { StageTables::of(windows.iter().flatten()) } else { StageTables::default() };
         let (class, state, reason) = self.verdict(cancelled, &windows);
+        let results: Vec<_> = seconds.into_iter().zip(windows).collect();
         if ran {
-            let results: Vec<_> = seconds.into_iter().zip(windows).collect();
             record.set_results(&self.stage, self.index, &results);
             self.add_examples(&mut record);
         }
@@ -349,7 +352,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
         self.job.dir.end_stage(self.index, record.clone());
         observer.stage_ends(&record);
-        StageEnd { class, reason: reason.unwrap_or_default(), tables }
+        let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
+        StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
     }
 
     fn verdict(

@@ -130,22 +130,30 @@ pub struct Estimate {
     pub degrees: f64,
 }
 
+/// Fewer intervals are not resampled.
+const LEAST_RESAMPLED: usize = 8;
+
 /// Rounds of resampling; the error of the error is then about 3 %.
 pub const ROUNDS: usize = 600;
 
 /// Estimates `statistic`, a function of how often each of `series.len()` intervals counts. `series` is what the block length
-/// is chosen by. `None` when the statistic has no value on the whole series, or there are fewer than 8 intervals.
+/// is chosen by. `None` when the statistic has no value on the whole series, or there are fewer than 3 intervals.
 pub fn estimate(
     series: &[f64],
     seed: u64,
     mut statistic: impl FnMut(&[u32]) -> Option<f64>,
 ) -> Option<Estimate> {
     let n = series.len();
-    if n < 8 {
+    if n < 3 {
         return None;
     }
     let mut weights = vec![1_u32; n];
     let value = statistic(&weights).filter(|v| v.is_finite())?;
+    if n < LEAST_RESAMPLED {
+        // Too few to resample: each interval is a batch, and the few degrees of freedom widen what follows.
+        let error = batch_error(n, n, &mut weights, &mut statistic);
+        return Some(Estimate { value, error, degrees: real(n - 1) });
+    }
     let block = block_length(series);
     let mut random = Random::new(seed);
     let mut values = Vec::with_capacity(ROUNDS);
@@ -276,7 +284,7 @@ pub(crate) mod tests {
 
     #[test]
     fn too_few_intervals_have_no_error() {
-        assert!(estimate(&[1.0; 7], 1, |_| Some(1.0)).is_none());
+        assert!(estimate(&[1.0; 2], 1, |_| Some(1.0)).is_none());
         assert!(estimate(&[1.0; 9], 1, |_| None).is_none());
     }
 

@@ -30,8 +30,8 @@ pub struct Share {
     pub effective: f64,
 }
 
-/// Requests beyond that a percentile needs before it is believed.
-const BEYOND: f64 = 10.0;
+/// Requests beyond it that a percentile needs before it is believed.
+pub const BEYOND: f64 = 10.0;
 
 #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
 fn real(count: u64) -> f64 {
@@ -71,13 +71,13 @@ pub fn share(total: &[u64], beyond: &[u64], confidence: f64, seed: u64) -> Optio
     Some(Share { share: q, low, high, effective })
 }
 
-/// Compares a share with what is allowed. Too few requests to know the percentile at all decide nothing, unless more are
-/// beyond already than any luck explains.
+/// Compares a share with what is allowed. With fewer requests than leave `least_beyond` in what is allowed nothing passes:
+/// [`BEYOND`] for a percentile, 0 for a share of failures.
 #[must_use]
-pub fn against(share: &Share, allowed: f64) -> Decision {
+pub fn against(share: &Share, allowed: f64, least_beyond: f64) -> Decision {
     if share.low > allowed {
         Decision::Fail
-    } else if share.high <= allowed && (allowed >= 1.0 || share.effective * allowed >= BEYOND) {
+    } else if share.high <= allowed && share.effective * allowed >= least_beyond {
         Decision::Pass
     } else {
         Decision::Undecided
@@ -128,7 +128,11 @@ mod tests {
             (120, 60, Decision::Fail),
         ] {
             let (total, beyond) = spread(n, k);
-            assert_eq!(against(&share(&total, &beyond, 0.95, 1).unwrap(), 0.05), expected, "{k} of {n}");
+            assert_eq!(
+                against(&share(&total, &beyond, 0.95, 1).unwrap(), 0.05, BEYOND),
+                expected,
+                "{k} of {n}"
+            );
         }
     }
 
@@ -141,8 +145,8 @@ mod tests {
         let bursts = share(&total, &bursts, 0.95, 1).unwrap();
         assert!((even.share - bursts.share).abs() < 1e-12);
         assert!(bursts.effective < even.effective / 10.0, "{} {}", bursts.effective, even.effective);
-        assert_eq!(against(&even, 0.05), Decision::Pass);
-        assert_eq!(against(&bursts, 0.05), Decision::Undecided);
+        assert_eq!(against(&even, 0.05, BEYOND), Decision::Pass);
+        assert_eq!(against(&bursts, 0.05, BEYOND), Decision::Undecided);
     }
 
     #[test]
@@ -154,7 +158,7 @@ mod tests {
                 let shares = series(&mut random, 60, 0.5, 0.06, 0.3);
                 let beyond: Vec<u64> = shares.iter().map(|q| (q * 100.0).round().max(0.0) as u64).collect();
                 let found = share(&[100; 60], &beyond, 0.95, *seed).unwrap();
-                against(&found, 0.05) == Decision::Pass
+                against(&found, 0.05, BEYOND) == Decision::Pass
             })
             .count();
         assert!(wrong <= 10, "{wrong} of 200 passed");
