@@ -6,6 +6,7 @@
 //! here), [`RunDir::enter_stage`], [`RunDir::append_interval`] and [`RunDir::append_histograms`] while it runs,
 //! [`RunDir::end_stage`], [`RunDir::finish`]. A run that is killed in between leaves what it had, and [`open_run`] says so.
 
+pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;
@@ -25,7 +26,7 @@ mod tables;
 pub use error::ArchiveError;
 pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
-pub use jiff::{Timestamp, tz::TimeZone};
+pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};

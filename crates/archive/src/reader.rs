@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cosbench::fields::{count, number, ratio};
 use crate::csv_text::read_records;
 use crate::files::read_bounded;
-use crate::number::NOT_AVAILABLE;
 use crate::root::number_of;
 use crate::run_dir::RECORD;
 use crate::tables::TIMELINE_METRICS;
@@ -156,7 +156,7 @@ impl Run {
 }
 
 /// Reads a timeline, COSBench's own included.
-fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveError> {
+pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveError> {
     let mut labels = Vec::new();
     let mut entries = Vec::new();
     let mut seen = 0_u64;
@@ -199,6 +199,14 @@ fn labels_of(fields: &[&str]) -> Result<Vec<String>, String> {
 
 fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String> {
     let expected = labels.len() * TIMELINE_METRICS.len() + 4;
+    if fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1 {
+        // COSBench writes an interval in which nothing was seen as that of one operation called `na`.
+        let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
+        return Ok(TimelineEntry {
+            time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
+            operations: labels.iter().map(nothing).collect(),
+        });
+    }
     if fields.len() != expected {
         return Err(format!("{} fields instead of {expected}", fields.len()));
     }
@@ -206,35 +214,17 @@ fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String
     let operations = labels.iter().enumerate().map(|(op, label)| {
         Ok(TimelineValue {
             label: label.clone(),
-            count: whole(field(0, op))?,
-            bytes: whole(field(1, op))?,
+            count: count(field(0, op))?,
+            bytes: count(field(1, op))?,
             response_ms: number(field(2, op))?,
             processing_ms: number(field(3, op))?,
             throughput_per_s: number(field(4, op))?.unwrap_or(0.0),
             bandwidth_bytes_per_s: number(field(5, op))?.unwrap_or(0.0),
-            success_ratio: number(field(6, op).trim_end_matches('%'))?.map(|percent| percent / 100.0),
+            success_ratio: ratio(field(6, op))?,
         })
     });
     Ok(TimelineEntry {
         time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
         operations: operations.collect::<Result<_, String>>()?,
     })
-}
-
-fn whole(field: &str) -> Result<u64, String> {
-    field.parse().map_err(|_| format!("`{}` is not a count", shortened(field)))
-}
-
-fn number(field: &str) -> Result<Option<f64>, String> {
-    if field == NOT_AVAILABLE {
-        return Ok(None);
-    }
-    match field.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Some(value)),
-        _ => Err(format!("`{}` is not a number", shortened(field))),
-    }
-}
-
-fn shortened(field: &str) -> String {
-    field.chars().take(40).collect()
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod cosbench;
+mod cosbench_runs;
 mod damage;
 mod histograms;
 mod kill;

@@ -1,0 +1,125 @@
+//! Cells of COSBench's tables, and tables as a stream of lines.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord};
+use jiff::civil::DateTime;
+
+use super::CosbenchState;
+use crate::ArchiveError;
+use crate::number::NOT_AVAILABLE;
+
+/// A larger table is damage, not data.
+pub const MOST_BYTES: u64 = 1 << 29;
+
+/// A percentile beyond the last bucket: the greatest `long` of Java.
+const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
+
+/// Calls `each` with the 1-based line and the cells of every record of `input`, until it gives `false`.
+pub fn records(
+    path: &Path,
+    input: impl Read,
+    mut each: impl FnMut(u64, &StringRecord) -> Result<bool, String>,
+) -> Result<(), ArchiveError> {
+    let damaged = |line, problem| ArchiveError::Damaged {
+        path: path.to_owned(),
+        line,
+        problem,
+        remedy: "restore the file from a copy, or correct the line",
+    };
+    let mut input = input.take(MOST_BYTES + 1);
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(BufReader::with_capacity(1 << 16, &mut input));
+    let mut record = StringRecord::new();
+    loop {
+        let line = reader.position().line();
+        match reader.read_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                let line = error.position().map_or(line, csv::Position::line);
+                return Err(damaged(line, "not UTF-8, or cannot be read".to_owned()));
+            }
+        }
+        if reader.position().byte() > MOST_BYTES {
+            return Err(damaged(line, format!("more than {MOST_BYTES} bytes are too many for a table")));
+        }
+        if !each(line, &record).map_err(|problem| damaged(line, problem))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The same of a file.
+pub fn records_of(
+    path: &Path,
+    each: impl FnMut(u64, &StringRecord) -> Result<bool, String>,
+) -> Result<(), ArchiveError> {
+    let file = File::open(path).map_err(ArchiveError::io("read", path))?;
+    records(path, file, each)
+}
+
+/// True when the file begins with this text.
+pub fn begins_with(path: &Path, head: &str) -> bool {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(head.len() as u64).read_to_end(&mut bytes))
+        .is_ok_and(|_| bytes == head.as_bytes())
+}
+
+/// A count; `N/A` is 0.
+pub fn count(cell: &str) -> Result<u64, String> {
+    if cell == NOT_AVAILABLE {
+        return Ok(0);
+    }
+    cell.parse().map_err(|_| format!("`{}` is not a count", shortened(cell)))
+}
+
+/// A number; `N/A` is `None`, `∞` and a percentile beyond all buckets are infinite.
+pub fn number(cell: &str) -> Result<Option<f64>, String> {
+    match cell {
+        NOT_AVAILABLE | "NaN" | "\u{fffd}" => return Ok(None),
+        "∞" | "Infinity" | BEYOND_ALL_BUCKETS => return Ok(Some(f64::INFINITY)),
+        _ => {}
+    }
+    match cell.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(Some(value)),
+        _ => Err(format!("`{}` is not a number", shortened(cell))),
+    }
+}
+
+/// `99.96%` as 0 to 1; `N/A` is `None`.
+pub fn ratio(cell: &str) -> Result<Option<f64>, String> {
+    let value = number(cell.trim_end_matches('%'))?.map(|percent| percent / 100.0);
+    match value {
+        Some(value) if value > 1.0 => Err(format!("`{}` is more than 100 %", shortened(cell))),
+        _ => Ok(value),
+    }
+}
+
+/// `completed @ 2026-11-21 18:54:25`.
+pub fn state(cell: &str) -> Result<CosbenchState, String> {
+    let wrong = || format!("`{}` is not a state and its date", shortened(cell));
+    let (state, at) = cell.split_once(" @ ").ok_or_else(wrong)?;
+    Ok(CosbenchState { state: state.to_owned(), at: date(at).ok_or_else(wrong)? })
+}
+
+/// True for a cell such as `completed @ 2026-11-21 18:54:25`.
+pub fn is_state(cell: &str) -> bool {
+    cell.split_once(" @ ").is_some_and(|(_, at)| date(at).is_some())
+}
+
+/// `2026-11-21 18:54:25`.
+pub fn date(text: &str) -> Option<DateTime> {
+    DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok()
+}
+
+/// Enough of a cell for a message.
+pub fn shortened(cell: &str) -> String {
+    cell.chars().take(40).collect()
+}

@@ -1,0 +1,131 @@
+//! `w<N>-<name>.csv`: one line per stage and operation. Source: CSVWorkloadExporter of COSBench 0.4.2.
+
+use std::path::Path;
+
+use csv::StringRecord;
+
+use super::fields::{count, is_state, number, ratio, records_of, shortened, state};
+use super::{CosbenchOperation, CosbenchStage};
+use crate::ArchiveError;
+use crate::number::NOT_AVAILABLE;
+
+/// How the table begins.
+pub const HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";
+
+/// Columns before the states: Stage, Op-Name, Op-Type, 13 values, Status.
+const COLUMNS: usize = 17;
+/// More stages than this no workload has.
+const MOST_ROWS: u64 = 1_000_000;
+
+/// Reads the table.
+pub fn read(path: &Path) -> Result<Vec<CosbenchStage>, ArchiveError> {
+    let mut stages = Vec::<CosbenchStage>::new();
+    let mut seen = 0_u64;
+    records_of(path, |line, record| {
+        seen += 1;
+        if seen > MOST_ROWS {
+            return Err(format!("more than {MOST_ROWS} lines are not a result table"));
+        }
+        if seen > 1 {
+            let row = Row::of(record)?;
+            row.enter(&mut stages, line)?;
+        }
+        Ok(true)
+    })?;
+    Ok(stages)
+}
+
+/// The cells of one line, put where they belong.
+struct Row<'a> {
+    stage: String,
+    label: &'a str,
+    /// Op-Type to Status.
+    cells: Vec<&'a str>,
+    states: Vec<&'a str>,
+}
+
+impl<'a> Row<'a> {
+    /// COSBench quotes nothing: a comma in the name of a stage moves all cells to the right, and only the distance from
+    /// the first state tells where they are.
+    fn of(record: &'a StringRecord) -> Result<Self, String> {
+        let all: Vec<&str> = record.iter().collect();
+        let fixed = all.iter().position(|cell| is_state(cell)).unwrap_or(all.len());
+        let (head, states) = all.split_at(fixed);
+        let surplus = head.len().checked_sub(COLUMNS).ok_or_else(|| {
+            format!("{} cells instead of {COLUMNS} before the states; the line was cut short", head.len())
+        })?;
+        let (names, cells) = head.split_at(surplus + 2);
+        let (label, stage) = names.split_last().ok_or("no name of a stage")?;
+        let op = cells.first().copied().unwrap_or_default();
+        if surplus > 0 && op != NOT_AVAILABLE && !op.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            return Err(format!(
+                "{} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a \
+                 locale); write the numbers with points",
+                head.len()
+            ));
+        }
+        Ok(Self { stage: stage.join(","), label, cells: cells.to_vec(), states: states.to_vec() })
+    }
+
+    fn cell(&self, at: usize) -> &str {
+        self.cells.get(at).copied().unwrap_or_default()
+    }
+
+    fn enter(&self, stages: &mut Vec<CosbenchStage>, line: u64) -> Result<(), String> {
+        // A stage without results has its bare name and no values.
+        let bare =
+            self.label == NOT_AVAILABLE && self.cells.iter().take(14).all(|cell| *cell == NOT_AVAILABLE);
+        if bare || stages.last().is_none_or(|last| last.id != self.stage) {
+            let history = self.states.iter().map(|cell| state(cell)).collect::<Result<_, _>>()?;
+            let number = stages.len() + 1;
+            let (id, name) = if bare {
+                (format!("s{number}-{}", self.stage), self.stage.clone())
+            } else {
+                let name = name_of(&self.stage).ok_or_else(|| {
+                    format!("`{}` is not the id of a stage, such as s1-main", shortened(&self.stage))
+                })?;
+                (self.stage.clone(), name.to_owned())
+            };
+            stages.push(CosbenchStage {
+                id,
+                name,
+                state: self.cell(14).to_owned(),
+                history,
+                operations: Vec::new(),
+            });
+        }
+        if !bare && let Some(stage) = stages.last_mut() {
+            stage.operations.push(self.operation(line)?);
+        }
+        Ok(())
+    }
+
+    fn operation(&self, line: u64) -> Result<CosbenchOperation, String> {
+        Ok(CosbenchOperation {
+            label: self.label.to_owned(),
+            op: self.cell(0).to_owned(),
+            count: count(self.cell(1))?,
+            bytes: count(self.cell(2))?,
+            response_ms: number(self.cell(3))?,
+            processing_ms: number(self.cell(4))?,
+            p60_ms: number(self.cell(5))?,
+            p80_ms: number(self.cell(6))?,
+            p90_ms: number(self.cell(7))?,
+            p95_ms: number(self.cell(8))?,
+            p99_ms: number(self.cell(9))?,
+            max_ms: number(self.cell(10))?,
+            throughput_per_s: number(self.cell(11))?,
+            bandwidth_bytes_per_s: number(self.cell(12))?,
+            success_ratio: ratio(self.cell(13))?,
+            workers: None,
+            config_info: None,
+            line,
+        })
+    }
+}
+
+/// `main` of `s3-main`.
+pub fn name_of(id: &str) -> Option<&str> {
+    let (number, name) = id.strip_prefix('s')?.split_once('-')?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(name)
+}
