@@ -33,7 +33,11 @@ impl Exit {
         (Exit::Target, 3, "the store or its login cannot be reached, or refuses us"),
         (Exit::StageFailed, 4, "a stage failed: more failures than its acceptable failure ratio"),
         (Exit::Cancelled, 5, "terminated or cancelled by the user; the archive is complete and says so"),
-        (Exit::Missed, 6, "a threshold is missed or not decided, a search found no load, or a comparison fails on a difference"),
+        (
+            Exit::Missed,
+            6,
+            "a threshold is missed or not decided, a search found no load, or a comparison fails on a difference",
+        ),
     ];
 
     /// The number.
