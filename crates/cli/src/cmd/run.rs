@@ -37,7 +37,8 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
     let Loaded { mut workload, source, file_name, .. } = loaded;
     if let Some(times) = options.repeat {
-        search::repeat(&mut workload, times, options.seed.or(workload.seed).unwrap_or(0));
+        let seed = options.seed.or(workload.seed).unwrap_or(0);
+        search::repeat(&mut workload, times, seed);
     }
     if options.oplog && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(Problem::usage(
