@@ -11,6 +11,7 @@ pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;
+mod goals;
 mod hlog;
 mod interval;
 mod layout;
@@ -30,6 +31,7 @@ mod tables;
 
 pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
+pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
 pub use interval::{IntervalLine, phase_word};
 pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};

@@ -93,6 +93,9 @@ pub struct RunOptions {
     /// Seed of every random choice; the same seed asks for the same things
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Run the measuring stages this many times, the cells of a matrix in a drawn order each time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub repeat: Option<u32>,
     /// Keep one record per operation (operations.parquet)
     #[arg(long)]
     pub oplog: bool,

@@ -5,6 +5,7 @@ mod args;
 mod cmd;
 mod diagnose;
 mod exit;
+mod goals;
 mod host;
 mod load;
 mod progress;

@@ -6,8 +6,10 @@ use crate::choose::{ChooseError, Chooser};
 use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
 use crate::existing::{Area, Existing, Naming, area};
 use crate::model::{Arrivals, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::search::Loads;
 use crate::selector::{IntSelector, OPEN_END};
 use crate::share::{Slice, WorkerIndex};
+use crate::threshold::Metric;
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
 const MOST_COMPARED: usize = 2_000;
@@ -42,6 +44,7 @@ pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
             check_work(work, mistakes);
         }
         objects(stage, &mut existing, mistakes);
+        goal_of_search(stage, mistakes);
     }
 }
 
@@ -56,6 +59,16 @@ fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {
     } else if stage.name.contains(['/', ',']) || stage.name.contains(char::is_control) {
         let message = format!("the stage name `{name}` is part of file names and of CSV columns");
         mistakes.warning(stage.span, message, "use - or _ instead of / and ,");
+    }
+}
+
+/// Halving needs something that higher loads miss.
+fn goal_of_search(stage: &Stage, mistakes: &mut Mistakes) {
+    let judged = stage.thresholds.iter().any(|t| t.metric.is_time() || t.metric == Metric::ErrorRate);
+    let between = stage.search.as_ref().is_some_and(|search| matches!(search.loads, Loads::Between(..)));
+    if between && !judged {
+        let hint = "add to the stage e.g. thresholds: [p95 <= 20 ms, error_rate <= 0.1 %]";
+        mistakes.error(stage.span, "a search needs a threshold that higher loads miss", hint);
     }
 }
 

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use crate::diagnostic::Span;
+use crate::search::Search;
 use crate::selector::{IntSelector, SizeSelector};
+use crate::threshold::Threshold;
 
 /// A whole run: stages, one after another.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +33,10 @@ pub struct Stage {
     pub closure_delay: Duration,
     /// Script run around this stage.
     pub trigger: Option<Trigger>,
+    /// What it has to reach.
+    pub thresholds: Vec<Threshold>,
+    /// The stage stands for trials of several loads.
+    pub search: Option<Search>,
     /// Works; empty only when the stage does nothing but wait ([`Stage::closure_delay`]).
     pub works: Vec<Work>,
     /// Where it stands in the source.
