@@ -140,6 +140,8 @@ pub(crate) struct Running {
     pub plan: SlicePlan,
     /// The files of each operation that sends files.
     pub files: Vec<Option<Arc<FileSet>>>,
+    /// Time limit of one call; `u64::MAX` = none.
+    pub limit_ns: u64,
     pub health: Health,
     /// Workers that are not done; the last one tidies up.
     pub active: AtomicU32,
@@ -171,6 +173,10 @@ impl Running {
         Ok(Self {
             plan: slice_plan(work, start_ns),
             files,
+            limit_ns: mission
+                .adaptor
+                .timeout()
+                .map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
             health: Health::default(),
             active: AtomicU32::new(mission.workers),
             examples: Mutex::default(),

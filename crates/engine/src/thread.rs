@@ -48,6 +48,8 @@ pub struct Books {
     pub recorder: RefCell<Recorder>,
     log: Option<RefCell<Vec<Sample>>>,
     lost: Cell<u64>,
+    /// When the last operation ended; kept here because the threads share nothing while operations run.
+    last_end_ns: Cell<u64>,
     work: u16,
 }
 
@@ -64,6 +66,12 @@ impl Books {
                 self.lost.set(self.lost.get() + 1);
             }
         }
+    }
+
+    /// Notes the end of an operation, whether or not it is a sample.
+    #[inline]
+    pub fn note_end(&self, end_ns: u64) {
+        self.last_end_ns.set(self.last_end_ns.get().max(end_ns));
     }
 
     /// Hands over what is complete; keeps what the receiver has no room for.
@@ -176,6 +184,9 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         }
     }
     bell.abort();
+    for (running, books) in setup.missions.iter().zip(&books) {
+        running.note_end(books.last_end_ns.get());
+    }
     finish(&setup, &books).await;
     Ok(())
 }
@@ -238,6 +249,7 @@ impl Crew {
             )),
             log: setup.log_operations.then(RefCell::default),
             lost: Cell::new(0),
+            last_end_ns: Cell::new(0),
             work: mission.index,
         });
         let choose = |cause| EngineError::Choose { work: work.name.clone(), cause };
