@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::files::FileSet;
 use crate::flow::{Flow, Health};
+use crate::memory;
 use crate::pace::ArrivalError;
 use crate::session::SessionCache;
 use crate::thread;
@@ -288,10 +289,10 @@ impl ShareHandle {
     }
 }
 
-/// Time between the call and the first operation: enough for the threads to build their workers.
+/// Time between the call and the first operation: enough for the threads to build their workers and touch their memory.
 fn lead(share: &StageShare) -> Duration {
     let workers: u64 = share.missions.iter().map(|mission| u64::from(mission.workers)).sum();
-    Duration::from_millis(5) + Duration::from_micros(10 * workers)
+    Duration::from_millis(20) + Duration::from_micros(10 * workers)
 }
 
 /// Starts a share on its own threads. Sessions should be at hand by now: a login here is not measured, but delays the
@@ -304,6 +305,7 @@ pub fn start(
     events: mpsc::Sender<EngineEvent>,
     flow: Arc<Flow>,
 ) -> Result<ShareHandle, EngineError> {
+    memory::keep_freed();
     let start_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
     let threads = share.threads.max(1);
     let (log_operations, drain) = (share.log_operations, share.drain);

@@ -16,8 +16,10 @@ use tokio::task::LocalSet;
 use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
+use crate::memory;
 use crate::mission::{EngineError, EngineEvent, Running};
 use crate::pace::{ArrivalQueue, Pace, Paced, Schedule};
+use crate::sample_log::SampleLog;
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
 use crate::worker::{self, Worker};
@@ -33,10 +35,6 @@ pub struct Setup {
     pub flow: Arc<Flow>,
 }
 
-/// Samples that are handed over together.
-const BATCH: usize = 8192;
-/// Samples that are kept for a slow receiver before some are lost.
-const MOST_KEPT: usize = 4 << 20;
 /// Operations in flight may still end for this long after the user asked to stop.
 const GRACE_NS: u64 = 5_000_000_000;
 
@@ -46,8 +44,7 @@ const SESSION_CHECK_NS: u64 = 1_000_000_000;
 /// One work's books on this thread.
 pub struct Books {
     pub recorder: RefCell<Recorder>,
-    log: Option<RefCell<Vec<Sample>>>,
-    lost: Cell<u64>,
+    log: Option<RefCell<SampleLog>>,
     /// When the last operation ended; kept here because the threads share nothing while operations run.
     last_end_ns: Cell<u64>,
     work: u16,
@@ -59,12 +56,7 @@ impl Books {
     pub fn enter(&self, sample: &Sample) {
         self.recorder.borrow_mut().record(sample);
         if let Some(log) = &self.log {
-            let mut log = log.borrow_mut();
-            if log.len() < MOST_KEPT {
-                log.push(*sample);
-            } else {
-                self.lost.set(self.lost.get() + 1);
-            }
+            log.borrow_mut().enter(sample);
         }
     }
 
@@ -90,24 +82,8 @@ impl Books {
         }
         let nothing_kept = kept.is_empty();
         kept.into_iter().rev().for_each(|snapshot| recorder.put_back(snapshot));
-        self.hand_over_log(events, all) && nothing_kept
-    }
-
-    fn hand_over_log(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
-        let Some(log) = &self.log else { return true };
-        let mut log = log.borrow_mut();
-        while log.len() >= BATCH || (all && !log.is_empty()) {
-            let Ok(permit) = events.try_reserve() else { return events.is_closed() };
-            let count = log.len().min(BATCH);
-            let samples = log.drain(..count).collect();
-            permit.send(EngineEvent::Samples { work: self.work, samples });
-        }
-        if self.lost.get() > 0
-            && let Ok(permit) = events.try_reserve()
-        {
-            permit.send(EngineEvent::SamplesLost { count: self.lost.take() });
-        }
-        true
+        let log = self.log.as_ref();
+        log.is_none_or(|log| log.borrow_mut().hand_over(self.work, events, all)) && nothing_kept
     }
 }
 
@@ -248,10 +224,10 @@ impl Crew {
                 running.plan,
             )),
             log: setup.log_operations.then(RefCell::default),
-            lost: Cell::new(0),
             last_end_ns: Cell::new(0),
             work: mission.index,
         });
+        memory::make_ready(work.operations.len(), running.is_paced());
         let choose = |cause| EngineError::Choose { work: work.name.clone(), cause };
         let thread_index = WorkerIndex { index: mission.first_worker, total: work.workers };
         let queue = arrivals(setup, at)?;
