@@ -73,6 +73,8 @@ pub enum Command {
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
     Export(ExportArgs),
+    /// Put runs side by side: what differs, how surely, and what could have been seen
+    Compare(CompareArgs),
     /// Print the JSON Schema of native workloads, for editors
     Schema,
     /// Print a completion script for a shell
@@ -450,6 +452,54 @@ pub enum PictureFormat {
     Svg,
     /// 300 dots per inch at a width of 18 cm
     Png,
+}
+
+/// How a comparison is written.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CompareFormat {
+    /// For the terminal
+    Table,
+    /// For a pull request or a wiki
+    Markdown,
+    /// For programs
+    Json,
+    /// For CI systems
+    Junit,
+}
+
+/// `cosmark compare`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark compare w3 w4
+  cosmark compare w3,w5,w7 w4,w6,w8            repetitions, made in turns
+  cosmark compare old/w12-mixed new/w1-mixed --fail-on \"p95 +5%\" --fail-on \"throughput -5%\"
+
+A run is a directory, of Cosmark or of COSBench, its number (12 or w12) in the archive, `last` or `baseline`.")]
+pub struct CompareArgs {
+    /// The first is compared with each other one; several runs of one side are joined by commas
+    #[arg(value_name = "RUN[,RUN..]", required = true, num_args = 2..)]
+    pub runs: Vec<String>,
+    /// Archive to look for ids in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// How to write it
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: CompareFormat,
+    /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. \"p95 +5%\"; may be repeated
+    #[arg(long, value_name = "METRIC CHANGE")]
+    pub fail_on: Vec<String>,
+    /// Show every value relative to the first side as well
+    #[arg(long)]
+    pub normalised: bool,
+    /// Per cent: how surely all intervals hold together
+    #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
+    pub confidence: f64,
+    /// Per cent: smaller differences are not called differences
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub least: f64,
+    /// Per cent: the difference that the recommended run length is for
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub effect: f64,
 }
 
 /// `cosmark completions`

@@ -62,10 +62,15 @@ fn search(search: &SearchRecord) -> String {
     lines.push(table.to_string());
     lines.push(answer(search));
     lines.extend(search.notes.iter().map(|note| format!("  {note}")));
-    if let Some(open) = search.trials.iter().find(|t| t.status != GoalStatus::Pass)
-        && let Some(reason) = &open.reason
+    let missed = search
+        .trials
+        .iter()
+        .rev()
+        .find(|trial| search.missed_at == Some(trial.load) && trial.status != GoalStatus::Pass);
+    if let Some(trial) = missed
+        && let Some(reason) = &trial.reason
     {
-        lines.push(format!("  first miss at {}: {reason}", units::plain(open.load)));
+        lines.push(format!("  at {}: {reason}", units::plain(trial.load)));
     }
     lines.extend(search.usl.as_ref().map(usl));
     lines.join("\n")

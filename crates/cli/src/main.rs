@@ -39,6 +39,7 @@ fn main() -> std::process::ExitCode {
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),
         Command::Plot(plot) => cmd::plot::run(&plot),
+        Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Schema => cmd::schema::run(),
         Command::Completions(completions) => cmd::shell::completions(&completions),
         Command::Man => cmd::shell::man(),

@@ -3,6 +3,7 @@
 pub mod adaptors;
 pub mod baseline;
 pub mod check;
+pub mod compare;
 pub mod convert;
 pub mod demo;
 pub mod export;

@@ -1,0 +1,76 @@
+//! `cosmark compare`: runs side by side.
+
+use cosmark_report::compare::{
+    Comparison, FailOn, Loaded, Options, compare, junit, load, markdown, normalised, table,
+};
+
+use crate::args::{CompareArgs, CompareFormat};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::find;
+
+/// More runs are a mistake.
+const MOST_RUNS: usize = 200;
+
+/// Runs the subcommand.
+pub fn run(args: &CompareArgs) -> Outcome {
+    let options = options(args)?;
+    let mut sides = Vec::new();
+    let mut count = 0;
+    for side in &args.runs {
+        let runs: Vec<&str> = side.split(',').map(str::trim).filter(|run| !run.is_empty()).collect();
+        count += runs.len();
+        if runs.is_empty() || count > MOST_RUNS {
+            return Err(Problem::usage(format!("`{side}`: name 1 to {MOST_RUNS} runs, e.g. w3,w5,w7")));
+        }
+        let loaded: Result<Vec<Loaded>, Problem> =
+            runs.iter().map(|run| Ok(load(run, &find(run, &args.archive)?)?)).collect();
+        sides.push(loaded?);
+    }
+    let comparison = compare(&sides, &options);
+    if comparison.rows().next().is_none() {
+        let notes: Vec<&str> =
+            comparison.pairs.iter().flat_map(|pair| &pair.warnings).map(String::as_str).collect();
+        return Err(Problem::usage(format!("nothing to compare: {}", notes.join("; "))));
+    }
+    show(args, &comparison)?;
+    for row in comparison.rows().filter(|row| row.fails) {
+        eprintln!("cosmark: {} {} {} fails", row.stage, row.operation, row.metric.word());
+    }
+    Ok(if comparison.fails() { Exit::Missed } else { Exit::Done })
+}
+
+fn options(args: &CompareArgs) -> Result<Options, Problem> {
+    let within = |name: &str, value: f64, low: f64, high: f64| {
+        if value > low && value < high {
+            Ok(value / 100.0)
+        } else {
+            Err(Problem::usage(format!("--{name} {value}: give a number above {low} and below {high}")))
+        }
+    };
+    let fail_on: Result<Vec<FailOn>, String> = args.fail_on.iter().map(|text| FailOn::parse(text)).collect();
+    Ok(Options {
+        confidence: within("confidence", args.confidence, 50.0, 100.0)?,
+        least: if args.least == 0.0 { 0.0 } else { within("least", args.least, 0.0, 100.0)? },
+        effect: within("effect", args.effect, args.least, 1000.0)?,
+        fail_on: fail_on.map_err(|text| Problem::usage(format!("--fail-on {text}")))?,
+    })
+}
+
+fn show(args: &CompareArgs, comparison: &Comparison) -> Result<(), Problem> {
+    match args.format {
+        CompareFormat::Table => {
+            print!("{}", table(comparison));
+            if args.normalised {
+                print!("\n{}", normalised(comparison));
+            }
+        }
+        CompareFormat::Markdown => print!("{}", markdown(comparison)),
+        CompareFormat::Json => {
+            let text = serde_json::to_string_pretty(comparison)
+                .map_err(|cause| Problem::ours(format!("cannot print the comparison: {cause}")))?;
+            println!("{text}");
+        }
+        CompareFormat::Junit => print!("{}", junit(comparison, !args.fail_on.is_empty())),
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! Two or more runs side by side: what differs, how surely, and what could have been seen at all.
+//!
+//! Single runs are compared by the block bootstrap of their intervals, repetitions by rank (see `cosmark_metrics::stats`). All
+//! rows of a comparison are one family: the chance that anything differs by luck is 5 %, not 5 % per row (Bonferroni), and
+//! what is smaller than the least difference that matters is not called one.
+
+mod load;
+mod rows;
+mod show;
+
+use serde::Serialize;
+
+pub use load::{Loaded, load};
+pub use show::{junit, markdown, normalised, table};
+
+use cosmark_metrics::stats::rank;
+
+/// What to compare and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// 0.95: all intervals together hold with this confidence.
+    pub confidence: f64,
+    /// Relative differences below this are not called differences.
+    pub least: f64,
+    /// The relative difference that the recommended run length is for.
+    pub effect: f64,
+    /// Conditions under which the comparison fails.
+    pub fail_on: Vec<FailOn>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { confidence: 0.95, least: 0.01, effect: 0.05, fail_on: Vec::new() }
+    }
+}
+
+/// What is compared of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Successes per second.
+    Throughput,
+    /// Mean response time.
+    Mean,
+    /// Median response time.
+    P50,
+    /// 95th percentile.
+    P95,
+    /// 99th percentile.
+    P99,
+    /// Failures of all that ended.
+    Errors,
+}
+
+impl Metric {
+    /// Every metric, its word and the share of a percentile.
+    pub const TABLE: &'static [(Metric, &'static str, Option<f64>)] = &[
+        (Metric::Throughput, "throughput", None),
+        (Metric::Mean, "mean", None),
+        (Metric::P50, "p50", Some(0.5)),
+        (Metric::P95, "p95", Some(0.95)),
+        (Metric::P99, "p99", Some(0.99)),
+        (Metric::Errors, "errors", None),
+    ];
+
+    /// The word in options and output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    /// Unit of its values.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "op/s",
+            Self::Errors => "share",
+            _ => "ms",
+        }
+    }
+
+    fn more_is_better(self) -> bool {
+        self == Self::Throughput
+    }
+}
+
+/// `p95 +5%`: fail when it has grown by more than 5 %.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailOn {
+    /// Which metric.
+    pub metric: Metric,
+    /// Signed relative change.
+    pub change: f64,
+}
+
+impl FailOn {
+    /// Reads `p95 +5%` or `throughput -5%`.
+    ///
+    /// # Errors
+    /// How to write it.
+    pub fn parse(text: &str) -> Result<FailOn, String> {
+        let wrong = || {
+            let words: Vec<&str> = Metric::TABLE.iter().map(|row| row.1).filter(|w| *w != "errors").collect();
+            format!("`{text}`: write a metric and a change, e.g. \"p95 +5%\"; metrics: {}", words.join(" "))
+        };
+        let at = text.find(['+', '-']).ok_or_else(wrong)?;
+        let (word, change) = text.split_at(at);
+        let metric =
+            Metric::TABLE.iter().find(|row| row.1 == word.trim()).map(|row| row.0).ok_or_else(wrong)?;
+        let change = change.trim().trim_end_matches('%').trim().parse::<f64>().map_err(|_| wrong())? / 100.0;
+        let sensible = change.is_finite() && change > -1.0 && change != 0.0 && metric != Metric::Errors;
+        if sensible { Ok(FailOn { metric, change }) } else { Err(wrong()) }
+    }
+}
+
+/// How one row came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// B is better for certain.
+    Better,
+    /// B is worse for certain.
+    Worse,
+    /// The data do not show a difference that matters.
+    NoDifferenceShown,
+    /// The data allow no test.
+    NotTested,
+}
+
+impl Outcome {
+    /// For people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "WORSE",
+            Self::NoDifferenceShown => "no difference shown",
+            Self::NotTested => "not tested",
+        }
+    }
+}
+
+/// One metric of one operation, B against A.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// Name of the stage.
+    pub stage: String,
+    /// Work and operation.
+    pub operation: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Value of A: of several runs the median.
+    pub a: Option<f64>,
+    /// Value of B.
+    pub b: Option<f64>,
+    /// B / A; of several runs the Hodges-Lehmann estimate.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Chance of such a difference where there is none; of this row alone.
+    pub p: Option<f64>,
+    /// Cliff's delta of several runs, -1 to 1.
+    pub delta: Option<f64>,
+    /// Least relative difference that would have been found in 9 of 10 cases.
+    pub detectable: Option<f64>,
+    /// Window of each run, in seconds, that would find the difference asked for in 9 of 10 cases.
+    pub recommended_s: Option<f64>,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Why it was not tested, or what else to know.
+    pub note: Option<String>,
+    /// A condition of `--fail-on` is met.
+    pub fails: bool,
+}
+
+/// B against A.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pair {
+    /// What the first side is called.
+    pub a: String,
+    /// What the other side is called.
+    pub b: String,
+    /// All rows.
+    pub rows: Vec<Row>,
+    /// What makes the two hard to compare.
+    pub warnings: Vec<String>,
+}
+
+/// The first side against every other.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Confidence of all intervals together.
+    pub confidence: f64,
+    /// Rows that were tested: the size of the family.
+    pub tests: usize,
+    /// Differences below this are not called differences.
+    pub least: f64,
+    /// What the recommended lengths are for.
+    pub effect: f64,
+    /// One per other side.
+    pub pairs: Vec<Pair>,
+}
+
+impl Comparison {
+    /// True when a row meets a condition of `--fail-on`.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.rows().any(|row| row.fails)
+    }
+
+    /// Every row.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.pairs.iter().flat_map(|pair| &pair.rows)
+    }
+
+    /// The longest of the recommended windows, in seconds.
+    #[must_use]
+    pub fn recommended_s(&self) -> Option<f64> {
+        self.rows().filter_map(|row| row.recommended_s).reduce(f64::max)
+    }
+
+    /// Everything in one sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let count = |outcome| self.rows().filter(|row| row.outcome == outcome).count();
+        let (better, worse) = (count(Outcome::Better), count(Outcome::Worse));
+        let mut text = match (better, worse, self.tests) {
+            (_, _, 0) => "nothing could be tested".to_owned(),
+            (0, 0, _) => "no difference shown".to_owned(),
+            _ => format!("{worse} worse, {better} better of {} tested", self.tests),
+        };
+        let open = self.rows().filter(|row| row.outcome == Outcome::NoDifferenceShown);
+        let seen = open.filter_map(|row| row.detectable).filter(|d| d.is_finite()).reduce(f64::max);
+        if let Some(seen) = seen {
+            text.push_str(&format!("; differences above {:.1} % would have been seen", seen * 100.0));
+        }
+        if let Some(seconds) = self.recommended_s() {
+            text.push_str(&format!("; to see {:.0} %, measure {seconds:.0} s per run", self.effect * 100.0));
+        }
+        text
+    }
+}
+
+/// Compares the first side with each of the others; a side is one run or several repetitions of it.
+#[must_use]
+pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
+    let Some((first, others)) = sides.split_first() else {
+        return Comparison {
+            confidence: options.confidence,
+            tests: 0,
+            least: options.least,
+            effect: options.effect,
+            pairs: Vec::new(),
+        };
+    };
+    let mut drafts: Vec<_> = others.iter().map(|other| rows::drafts(first, other)).collect();
+    let tests = drafts.iter().flat_map(|draft| &draft.rows).filter(|row| row.can_be_tested()).count();
+    #[expect(clippy::cast_precision_loss, reason = "a count of rows")]
+    let alpha = (1.0 - options.confidence) / tests.max(1) as f64;
+    let label = |side: &[Loaded]| side.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(",");
+    let pairs = others
+        .iter()
+        .zip(&mut drafts)
+        .map(|(other, draft)| Pair {
+            a: label(first),
+            b: label(other),
+            rows: draft.rows.drain(..).map(|row| row.finish(alpha, options)).collect(),
+            warnings: std::mem::take(&mut draft.warnings),
+        })
+        .collect();
+    Comparison { confidence: options.confidence, tests, least: options.least, effect: options.effect, pairs }
+}
+
+/// Runs on each side that a comparison of so many rows needs.
+#[must_use]
+pub fn runs_needed(options: &Options, tests: usize) -> usize {
+    #[expect(clippy::cast_precision_loss, reason = "a count of rows")]
+    let alpha = (1.0 - options.confidence) / tests.max(1) as f64;
+    rank::runs_needed(alpha)
+}
+
+#[cfg(test)]
+mod tests;

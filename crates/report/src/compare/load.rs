@@ -1,0 +1,236 @@
+//! Runs as a comparison sees them: of ours with their histogram log, of COSBench's with their timelines.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use cosmark_archive::cosbench::CosbenchRun;
+use cosmark_archive::{ArchiveError, OperationRecord, Run, TimelineEntry, open_run};
+use cosmark_metrics::stats::batches::Batches;
+use cosmark_workload::model::Load;
+use cosmark_workload::{Environment, Format, parse};
+
+/// A run that was read.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// How the user called it.
+    pub label: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// The machine that wrote it; empty where the archive does not say.
+    pub host: String,
+    /// `finished`, ..; a run that did not finish is told.
+    pub state: String,
+    /// Stages in order.
+    pub stages: Vec<LoadedStage>,
+}
+
+/// One of its stages.
+#[derive(Debug, Clone)]
+pub struct LoadedStage {
+    /// Name, without its number.
+    pub name: String,
+    /// Its operations.
+    pub operations: Vec<LoadedOperation>,
+}
+
+/// One of their operations.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedOperation {
+    /// Work and operation, or COSBench's label.
+    pub name: String,
+    /// What it does.
+    pub op: String,
+    /// Workers, where known.
+    pub workers: Option<u64>,
+    /// True for arrivals by the clock; `None` where the archive does not say.
+    pub open: Option<bool>,
+    /// Seconds of the window.
+    pub window_s: Option<f64>,
+    /// Successes.
+    pub count: u64,
+    /// Failures; `None` where the archive does not say.
+    pub failures: Option<u64>,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Throughput, mean, p50, p95, p99 as published.
+    pub published: [Option<f64>; 5],
+    /// The window over time, with times of each operation.
+    pub batches: Option<Batches>,
+    /// The window over time where there are no times of each operation: counts and mean ms.
+    pub intervals: Vec<(f64, Option<f64>)>,
+}
+
+/// Reads a run of ours, or one that COSBench wrote.
+///
+/// # Errors
+/// When there is none, or it is damaged.
+pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
+    if !path.join("run.json").is_file() && CosbenchRun::is_at(path) {
+        return of_cosbench(label, path);
+    }
+    let run = open_run(path)?;
+    let mut stages: Vec<LoadedStage> = Vec::new();
+    let open = open_works(path);
+    for stage in &run.record.stages {
+        let several = stage.operations.iter().any(|op| op.work != stage.operations[0].work);
+        let operations = stage.operations.iter().map(|op| LoadedOperation {
+            open: open.get(&(stage.name.clone(), op.work.clone())).copied(),
+            ..of_record(op, several)
+        });
+        let operations = operations.collect();
+        stages.push(LoadedStage { name: stage.name.clone(), operations });
+    }
+    add_times(&run, &mut stages)?;
+    Ok(Loaded {
+        label: label.to_owned(),
+        workload: run.record.name.clone(),
+        host: run.record.host.hostname.clone(),
+        state: run.record.state.word().to_owned(),
+        stages,
+    })
+}
+
+/// Which works had arrivals by the clock, by stage and work; empty where the workload cannot be read.
+fn open_works(path: &Path) -> BTreeMap<(String, String), bool> {
+    const MOST_BYTES: u64 = 64 << 20;
+    let mut text = String::new();
+    let file = std::fs::File::open(path.join("workload.yaml"));
+    let read = file.and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
+    let workload = read.ok().and_then(|_| parse(&text, Format::Yaml, &Environment::default()).0);
+    let stages = workload.into_iter().flat_map(|workload| workload.stages);
+    let works = stages.flat_map(|stage| {
+        let name = stage.name;
+        stage.works.into_iter().map(move |work| {
+            let open = matches!(work.load, Load::Open { .. });
+            ((name.clone(), work.name), open)
+        })
+    });
+    works.collect()
+}
+
+fn of_record(op: &OperationRecord, several: bool) -> LoadedOperation {
+    let response = &op.response_ms;
+    LoadedOperation {
+        name: if several { format!("{} {}", op.work, op.name) } else { op.name.clone() },
+        op: op.op.clone(),
+        workers: Some(u64::from(op.workers)),
+        open: None,
+        window_s: Some(op.window_s).filter(|s| *s > 0.0),
+        count: op.count,
+        failures: Some(op.failures),
+        bytes: op.bytes,
+        published: [op.throughput_per_s, response.mean, response.p50, response.p95, response.p99],
+        batches: None,
+        intervals: Vec::new(),
+    }
+}
+
+/// Where the slices of a stage lie.
+struct Grid {
+    origin: Duration,
+    width: Duration,
+}
+
+/// Reads the histogram log once, for all operations.
+fn add_times(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
+    let mut places = BTreeMap::new();
+    for (s, stage) in run.record.stages.iter().enumerate() {
+        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.count > 0) {
+            places.insert(format!("{}.response", op.tag), (s, o));
+        }
+    }
+    if places.is_empty() {
+        return Ok(());
+    }
+    let grids = grids(run, &places)?;
+    for entry in run.histograms()? {
+        let entry = entry?;
+        let Some((s, o)) = places.get(&entry.tag) else { continue };
+        let Some(grid) = grids.get(s) else { continue };
+        // The middle of a slice tells its batch; what lies before the first whole slice is left out.
+        let middle = entry.start + entry.length / 2;
+        let Some(offset) = middle.checked_sub(grid.origin) else { continue };
+        let Some(op) = stages.get_mut(*s).and_then(|stage| stage.operations.get_mut(*o)) else { continue };
+        let width_ns = u64::try_from(grid.width.as_nanos()).unwrap_or(u64::MAX);
+        let batches = op.batches.get_or_insert_with(|| Batches::new(width_ns));
+        batches.add_times(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX), &entry.histogram);
+    }
+    for (s, stage) in stages.iter_mut().enumerate() {
+        let Some(grid) = grids.get(&s) else { continue };
+        for op in &mut stage.operations {
+            if let (Some(batches), Some(window_s)) = (&mut op.batches, op.window_s) {
+                // A slice may be missing at the front.
+                let length = Duration::from_secs_f64(window_s.min(1e9)).saturating_sub(grid.width / 100);
+                batches.close(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Origin and width of the whole slices of each stage.
+fn grids(
+    run: &Run,
+    places: &BTreeMap<String, (usize, usize)>,
+) -> Result<BTreeMap<usize, Grid>, ArchiveError> {
+    let mut grids: BTreeMap<usize, Grid> = BTreeMap::new();
+    for entry in run.histograms()? {
+        let entry = entry?;
+        let Some((s, _)) = places.get(&entry.tag) else { continue };
+        let length = entry.length.max(Duration::from_millis(50));
+        let grid = grids.entry(*s).or_insert(Grid { origin: entry.start, width: length });
+        if length > grid.width + grid.width / 50 {
+            *grid = Grid { origin: entry.start, width: length };
+        } else if entry.start < grid.origin && length + length / 50 >= grid.width {
+            grid.origin = entry.start;
+        }
+    }
+    Ok(grids)
+}
+
+fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
+    let run = CosbenchRun::open(path)?;
+    let mut stages = Vec::new();
+    for stage in &run.stages {
+        let timeline = run.timeline(stage)?;
+        let operations = stage.operations.iter().enumerate().map(|(at, op)| {
+            let failed = op.success_ratio.filter(|ratio| *ratio > 0.0).map(|ratio| {
+                #[expect(
+                    clippy::cast_precision_loss,
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a count that was rounded to a share of four digits"
+                )]
+                let failed = (op.count as f64 * (1.0 / ratio - 1.0)).round().max(0.0) as u64;
+                failed
+            });
+            LoadedOperation {
+                name: op.label.clone(),
+                op: op.op.clone(),
+                workers: op.workers,
+                open: Some(false),
+                window_s: None,
+                count: op.count,
+                failures: failed,
+                bytes: op.bytes,
+                published: [op.throughput_per_s, op.response_ms, None, op.p95_ms, op.p99_ms],
+                batches: None,
+                intervals: intervals(&timeline, at),
+            }
+        });
+        stages.push(LoadedStage { name: stage.name.clone(), operations: operations.collect() });
+    }
+    let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
+    Ok(Loaded { label: label.to_owned(), workload: run.name.clone(), host: String::new(), state, stages })
+}
+
+/// Counts and means of one column; idle rows at both ends are the ramps and the end.
+fn intervals(timeline: &[TimelineEntry], column: usize) -> Vec<(f64, Option<f64>)> {
+    let rows: Vec<_> = timeline.iter().filter_map(|entry| entry.operations.get(column)).collect();
+    let first = rows.iter().position(|row| row.count > 0).unwrap_or(rows.len());
+    let last = rows.iter().rposition(|row| row.count > 0).map_or(first, |last| last + 1);
+    #[expect(clippy::cast_precision_loss, reason = "operations of one interval")]
+    rows.get(first..last).unwrap_or_default().iter().map(|row| (row.count as f64, row.response_ms)).collect()
+}

@@ -1,0 +1,368 @@
+//! Rows of a comparison: which operations belong together, and the test of each metric.
+
+use std::collections::BTreeSet;
+
+use cosmark_metrics::PERCENTILES;
+use cosmark_metrics::stats::batches::Batches;
+use cosmark_metrics::stats::bootstrap::{Estimate, estimate, median};
+use cosmark_metrics::stats::difference::{longer_by, of_logarithms};
+use cosmark_metrics::stats::rank::{least_p, mann_whitney};
+use cosmark_metrics::stats::special::normal_cdf;
+
+use super::load::{Loaded, LoadedOperation};
+use super::{Metric, Options, Outcome, Row};
+
+const SEED: u64 = 0xc0_5a;
+/// Shorter runs than this are never recommended.
+const SHORTEST_S: f64 = 30.0;
+/// Mean sizes further apart than this are different objects.
+const SAME_SIZE: f64 = 0.02;
+
+/// What one pair of sides gives before the size of the family is known.
+pub struct Drafts {
+    pub rows: Vec<Draft>,
+    pub warnings: Vec<String>,
+}
+
+/// A row without its verdict.
+pub struct Draft {
+    row: Row,
+    data: Data,
+}
+
+enum Data {
+    /// Nothing to test with.
+    None,
+    /// Logarithms with their errors, and the seconds of the longer window.
+    Single(Estimate, Estimate, f64),
+    /// Logarithms of one value per run.
+    Runs(Vec<f64>, Vec<f64>),
+    /// Failures and all that ended.
+    Counts([u64; 2], [u64; 2]),
+}
+
+impl Draft {
+    pub fn can_be_tested(&self) -> bool {
+        !matches!(self.data, Data::None)
+    }
+
+    /// Gives the verdict at this chance of a false one.
+    pub fn finish(self, alpha: f64, options: &Options) -> Row {
+        let mut row = self.row;
+        match self.data {
+            Data::None => {}
+            Data::Single(a, b, window_s) => single(&mut row, (a, b), window_s, alpha, options),
+            Data::Runs(a, b) => runs(&mut row, &a, &b, alpha, options),
+            Data::Counts(a, b) => counts(&mut row, a, b, alpha),
+        }
+        let beyond = |change: f64, ratio: f64| {
+            if change > 0.0 { ratio > 1.0 + change } else { ratio < 1.0 + change }
+        };
+        let shown = matches!(row.outcome, Outcome::Better | Outcome::Worse);
+        row.fails = shown
+            && options
+                .fail_on
+                .iter()
+                .any(|fail| fail.metric == row.metric && row.ratio.is_some_and(|r| beyond(fail.change, r)));
+        row
+    }
+}
+
+fn verdict(row: &mut Row, low: f64, high: f64, least: f64) {
+    row.outcome = if low > 1.0 + least {
+        if row.metric.more_is_better() { Outcome::Better } else { Outcome::Worse }
+    } else if high < 1.0 / (1.0 + least) {
+        if row.metric.more_is_better() { Outcome::Worse } else { Outcome::Better }
+    } else {
+        Outcome::NoDifferenceShown
+    };
+}
+
+fn single(row: &mut Row, (a, b): (Estimate, Estimate), window_s: f64, alpha: f64, options: &Options) {
+    let found = of_logarithms(a, b, alpha);
+    (row.ratio, row.low, row.high) = (Some(found.ratio), Some(found.low), Some(found.high));
+    row.p = Some(found.p);
+    row.detectable = Some((1.0 + options.least) * (1.0 + found.detectable) - 1.0);
+    let wanted = (1.0 + options.effect) / (1.0 + options.least) - 1.0;
+    if wanted > 0.0 {
+        row.recommended_s = Some((window_s * longer_by(&found, wanted)).max(SHORTEST_S));
+    }
+    verdict(row, found.low, found.high, options.least);
+}
+
+fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {
+    let least = least_p(a.len(), b.len());
+    let Some(found) = mann_whitney(a, b, alpha) else { return };
+    row.ratio = Some(found.shift.exp());
+    (row.low, row.high) = (found.low.map(f64::exp), found.high.map(f64::exp));
+    (row.p, row.delta) = (Some(found.p), Some(found.delta));
+    if least > alpha {
+        row.outcome = Outcome::NotTested;
+        let needed = cosmark_metrics::stats::rank::runs_needed(alpha);
+        row.note = Some(format!(
+            "{} and {} runs can never show a difference among so many rows: {needed} on each side can",
+            a.len(),
+            b.len()
+        ));
+        return;
+    }
+    match (row.low, row.high) {
+        (Some(low), Some(high)) => verdict(row, low, high, options.least),
+        _ => row.outcome = Outcome::NotTested,
+    }
+}
+
+/// Two shares of failures, pooled score test (failures are taken as independent).
+fn counts(row: &mut Row, a: [u64; 2], b: [u64; 2], alpha: f64) {
+    #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
+    let [(ka, na), (kb, nb)] = [a, b].map(|[k, n]| (k as f64, n as f64));
+    let pooled = (ka + kb) / (na + nb);
+    let error = (pooled * (1.0 - pooled) * (1.0 / na + 1.0 / nb)).sqrt();
+    let shift = kb / nb - ka / na;
+    let p = if error > 0.0 { 2.0 * normal_cdf(-(shift / error).abs()) } else { 1.0 };
+    row.p = Some(p);
+    row.ratio = (ka > 0.0).then(|| (kb / nb) / (ka / na));
+    // A handful of failures is no rate.
+    row.outcome = match (p <= alpha && ka + kb >= 10.0, shift > 0.0) {
+        (false, _) => Outcome::NoDifferenceShown,
+        (true, true) => Outcome::Worse,
+        (true, false) => Outcome::Better,
+    };
+}
+
+/// Rows of all operations that both sides have.
+pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
+    let mut warnings = warnings(a, b);
+    let mut rows = Vec::new();
+    let Some(first) = a.first() else { return Drafts { rows, warnings } };
+    for stage in &first.stages {
+        for operation in &stage.operations {
+            // Containers are made once; there is nothing to compare.
+            if matches!(operation.op.as_str(), "init" | "dispose") {
+                continue;
+            }
+            let of = |side: &[Loaded]| -> Vec<LoadedOperation> {
+                side.iter().filter_map(|run| find(run, &stage.name, &operation.name).cloned()).collect()
+            };
+            let (of_a, of_b) = (of(a), of(b));
+            if of_b.is_empty() {
+                warnings.push(format!("{} {}: only on the first side", stage.name, operation.name));
+                continue;
+            }
+            let barrier = barrier(&of_a, &of_b);
+            if let Some(text) = &barrier {
+                warnings.push(format!("{} {}: {text}", stage.name, operation.name));
+            }
+            for (metric, _, _) in Metric::TABLE {
+                rows.extend(draft(&stage.name, &operation.name, *metric, (&of_a, &of_b), barrier.as_deref()));
+            }
+        }
+    }
+    if rows.is_empty() {
+        warnings.push("no stage and operation of the same name on both sides: nothing to compare".to_owned());
+    }
+    Drafts { rows, warnings }
+}
+
+fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> Option<&'r LoadedOperation> {
+    let stage = run.stages.iter().find(|one| one.name == stage)?;
+    stage.operations.iter().find(|one| one.name == operation)
+}
+
+/// What makes two sides hard to compare as a whole.
+fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
+    let set = |of: fn(&Loaded) -> &str| -> BTreeSet<String> {
+        a.iter().chain(b).map(|run| of(run).to_owned()).filter(|text| !text.is_empty()).collect()
+    };
+    let mut warnings = Vec::new();
+    for (what, values) in
+        [("workloads", set(|run| &run.workload)), ("machines that made the load", set(|run| &run.host))]
+    {
+        if values.len() > 1 {
+            let list = values.into_iter().collect::<Vec<_>>().join(", ");
+            warnings.push(format!("different {what}: {list}"));
+        }
+    }
+    let ended = |run: &&Loaded| !run.state.is_empty() && run.state != "finished";
+    for run in a.iter().chain(b).filter(ended) {
+        warnings.push(format!("{} is {}", run.label, run.state));
+    }
+    if a.len() == 1 && b.len() == 1 {
+        warnings.push(
+            "one run on each side: what differs from run to run for no reason cannot be told apart; repeat both \
+             (A1,A2,.. B1,B2,..) before you believe a small difference"
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+/// What forbids to compare two operations, if anything does.
+fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
+    let (first, other) = (a.first()?, b.first()?);
+    if let (Some(a), Some(b)) = (first.open, other.open)
+        && a != b
+    {
+        return Some(
+            "one is an open loop, the other a closed one: their times mean different things".to_owned(),
+        );
+    }
+    #[expect(clippy::cast_precision_loss, reason = "sizes need no more than 53 bits")]
+    let size = |op: &LoadedOperation| (op.count > 0).then(|| op.bytes as f64 / op.count as f64);
+    if let (Some(a), Some(b)) = (size(first), size(other))
+        && (a - b).abs() > SAME_SIZE * a.max(b)
+    {
+        return Some(format!("objects of {a:.0} bytes against objects of {b:.0} bytes"));
+    }
+    if let (Some(a), Some(b)) = (first.workers, other.workers)
+        && a != b
+    {
+        return Some(format!("{a} workers against {b}"));
+    }
+    None
+}
+
+type Sides<'s> = (&'s [LoadedOperation], &'s [LoadedOperation]);
+
+fn draft(
+    stage: &str,
+    operation: &str,
+    metric: Metric,
+    (a, b): Sides<'_>,
+    barrier: Option<&str>,
+) -> Option<Draft> {
+    let values =
+        |side: &[LoadedOperation]| -> Vec<f64> { side.iter().filter_map(|op| value(op, metric)).collect() };
+    let (of_a, of_b) = (values(a), values(b));
+    if of_a.is_empty() && of_b.is_empty() {
+        return None;
+    }
+    let (middle_a, middle_b) = (median(&of_a), median(&of_b));
+    let mut row = Row {
+        stage: stage.to_owned(),
+        operation: operation.to_owned(),
+        metric,
+        unit: metric.unit(),
+        a: middle_a,
+        b: middle_b,
+        ratio: middle_a.zip(middle_b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a),
+        low: None,
+        high: None,
+        p: None,
+        delta: None,
+        detectable: None,
+        recommended_s: None,
+        outcome: Outcome::NotTested,
+        note: barrier.map(str::to_owned),
+        fails: false,
+    };
+    if barrier.is_some() {
+        return Some(Draft { row, data: Data::None });
+    }
+    let data = match (a, b) {
+        _ if metric == Metric::Errors => failures(a, b),
+        ([a], [b]) => single_data(a, b, metric),
+        _ => {
+            let logs =
+                |values: &[f64]| values.iter().filter(|v| **v > 0.0).map(|v| v.ln()).collect::<Vec<_>>();
+            let (a, b) = (logs(&of_a), logs(&of_b));
+            if a.is_empty() || b.is_empty() { None } else { Some(Data::Runs(a, b)) }
+        }
+    };
+    if data.is_none() {
+        row.note = Some("too few intervals or operations for a test".to_owned());
+    }
+    Some(Draft { row, data: data.unwrap_or(Data::None) })
+}
+
+/// As published, or null where the data do not support it.
+fn value(op: &LoadedOperation, metric: Metric) -> Option<f64> {
+    let [throughput, mean, p50, p95, p99] = op.published;
+    match metric {
+        Metric::Throughput => throughput,
+        Metric::Mean => mean,
+        Metric::P50 => p50,
+        Metric::P95 => p95,
+        Metric::P99 => p99,
+        Metric::Errors => {
+            let failures = op.failures?;
+            let total = failures + op.count;
+            #[expect(clippy::cast_precision_loss, reason = "a share")]
+            (total > 0).then(|| failures as f64 / total as f64)
+        }
+    }
+}
+
+fn failures(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<Data> {
+    let sum = |side: &[LoadedOperation]| -> Option<[u64; 2]> {
+        let failed: u64 = side.iter().map(|op| op.failures).sum::<Option<u64>>()?;
+        let total = failed + side.iter().map(|op| op.count).sum::<u64>();
+        (total > 0).then_some([failed, total])
+    };
+    Some(Data::Counts(sum(a)?, sum(b)?))
+}
+
+fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: Metric) -> Option<Data> {
+    let window_s = a.window_s.into_iter().chain(b.window_s).reduce(f64::max);
+    let of = |op: &LoadedOperation, seed: u64| match &op.batches {
+        Some(batches) => of_batches(op, batches, metric, seed),
+        None => of_intervals(&op.intervals, metric, seed),
+    };
+    // COSBench's default interval: it does not say how long its windows were.
+    #[expect(clippy::cast_precision_loss, reason = "a number of intervals")]
+    let guessed = 5.0 * a.intervals.len().max(b.intervals.len()) as f64;
+    Some(Data::Single(of(a, SEED)?, of(b, SEED + 1)?, window_s.unwrap_or(guessed)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and times need no more than 53 bits")]
+fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64) -> Option<Estimate> {
+    let list = batches.batches();
+    let counts: Vec<f64> = list.iter().map(|batch| batch.ok as f64).collect();
+    let weigh = |values: &[f64], weights: &[u32]| -> f64 {
+        values.iter().zip(weights).map(|(v, w)| v * f64::from(*w)).sum()
+    };
+    let total = |weights: &[u32]| weights.iter().map(|w| f64::from(*w)).sum::<f64>();
+    let log = |value: f64| (value > 0.0).then(|| value.ln());
+    if metric == Metric::Throughput {
+        return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
+    }
+    let quantile = Metric::TABLE.iter().find(|row| row.0 == metric).and_then(|row| row.2);
+    let Some(quantile) = quantile else {
+        let sums: Vec<f64> =
+            list.iter().map(|batch| batch.mean_ns().unwrap_or(0.0) * batch.ok as f64).collect();
+        let overall = weigh(&sums, &vec![1; sums.len()]) / counts.iter().sum::<f64>().max(1.0);
+        let residuals: Vec<f64> = sums.iter().zip(&counts).map(|(s, n)| s - overall * n).collect();
+        return estimate(&residuals, seed, |w| log(weigh(&sums, w) / weigh(&counts, w)));
+    };
+    let needs = PERCENTILES.iter().find(|p| p.quantile == quantile).map_or(0, |p| p.needs());
+    if op.count < needs {
+        return None;
+    }
+    let limit = batches.total().quantile_ns(quantile)?;
+    // What each batch has beyond the quantile, more than its part.
+    let residuals: Vec<f64> =
+        list.iter().map(|b| b.beyond(limit) as f64 - (1.0 - quantile) * b.ok as f64).collect();
+    let quantiles = batches.quantiles();
+    estimate(&residuals, seed, |w| quantiles.weighted_ns(w, quantile).and_then(|ns| log(ns as f64)))
+}
+
+/// COSBench's timelines: counts and means only.
+fn of_intervals(intervals: &[(f64, Option<f64>)], metric: Metric, seed: u64) -> Option<Estimate> {
+    let counts: Vec<f64> = intervals.iter().map(|interval| interval.0).collect();
+    let weigh = |values: &[f64], weights: &[u32]| -> f64 {
+        values.iter().zip(weights).map(|(v, w)| v * f64::from(*w)).sum()
+    };
+    let log = |value: f64| (value > 0.0 && value.is_finite()).then(|| value.ln());
+    match metric {
+        Metric::Throughput => {
+            estimate(&counts, seed, |w| log(weigh(&counts, w) / w.iter().map(|w| f64::from(*w)).sum::<f64>()))
+        }
+        Metric::Mean => {
+            let sums: Vec<f64> = intervals.iter().map(|(n, mean)| n * mean.unwrap_or(0.0)).collect();
+            let overall = sums.iter().sum::<f64>() / counts.iter().sum::<f64>().max(1.0);
+            let residuals: Vec<f64> = sums.iter().zip(&counts).map(|(s, n)| s - overall * n).collect();
+            estimate(&residuals, seed, |w| log(weigh(&sums, w) / weigh(&counts, w)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,161 @@
+use cosmark_metrics::Latency;
+use cosmark_metrics::stats::batches::Batches;
+use cosmark_metrics::stats::bootstrap::Random;
+
+use super::load::{LoadedOperation, LoadedStage};
+use super::*;
+
+/// Near enough to a standard normal number, and cheap.
+fn normal(random: &mut Random) -> f64 {
+    ((0..3).map(|_| random.unit()).sum::<f64>() - 1.5) * 2.0
+}
+
+/// A run of `seconds`: each second has about `rate` operations of log-normal times around `ms`, and seconds resemble each other.
+fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loaded {
+    let mut batches = Batches::new(1_000_000_000);
+    let mut all = Latency::default();
+    let mut state = normal(random);
+    for second in 0..seconds {
+        state = phi * state + (1.0 - phi * phi).sqrt() * normal(random);
+        let slow = 1.0 + 0.03 * state;
+        let count = (rate / slow).round() as u64;
+        let mut times = Latency::default();
+        for _ in 0..count {
+            let ns = (ms * slow * (0.2 * normal(random)).exp() * 1e6) as u64;
+            times.record(ns);
+        }
+        batches.add_times(second * 1_000_000_000, times.filled().unwrap());
+        all.merge(&times);
+    }
+    let quantile = |q: f64| all.quantile_ns(q).map(|ns| ns as f64 / 1e6);
+    let operation = LoadedOperation {
+        name: "read".into(),
+        op: "read".into(),
+        workers: Some(8),
+        window_s: Some(seconds as f64),
+        count: all.count(),
+        failures: Some(0),
+        published: [
+            Some(all.count() as f64 / seconds as f64),
+            all.mean_ns().map(|ns| ns / 1e6),
+            quantile(0.5),
+            quantile(0.95),
+            quantile(0.99).filter(|_| all.count() >= 1000),
+        ],
+        batches: Some(batches),
+        ..LoadedOperation::default()
+    };
+    Loaded {
+        label: "x".into(),
+        workload: "w".into(),
+        host: String::new(),
+        state: "finished".into(),
+        stages: vec![LoadedStage { name: "main".into(), operations: vec![operation] }],
+    }
+}
+
+fn differs(comparison: &Comparison) -> bool {
+    comparison.rows().any(|row| matches!(row.outcome, Outcome::Better | Outcome::Worse))
+}
+
+#[test]
+fn two_runs_of_the_same_thing_show_no_difference_in_at_least_90_of_100_trials() {
+    let mut random = Random::new(17);
+    let quiet = (0..100)
+        .filter(|_| {
+            let mut side = || vec![run(&mut random, 24, 30.0, 10.0, 0.6)];
+            !differs(&compare(&[side(), side()], &Options::default()))
+        })
+        .count();
+    assert!(quiet >= 90, "{quiet} of 100");
+}
+
+#[test]
+fn a_slowdown_of_5_percent_is_found_within_the_length_that_is_recommended() {
+    let mut random = Random::new(23);
+    let pilot = [vec![run(&mut random, 40, 60.0, 10.0, 0.3)], vec![run(&mut random, 40, 60.0, 10.0, 0.3)]];
+    let pilot = compare(&pilot, &Options::default());
+    let mean = pilot.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    let seconds = mean.recommended_s.unwrap();
+    assert!((30.0..1000.0).contains(&seconds), "{seconds}");
+    let found = (0..10)
+        .filter(|_| {
+            let sides = [
+                vec![run(&mut random, seconds as u64, 60.0, 10.0, 0.3)],
+                vec![run(&mut random, seconds as u64, 60.0 / 1.05, 10.5, 0.3)],
+            ];
+            let comparison = compare(&sides, &Options::default());
+            let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+            row.outcome == Outcome::Worse
+        })
+        .count();
+    assert!(found >= 8, "{found} of 10 at {seconds} s");
+}
+
+#[test]
+fn ten_runs_a_side_find_5_percent_and_three_say_that_they_cannot() {
+    let mut random = Random::new(5);
+    let mut side = |count: usize, ms: f64| -> Vec<Loaded> {
+        (0..count).map(|_| run(&mut random, 10, 60.0, ms, 0.3)).collect()
+    };
+    let comparison = compare(&[side(10, 10.0), side(10, 10.5)], &Options::default());
+    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    assert_eq!(row.outcome, Outcome::Worse);
+    assert!(row.low.unwrap() < 1.05 && 1.05 < row.high.unwrap() && row.delta.unwrap() > 0.8, "{row:?}");
+    let comparison = compare(&[side(3, 10.0), side(3, 20.0)], &Options::default());
+    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    assert_eq!(row.outcome, Outcome::NotTested);
+    assert!(row.note.as_ref().unwrap().contains("on each side can"), "{row:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_not_tested_and_says_why() {
+    let mut random = Random::new(2);
+    let a = run(&mut random, 20, 60.0, 10.0, 0.0);
+    let changed = |change: fn(&mut LoadedOperation)| {
+        let mut b = a.clone();
+        change(&mut b.stages[0].operations[0]);
+        let mut a = a.clone();
+        a.stages[0].operations[0].open = Some(false);
+        compare(&[vec![a], vec![b]], &Options::default())
+    };
+    for (comparison, word) in [
+        (changed(|op| op.open = Some(true)), "open loop"),
+        (changed(|op| op.bytes = op.count * 4096), "bytes"),
+        (changed(|op| op.workers = Some(9)), "9"),
+    ] {
+        assert_eq!(comparison.tests, 0);
+        assert!(comparison.pairs[0].warnings.iter().any(|w| w.contains(word)), "{comparison:?}");
+        assert!(comparison.rows().all(|row| row.outcome == Outcome::NotTested));
+    }
+    let mut b = a.clone();
+    b.stages[0].name = "other".into();
+    assert!(compare(&[vec![a], vec![b]], &Options::default()).rows().next().is_none());
+}
+
+#[test]
+fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
+    let mut random = Random::new(9);
+    let a = run(&mut random, 60, 60.0, 10.0, 0.0);
+    let mut b = run(&mut random, 60, 60.0, 13.0, 0.0);
+    b.stages[0].operations[0].failures = Some(100);
+    let fail_on = vec![FailOn::parse("p95 +5%").unwrap()];
+    let options = Options { fail_on, ..Options::default() };
+    let comparison = compare(&[vec![a.clone()], vec![b.clone()]], &options);
+    let errors = comparison.rows().find(|row| row.metric == Metric::Errors).unwrap();
+    assert_eq!(errors.outcome, Outcome::Worse);
+    assert!(comparison.fails());
+    assert!(!compare(&[vec![b], vec![a]], &options).fails(), "faster is no failure");
+    assert!(junit(&comparison, true).contains("<failure message="));
+    assert!(markdown(&comparison).contains("| main | read | p95 ms |"));
+    assert!(table(&comparison).contains("(fails)") && normalised(&comparison).contains("1.3"));
+}
+
+#[test]
+fn conditions_are_read_or_refused() {
+    assert_eq!(FailOn::parse("p95 +5%").unwrap(), FailOn { metric: Metric::P95, change: 0.05 });
+    assert_eq!(FailOn::parse("throughput-2.5%").unwrap().change, -0.025);
+    for bad in ["", "p95", "p95 5%", "p59 +5%", "p95 +0%", "p95 -100%", "errors +5%", "p95 +x%"] {
+        assert!(FailOn::parse(bad).is_err(), "{bad}");
+    }
+}
