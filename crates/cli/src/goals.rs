@@ -125,9 +125,12 @@ fn usl(usl: &UslRecord) -> String {
     )
 }
 
+/// Throughput per second and 95th percentile in ms of one repetition.
+type Round = (Option<f64>, Option<f64>);
+
 /// Stages named `x-r1`, `x-r2` .. put together: medians and ranges over the repetitions.
 fn repetitions(record: &RunRecord) -> Option<String> {
-    let mut groups: BTreeMap<(&str, &str), Vec<(Option<f64>, Option<f64>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Vec<Round>> = BTreeMap::new();
     for stage in &record.stages {
         let Some(name) = without_round(&stage.name) else { continue };
         for op in &stage.operations {
@@ -144,7 +147,7 @@ fn repetitions(record: &RunRecord) -> Option<String> {
         2,
     );
     for ((stage, operation), rounds) in &groups {
-        let of = |value: fn(&(Option<f64>, Option<f64>)) -> Option<f64>, show: fn(f64) -> String| {
+        let of = |value: fn(&Round) -> Option<f64>, show: fn(f64) -> String| {
             let values: Vec<f64> = rounds.iter().filter_map(value).collect();
             let least = values.iter().copied().reduce(f64::min);
             let most = values.iter().copied().reduce(f64::max);

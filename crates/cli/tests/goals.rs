@@ -17,11 +17,11 @@ fn store(behaviour: &str) -> Handle {
 /// A workload of a prepare stage and these stages, in a file.
 fn workload(directory: &Path, store: &Handle, stages: &str) -> String {
     let text = format!(
-        "name: goals\nseed: 7\nstorage: {{type: s3, endpoint: \"http://{}\", accesskey: a, secretkey: b, \
+        "name: goals\nseed: 7\nstorage: {{type: s3, endpoint: \"{}\", accesskey: a, secretkey: b, \
          path_style_access: true}}\ndefaults: {{containers: \"r(1,1)\", objects: \"r(1,20)\", container_prefix: goals, \
          sizes: c(1)KiB}}\nstages:\n  - {{name: init, works: [{{type: init, workers: 1}}]}}\n  - {{name: prepare, works: \
          [{{type: prepare, workers: 4}}]}}\n{stages}",
-        store.addr()
+        store.url()
     );
     std::fs::write(directory.join("goals.yaml"), text).unwrap();
     "goals.yaml".to_owned()
@@ -88,11 +88,14 @@ fn thresholds_are_shown_recorded_and_decide_the_exit_code() {
 #[test]
 fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     let directory = tempfile::tempdir().unwrap();
-    let stages = format!("  - name: main\n    works: [{{name: main, workers: 4, runtime: 4s, interval: 250ms, {READS}}}]\n");
+    let stages = format!(
+        "  - name: main\n    works: [{{name: main, workers: 4, runtime: 4s, interval: 250ms, {READS}}}]\n"
+    );
     for delay in [20, 60] {
         let store = store(&format!("delay: [{{law: {{constant_ms: {delay}}}}}]"));
         let file = workload(directory.path(), &store, &stages);
-        let args: &[&str] = if delay == 20 { &["run", &file, "-q"] } else { &["run", &file, "-q", "--repeat", "2"] };
+        let args: &[&str] =
+            if delay == 20 { &["run", &file, "-q"] } else { &["run", &file, "-q", "--repeat", "2"] };
         let output = run(directory.path(), args);
         assert!(output.status.success(), "{}", stderr(&output));
     }
