@@ -332,8 +332,8 @@ all together.
 | `throughput` | successes per second | lower: `1000/s` |
 | `bandwidth` | body bytes of successes per second | lower: `100 MB/s` |
 
-A percentile or an error rate is met when its whole 95 % interval lies on the good side, missed when it lies on the bad side,
-and *not decided* otherwise, also where there are too few operations. Failed operations count as beyond any limit of a
+A percentile or an error rate is met when its 95 % bound lies on the good side too, missed when the other bound lies on the
+bad side, and *not decided* otherwise, also where there are too few operations. Failed operations count as beyond any limit of a
 percentile. A run with a threshold that is missed or not decided ends with exit code 6.
 
 ## `search`
