@@ -5,6 +5,7 @@ mod channel;
 mod checksum;
 mod client;
 mod config;
+mod doors;
 mod errors;
 pub(crate) mod lines;
 pub(crate) mod listing;
