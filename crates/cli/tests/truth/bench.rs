@@ -335,9 +335,10 @@ impl Figure {
 /// A row of the table of cases: case, figure, truth, tolerance, reported, what became of it, noise. With
 /// `COSMARK_TRUTH_TABLE` it is also added to that file, fields apart by tabs, for `make truth`.
 fn tell(case: &str, figure: &Figure, said: &str, noise_ms: f64) {
-    let Figure { name, truth, reported, share, .. } = figure;
+    let Figure { name, truth, reported, share, per_ms, .. } = figure;
     let reported = reported.map_or_else(|| "withheld".to_owned(), |value| format!("{value:.3}"));
-    let (truth, tolerance) = (format!("{truth:.3}"), format!("{} %", share * 100.0));
+    let for_noise = per_ms * noise_ms;
+    let (truth, tolerance) = (format!("{truth:.3}"), format!("{} % + {for_noise:.2}", share * 100.0));
     let fields = [case, name, &truth, &tolerance, &reported, said, &format!("{noise_ms:.2} ms")];
     say(&format!("{}, noise {noise_ms:.2} ms", fields[..6].join(" | ")));
     if let Some(path) = std::env::var_os("COSMARK_TRUTH_TABLE") {
