@@ -132,12 +132,15 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+/// When, its number in the log, what, how large.
+type Waiting = (i64, u64, Asked, Option<u64>);
+
 /// Puts requests in order and writes them as offsets from the first one.
 struct Arrivals<W: Write> {
     out: W,
     time_warp: f64,
     /// The earliest on top; the number keeps equal ones in the order of the log.
-    waiting: BinaryHeap<Reverse<(i64, u64, Asked, Option<u64>)>>,
+    waiting: BinaryHeap<Reverse<Waiting>>,
     seen: u64,
     /// Requests of the second that is being gathered, of logs that know whole seconds only.
     second: Vec<(Asked, Option<u64>)>,
