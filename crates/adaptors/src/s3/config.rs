@@ -257,6 +257,9 @@ fn doors(settings: &Settings, dialect: &str) -> Result<Vec<Door>> {
         let path_style = settings.flag("path_style_access") || is_address || is_short;
         doors.push(Door { endpoint, path_style, region });
     }
+    if doors.len() > 1 {
+        (1..).zip(&doors).for_each(|(number, door)| door.endpoint.set_number(number));
+    }
     Ok(doors)
 }
 
@@ -358,6 +361,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(config.doors.iter().map(|door| door.endpoint.port()).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(config.doors.iter().map(|door| door.endpoint.number()).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(config.timeout, None);
         assert_eq!(config.keys(&Session::default()).unwrap().access_key, "x");
         let aws = AwsKeys {

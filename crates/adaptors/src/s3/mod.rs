@@ -116,6 +116,11 @@ impl Adaptor for S3 {
         self.config.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        let doors = self.config.doors.iter().filter(|door| door.endpoint.number() != 0);
+        doors.map(|door| format!("{}:{}", door.endpoint.host(), door.endpoint.port())).collect()
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(client::S3Client::new(&self.config, turn, session)?))
