@@ -170,7 +170,7 @@ pub trait Adaptor: Send + Sync {
     /// Time limit of one call; the engine enforces it by dropping the call. `None` = no limit.
     fn timeout(&self) -> Option<Duration>;
 
-    /// The endpoints behind this target that were used so far, in the order of their numbers; empty when there is only one.
+    /// The endpoints of this target, in the order of their numbers in [`Marks::endpoint`]; empty when there is only one.
     fn endpoints(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The part of `run.json` about whether its numbers can be believed.
+//! What `run.json` says about whether the numbers of a run can be believed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,19 @@ pub enum Overall {
     NotProven,
     /// They do not.
     False,
+}
+
+impl Overall {
+    /// The words that people read.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::True => "TRUE",
+            Self::TrueWithLimits => "TRUE WITH LIMITS",
+            Self::NotProven => "NOT PROVEN",
+            Self::False => "FALSE",
+        }
+    }
 }
 
 /// One check.
@@ -64,17 +77,4 @@ pub enum CheckStatus {
     Fail,
     /// Could not be made.
     NotRun,
-}
-
-impl Overall {
-    /// The words that people read.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::True => "TRUE",
-            Self::TrueWithLimits => "TRUE WITH LIMITS",
-            Self::NotProven => "NOT PROVEN",
-            Self::False => "FALSE",
-        }
-    }
 }

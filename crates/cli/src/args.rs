@@ -51,7 +51,7 @@ pub enum Command {
     Quick(QuickArgs),
     /// Show every mistake in a workload, with line and hint; sends nothing
     Check(CheckArgs),
-    /// Convert COSBench XML to native YAML and back
+    /// Convert COSBench XML to native YAML and back, or an access log to recorded arrivals
     Convert(ConvertArgs),
     /// Start the embedded S3 store, or a simulated store with known behaviour
     Serve(ServeArgs),
@@ -214,12 +214,33 @@ pub struct CheckArgs {
     pub target: Option<PathBuf>,
 }
 
+fn positive(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| "give a number above 0, such as 10 or 0.5".to_owned())
+}
+
 /// `cosmark convert`
 #[derive(ClapArgs)]
+#[command(
+    after_help = "An access log (S3 server access log, Apache's or nginx's combined format, or lines of \
+timestamp[,op,size]) is told by its first line and becomes a file for `rate: {shape: recorded, file: ..}`."
+)]
 pub struct ConvertArgs {
-    /// Workload file; - reads standard input
+    /// Workload file or access log; - reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// It is an access log of this format: s3, combined or plain; needed only for standard input
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Access log: let time run this many times as fast
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
+    pub time_warp: f64,
+    /// Access log: only these requests, of read, write, delete, head, list, other
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Access log: leave out lines that cannot be read, instead of failing
+    #[arg(long)]
+    pub skip_bad: bool,
     /// Write here instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! The result table: what `run.json` says, for people.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, presets};
-use cosmark_archive::{OperationRecord, RunRecord, StageRecord};
+use cosmark_archive::{LatencyRecord, LoopKind, OperationRecord, RunRecord, StageRecord};
 
 use cosmark_metrics::verdict::percent;
 
@@ -21,6 +21,9 @@ pub fn results(record: &RunRecord) -> String {
     for stage in &record.stages {
         for (at, operation) in stage.operations.iter().enumerate() {
             table.add_row(row(stage, operation, at == 0));
+            if times_differ(operation) {
+                table.add_row(service_row(operation));
+            }
         }
     }
     table.set_constraints(HEAD.iter().map(|_| ColumnConstraint::ContentWidth));
@@ -29,7 +32,6 @@ pub fn results(record: &RunRecord) -> String {
 
 fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cell> {
     let dash = || "-".to_owned();
-    let ms = |value: Option<f64>| value.map_or_else(dash, units::ms);
     let name = if operation.name == operation.work || stage.operations.len() == 1 {
         operation.name.clone()
     } else {
@@ -40,22 +42,39 @@ fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cel
             operation.name.clone()
         }
     };
-    let response = &operation.response_ms;
     let numbers = [
         units::grouped(operation.count),
         failed(operation),
         operation.throughput_per_s.map_or_else(dash, units::rate),
         operation.bandwidth_bytes_per_s.filter(|rate| *rate > 0.0).map_or_else(dash, units::bandwidth),
-        ms(response.mean),
-        ms(response.p50),
-        ms(response.p95),
-        ms(response.p99),
-        ms(response.max),
     ];
     let left = [if first { stage.name.clone() } else { String::new() }, name];
+    cells(left, numbers.into_iter().chain(times(&operation.response_ms)))
+}
+
+/// Response and service time are two numbers as soon as something was not sent when it was due.
+fn times_differ(operation: &OperationRecord) -> bool {
+    operation.count > 0 && times(&operation.response_ms) != times(&operation.service_ms)
+}
+
+/// The times from the moment of sending, under those from the moment that operations were due.
+fn service_row(operation: &OperationRecord) -> Vec<Cell> {
+    let nothing = std::iter::repeat_n(String::new(), 4);
+    cells([String::new(), SERVICE.to_owned()], nothing.chain(times(&operation.service_ms)))
+}
+
+/// Name of such a row.
+const SERVICE: &str = "  service time";
+
+fn times(latency: &LatencyRecord) -> [String; 5] {
+    [latency.mean, latency.p50, latency.p95, latency.p99, latency.max]
+        .map(|value| value.map_or_else(|| "-".to_owned(), units::ms))
+}
+
+fn cells(left: [String; 2], right: impl Iterator<Item = String>) -> Vec<Cell> {
     left.into_iter()
         .map(Cell::new)
-        .chain(numbers.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)))
+        .chain(right.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)))
         .collect()
 }
 
@@ -88,7 +107,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
                 (operation.delayed, "arrivals had to wait for a free worker"),
                 (
                     // A closed loop always has some; in an open loop they are a queue that nobody served.
-                    if operation.delayed + operation.missed > 0 { operation.unfinished } else { 0 },
+                    if operation.arrival == Some(LoopKind::Open) { operation.unfinished } else { 0 },
                     "arrivals were in flight or still waiting when the window ended",
                 ),
                 (operation.accepted_only, "writes were only accepted (202), not yet complete"),
@@ -101,6 +120,11 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
             withheld |= operation.count > 0
                 && (operation.response_ms.p99.is_none() || operation.response_ms.p50.is_none());
         }
+    }
+    if record.stages.iter().flat_map(|stage| &stage.operations).any(times_differ) {
+        remarks.push(
+            "service time = from sent; the line above it counts from when an operation was due".to_owned(),
+        );
     }
     if withheld {
         remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());

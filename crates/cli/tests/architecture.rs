@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["metrics", "workload"]),
     ("report", &["archive", "metrics", "workload"]),
     ("wire", &["metrics", "workload"]),
-    ("driver", &["adaptor-api", "engine", "wire", "workload"]),
+    ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "report", "wire", "workload"]),
     (
         "cli",

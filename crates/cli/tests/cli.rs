@@ -501,3 +501,51 @@ fn a_full_disk_costs_the_archive_but_not_the_results() {
     assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
     assert!(stdout(&output).contains("main") && stdout(&output).contains("read"), "{}", stdout(&output));
 }
+
+/// A line of an S3 server access log at this second past midnight.
+fn s3_line(second: u32, operation: &str) -> String {
+    format!(
+        "79a59df900b949e5 bench [06/Feb/2019:00:00:{second:02} +0000] 192.0.2.3 79a59df9 3E57427F3EXAMPLE {operation} a%20b.jpg \
+         \"GET /bench/a%20b.jpg HTTP/1.1\" 200 - 4096 4096 70 10 \"-\" \"S3Console/0.4\" - x= SigV4 E AuthHeader h TLSV1.2 - -\n"
+    )
+}
+
+#[test]
+fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = |number: u32| {
+        s3_line(number / 10, if number % 5 == 0 { "REST.PUT.OBJECT" } else { "REST.GET.OBJECT" })
+    };
+    let log: String = (0..40).map(line).collect();
+    fs::write(directory.path().join("access.log"), &log).unwrap();
+    let converted = run(
+        directory.path(),
+        &["convert", "access.log", "-o", "times.csv", "--time-warp", "2", "--only", "read"],
+    );
+    assert_eq!(converted.status.code(), Some(0), "{}", stderr(&converted));
+    assert!(stderr(&converted).contains("32 arrivals over 1.5 s"), "{}", stderr(&converted));
+    assert!(stderr(&converted).contains("8 requests were not asked for"), "{}", stderr(&converted));
+    let workload = "name: replay\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+        runtime: 3s, rate: {shape: recorded, file: times.csv}, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+    fs::write(directory.path().join("replay.yaml"), workload).unwrap();
+    let (_, record) = run_json(directory.path(), &["run", "replay.yaml", "--quiet"]);
+    let read = operation(&record, "main", "read");
+    assert_eq!((read.intended, read.count), (Some(32), 32));
+}
+
+#[test]
+fn lines_of_an_access_log_that_cannot_be_read_are_named_and_can_be_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = [&s3_line(1, "REST.GET.OBJECT"), "what is this?\n", &s3_line(2, "REST.GET.OBJECT")].concat();
+    fs::write(directory.path().join("access.log"), log).unwrap();
+    let refused = run(directory.path(), &["convert", "access.log"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("access.log:2: ") && stderr(&refused).contains("--skip-bad"),
+        "{}",
+        stderr(&refused)
+    );
+    let taken = run(directory.path(), &["convert", "access.log", "--skip-bad"]);
+    assert_eq!(taken.status.code(), Some(0));
+    assert_eq!(stdout(&taken).lines().count(), 3);
+}

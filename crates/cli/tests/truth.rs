@@ -13,6 +13,8 @@ mod support;
 
 #[path = "truth/bench.rs"]
 mod bench;
+#[path = "truth/client.rs"]
+mod client;
 #[path = "truth/data.rs"]
 mod data;
 #[path = "truth/faults.rs"]

@@ -164,6 +164,7 @@ impl Job {
 
     fn load(&self, missions: Vec<Mission>) -> Result<DriverEvent, Failure> {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
+        let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
         let _ = self.events.blocking_send(DriverEvent::Authed);
         let share = StageShare {
             missions,
@@ -196,10 +197,11 @@ impl Job {
         let missions = works
             .into_iter()
             .zip(ends)
-            .map(|(work, (times, examples))| MissionReport {
+            .zip(adaptors)
+            .map(|((work, (times, examples)), adaptor)| MissionReport {
                 work,
                 workers: self.workers_of(work),
-                endpoints: Vec::new(),
+                endpoints: adaptor.endpoints(),
                 window_s: times.window().as_secs_f64(),
                 examples: examples
                     .into_iter()

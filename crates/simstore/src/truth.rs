@@ -59,18 +59,16 @@ fn of_counts(mut values: Vec<(f64, u64)>, q: f64) -> f64 {
 
 /// Quantile of the response time (from the intended time) of an open loop at a uniform rate against a server
 /// of constant service time without queueing that freezes once: `base_ms` each, frozen for `stall_s` once in
-/// `total_s`, at `per_s` requests per second. Requests that arrive x before the end of the stall take
-/// x + base; all others take base.
+/// `total_s`, at `per_s` requests per second, one of them at the moment of the freeze. Requests that arrive x before the
+/// end of the stall take x + base, those that are in flight when it begins take stall + base; all others take base.
 pub fn stalled_quantile_ms(base_ms: f64, stall_s: f64, per_s: f64, total_s: f64, q: f64) -> f64 {
     let total = (per_s * total_s).round();
-    let hit = (per_s * stall_s).round();
+    let in_flight = ((per_s * base_ms / 1000.0 - 1e-9).ceil() - 1.0).max(0.0);
     let rank = (q * total - 1e-9).ceil().clamp(1.0, total);
-    let above = rank - (total - hit);
-    if above <= 0.0 {
-        return base_ms;
-    }
-    // The k-th of the hit, from the last arrival backwards, waits k / rate.
-    base_ms + above / per_s * 1000.0
+    // How many take longer. The longest are those in flight, then those that came during the stall, in their order.
+    let longer = total - rank;
+    let spared_s = ((longer - in_flight).max(0.0) / per_s).min(stall_s);
+    base_ms + (stall_s - spared_s) * 1000.0
 }
 
 /// Quantile of the time in an M/M/1 queue (arrivals at random, one server): exponential with the rate
@@ -120,6 +118,11 @@ mod tests {
         let q = |q| stalled_quantile_ms(10.0, 1.0, 100.0, 60.0, q);
         assert_eq!((q(0.5), q(0.95)), (10.0, 10.0));
         for (share, expected) in [(0.99, 410.0), (0.999, 950.0), (1.0, 1010.0)] {
+            assert!((q(share) - expected).abs() < 1e-6, "{share}: {}", q(share));
+        }
+        // At a thousand per second nine are in flight when the store freezes, and all of them wait it out.
+        let q = |q| stalled_quantile_ms(10.0, 1.0, 1000.0, 30.0, q);
+        for (share, expected) in [(0.95, 10.0), (0.99, 719.0), (0.999, 989.0), (1.0, 1010.0)] {
             assert!((q(share) - expected).abs() < 1e-6, "{share}: {}", q(share));
         }
     }

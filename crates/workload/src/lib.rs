@@ -2,6 +2,7 @@
 //! Pure: no input or output, no async, no clock. What the words mean: `docs/reference/workload-xml.md` and
 //! `docs/reference/workload-yaml.md`.
 
+pub mod access_log;
 mod assemble;
 pub mod attributes;
 pub mod check;

@@ -285,7 +285,7 @@ These keys stand in an operation, in the `defaults` of workload, stage and work,
 | `poisson` | `rate`, the mean |
 | `ramp` | `from`, `to`: the rate moves over the whole run, ramps included |
 | `step` | `steps`, a list of `{rate: 100/s, for: 10s}`; the last one stays |
-| `recorded` | `file` on the driver with one offset in seconds per line, `time_warp` (2 is twice as fast) |
+| `recorded` | `file` on the driver with one offset in seconds per line (what comes after a comma is left out), `time_warp` (2 is twice as fast); `cosmark convert access.log` makes such files |
 
 `when_full: wait` (default) lets an operation that finds no free worker wait, `drop` counts it as missed.
 The one-line forms of XML are taken as well: `rate: poisson,5000/s`.

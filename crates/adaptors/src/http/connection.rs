@@ -81,7 +81,7 @@ impl Connection {
     }
 
     /// Sends the request and reads the whole answer, opening the connection first if needed. Fills `marks` as it goes:
-    /// connections, connect_ns, requests, first_byte_ns, status, and body_bytes (the request's body, or, of a request
+    /// connections, connect_ns, requests, endpoint, first_byte_ns, status, and body_bytes (the request's body, or, of a request
     /// without one, the body of a 2xx answer).
     ///
     /// # Errors
@@ -101,6 +101,7 @@ impl Connection {
             self.open(marks).await?;
         }
         marks.requests += 1;
+        marks.endpoint = self.endpoint.number();
         let result = self.send_and_receive(request, take, marks).await;
         match result {
             Ok(true) => {

@@ -1,7 +1,7 @@
 //! Where to connect and how: parsed once from a URL and the transport keys, shared by all workers of a work.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,8 @@ pub struct Endpoint {
     pub(crate) receive_buffer: Option<u32>,
     resolved: Mutex<Option<(Arc<[SocketAddr]>, Instant)>>,
     turn: AtomicUsize,
+    /// Its place among the endpoints of one target, from 1; 0 = the only one.
+    number: AtomicU16,
 }
 
 impl Endpoint {
@@ -91,7 +93,19 @@ impl Endpoint {
             receive_buffer: buffer(settings, "receive_buffer"),
             resolved: Mutex::new(None),
             turn: AtomicUsize::new(0),
+            number: AtomicU16::new(0),
         }))
+    }
+
+    /// Makes it the endpoint of this number, from 1, among several of one target.
+    pub fn set_number(&self, number: u16) {
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// See [`Marks::endpoint`](cosmark_adaptor_api::Marks); 0 = the only one.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.number.load(Ordering::Relaxed)
     }
 
     /// Value of the `Host` header line: the host, and the port if it is not the scheme's own.

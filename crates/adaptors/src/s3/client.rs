@@ -21,6 +21,10 @@ use crate::http::{Answer, Body, Take, push_decimal};
 pub(crate) struct S3Client {
     pub(crate) config: Arc<Config>,
     pub(crate) door: Door,
+    /// Which of the endpoints `door` and `main` belong to.
+    pub(crate) at: usize,
+    /// The connections to the other endpoints, once they were used.
+    pub(crate) parked: Vec<Option<Channel>>,
     pub(crate) session: Arc<Session>,
     pub(crate) main: Channel,
     /// Further connections for parts that are sent at the same time.
@@ -34,11 +38,14 @@ pub(crate) struct S3Client {
 impl S3Client {
     pub(crate) fn new(config: &Arc<Config>, turn: usize, session: &Arc<Session>) -> Result<Self> {
         let keys = config.keys(session)?;
-        let door = config.doors[turn % config.doors.len()].clone();
+        let at = turn % config.doors.len();
+        let door = config.doors[at].clone();
         Ok(Self {
             main: Channel::new(config, &door, &keys),
             config: Arc::clone(config),
             door,
+            at,
+            parked: Vec::new(),
             session: Arc::clone(session),
             lanes: Vec::new(),
             unfinished: None,
@@ -355,7 +362,9 @@ impl Client for S3Client {
     fn set_session(&mut self, session: &Arc<Session>) {
         // Keys that cannot be used leave the old ones: the store's refusal says more than we can.
         if let Ok(keys) = self.config.keys(session) {
-            for channel in std::iter::once(&mut self.main).chain(&mut self.lanes) {
+            for channel in
+                std::iter::once(&mut self.main).chain(&mut self.lanes).chain(self.parked.iter_mut().flatten())
+            {
                 channel.set_keys(self.config.signature, &keys);
             }
             self.session = Arc::clone(session);
@@ -363,7 +372,10 @@ impl Client for S3Client {
     }
 
     fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.ask(marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.ask(marks).await
+        })
     }
 
     fn get<'a>(
@@ -373,7 +385,10 @@ impl Client for S3Client {
         sink: Option<&'a mut dyn BodySink>,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.read(name, range, sink, marks).await
+        })
     }
 
     fn put<'a>(
@@ -383,19 +398,31 @@ impl Client for S3Client {
         options: PutOptions,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.write(name, body, options, marks).await
+        })
     }
 
     fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.remove(name, marks).await
+        })
     }
 
     fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.inspect(name, marks).await
+        })
     }
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.page(request, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.page(request, marks).await
+        })
     }
 
     fn put_multipart<'a>(
@@ -405,7 +432,10 @@ impl Client for S3Client {
         plan: MultipartPlan,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write_in_parts(name, body, plan, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.write_in_parts(name, body, plan, marks).await
+        })
     }
 
     fn copy<'a>(
@@ -414,7 +444,10 @@ impl Client for S3Client {
         to: ObjectName<'a>,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.copy_object(from, to, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.copy_object(from, to, marks).await
+        })
     }
 
     fn delete_many<'a>(
@@ -423,7 +456,10 @@ impl Client for S3Client {
         objects: &'a [String],
         marks: &'a mut Marks,
     ) -> OpFuture<'a, ()> {
-        Box::pin(self.delete_objects(container, objects, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.delete_objects(container, objects, marks).await
+        })
     }
 
     fn set_metadata<'a>(
@@ -433,14 +469,23 @@ impl Client for S3Client {
         value: &'a str,
         marks: &'a mut Marks,
     ) -> OpFuture<'a, ()> {
-        Box::pin(self.tag_object(name, key, value, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.tag_object(name, key, value, marks).await
+        })
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.create_bucket(container, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.create_bucket(container, marks).await
+        })
     }
 
     fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.delete_bucket(container, marks))
+        Box::pin(async move {
+            let _busy = self.choose_door();
+            self.delete_bucket(container, marks).await
+        })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secret, Session, Settings};
 
 use super::checksum::Checksum;
+use super::doors::{DoorChoice, InFlight};
 use super::streaming::Streaming;
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
 
@@ -13,9 +14,16 @@ const OWN_KEYS: &[Key] = &[
     Key::new(
         "endpoint",
         KeyKind::List,
-        "address of the store with http:// or https://; of several, separated by commas, each worker uses one in turn",
+        "address of the store with http:// or https://, or several of the same store, separated by commas",
     )
     .default("http://s3.amazonaws.com"),
+    Key::new(
+        "endpoint_choice",
+        KeyKind::Choice(DoorChoice::WORDS),
+        "with several endpoints: each worker keeps to one; each request goes to the next; each request goes to the one \
+         with the fewest in flight",
+    )
+    .default("sticky"),
     Key::new("accesskey", KeyKind::Text, "access key id").alias(&["access_key", "access_key_id"]),
     Key::new("secretkey", KeyKind::Text, "secret access key").alias(&["secret_key", "secret_access_key"]).secret(),
     Key::new("session_token", KeyKind::Text, "session token of temporary credentials").secret(),
@@ -108,6 +116,8 @@ pub(crate) struct Door {
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) doors: Vec<Door>,
+    pub(crate) door_choice: DoorChoice,
+    pub(crate) in_flight: InFlight,
     pub(crate) timeout: Option<Duration>,
     pub(crate) signature: Signature,
     pub(crate) payload: Payload,
@@ -151,8 +161,11 @@ impl Config {
             secret_key: settings.secret("secretkey"),
             session_token,
         };
+        let doors = doors(settings, &dialect)?;
         Ok(Self {
-            doors: doors(settings, &dialect)?,
+            in_flight: InFlight::of(doors.len()),
+            door_choice: DoorChoice::from_word(&settings.text("endpoint_choice")),
+            doors,
             timeout: settings.duration("timeout").filter(|time| !time.is_zero()),
             signature,
             payload,
@@ -243,6 +256,9 @@ fn doors(settings: &Settings, dialect: &str) -> Result<Vec<Door>> {
         };
         let path_style = settings.flag("path_style_access") || is_address || is_short;
         doors.push(Door { endpoint, path_style, region });
+    }
+    if doors.len() > 1 {
+        (1..).zip(&doors).for_each(|(number, door)| door.endpoint.set_number(number));
     }
     Ok(doors)
 }
@@ -345,6 +361,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(config.doors.iter().map(|door| door.endpoint.port()).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(config.doors.iter().map(|door| door.endpoint.number()).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(config.timeout, None);
         assert_eq!(config.keys(&Session::default()).unwrap().access_key, "x");
         let aws = AwsKeys {

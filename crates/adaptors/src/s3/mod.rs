@@ -5,6 +5,7 @@ mod channel;
 mod checksum;
 mod client;
 mod config;
+mod doors;
 mod errors;
 pub(crate) mod lines;
 pub(crate) mod listing;
@@ -113,6 +114,11 @@ impl Adaptor for S3 {
 
     fn timeout(&self) -> Option<Duration> {
         self.config.timeout
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        let doors = self.config.doors.iter().filter(|door| door.endpoint.number() != 0);
+        doors.map(|door| format!("{}:{}", door.endpoint.host(), door.endpoint.port())).collect()
     }
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {

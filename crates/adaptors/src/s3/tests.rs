@@ -317,6 +317,31 @@ fn workers_use_the_endpoints_in_turn() {
 }
 
 #[test]
+fn requests_go_round_the_endpoints_or_to_the_least_busy_one() {
+    for (choice, expected) in [("round-robin", [3, 3]), ("least-busy", [3, 3]), ("sticky", [6, 0])] {
+        let servers = [(); 2].map(|()| serve_with(|_| Script::status("200 OK", "", "x")));
+        let list = format!("{},{}", servers[0].url(""), servers[1].url(""));
+        let adaptor =
+            open(&[("endpoint", list.as_str()), ("signature", "none"), ("endpoint_choice", choice)]).unwrap();
+        let endpoints: Vec<u16> = run(async {
+            let mut client = adaptor.client(&Arc::default()).unwrap();
+            let mut endpoints = Vec::new();
+            for _ in 0..6 {
+                let mut marks = Marks::default();
+                client.get(NAME, None, None, &mut marks).await.unwrap();
+                endpoints.push(marks.endpoint);
+            }
+            endpoints
+        });
+        assert_eq!(servers.map(|server| server.requests().len()), expected, "{choice}");
+        assert_eq!(
+            endpoints.iter().filter(|number| **number == endpoints[0]).count(),
+            expected[0].max(expected[1])
+        );
+    }
+}
+
+#[test]
 fn a_renewed_session_signs_the_next_request() {
     let server = serve_with(|_| Script::status("200 OK", "", "x"));
     let mut client = client(&server, &[]);

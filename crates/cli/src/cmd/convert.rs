@@ -1,14 +1,29 @@
-//! `cosmark convert`: COSBench XML to native YAML and back.
+//! `cosmark convert`: COSBench XML to native YAML and back; access logs to recorded arrivals.
 
+use cosmark_workload::access_log::LOG_FORMATS;
 use cosmark_workload::{Format, to_xml, to_yaml};
 
 use crate::args::ConvertArgs;
+use crate::cmd::arrivals;
 use crate::diagnose;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
 
 /// Runs the subcommand.
 pub fn run(args: &ConvertArgs) -> Outcome {
+    let log = match &args.from {
+        Some(name) => {
+            let found = LOG_FORMATS.iter().find(|(known, _)| known == name).map(|(_, format)| *format);
+            let known: Vec<&str> = LOG_FORMATS.iter().map(|(known, _)| *known).collect();
+            let unknown = || Problem::usage(format!("--from {name}: give one of {}", known.join(", ")));
+            Some(found.ok_or_else(unknown)?)
+        }
+        None if args.file.as_os_str() == "-" => None,
+        None => arrivals::detect(&args.file),
+    };
+    if let Some(format) = log {
+        return arrivals::run(args, format);
+    }
     let loaded = load(&args.file, None, &[])?;
     let text = match loaded.format {
         Format::Xml => to_yaml(&loaded.workload),

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 pub mod adaptors;
+pub mod arrivals;
 pub mod baseline;
 pub mod check;
 pub mod compare;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{LatencyRecord, OpRow, OperationRecord, RunRecord, open_run};
-use cosmark_metrics::Phase;
+use cosmark_metrics::{Phase, SizeClass};
 use cosmark_simstore::{Behaviour, Counters, Handle, LogRecord, Op, SimStore};
 
 use crate::support::{cosmark, stderr};
@@ -122,9 +122,12 @@ impl Ran {
 
     /// How far times can be off for reasons that are not Cosmark's: the canary, and how late the server was.
     pub fn noise_ms(&self) -> f64 {
+        // The run has a canary of its own, which hears what its own process hears.
+        let clients = self.record.stages.iter().flat_map(|stage| &stage.clients);
+        let own_ms = clients.filter_map(|client| client.pause_p99_9_ms).fold(0.0, f64::max);
         let late = self.log.iter().filter(|record| record.status != 0);
         let late: Vec<u64> = late.map(|record| record.headers_ns.saturating_sub(record.due_ns)).collect();
-        self.canary_ms + quantile_ms(late, 0.999).unwrap_or(0.0)
+        self.canary_ms.max(own_ms) + quantile_ms(late, 0.999).unwrap_or(0.0)
     }
 
     /// Everything that has to agree on any machine: run.json with the operation log, and the parts of run.json with
@@ -146,7 +149,47 @@ impl Ran {
                 };
                 let window: Vec<&OpRow> = rows(Some(Phase::Window)).collect();
                 audit_operation(op, &window, rows(None).map(|row| row.sample.service_ns()).sum());
+                audit_sizes(op, &window);
             }
+        }
+        self.audit_intervals();
+        self.audit_clients();
+    }
+
+    /// What the intervals say, added up, is what the results say.
+    fn audit_intervals(&self) {
+        let run = open_run(&self.path("archive/w1-truth")).unwrap();
+        let mut sums: BTreeMap<(String, String), (u64, u64, u64, f64)> = BTreeMap::new();
+        let found = run.intervals(|line| {
+            if line.phase == "window" {
+                let (count, failures, bytes, in_flight_s) = sums.entry((line.stage, line.tag)).or_default();
+                *count += line.count;
+                *failures += line.failures;
+                *bytes += line.bytes;
+                *in_flight_s += line.in_flight_mean.unwrap_or(0.0) * (line.end_s - line.start_s);
+            }
+        });
+        assert!(found.unwrap(), "no intervals.csv");
+        for stage in &self.record.stages {
+            for op in &stage.operations {
+                let key = (stage.id.clone(), op.tag.clone());
+                let (count, failures, bytes, in_flight_s) = sums.get(&key).copied().unwrap_or_default();
+                assert_eq!((count, failures, bytes), (op.count, op.failures, op.bytes), "{key:?}: intervals");
+                let all_s = op.in_flight_mean.unwrap_or(0.0) * op.window_s;
+                assert!(
+                    (in_flight_s - all_s).abs() <= 0.002 * all_s + 0.01,
+                    "{key:?}: {in_flight_s} {all_s}"
+                );
+            }
+        }
+    }
+
+    /// Each stage that ran says how its driver was doing.
+    fn audit_clients(&self) {
+        for stage in self.record.stages.iter().filter(|stage| !stage.operations.is_empty()) {
+            let [client] = stage.clients.as_slice() else { panic!("{}: {:?}", stage.id, stage.clients) };
+            assert!(client.load_threads >= 1 && client.clock_resolution_ns.is_some(), "{client:?}");
+            assert!(client.seconds > 0.0 && client.pause_p99_9_ms.is_some(), "{client:?}");
         }
     }
 }
@@ -173,6 +216,23 @@ fn audit_operation(op: &OperationRecord, window: &[&OpRow], all_service_ns: u64)
     if let Some(in_flight) = op.in_flight_mean {
         let all = all_service_ns as f64 / 1e9 / op.window_s;
         assert!(in_flight <= all * 1.001 + 1e-6, "{what}: {in_flight} in flight, the log has {all} at most");
+    }
+}
+
+/// Classes of sizes, recomputed; there are none only if there is no second one.
+fn audit_sizes(op: &OperationRecord, window: &[&OpRow]) {
+    let good: Vec<&&OpRow> = window.iter().filter(|row| row.sample.outcome.is_ok()).collect();
+    let classes: std::collections::BTreeSet<SizeClass> =
+        good.iter().map(|row| SizeClass::of(row.sample.bytes)).collect();
+    let with_successes: Vec<_> = op.size_classes.iter().filter(|class| class.sums.count > 0).collect();
+    assert_eq!(with_successes.len(), if classes.len() > 1 { classes.len() } else { 0 }, "{}: sizes", op.name);
+    for class in with_successes {
+        let own = |row: &&&&OpRow| (class.least_bytes..=class.most_bytes).contains(&row.sample.bytes);
+        let rows: Vec<_> = good.iter().filter(own).collect();
+        let bytes: u64 = rows.iter().map(|row| row.sample.bytes).sum();
+        assert_eq!((class.sums.count, class.sums.bytes), (rows.len() as u64, bytes), "{}", class.label);
+        let times = rows.iter().map(|row| row.sample.response_ns()).collect();
+        audit_times(&class.label, &class.sums.response_ms, times);
     }
 }
 
@@ -244,6 +304,15 @@ pub fn rate(
 }
 
 impl Figure {
+    /// How far it may be off.
+    fn room(&self, noise_ms: f64) -> f64 {
+        self.share * self.truth + self.per_ms * noise_ms
+    }
+
+    fn is_right(&self, noise_ms: f64) -> bool {
+        self.reported.is_some_and(|reported| (reported - self.truth).abs() <= self.room(noise_ms))
+    }
+
     /// Of another effect than its own size.
     pub fn showing(mut self, effect_ms: f64) -> Self {
         self.effect_ms = effect_ms;
@@ -260,6 +329,21 @@ impl Figure {
     pub fn moved_by(mut self, per_ms: f64) -> Self {
         self.per_ms = per_ms;
         self
+    }
+}
+
+/// A row of the table of cases: case, figure, truth, tolerance, reported, what became of it, noise. With
+/// `COSMARK_TRUTH_TABLE` it is also added to that file, fields apart by tabs, for `make truth`.
+fn tell(case: &str, figure: &Figure, said: &str, noise_ms: f64) {
+    let Figure { name, truth, reported, share, per_ms, .. } = figure;
+    let reported = reported.map_or_else(|| "withheld".to_owned(), |value| format!("{value:.3}"));
+    let for_noise = per_ms * noise_ms;
+    let (truth, tolerance) = (format!("{truth:.3}"), format!("{} % + {for_noise:.2}", share * 100.0));
+    let fields = [case, name, &truth, &tolerance, &reported, said, &format!("{noise_ms:.2} ms")];
+    say(&format!("{}, noise {noise_ms:.2} ms", fields[..6].join(" | ")));
+    if let Some(path) = std::env::var_os("COSMARK_TRUTH_TABLE") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        writeln!(file.unwrap(), "{}", fields.join("\t")).unwrap();
     }
 }
 
@@ -284,26 +368,15 @@ pub fn timed(case: &str, attempt: impl Fn() -> Ran, figures: impl Fn(&Ran) -> Ve
             continue;
         }
         for figure in &sure {
-            say(&format!(
-                "{case}: {} truth {:.3} reported {:.3} (noise {noise_ms:.2} ms)",
-                figure.name,
-                figure.truth,
-                figure.reported.unwrap_or(f64::NAN)
-            ));
+            let said = if figure.is_right(noise_ms) { "ok" } else { "WRONG" };
+            tell(case, figure, said, noise_ms);
         }
-        for figure in &unsure {
-            say(&format!(
-                "INCONCLUSIVE {case}: {} truth {:.3} reported {:.3}, canary and server lag {noise_ms:.2} ms",
-                figure.name,
-                figure.truth,
-                figure.reported.unwrap_or(f64::NAN)
-            ));
-        }
+        unsure.iter().for_each(|figure| tell(case, figure, "inconclusive", noise_ms));
         for figure in sure {
             let reported = figure.reported.unwrap_or_else(|| panic!("{case}: {} is withheld", figure.name));
-            let room = figure.share * figure.truth + figure.per_ms * noise_ms;
+            let room = figure.room(noise_ms);
             assert!(
-                (reported - figure.truth).abs() <= room,
+                figure.is_right(noise_ms),
                 "{case}: {} is {}, reported as {reported}, which is off by more than {room}",
                 figure.name,
                 figure.truth

@@ -117,7 +117,13 @@ fn frozen_ns(rate_per_s: f64, total_s: f64, freeze_at_s: f64, freeze_s: f64, bas
 /// An open loop of `per_s` requests per second for `total_s` seconds against 10 ms each and one stall of 1 s.
 fn stalled_open_loop(per_s: u32, total_s: u32) {
     let truth_ns = frozen_ns(f64::from(per_s), f64::from(total_s), 10.0, 1.0, 0.01);
-    let q = |share| quantile_ms(truth_ns.clone(), share).unwrap();
+    let q = |share| {
+        let listed = quantile_ms(truth_ns.clone(), share).unwrap();
+        let closed = truth::stalled_quantile_ms(10.0, 1.0, f64::from(per_s), f64::from(total_s), share);
+        // The same truth twice: by listing every request, and as a closed form.
+        assert!((listed - closed).abs() < 1e-3, "{share}: {listed} {closed}");
+        listed
+    };
     let due = u64::from(per_s * total_s);
     let attempt = || {
         let ran = against(
@@ -127,6 +133,7 @@ fn stalled_open_loop(per_s: u32, total_s: u32) {
         );
         assert_contains_the_server(&ran);
         let op = ran.main();
+        assert_eq!(op.intended, Some(due));
         // Each arrival is answered in the window or counted as not.
         let accounted = op.count + op.failures + op.missed + op.unfinished;
         assert!((due..=due + 1).contains(&accounted), "{accounted} arrivals of {due}");

@@ -24,10 +24,18 @@ fn g5_an_overloaded_store_is_seen_as_one_and_no_arrival_is_lost() {
     };
     timed("G5 overload", attempt, |ran| {
         let op = ran.main();
+        // A queue adds up how late its server is: half a millisecond each moves the median by a quarter of a second. So
+        // the median's truth takes the pace that the server says it kept.
+        let mut answered: Vec<u64> =
+            ran.served(Op::Get).map(|one| one.headers_ns).filter(|ns| *ns > 0).collect();
+        answered.sort_unstable();
+        let paced = answered.first().zip(answered.last()).map_or(0, |(first, last)| last - first);
+        let kept_per_s = (answered.len() as f64 - 1.0) / (paced as f64 / 1e9);
+        let median_s = SECONDS / 2.0 * (1.0 - kept_per_s / 120.0) + 0.01;
         vec![
             rate("rate /s", 100.0, op.throughput_per_s, 120.0, false),
             rate("unfinished", 20.0 * SECONDS, Some(op.unfinished as f64), 120.0, false).moved_by(0.1),
-            time("p50 ms", 1000.0 * (0.2 * SECONDS / 1.2) / 2.0 + 10.0, op.response_ms.p50),
+            time("p50 ms, at the pace that the server kept", 1000.0 * median_s, op.response_ms.p50),
         ]
     });
 }
