@@ -497,12 +497,13 @@ async fn names_that_c_cannot_hold_are_refused() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_wrong_key_a_missing_file_and_a_missing_library_are_one_sentence_each() {
     type Case<'a> = (&'a [(&'a str, &'a str)], ErrorKind, &'a str);
-    let cases: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 6] = [
         (&[("secretkey", "wrong")], ErrorKind::Denied, "refuses client.admin"),
         (&[("keyring", "/nonexistent/keyring")], ErrorKind::Config, "/nonexistent/keyring"),
         (&[("endpoint", "host.invalid")], ErrorKind::Connect, "host.invalid cannot be resolved"),
         (&[("conf", "/nonexistent/ceph.conf")], ErrorKind::Config, "/nonexistent/ceph.conf"),
         (&[("library", "librados.so.none")], ErrorKind::LocalIo, "librados.so.none"),
+        (&[("library", "libc.so.6")], ErrorKind::LocalIo, "libc.so.6 is no librados"),
     ];
     for (entries, kind, words) in cases {
         let adaptor = adaptor("any", entries);
