@@ -7,6 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cosmark_archive::{RunRecord, RunState};
+use cosmark_simstore::{Behaviour, SimStore};
 use support::{operation, repository, run_json, stderr};
 
 /// Containers of one test alone: a store may remember for a while what a deleted container of that name was like.
@@ -302,6 +303,29 @@ fn ceph_goes_on_after_the_death_of_an_osd_and_the_run_ends_in_time() {
     faults("healall", &[]);
     let main = operation(&record, "main", "write");
     assert!(main.count > 0 && took_s < 90, "{took_s} s: {main:?}");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_and_a_swift_are_measured_in_one_stage_each_with_its_own_login_and_results() {
+    let swift = SimStore::start(Behaviour::default(), "127.0.0.1:0").unwrap();
+    let workload = std::fs::read_to_string(repository().join("workloads/swift-and-ceph.yaml")).unwrap();
+    let workload = workload
+        .replace("http://127.0.0.1:23080", &swift.url())
+        .replace("cosmark-side-by-side-", &own_prefix());
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("workload.yaml");
+    std::fs::write(&file, workload).unwrap();
+    let args = ["run", file.to_str().unwrap(), "--set", "runtime=3s", "--set", "rampup=0s"];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let main = record.stages.iter().find(|stage| stage.name == "main").unwrap();
+    for work in ["swift", "ceph"] {
+        let of_work: Vec<_> = main.operations.iter().filter(|one| one.work == work).collect();
+        assert_eq!(of_work.len(), 2, "{work}");
+        assert!(of_work.iter().all(|one| one.count > 0 && one.failures == 0), "{work}: {of_work:?}");
+    }
+    swift.stop();
 }
 
 /// Whatever the cluster does in the meantime: the failures of the main stage are accepted.

@@ -10,6 +10,7 @@ use cosmark_adaptor_api::{Error, ErrorKind, Result, Secret};
 
 use super::errors;
 use super::library::{self, Api, RawCluster};
+use super::monitor;
 
 /// How to reach a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +146,9 @@ fn connect(config: &Config) -> Result<Cluster> {
     let api = library::load(&config.library)?;
     check_file(config.conf.as_ref(), "conf")?;
     check_file(config.keyring.as_ref(), "keyring")?;
+    if let Some(host) = &config.mon_host {
+        monitor::resolve(host).map_err(|why| errors::unusable(host, &why))?;
+    }
     let name = c_text(&format!("client.{}", config.user), "the user's name")?;
     let mut raw = std::ptr::null_mut();
     // SAFETY: both texts end with 0 and live through the call; `raw` is set when it succeeds.

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use cosmark_adaptor_api::{Error, ErrorKind};
 
 use super::cluster::Config;
-use super::monitor::{self, Seen};
+use super::monitor::{self, Unusable};
 
 /// What was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -166,31 +166,36 @@ pub(super) fn no_pool(pool: &str) -> Error {
         ))
 }
 
-/// The connection to the cluster could not be made. Looks at the monitors where librados's number alone says too little.
-pub(super) fn connect(config: &Config, result: c_int) -> Error {
-    let seen = match (-result, &config.mon_host) {
-        (libc::ETIMEDOUT | libc::EINVAL | libc::ENOENT, Some(host)) => Some(monitor::look(host)),
-        _ => None,
+/// An address of monitors that cannot be one.
+pub(super) fn unusable(mon_host: &str, why: &Unusable) -> Error {
+    let (kind, message) = match why {
+        Unusable::Empty => (ErrorKind::Config, format!("`{mon_host}` names no monitor")),
+        Unusable::Port(port) => (ErrorKind::Config, format!("`{port}` in `{mon_host}` is no port")),
+        Unusable::Name(host) => {
+            (ErrorKind::Connect, format!("the name of the monitor {host} cannot be resolved"))
+        }
     };
-    unconnected(config, -result, seen)
+    Error::new(kind, message).with_code("NoAddress").with_hint(
+        "give `endpoint` as HOST or HOST:PORT, several separated by commas, and check the name service",
+    )
 }
 
-fn unconnected(config: &Config, errno: c_int, seen: Option<Seen>) -> Error {
+/// The connection to the cluster could not be made. Looks at the monitors where librados's number says too little.
+pub(super) fn connect(config: &Config, result: c_int) -> Error {
+    let answers = -result == libc::ETIMEDOUT && config.mon_host.as_deref().is_some_and(monitor::answers);
+    unconnected(config, -result, answers)
+}
+
+fn unconnected(config: &Config, errno: c_int, answers: bool) -> Error {
     let (user, place) = (&config.user, config.place());
-    let (kind, code, message, hint) = match (errno, seen) {
-        (_, Some(Seen::NoAddress(host))) => (
-            ErrorKind::Connect,
-            "NoAddress",
-            format!("the name of the monitor {host} cannot be resolved"),
-            "check `endpoint` and the name service of this machine".to_owned(),
-        ),
+    let (kind, code, message, hint) = match (errno, answers) {
         (libc::EACCES | libc::EPERM, _) => (
             ErrorKind::Denied,
             "EACCES",
             format!("the cluster at {place} refuses client.{user}: no such user, or a wrong key"),
             format!("compare with `ceph auth get client.{user}`"),
         ),
-        (libc::ETIMEDOUT, Some(Seen::Ceph)) => (
+        (libc::ETIMEDOUT, true) => (
             ErrorKind::Denied,
             "EACCES",
             format!(
@@ -271,15 +276,14 @@ mod tests {
             connect_timeout: std::time::Duration::from_secs(5),
             timeout: None,
         };
-        for (errno, seen, kind, words) in [
-            (libc::EACCES, None, ErrorKind::Denied, "refuses client.bench"),
-            (libc::ETIMEDOUT, Some(Seen::Ceph), ErrorKind::Denied, "a wrong key"),
-            (libc::ETIMEDOUT, Some(Seen::Nothing), ErrorKind::Connect, "no monitor at mon:3300"),
-            (libc::EINVAL, Some(Seen::NoAddress("mon".into())), ErrorKind::Connect, "mon cannot be resolved"),
-            (libc::EINVAL, Some(Seen::Nothing), ErrorKind::Config, "key of client.bench"),
-            (libc::EIO, None, ErrorKind::Connect, "cannot connect"),
+        for (errno, answers, kind, words) in [
+            (libc::EACCES, false, ErrorKind::Denied, "refuses client.bench"),
+            (libc::ETIMEDOUT, true, ErrorKind::Denied, "a wrong key"),
+            (libc::ETIMEDOUT, false, ErrorKind::Connect, "no monitor at mon:3300"),
+            (libc::EINVAL, false, ErrorKind::Config, "key of client.bench"),
+            (libc::EIO, false, ErrorKind::Connect, "cannot connect"),
         ] {
-            let error = unconnected(&settings, errno, seen);
+            let error = unconnected(&settings, errno, answers);
             assert_eq!(error.kind(), kind, "{error}");
             assert!(error.message().contains(words) && error.hint().is_some(), "{error}");
             assert!(!error.to_string().contains("AQhidden"));

@@ -118,14 +118,20 @@ pub(super) fn load(name: &str) -> Result<&'static Api> {
     Ok(api)
 }
 
+/// What the dynamic linker said.
+fn reason(cause: &libloading::Error) -> String {
+    std::error::Error::source(cause).map_or_else(|| cause.to_string(), ToString::to_string)
+}
+
 fn missing(name: &str, cause: &libloading::Error) -> Error {
-    Error::new(ErrorKind::LocalIo, format!("Ceph's client library {name} cannot be loaded ({cause})"))
+    let message = format!("Ceph's client library {name} cannot be loaded ({})", reason(cause));
+    Error::new(ErrorKind::LocalIo, message)
         .with_code("NoLibrary")
         .with_hint("install it on every driver: `apt-get install librados2` or `dnf install librados2`")
 }
 
 fn too_old(name: &str, cause: &libloading::Error) -> Error {
-    Error::new(ErrorKind::LocalIo, format!("{name} is no librados that Cosmark can use ({cause})"))
+    Error::new(ErrorKind::LocalIo, format!("{name} is no librados that Cosmark can use ({})", reason(cause)))
         .with_code("NoLibrary")
         .with_hint("install librados2 of Ceph 14.2 (Nautilus) or later")
 }

@@ -1,46 +1,48 @@
-//! A look at the monitors by ourselves, after librados gave up: it reports a name that cannot be resolved, a wrong port and,
-//! with an address that does not say which protocol version is spoken there, even a wrong key by numbers that mean
-//! something else. Source: Ceph's doc/dev/msgr2.rst and doc/dev/network-protocol.rst (both versions begin with a banner
-//! from the server, `ceph v..`); the ports are those registered with IANA.
+//! A look at the monitors by ourselves. Before librados does: it would print to the terminal what it cannot resolve. And
+//! after it gave up: with an address that does not say which protocol version is spoken there, it reports even a wrong key as
+//! a time limit. Source: Ceph's doc/dev/msgr2.rst and doc/dev/network-protocol.rst (in both versions the server begins with a
+//! banner, `ceph v..`); the ports are those registered with IANA.
 
 use std::io::Read;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// What was found there.
+/// What is wrong with an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Unusable {
+    /// It names nobody.
+    Empty,
+    /// This is no port.
+    Port(String),
     /// This name has no address.
-    NoAddress(String),
-    /// Nobody, or not Ceph.
-    Nothing,
-    /// A daemon of Ceph.
-    Ceph,
+    Name(String),
 }
 
 /// Ports of protocol versions 2 and 1.
-const PORTS: [u16; 2] = [3300, 6789];
+const PORTS: [&str; 2] = ["3300", "6789"];
 const LIMIT: Duration = Duration::from_millis(500);
 /// Addresses that are looked at, at most.
-const MOST: usize = 4;
+const MOST: usize = 16;
 
-/// Looks at what `mon_host` names; bounded by two seconds or so, name resolution aside.
-pub(super) fn look(mon_host: &str) -> Seen {
+/// Resolves what `mon_host` names.
+pub(super) fn resolve(mon_host: &str) -> Result<Vec<SocketAddr>, Unusable> {
+    let mut found = Vec::new();
     for (host, port) in addresses(mon_host).into_iter().take(MOST) {
-        let ports = port.map_or(PORTS.to_vec(), |port| vec![port]);
-        for port in ports {
-            let Ok(mut found) = (host.as_str(), port).to_socket_addrs() else {
-                return Seen::NoAddress(host);
-            };
-            if found.next().is_some_and(|address| is_ceph(&address)) {
-                return Seen::Ceph;
-            }
+        for port in port.as_deref().map_or(PORTS.to_vec(), |port| vec![port]) {
+            let number = port.parse().map_err(|_| Unusable::Port(port.to_owned()))?;
+            let resolved = (host.as_str(), number).to_socket_addrs().ok().and_then(|mut all| all.next());
+            found.push(resolved.ok_or_else(|| Unusable::Name(host.clone()))?);
         }
     }
-    Seen::Nothing
+    if found.is_empty() { Err(Unusable::Empty) } else { Ok(found) }
 }
 
-fn is_ceph(address: &std::net::SocketAddr) -> bool {
+/// True when a daemon of Ceph is there; bounded by some seconds.
+pub(super) fn answers(mon_host: &str) -> bool {
+    resolve(mon_host).is_ok_and(|found| found.iter().take(4).any(is_ceph))
+}
+
+fn is_ceph(address: &SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect_timeout(address, LIMIT) else { return false };
     let mut banner = [0; 6];
     stream.set_read_timeout(Some(LIMIT)).is_ok()
@@ -49,7 +51,7 @@ fn is_ceph(address: &std::net::SocketAddr) -> bool {
 }
 
 /// Hosts and ports of `host`, `host:port`, `v2:host:port/nonce`, `[v2:..,v1:..]` and lists of them.
-fn addresses(mon_host: &str) -> Vec<(String, Option<u16>)> {
+fn addresses(mon_host: &str) -> Vec<(String, Option<String>)> {
     let mut found = Vec::new();
     for part in mon_host.split([',', ';', ' ']) {
         let part = part.trim();
@@ -62,7 +64,7 @@ fn addresses(mon_host: &str) -> Vec<(String, Option<u16>)> {
         };
         let part = part.split('/').next().unwrap_or_default();
         let (host, port) = match part.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port.parse().ok()),
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port.to_owned())),
             _ => (part, None),
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -81,31 +83,35 @@ mod tests {
 
     #[test]
     fn every_way_to_write_monitors_is_taken_apart() {
-        type Case<'a> = (&'a str, &'a [(&'a str, Option<u16>)]);
+        type Case<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
         let cases: &[Case<'_>] = &[
             ("mon.a", &[("mon.a", None)]),
-            ("10.0.0.1:6789,10.0.0.2", &[("10.0.0.1", Some(6789)), ("10.0.0.2", None)]),
-            ("v2:10.0.0.1:3300/0", &[("10.0.0.1", Some(3300))]),
-            ("[v2:h:3300/0,v1:h:6789/0]", &[("h", Some(3300)), ("h", Some(6789))]),
-            ("[::1]:3300", &[("::1", Some(3300))]),
-            ("v2:[fe80::1]:3300/0", &[("fe80::1", Some(3300))]),
+            ("10.0.0.1:6789,10.0.0.2", &[("10.0.0.1", Some("6789")), ("10.0.0.2", None)]),
+            ("v2:10.0.0.1:3300/0", &[("10.0.0.1", Some("3300"))]),
+            ("[v2:h:3300/0,v1:h:6789/0]", &[("h", Some("3300")), ("h", Some("6789"))]),
+            ("[::1]:3300", &[("::1", Some("3300"))]),
+            ("v2:[fe80::1]:3300/0", &[("fe80::1", Some("3300"))]),
             (" , ", &[]),
         ];
         for (text, expected) in cases {
-            let expected: Vec<_> = expected.iter().map(|(host, port)| ((*host).to_owned(), *port)).collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(host, port)| ((*host).to_owned(), port.map(str::to_owned))).collect();
             assert_eq!(addresses(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn a_monitor_is_known_by_its_banner() {
-        for (banner, expected) in [(&b"ceph v2\n"[..], Seen::Ceph), (b"SSH-2.0-x", Seen::Nothing)] {
+    fn a_monitor_is_known_by_its_banner_and_an_unusable_address_before_it_is_tried() {
+        for (banner, expected) in [(&b"ceph v2\n"[..], true), (b"SSH-2.0-x", false)] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let server = std::thread::spawn(move || listener.accept().unwrap().0.write_all(banner).unwrap());
-            assert_eq!(look(&format!("v2:{address}")), expected);
+            assert_eq!(answers(&format!("v2:{address}")), expected);
             server.join().unwrap();
         }
-        assert_eq!(look("host.invalid:3300"), Seen::NoAddress("host.invalid".into()));
+        assert_eq!(resolve("host.invalid:3300"), Err(Unusable::Name("host.invalid".into())));
+        assert_eq!(resolve("127.0.0.1:ceph"), Err(Unusable::Port("ceph".into())));
+        assert_eq!(resolve(" , "), Err(Unusable::Empty));
+        assert_eq!(resolve("127.0.0.1").map(|found| found.len()), Ok(2));
     }
 }

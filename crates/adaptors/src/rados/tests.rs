@@ -381,7 +381,7 @@ fn adaptor(pool: &str, entries: &[(&str, &str)]) -> Arc<dyn Adaptor> {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| install("memory", fake()));
     world().pools.entry(pool.to_owned()).or_insert(false);
-    let always = [("library", "memory"), ("endpoint", "mon.a"), ("secretkey", "right")];
+    let always = [("library", "memory"), ("endpoint", "127.0.0.1"), ("secretkey", "right")];
     let (settings, problems) = Settings::parse(KEYS, always.into_iter().chain(entries.iter().copied()));
     assert!(problems.is_empty(), "{problems:?}");
     (DEF.open)(&settings).unwrap()
@@ -497,11 +497,13 @@ async fn names_that_c_cannot_hold_are_refused() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_wrong_key_a_missing_file_and_a_missing_library_are_one_sentence_each() {
     type Case<'a> = (&'a [(&'a str, &'a str)], ErrorKind, &'a str);
-    let cases: [Case<'_>; 4] = [
+    let cases: [Case<'_>; 6] = [
         (&[("secretkey", "wrong")], ErrorKind::Denied, "refuses client.admin"),
         (&[("keyring", "/nonexistent/keyring")], ErrorKind::Config, "/nonexistent/keyring"),
+        (&[("endpoint", "host.invalid")], ErrorKind::Connect, "host.invalid cannot be resolved"),
         (&[("conf", "/nonexistent/ceph.conf")], ErrorKind::Config, "/nonexistent/ceph.conf"),
         (&[("library", "librados.so.none")], ErrorKind::LocalIo, "librados.so.none"),
+        (&[("library", "libc.so.6")], ErrorKind::LocalIo, "libc.so.6 is no librados"),
     ];
     for (entries, kind, words) in cases {
         let adaptor = adaptor("any", entries);
@@ -529,7 +531,7 @@ fn all_works_with_the_same_settings_share_one_connection() {
     let _ = adaptor("shared", &[]);
     let config = |user: &str| Config {
         library: "memory".into(),
-        mon_host: Some("mon.a".into()),
+        mon_host: Some("127.0.0.1".into()),
         conf: None,
         user: user.into(),
         key: Secret::new("right"),
