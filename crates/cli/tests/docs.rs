@@ -115,7 +115,8 @@ fn the_page_of_exit_codes_is_the_table_and_the_help_knows_all_of_them() {
 
 #[test]
 fn the_page_on_believing_a_result_has_every_check_and_every_fact_about_a_store() {
-    let mut part = "| | check | it asks | it needs | warns | fails | then |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut part =
+        "| | check | it asks | it needs | warns | fails | then |\n|---|---|---|---|---|---|---|\n".to_owned();
     for row in cosmark_metrics::verdict::CHECKS {
         let texts = [row.question, row.needs, row.warns, row.fails, row.remedy].map(cell);
         let _ = writeln!(part, "| {} | `{}` | {} |", row.id, row.name, texts.join(" | "));

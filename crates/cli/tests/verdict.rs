@@ -86,7 +86,10 @@ fn a_healthy_run_fires_nothing_and_is_only_too_short() {
         assert_eq!(check(&verdict, id).status, CheckStatus::Pass, "{:?}", check(&verdict, id));
     }
     let length = check(&verdict, "V9");
-    assert!(length.allows == Overall::NotProven && length.message.contains("shorter than 60 s"), "{length:?}");
+    assert!(
+        length.allows == Overall::NotProven && length.message.contains("shorter than 60 s"),
+        "{length:?}"
+    );
     assert_eq!(verdict.checks.len(), 24);
 }
 
@@ -107,7 +110,10 @@ fn a_mix_that_deletes_what_it_reads_is_false_and_the_missing_objects_are_named()
         std::fs::write(directory.path().join("v.yaml"), &workload).unwrap();
         stdout(&run(directory.path(), &["check", "v.yaml"]))
     };
-    assert!(before.contains("of read find nothing: `delete` of s3-main deletes objects 1 to 100"), "{before}");
+    assert!(
+        before.contains("of read find nothing: `delete` of s3-main deletes objects 1 to 100"),
+        "{before}"
+    );
     let record = result(directory.path(), &workload, &[]);
     let verdict = &record.verdict;
     let read = support::operation(&record, "main", "read");
@@ -132,7 +138,11 @@ fn a_store_that_dies_in_a_closed_loop_does_not_look_fine() {
     let _alone = alone();
     let store = start(&format!("{NULL}delay: {{op: get, law: {{constant_ms: 10}}}}\n"));
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("v.yaml"), one_work(&store, &format!("workers: 4, runtime: 12s, {READS}"))).unwrap();
+    std::fs::write(
+        directory.path().join("v.yaml"),
+        one_work(&store, &format!("workers: 4, runtime: 12s, {READS}")),
+    )
+    .unwrap();
     let mut child = cosmark(directory.path())
         .args(["run", "v.yaml", "--quiet", "--json"])
         .stdout(std::process::Stdio::null())
@@ -150,7 +160,9 @@ fn a_store_that_dies_in_a_closed_loop_does_not_look_fine() {
 #[test]
 fn operations_that_hang_are_not_forgotten() {
     let verdict = judged(
-        &format!("{NULL}delay: [{{op: get, law: {{constant_ms: 5}}}}, {{op: get, every_nth: 300, law: {{constant_ms: 50000}}}}]\n"),
+        &format!(
+            "{NULL}delay: [{{op: get, law: {{constant_ms: 5}}}}, {{op: get, every_nth: 300, law: {{constant_ms: 50000}}}}]\n"
+        ),
         &format!("workers: 8, runtime: 6s, {READS}"),
         &["--drain", "0"],
     );
@@ -191,7 +203,8 @@ fn a_client_that_cannot_keep_up_is_blamed_and_not_the_store() {
 
 #[test]
 fn a_new_connection_for_every_request_is_seen() {
-    let verdict = judged(&format!("{NULL}close_after: 1\n"), &format!("workers: 4, total_ops: 1000, {READS}"), &[]);
+    let verdict =
+        judged(&format!("{NULL}close_after: 1\n"), &format!("workers: 4, total_ops: 1000, {READS}"), &[]);
     assert_fails(&verdict, "V18", "opened a new connection");
 }
 
@@ -238,14 +251,25 @@ fn a_data_set_that_fits_into_memory_measures_memory() {
 fn runs_that_cosbench_made_are_judged_and_the_missing_objects_named() {
     let directory = tempfile::tempdir().unwrap();
     let archives = repository().join("crates/archive/tests/cosbench-runs");
-    let output = run(directory.path(), &["judge", archives.join("w3-mock-full").to_str().unwrap(), "--json", "--strict"]);
+    let output = run(
+        directory.path(),
+        &["judge", archives.join("w3-mock-full").to_str().unwrap(), "--json", "--strict"],
+    );
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap();
     assert_fails(&verdict, "V13", "the workload creates only containers 1 to 4");
-    assert!(check(&verdict, "V13").message.contains("deletes objects 51 to 100"), "{:?}", check(&verdict, "V13"));
+    assert!(
+        check(&verdict, "V13").message.contains("deletes objects 51 to 100"),
+        "{:?}",
+        check(&verdict, "V13")
+    );
     let coarse = check(&verdict, "C4");
-    assert!(coarse.status == CheckStatus::Warn && coarse.message.contains("anywhere from 0 to 10 ms"), "{coarse:?}");
-    let twice = verdict.checks.iter().find(|check| check.id == "C3" && check.status == CheckStatus::Warn).unwrap();
+    assert!(
+        coarse.status == CheckStatus::Warn && coarse.message.contains("anywhere from 0 to 10 ms"),
+        "{coarse:?}"
+    );
+    let twice =
+        verdict.checks.iter().find(|check| check.id == "C3" && check.status == CheckStatus::Warn).unwrap();
     assert!(twice.message.contains("write gives 1000 there and 500 in the results"), "{twice:?}");
     let output = run(directory.path(), &["judge", archives.join("w23-swift-real").to_str().unwrap()]);
     assert!(output.status.success() && stdout(&output).contains("made by COSBench"), "{}", stderr(&output));

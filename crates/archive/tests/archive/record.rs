@@ -32,11 +32,13 @@ fn run_to_the_end_with_verdict(
     record.stages[0].operations[0].error_examples = vec!["GET /b/o: 503 SlowDown".into()];
     record.verdict = Verdict {
         overall: Overall::TrueWithLimits,
+        reason: None,
         checks: vec![Check {
             id: "V1".into(),
             name: "littles_law".into(),
             stage: Some("s1-main".into()),
             status: CheckStatus::NotRun,
+            allows: Overall::True,
             value: None,
             limit: Some(0.05),
             message: "no operation log".into(),
