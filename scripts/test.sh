@@ -12,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The beds, and how the names of their tests in crates/cli/tests/beds.rs begin.
-BEDS=(swift versitygw nginx-dav apache-dav)
-declare -A TESTS_OF=([swift]=swift_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_)
+BEDS=(swift ceph versitygw nginx-dav apache-dav)
+declare -A TESTS_OF=([swift]=swift_ [ceph]=ceph_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_)
 
 # Tests of systems that have no bed here: ignored, and said so.
 NO_BED=(keystone_)

@@ -14,6 +14,8 @@
 # and may define:
 #   bed_release        called by down, after the processes ended
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
+#   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
+#                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
 #
 # Rules kept here: loopback addresses only; only processes that a bed recorded (PID, start time, boot, program) are
 # ever signalled; only a directory that a bed made is ever deleted; every wait is bounded.
@@ -351,6 +353,8 @@ fault_clear_all() {
         process_signal CONT "${names[@]}"
         ;;
       *.devfail) bed_device_heal "${fault%.devfail}" ;;
+      *.kill) ;;
+      *) bed_fault_lift "${fault%.*}" "${fault##*.}" ;;
     esac
     rm -f "$FAULT_DIR/$fault"
   done
@@ -502,7 +506,7 @@ bed_faults() {
     kill | restart | pause | resume | devfail | devheal) (($# == 2)) || usage 2 ;;
     list | healall) (($# == 1)) || usage 2 ;;
     -h | --help) usage ;;
-    *) usage 2 ;;
+    *) [[ -n $verb && " ${BED_VERBS:-} " == *" $verb "* ]] && (($# == 2 || $# == 3)) || usage 2 ;;
   esac
   [[ -e $BED_DIR/.cosmark-testbed ]] || die "the bed is down; run up first"
   STARTED=()
@@ -515,13 +519,17 @@ bed_faults() {
           *.kill) fault_do restart "${fault%.kill}" ;;
           *.pause) fault_do resume "${fault%.pause}" ;;
           *.devfail) fault_do devheal "${fault%.devfail}" ;;
+          *) bed_fault_lift "${fault%.*}" "${fault##*.}" ;;
         esac
         say "$(now_utc) healed $fault"
       done
       ;;
     *)
       asked=$(now_utc)
-      fault_do "$verb" "$target"
+      case $verb in
+        kill | restart | pause | resume | devfail | devheal) fault_do "$verb" "$target" ;;
+        *) bed_fault "$@" ;;
+      esac
       say "$verb $target: asked $asked, in force $(now_utc)"
       ;;
   esac

@@ -63,6 +63,9 @@ pub async fn run_all(
     case!(can.stores && can.list, listing_pages_through_all_names);
     case!(can.stores && can.chunked, chunked_write_comes_back);
     case!(can.stores && can.multipart, multipart_write_comes_back);
+    case!(can.stores && can.copy, copied_object_is_the_same);
+    case!(can.stores && can.bulk_delete, many_objects_are_deleted_in_one_request);
+    case!(can.stores && can.metadata, metadata_changes_and_the_content_stays);
     case!(can.stores && can.containers, full_container_is_not_deleted);
     case!(can.stores, deleted_object_is_gone);
     case!(can.stores, dropped_call_does_not_spoil_the_next);
@@ -300,6 +303,7 @@ pub async fn listing_pages_through_all_names(
             prefix: "list&",
             after: after.as_deref(),
             page_size: Some(3),
+            delimiter: None,
             want_names: true,
         };
         let page = client.list(request, &mut Marks::default()).await?;
@@ -319,6 +323,70 @@ pub async fn listing_pages_through_all_names(
         return Err(wrong(format!("expected {expected:?}, got {seen:?} and a count of {counted}")));
     }
     Ok(())
+}
+
+/// A copy has the content of the original, which stays; a copy of a missing object is `Status(404)`.
+pub async fn copied_object_is_the_same(
+    adaptor: &dyn Adaptor,
+    session: &Arc<Session>,
+    ground: &Ground,
+) -> Result<()> {
+    let mut client = adaptor.client(session)?;
+    let content = pattern(70_000, 11);
+    let (from, to) = (name(ground, "copied from/a b+c"), name(ground, "copied-to"));
+    write(client.as_mut(), from, &content).await?;
+    client.copy(from, to, &mut Marks::default()).await?;
+    read_back(client.as_mut(), to, None, &content).await?;
+    read_back(client.as_mut(), from, None, &content).await?;
+    client.delete(from, &mut Marks::default()).await?;
+    match client.copy(from, to, &mut Marks::default()).await {
+        Err(error) if error.kind() == ErrorKind::Status(404) => {}
+        other => return Err(wrong(format!("a copy of a missing object gave {other:?}"))),
+    }
+    client.delete(to, &mut Marks::default()).await
+}
+
+/// All named objects go, others stay, missing ones are no failure.
+pub async fn many_objects_are_deleted_in_one_request(
+    adaptor: &dyn Adaptor,
+    session: &Arc<Session>,
+    ground: &Ground,
+) -> Result<()> {
+    let mut client = adaptor.client(session)?;
+    let mut objects: Vec<String> = (0..5).map(|n| format!("many <{n}>&%2F")).collect();
+    for object in objects.iter().map(String::as_str).chain(["stays"]) {
+        write(client.as_mut(), name(ground, object), b"x").await?;
+    }
+    objects.push("was-never-there".into());
+    client.delete_many(&ground.container, &objects, &mut Marks::default()).await?;
+    for object in &objects {
+        match client.get(name(ground, object), None, None, &mut Marks::default()).await {
+            Err(error) if error.kind() == ErrorKind::Status(404) => {}
+            other => return Err(wrong(format!("reading the deleted `{object}` gave {other:?}"))),
+        }
+    }
+    read_back(client.as_mut(), name(ground, "stays"), None, b"x").await?;
+    client.delete(name(ground, "stays"), &mut Marks::default()).await
+}
+
+/// Metadata can be set twice, and does not touch the content; that of a missing object is `Status(404)`.
+pub async fn metadata_changes_and_the_content_stays(
+    adaptor: &dyn Adaptor,
+    session: &Arc<Session>,
+    ground: &Ground,
+) -> Result<()> {
+    let mut client = adaptor.client(session)?;
+    let content = pattern(300, 12);
+    write(client.as_mut(), name(ground, "described"), &content).await?;
+    for value in ["first", "second"] {
+        client.set_metadata(name(ground, "described"), "colour", value, &mut Marks::default()).await?;
+    }
+    read_back(client.as_mut(), name(ground, "described"), None, &content).await?;
+    client.delete(name(ground, "described"), &mut Marks::default()).await?;
+    match client.set_metadata(name(ground, "described"), "colour", "third", &mut Marks::default()).await {
+        Err(error) if error.kind() == ErrorKind::Status(404) => Ok(()),
+        other => Err(wrong(format!("metadata of a missing object gave {other:?}"))),
+    }
 }
 
 /// A body without announced length.

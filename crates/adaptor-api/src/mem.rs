@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::{
-    Adaptor, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, ListPage, ListRequest,
-    Marks, MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    Adaptor, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, Error, ErrorKind, ListPage,
+    ListRequest, Marks, MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result,
+    Session,
 };
 
 type Containers = BTreeMap<String, BTreeMap<String, Arc<Vec<u8>>>>;
@@ -72,6 +73,7 @@ impl Mem {
     }
 
     fn page(&self, request: &ListRequest<'_>) -> Result<ListPage> {
+        request.without_delimiter()?;
         let containers = self.lock();
         let names: Vec<String> = if request.container.is_empty() {
             containers.keys().cloned().collect()
@@ -106,6 +108,9 @@ pub const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
+    copy: true,
+    bulk_delete: true,
+    metadata: true,
     delete_missing_fails: true,
 };
 
@@ -189,6 +194,42 @@ impl Client for Mem {
     ) -> OpFuture<'a, PutOutcome> {
         marks.body_bytes = body.len();
         Box::pin(ready(self.write(name, body)))
+    }
+
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        _marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        let copied = self.find(from).and_then(|content| self.write(to, &BytesSource(&content)));
+        Box::pin(ready(copied))
+    }
+
+    fn delete_many<'a>(
+        &'a mut self,
+        container: &'a str,
+        objects: &'a [String],
+        _marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        let result = match self.lock().get_mut(container) {
+            Some(present) => {
+                objects.iter().for_each(|object| drop(present.remove(object)));
+                Ok(())
+            }
+            None => Err(no_container(container)),
+        };
+        Box::pin(ready(result))
+    }
+
+    fn set_metadata<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        _key: &'a str,
+        _value: &'a str,
+        _marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(ready(self.find(name).map(drop)))
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, _marks: &'a mut Marks) -> OpFuture<'a, ()> {

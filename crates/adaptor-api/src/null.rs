@@ -22,6 +22,9 @@ pub const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
+    copy: false,
+    bulk_delete: false,
+    metadata: false,
     delete_missing_fails: false,
 };
 

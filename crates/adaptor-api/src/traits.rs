@@ -102,8 +102,24 @@ pub struct ListRequest<'a> {
     pub after: Option<&'a str>,
     /// Names per page; `None` = the server's default.
     pub page_size: Option<u32>,
+    /// Names that have this after the prefix are folded into one, up to and with it (`/` lists like a directory).
+    pub delimiter: Option<&'a str>,
     /// Give the names back; else they are only counted.
     pub want_names: bool,
+}
+
+impl ListRequest<'_> {
+    /// For adaptors whose listings have no delimiter.
+    ///
+    /// # Errors
+    /// `Unsupported`, when one was asked for.
+    pub fn without_delimiter(&self) -> Result<()> {
+        match self.delimiter {
+            None => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Unsupported, "listings of this adaptor have no delimiter")
+                .with_hint("drop `delimiter`, or measure through s3 or swift")),
+        }
+    }
 }
 
 /// One page of a listing.
@@ -136,6 +152,12 @@ pub struct Capability {
     pub multipart: bool,
     /// Writes without an announced length.
     pub chunked: bool,
+    /// Copies inside the store.
+    pub copy: bool,
+    /// Deleting many objects in one request.
+    pub bulk_delete: bool,
+    /// Changing an object's metadata or tags.
+    pub metadata: bool,
     /// Deleting a missing object is an error there.
     pub delete_missing_fails: bool,
 }
@@ -213,6 +235,43 @@ pub trait Client {
     ) -> OpFuture<'a, PutOutcome> {
         let _ = (name, body, plan, marks);
         unsupported("multipart write")
+    }
+
+    /// Copies an object inside the store; its bytes do not come here. `bytes` of the outcome is 0 where the store does not
+    /// tell the length.
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        let _ = (from, to, marks);
+        unsupported("copy")
+    }
+
+    /// Deletes many objects of a container in one request. Objects that are not there count as deleted. When the store
+    /// refuses some, the error is that of the first.
+    fn delete_many<'a>(
+        &'a mut self,
+        container: &'a str,
+        objects: &'a [String],
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        let _ = (container, objects, marks);
+        unsupported("deleting of many objects in one request")
+    }
+
+    /// Sets one piece of user metadata (where the store has tags for that: one tag) of an object, replacing those that
+    /// were there.
+    fn set_metadata<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        key: &'a str,
+        value: &'a str,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        let _ = (name, key, value, marks);
+        unsupported("changing of metadata")
     }
 
     /// Creates a container; one that is there already and is ours is success.

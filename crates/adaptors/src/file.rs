@@ -65,6 +65,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: false,
     chunked: true,
+    copy: false,
+    bulk_delete: false,
+    metadata: false,
     delete_missing_fails: true,
 };
 
@@ -299,6 +302,7 @@ impl Client for FileClient {
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
         Box::pin(async move {
+            request.without_delimiter()?;
             let container = request.container.to_owned();
             let page = crate::name_page::NamePage::new(&request);
             self.ask(marks, move |disk| disk.list(&container, page)).await

@@ -7,6 +7,8 @@ pub mod http;
 pub mod mock;
 mod name_page;
 pub mod none;
+pub mod plugin;
+pub mod rados;
 pub mod s3;
 #[cfg(test)]
 mod scripted;
@@ -16,7 +18,8 @@ pub mod webdav;
 use cosmark_adaptor_api::{AdaptorDef, AuthDef};
 
 /// Every storage adaptor of this build.
-pub const ADAPTORS: &[AdaptorDef] = &[none::DEF, mock::DEF, s3::DEF, swift::DEF, webdav::DEF, file::DEF];
+pub const ADAPTORS: &[AdaptorDef] =
+    &[none::DEF, mock::DEF, s3::DEF, swift::DEF, rados::DEF, webdav::DEF, file::DEF, plugin::DEF];
 
 /// Every auth of this build.
 pub const AUTHS: &[AuthDef] =
@@ -24,14 +27,6 @@ pub const AUTHS: &[AuthDef] =
 
 /// Names that COSBench or its forks know and this build does not speak, with what to do instead.
 pub const NOT_BUILT: &[(&str, &str)] = &[
-    (
-        "librados",
-        "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift",
-    ),
-    (
-        "rados",
-        "Ceph's native protocol is not spoken yet; measure the same cluster through its gateway with s3 or swift",
-    ),
     (
         "gcs",
         "Google Cloud Storage is not spoken natively yet; its S3-compatible interface works with s3 and HMAC keys",

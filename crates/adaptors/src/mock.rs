@@ -37,6 +37,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: false,
     chunked: true,
+    copy: false,
+    bulk_delete: false,
+    metadata: false,
     delete_missing_fails: false,
 };
 

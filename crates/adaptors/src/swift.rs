@@ -5,6 +5,7 @@
 //! request has in common with all others of a session stands ready in [`link::Link`]. Every failed operation is reported
 //! as such, deletes too (COSBench hid those), with Swift's transaction id for the operator.
 
+mod changes;
 mod errors;
 mod large;
 mod link;
@@ -69,6 +70,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
+    copy: true,
+    bulk_delete: true,
+    metadata: true,
     delete_missing_fails: true,
 };
 
@@ -407,6 +411,34 @@ impl Client for SwiftClient {
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
         Box::pin(self.put_large(name, body, plan, marks))
+    }
+
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(self.copy_object(from, to, marks))
+    }
+
+    fn delete_many<'a>(
+        &'a mut self,
+        container: &'a str,
+        objects: &'a [String],
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(self.delete_objects(container, objects, marks))
+    }
+
+    fn set_metadata<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        key: &'a str,
+        value: &'a str,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(self.update_metadata(name, key, value, marks))
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {

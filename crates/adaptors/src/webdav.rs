@@ -74,6 +74,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: false,
     chunked: true,
+    copy: false,
+    bulk_delete: false,
+    metadata: false,
     delete_missing_fails: true,
 };
 
@@ -333,6 +336,7 @@ impl DavClient {
     }
 
     async fn list_names(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
+        request.without_delimiter()?;
         self.needs_dav("listings")?;
         let (page, _, bytes) = self.find_members(request.container, NamePage::new(&request), marks).await?;
         Ok(page.finish(bytes))

@@ -201,6 +201,26 @@ impl HistogramLog {
         Ok(if kind == TimeKind::Service { own.or(response) } else { own })
     }
 
+    /// Calls `each` with tag, start and length of every interval; no histogram is decoded. For planning an axis before
+    /// the histograms are read.
+    ///
+    /// # Errors
+    /// When there is no log, or it is damaged.
+    pub fn marks(dir: &Path, mut each: impl FnMut(&str, Duration, Duration)) -> Result<(), ArchiveError> {
+        let mut log = Self::open(dir)?;
+        while let Some(line) = log.read_line()? {
+            match IntervalLogIterator::new(&line).next() {
+                Some(Ok(LogEntry::Interval(entry))) => {
+                    let tag = entry.tag().map(|tag| tag.as_str().to_owned()).unwrap_or_default();
+                    each(&tag, entry.start_timestamp(), entry.duration());
+                }
+                Some(Ok(_)) | None => {}
+                Some(Err(_)) => return Err(log.damaged("not a line of a histogram log".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
     fn damaged(&self, problem: String) -> ArchiveError {
         ArchiveError::Damaged {
             path: self.path.clone(),

@@ -48,6 +48,21 @@ pub struct OperationLayout {
 }
 
 impl StageLayout {
+    /// Gives the stage another 0-based index, and its files and tags the names that follow from it.
+    pub(crate) fn renumber(&mut self, index: usize) {
+        let before = std::mem::replace(&mut self.id, format!("s{}-{}", index + 1, self.name));
+        self.file = format!("{}.csv", safe_name(&self.id));
+        let (old, new) = (safe_tag(&before), safe_tag(&self.id));
+        for operation in self.works.iter_mut().flat_map(|work| &mut work.operations) {
+            if let Some(rest) = operation.tag.strip_prefix(&old) {
+                operation.tag = format!("{new}{rest}");
+            }
+            if let Some(rest) = operation.histogram_label.strip_prefix(&before) {
+                operation.histogram_label = format!("{}{rest}", self.id);
+            }
+        }
+    }
+
     /// All operations, work by work.
     pub fn operations(&self) -> impl Iterator<Item = (&WorkLayout, &OperationLayout)> {
         self.works.iter().flat_map(|work| work.operations.iter().map(move |op| (work, op)))

@@ -11,6 +11,7 @@ pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;
+mod goals;
 mod hlog;
 mod interval;
 mod layout;
@@ -18,6 +19,7 @@ mod number;
 mod oplog;
 mod oplog_join;
 mod oplog_read;
+mod overview;
 mod parts;
 mod process;
 mod reader;
@@ -29,14 +31,16 @@ mod tables;
 
 pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
+pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
 pub use interval::{IntervalLine, phase_word};
 pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
+pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags};
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
-pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
+pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
 pub use record::{
     Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,
     RunState, SCHEMA, StageRecord, StageState, StateChange, Verdict,

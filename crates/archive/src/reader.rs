@@ -18,6 +18,16 @@ const MOST_RECORD_BYTES: u64 = 256 << 20;
 
 /// The workload as it was run.
 const WORKLOAD: &str = "workload.yaml";
+/// A larger `workload.yaml` is not a workload: 216 stages need about 200 KiB.
+const MOST_WORKLOAD_BYTES: u64 = 16 << 20;
+
+/// Writes a whole file under a temporary name in the same directory and renames it, so that nobody sees half of it.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    files::write_whole(path, false, |out| out.write_all(bytes))
+}
 
 /// One directory of an archive.
 #[derive(Debug)]
@@ -139,7 +149,7 @@ impl Run {
     /// When it cannot be read.
     pub fn workload_yaml(&self) -> Result<Option<String>, ArchiveError> {
         let path = self.path.join(WORKLOAD);
-        if path.exists() { read_bounded(&path, MOST_RECORD_BYTES).map(Some) } else { Ok(None) }
+        if path.exists() { read_bounded(&path, MOST_WORKLOAD_BYTES).map(Some) } else { Ok(None) }
     }
 
     /// The timeline of one of its stages; empty when the stage never ran.
@@ -148,6 +158,16 @@ impl Run {
     /// When the file is missing or damaged.
     pub fn timeline(&self, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ArchiveError> {
         read_timeline(&self.path.join(format!("{}.csv", files::safe_name(&stage.id))))
+    }
+
+    /// Writes `report.html` under a temporary name and renames it; gives its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_report(&self, html: &[u8]) -> Result<PathBuf, ArchiveError> {
+        let path = self.path.join("report.html");
+        write_file(&path, html)?;
+        Ok(path)
     }
 
     /// The histogram log.

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClientRecord, DriverRecord, EndpointRecord, LoopKind, SizeClassRecord, layout, parts};
+use crate::{
+    ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
+    layout, parts,
+};
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -143,6 +146,12 @@ pub struct RunRecord {
     /// Whether the numbers can be believed.
     #[serde(default)]
     pub verdict: Verdict,
+    /// Conditions of the workload and how they came out.
+    #[serde(default)]
+    pub thresholds: Vec<ThresholdRecord>,
+    /// Searches for the highest load, in the order of the workload.
+    #[serde(default)]
+    pub searches: Vec<SearchRecord>,
 }
 
 /// A machine.
@@ -436,6 +445,8 @@ impl RunRecord {
                 .map(|(k, stage)| StageRecord::waiting(stage, k, at))
                 .collect(),
             verdict: Verdict::default(),
+            thresholds: Vec::new(),
+            searches: Vec::new(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{ArchiveError, HostRecord, RunDir, RunRecord, process, tables};
 
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
-const LOCK: &str = ".lock";
+pub(crate) const LOCK: &str = ".lock";
 pub(crate) const HISTORY: &str = "run-history.csv";
 pub(crate) const WORKLOADS: &str = "workloads.csv";
 

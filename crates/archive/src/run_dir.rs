@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
 use crate::client::{CLIENTS, client_lines};
 use crate::files::{GrowingFile, write_whole};
 use crate::hlog::LogWriter;
 use crate::interval::INTERVALS;
-use crate::layout::StageLayout;
+use crate::layout::{StageLayout, layout_of_stage};
 use crate::tables::{self, StageTables, TimelineRow};
 use crate::{Archive, ArchiveError, IntervalLine, RunRecord, RunState, StageRecord, StageState};
 
@@ -133,6 +134,41 @@ impl RunDir {
         }
         if state != StageState::Aborted {
             self.open_stage(stage)?;
+        }
+        self.write_record(false)
+    }
+
+    /// Puts a stage at 0-based `at`, in place of the one that waits there if `instead`; the ones behind move and are
+    /// numbered again. Only stages that have not begun can move.
+    ///
+    /// # Errors
+    /// When one of them has begun, or `run.json` cannot be written.
+    pub fn put_stage(
+        &mut self,
+        at: usize,
+        stage: &Stage,
+        instead: bool,
+        now: Timestamp,
+    ) -> Result<(), ArchiveError> {
+        let begun = self.timelines.iter().skip(at).any(|timeline| timeline.file.is_some());
+        if begun || at > self.layout.len() || (instead && at == self.layout.len()) {
+            return Err(no_stage(at));
+        }
+        if instead {
+            self.layout.remove(at);
+            self.timelines.remove(at);
+            self.scripts.remove(at + 1);
+            self.record.stages.remove(at);
+        }
+        self.layout.insert(at, layout_of_stage(stage, at));
+        self.timelines.insert(at, Timeline::default());
+        self.scripts.insert(at + 1, String::new());
+        self.record.stages.insert(at, StageRecord::waiting(stage, at, now));
+        for (index, (layout, record)) in
+            self.layout.iter_mut().zip(&mut self.record.stages).enumerate().skip(at + 1)
+        {
+            layout.renumber(index);
+            record.id.clone_from(&layout.id);
         }
         self.write_record(false)
     }

@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use cosmark_report::export::FORMATS;
+use cosmark_report::plot::{KINDS, METRICS};
 
 use crate::exit::Exit;
 
@@ -58,8 +61,18 @@ pub enum Command {
     Show(ShowArgs),
     /// Say whether a run can be believed, also one that COSBench made
     Judge(JudgeArgs),
+    /// Make the HTML report of a run: one file with charts that works offline
+    Report(ReportArgs),
     /// List the runs of an archive
     List(ListArgs),
+    /// Add tags to a run, or remove them
+    Tag(TagArgs),
+    /// Make a run the baseline of its workload
+    Baseline(BaselineArgs),
+    /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
+    Plot(PlotArgs),
+    /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
+    Export(ExportArgs),
     /// Print the JSON Schema of native workloads, for editors
     Schema,
     /// Print a completion script for a shell
@@ -80,9 +93,15 @@ pub struct RunOptions {
     /// Seed of every random choice; the same seed asks for the same things
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Run the measuring stages this many times, the cells of a matrix in a drawn order each time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub repeat: Option<u32>,
     /// Keep one record per operation (operations.parquet)
     #[arg(long)]
     pub oplog: bool,
+    /// Do not write report.html at the end
+    #[arg(long)]
+    pub no_report: bool,
     /// Print run.json on stdout and nothing else there
     #[arg(long)]
     pub json: bool,
@@ -140,6 +159,7 @@ AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
   s3+http://KEY:SECRET@host:port[/bucket]       s3+https://..
   swift+http://ACCOUNT%3AUSER:KEY@host:port/auth/v1.0[?container=NAME]
   dav+http://USER:PASSWORD@host:port/path       file:///directory
+  rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
 
 It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote."
 )]
@@ -227,7 +247,7 @@ pub struct ServeArgs {
 /// `cosmark adaptors`
 #[derive(ClapArgs)]
 pub struct AdaptorsArgs {
-    /// Storage or auth type
+    /// Storage or auth type, or the file of a plugin
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
     /// As JSON
@@ -238,7 +258,7 @@ pub struct AdaptorsArgs {
 /// `cosmark show`
 #[derive(ClapArgs)]
 pub struct ShowArgs {
-    /// Directory of a run, or its id (w3) in the archive
+    /// Run: a directory, its number (3 or w3), `last` or `baseline`
     #[arg(value_name = "RUN")]
     pub run: String,
     /// Archive to look for the id in
@@ -270,15 +290,166 @@ pub struct JudgeArgs {
     pub strict: bool,
 }
 
+/// `cosmark report`
+#[derive(ClapArgs)]
+pub struct ReportArgs {
+    /// Directory of a run, or its id (w3) in the archive
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Archive to look for the id in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Write here instead of report.html in the run's directory
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show it in the browser
+    #[arg(long, value_name = "YES|NO", default_value = "no", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set)]
+    pub open: bool,
+}
+
 /// `cosmark list`
 #[derive(ClapArgs)]
 pub struct ListArgs {
     /// Directory that keeps the results
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
+    /// Only runs with this text in their number, name or tags
+    #[arg(long, value_name = "TEXT")]
+    pub search: Option<String>,
+    /// Only runs with this tag; several = all of them
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Only runs in this state: finished, failed, terminated, cancelled, running, killed
+    #[arg(long, value_name = "STATE", value_parser = ["finished", "failed", "terminated", "cancelled", "running", "killed"])]
+    pub state: Option<String>,
+    /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `cosmark tag`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark tag last +fast +nvme      adds two tags
+  cosmark tag w12 -old              removes one
+  cosmark tag 12                    shows them")]
+pub struct TagArgs {
+    /// Run: a directory, its number (12 or w12), `last` or `baseline`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// +TAG adds, -TAG removes
+    #[arg(value_name = "TAG", allow_hyphen_values = true)]
+    pub changes: Vec<String>,
+    /// Archive to look for the run in; give it before the tags
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+}
+
+/// `cosmark baseline`
+#[derive(ClapArgs)]
+pub struct BaselineArgs {
+    /// Run: a directory, its number (12 or w12) or `last`; without it, all baselines are shown
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+    /// The run is no longer the baseline
+    #[arg(long, requires = "run")]
+    pub remove: bool,
+    /// Archive to look for the run in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+}
+
+/// The formats of exports.
+fn export_formats() -> impl clap::builder::TypedValueParser<Value = String> {
+    PossibleValuesParser::new(FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.what)))
+}
+
+/// `cosmark export`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark export last --format csv -o last.csv
+  cosmark export w12 --format warp -o w12.csv.zst && warp analyze w12.csv.zst
+  cosmark export w12 --format influx | influx write --bucket bench")]
+pub struct ExportArgs {
+    /// Run: a directory, its number (12 or w12), `last` or `baseline`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", value_parser = export_formats())]
+    pub format: String,
+    /// Write here instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Archive to look for the run in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+}
+
+/// The kinds of pictures, with what they show.
+fn plot_kinds() -> impl clap::builder::TypedValueParser<Value = String> {
+    PossibleValuesParser::new(KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.what)))
+}
+
+/// The values that can be drawn.
+fn plot_metrics() -> impl clap::builder::TypedValueParser<Value = String> {
+    PossibleValuesParser::new(
+        METRICS.iter().map(|metric| PossibleValue::new(metric.name).alias(metric.column).help(metric.title)),
+    )
+}
+
+/// `cosmark plot`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark plot last                                     everything that the last run shows
+  cosmark plot w4 w5 --kind cdf --op read               two runs in one frame
+  cosmark plot ceph=w4,w5 swift=w18,w21 --kind maximum  two systems, workloads matched by position
+  cosmark plot /data/cosbench/archive/w3-mix --kind timeline --metric response --format svg,png
+
+RUN is a directory of a run, its number (12 or w12), `last` or `baseline`; NAME=RUN names it in the pictures,
+NAME=RUN,RUN joins several runs to one series. A name of a stage may have * for any text.")]
+pub struct PlotArgs {
+    /// Runs to draw: [NAME=]RUN[,RUN..]
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Kinds of pictures; default: all for which there is something to draw
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = plot_kinds())]
+    pub kinds: Vec<String>,
+    /// Values to draw; default: what suits the kind
+    #[arg(long = "metric", value_name = "METRIC", value_delimiter = ',', value_parser = plot_metrics())]
+    pub metrics: Vec<String>,
+    /// Stages, e.g. main or 'w*_c20_*'; what the stars stand for becomes the label
+    #[arg(long = "stage", value_name = "NAME")]
+    pub stages: Vec<String>,
+    /// Operations by name or by what they do; default: all but preparing and cleaning up
+    #[arg(long = "op", value_name = "NAME", value_delimiter = ',')]
+    pub operations: Vec<String>,
+    /// Directory for the pictures
+    #[arg(long, short, value_name = "DIR", default_value = "plots")]
+    pub output: PathBuf,
+    /// File formats
+    #[arg(long = "format", value_name = "FORMAT", value_delimiter = ',', default_value = "svg")]
+    pub formats: Vec<PictureFormat>,
+    /// Leave out the thin line of measured values behind a fitted curve
+    #[arg(long)]
+    pub only_fit: bool,
+    /// Leave out titles, for papers that have captions
+    #[arg(long)]
+    pub no_title: bool,
+    /// Archive to look for runs in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+}
+
+/// How a picture is written.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum PictureFormat {
+    /// Vector graphics, for papers
+    Svg,
+    /// 300 dots per inch at a width of 18 cm
+    Png,
 }
 
 /// `cosmark completions`

@@ -20,6 +20,8 @@ pub enum Exit {
     StageFailed,
     /// Terminated or cancelled.
     Cancelled,
+    /// A threshold was missed, or a comparison found what it was told to fail on.
+    Missed,
     /// `--strict`, and the verdict is FALSE.
     Untrusted,
 }
@@ -33,6 +35,11 @@ impl Exit {
         (Exit::Target, 3, "the store or its login cannot be reached, or refuses us"),
         (Exit::StageFailed, 4, "a stage failed: more failures than its acceptable failure ratio"),
         (Exit::Cancelled, 5, "terminated or cancelled by the user; the archive is complete and says so"),
+        (
+            Exit::Missed,
+            6,
+            "a threshold is missed or not decided, a search found no load, or a comparison fails on a difference",
+        ),
         (Exit::Untrusted, 7, "--strict, and the verdict is FALSE: the numbers cannot be trusted"),
     ];
 
@@ -47,6 +54,7 @@ impl From<EndClass> for Exit {
     fn from(class: EndClass) -> Self {
         match class {
             EndClass::Finished => Self::Done,
+            EndClass::Missed => Self::Missed,
             EndClass::Failed => Self::StageFailed,
             EndClass::Target => Self::Target,
             EndClass::Workload => Self::Usage,

@@ -173,16 +173,6 @@ fn check_targets(workload: &Workload, format: Format) -> Vec<Diagnostic> {
 
 /// Unknown keys are warnings in XML, as in COSBench, and errors in YAML.
 fn check_spec(what: &str, spec: &TargetSpec, format: Format) -> Vec<Diagnostic> {
-    let keys: &'static [Key] = match what {
-        "auth" => match CATALOG.auth(&spec.kind) {
-            Ok(found) => found.def.keys,
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
-        _ => match CATALOG.adaptor(&spec.kind) {
-            Ok(found) => found.def.keys,
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
-    };
     let given: Vec<_> = spec
         .config
         .entries
@@ -192,6 +182,17 @@ fn check_spec(what: &str, spec: &TargetSpec, format: Format) -> Vec<Diagnostic> 
             ConfigValue::Env(_) | ConfigValue::File(_) => None,
         })
         .collect();
+    let keys: &'static [Key] = match what {
+        "auth" => match CATALOG.auth(&spec.kind) {
+            Ok(found) => found.def.keys,
+            Err(text) => return vec![type_error(spec.span, text)],
+        },
+        _ => match CATALOG.storage(&spec.kind, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)))
+        {
+            Ok(found) => found.def.keys,
+            Err(text) => return vec![type_error(spec.span, text)],
+        },
+    };
     let (_, problems) = Settings::parse(keys, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)));
     problems
         .into_iter()

@@ -5,10 +5,12 @@ mod args;
 mod cmd;
 mod diagnose;
 mod exit;
+mod goals;
 mod host;
 mod load;
 mod progress;
 mod registry;
+mod runs;
 mod secrets;
 mod table;
 mod units;
@@ -31,7 +33,12 @@ fn main() -> std::process::ExitCode {
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
         Command::Judge(judge) => cmd::judge::run(&judge),
+        Command::Report(report) => cmd::report::run(&report),
         Command::List(list) => cmd::list::run(&list),
+        Command::Tag(tag) => cmd::tag::run(&tag),
+        Command::Baseline(baseline) => cmd::baseline::run(&baseline),
+        Command::Export(export) => cmd::export::run(&export),
+        Command::Plot(plot) => cmd::plot::run(&plot),
         Command::Schema => cmd::schema::run(),
         Command::Completions(completions) => cmd::shell::completions(&completions),
         Command::Man => cmd::shell::man(),

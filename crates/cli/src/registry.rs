@@ -1,12 +1,17 @@
 //! The composition root: which adaptors and auths this binary speaks.
 
-use cosmark_driver::Catalog;
+use cosmark_driver::{Catalog, PluginRow};
 
 /// All of them.
 pub const CATALOG: Catalog = Catalog {
     adaptors: cosmark_adaptors::ADAPTORS,
     auths: cosmark_adaptors::AUTHS,
     not_built: cosmark_adaptors::NOT_BUILT,
+    plugin: PluginRow {
+        name: cosmark_adaptors::plugin::DEF.name,
+        key: "path",
+        row_of: cosmark_adaptors::plugin::row_of,
+    },
 };
 
 /// True when this key of this storage or auth type is a secret. Unknown types hide what sounds like one.
@@ -24,6 +29,9 @@ pub fn is_secret(kind: &str, key: &str) -> bool {
     match (adaptor, auth) {
         (None, None) => {
             let key = key.to_ascii_lowercase();
+            if cosmark_adaptors::plugin::declares_secret(&key) {
+                return true;
+            }
             ["secret", "password", "token", "key"].iter().any(|word| key.contains(word))
         }
         (adaptor, auth) => adaptor == Some(true) || auth == Some(true),

@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// A load: as few digits as say it.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    format!("{value}")
+}
+
 /// `1 234 567`.
 #[must_use]
 pub fn grouped(number: u64) -> String {

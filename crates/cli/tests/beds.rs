@@ -203,3 +203,119 @@ fn webdav_with_basic_runs_all_five_stages_on_nginx() {
 fn digest_runs_all_five_stages_on_apache() {
     five_stages("apache-dav/target.yaml", &[]);
 }
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_runs_all_five_stages_through_each_of_its_three_doors() {
+    for door in ["rados", "s3", "swift"] {
+        five_stages(&format!("ceph/{door}.yaml"), &[]);
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_takes_large_objects_chunked_writes_and_hashes_by_librados_s3_and_swift() {
+    for door in ["rados", "s3", "swift"] {
+        large_objects(&format!("ceph/{door}.yaml"));
+        chunked_and_hashed(&format!("ceph/{door}.yaml"));
+    }
+}
+
+/// As COSBench has it: a container is a pool, made beforehand.
+const POOLS: &str = r#"<workload name="pools">
+  <storage type="TYPE" config="endpoint=v2:127.0.0.1:23500;accesskey=bench;secretkey=AQAA8VNlAAAAABAAVQfPnAnzh15KCbP+cGHKHg=="/>
+  <workflow>
+    <workstage name="init"><work type="init" workers="1" config="cprefix=cosbench;containers=r(1,2)"/></workstage>
+    <workstage name="prepare"><work type="prepare" workers="2" config="cprefix=cosbench;containers=r(1,2);objects=r(1,10);sizes=c(4)KB"/></workstage>
+    <workstage name="main"><work name="main" workers="2" totalOps="100">
+      <operation type="read" ratio="80" config="cprefix=cosbench;containers=u(1,2);objects=u(1,10)"/>
+      <operation type="write" ratio="20" config="cprefix=cosbench;containers=u(1,2);objects=u(11,20);sizes=c(4)KB"/>
+    </work></workstage>
+    <workstage name="cleanup"><work type="cleanup" workers="2" config="cprefix=cosbench;containers=r(1,2);objects=r(1,20)"/></workstage>
+    <workstage name="dispose"><work type="dispose" workers="1" config="cprefix=cosbench;containers=r(1,2)"/></workstage>
+  </workflow>
+</workload>
+"#;
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_takes_cosbench_xml_whose_containers_are_pools_and_leaves_the_pools() {
+    // The second run finds the pools that the first one left.
+    for kind in ["librados", "rados"] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pools.xml");
+        std::fs::write(&file, POOLS.replace("TYPE", kind)).unwrap();
+        let (output, record) = run_json(directory.path(), &["run", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let (read, write) = (operation(&record, "main", "read"), operation(&record, "main", "write"));
+        assert_eq!((read.count + write.count, read.failures + write.failures), (100, 0));
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_refusals_are_one_sentence_each_within_seconds() {
+    let cases = [
+        ("rados", "storage.secretkey=AQAA8VNlAAAAABAAzvYJfypVOL/sCRK9Ub8UZw==", "refuses client.bench"),
+        ("rados", "storage.accesskey=nobody", "refuses client.nobody"),
+        ("rados", "storage.pool=no-such-pool", "no pool no-such-pool"),
+        ("rados", "storage.endpoint=v2:127.0.0.1:1", "no monitor at v2:127.0.0.1:1"),
+        ("rados", "storage.endpoint=monitor.invalid", "monitor.invalid cannot be resolved"),
+        ("rados", "storage.library=librados.so.none", "apt-get install librados2"),
+        ("s3", "storage.secretkey=wrong-secret", "403"),
+        ("swift", "auth.password=wrong-secret", "auth swauth"),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let workload = repository().join("workloads/smoke.yaml");
+    for (door, setting, words) in cases {
+        let target = repository().join(format!("testbeds/ceph/{door}.yaml"));
+        let args =
+            ["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", setting];
+        let began = std::time::Instant::now();
+        let (output, record) = run_json(directory.path(), &args);
+        assert!(began.elapsed().as_secs() < 30, "{setting}: {:?}", began.elapsed());
+        assert_eq!(output.status.code(), Some(3), "{setting}: {}", stderr(&output));
+        let reason = record.reason.unwrap();
+        assert!(reason.contains(words), "{setting}: {reason}");
+        let secret = setting.split_once('=').unwrap().1;
+        assert!(!setting.contains("secret") || !stderr(&output).contains(secret), "{}", stderr(&output));
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_goes_on_after_the_death_of_an_osd_and_the_run_ends_in_time() {
+    let faults = |verb: &'static str, target: &'static [&'static str]| {
+        let script = repository().join("testbeds/ceph/faults");
+        let output = std::process::Command::new(script).arg(verb).args(target).output().unwrap();
+        assert!(output.status.success(), "{verb}: {}", stderr(&output));
+    };
+    faults("list", &[]);
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(4));
+        faults("kill", &["osd.3"]);
+    });
+    let began = std::time::Instant::now();
+    let record = run_text("ceph/rados.yaml", KILLED);
+    let took_s = began.elapsed().as_secs();
+    killer.join().unwrap();
+    faults("healall", &[]);
+    let main = operation(&record, "main", "write");
+    assert!(main.count > 0 && took_s < 90, "{took_s} s: {main:?}");
+}
+
+/// Whatever the cluster does in the meantime: the failures of the main stage are accepted.
+const KILLED: &str = "name: killed
+defaults: {containers: \"r(1,1)\", container_prefix: PREFIX, sizes: 4KiB}
+stages:
+  - {name: init, works: [{type: init, workers: 1}]}
+  - name: main
+    works:
+      - name: main
+        workers: 4
+        runtime: 20s
+        acceptable_failure_ratio: 1
+        operations: [{type: write, objects: \"u(1,100)\"}]
+  - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,100)\", acceptable_failure_ratio: 1}]}
+  - {name: dispose, works: [{type: dispose, workers: 1, acceptable_failure_ratio: 1}]}
+";

@@ -467,7 +467,7 @@ fn triggers_run_only_from_the_named_directory_and_their_output_is_kept() {
 fn help_teaches_and_adaptors_list_their_keys() {
     let directory = tempfile::tempdir().unwrap();
     assert!(stdout(&run(directory.path(), &["--help"])).contains("cosmark demo"));
-    assert!(stdout(&run(directory.path(), &["adaptors"])).contains("librados"));
+    assert!(stdout(&run(directory.path(), &["adaptors"])).contains("sproxyd"));
     let keys = stdout(&run(directory.path(), &["adaptors", "s3"]));
     for expected in ["accesskey", "secretkey", "path_style_access", "(secret)", "oss"] {
         assert!(keys.contains(expected), "{expected} is missing in\n{keys}");

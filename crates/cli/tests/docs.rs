@@ -2,6 +2,7 @@
 //! somewhere. `UPDATE_DOCS=1 cargo test -p cosmark --test docs` writes the generated parts again.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -386,4 +387,48 @@ fn the_index_names_every_page() {
             assert!(index.contains(&format!("]({name})")), "docs/README.md does not name {name}");
         }
     }
+}
+
+/// What a bed's compose file lacks: versions that its script installs, ports at which its target files reach it.
+fn missing_in_compose(script: &str, targets: &[String], compose: &str) -> Vec<String> {
+    let has = |word: &str| {
+        compose
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
+            .any(|one| one.trim_matches('.') == word)
+    };
+    let versions =
+        script.lines().filter_map(|line| line.split_once("_VERSION=")).filter_map(|(name, rest)| {
+            let version = rest.split_whitespace().next()?.trim_matches('"').trim_start_matches('v');
+            name.chars().all(|c| c.is_ascii_uppercase() || c == '_').then(|| version.to_owned())
+        });
+    let ports = targets
+        .iter()
+        .flat_map(|text| text.split("127.0.0.1:").skip(1))
+        .map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let wanted: BTreeSet<String> = versions.chain(ports).collect();
+    assert!(wanted.len() >= 2, "no version or no port was found: {wanted:?}");
+    wanted.into_iter().filter(|word| !has(word)).collect()
+}
+
+#[test]
+fn a_beds_compose_file_has_the_version_of_its_script_and_the_ports_of_its_targets() {
+    let mut count = 0;
+    for entry in fs::read_dir(root().join("testbeds")).unwrap() {
+        let bed = entry.unwrap().path();
+        let Ok(compose) = fs::read_to_string(bed.join("docker-compose.yml")) else { continue };
+        let script = fs::read_to_string(bed.join("bed.sh")).unwrap();
+        let files = fs::read_dir(&bed).unwrap().map(|entry| entry.unwrap().path());
+        let targets: Vec<String> = files
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect();
+        let missing = missing_in_compose(&script, &targets, &compose);
+        assert!(missing.is_empty(), "{}: its docker-compose.yml does not have {missing:?}", bed.display());
+        count += 1;
+    }
+    assert!(count >= 1);
+    let targets = ["endpoint: http://127.0.0.1:80\n".to_owned()];
+    let missing = |compose| missing_in_compose("X_VERSION=v1.2 # why\nexport Y=2\n", &targets, compose);
+    assert!(missing("image: x:1.2\nports: 80, 81\n").is_empty());
+    assert_eq!(missing("image: x:1.20\nports: 8080\n"), ["1.2", "80"]);
 }

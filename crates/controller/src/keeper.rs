@@ -8,6 +8,7 @@ use cosmark_archive::{
     TimelineRow, Timestamp,
 };
 use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_workload::model::Stage;
 
 /// A run directory whose failures do not stop the run.
 pub struct Keeper {
@@ -54,6 +55,11 @@ impl Keeper {
 
     pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
         let result = self.dir.enter_stage(stage, state, Timestamp::now());
+        self.keep(result);
+    }
+
+    pub(crate) fn put_stage(&mut self, at: usize, stage: &Stage, instead: bool) {
+        let result = self.dir.put_stage(at, stage, instead, Timestamp::now());
         self.keep(result);
     }
 

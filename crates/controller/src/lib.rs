@@ -5,8 +5,10 @@ mod judge;
 mod keeper;
 mod observe;
 mod run;
+mod search;
 mod stage;
 mod tally;
+mod thresholds;
 
 pub use keeper::Keeper;
 pub use observe::{Observer, Progress, StageNews};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, OpLog, Run, RunRecord, RunState, ScriptLevel, StageState, StageTables, Timestamp,
+    ArchiveError, GoalStatus, OpLog, Run, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
+    StageTables, ThresholdRecord, Timestamp,
 };
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
 use cosmark_workload::model::{Trigger, Workload};
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 use crate::keeper::Keeper;
 use crate::observe::Observer;
 use crate::stage::StageRun;
+use crate::{search, thresholds};
 
 /// How urgently the user wants it to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +48,8 @@ pub struct RunJob<'a> {
 pub enum EndClass {
     /// All stages ran, within their acceptable failure ratios.
     Finished,
+    /// All stages ran, but a threshold is missed or not decided, or a search found no load.
+    Missed,
     /// A stage failed.
     Failed,
     /// The store or its login cannot be reached, or refuses us.
@@ -74,42 +78,85 @@ pub struct Ended {
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
-    let stages: Vec<Arc<_>> = workload.stages.iter().cloned().map(Arc::new).collect();
-    let mut tables = vec![StageTables::default(); stages.len()];
-    let mut class = EndClass::Finished;
-    let mut reason = None;
+    let mut course = Course { tables: Vec::new(), class: EndClass::Finished, reason: None };
+    let mut goals = Goals::default();
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
-    for (index, stage) in stages.iter().enumerate() {
+    for stage in &workload.stages {
+        let index = course.tables.len();
         let stopped = *job.stop.borrow() != StopLevel::Run;
-        if stopped && class == EndClass::Finished {
-            class = EndClass::Cancelled;
+        if stopped && course.class == EndClass::Finished {
+            course.class = EndClass::Cancelled;
         }
-        if !matches!(class, EndClass::Finished | EndClass::Failed) || stopped {
+        let goes_on = matches!(course.class, EndClass::Finished | EndClass::Failed | EndClass::Missed);
+        if !goes_on || stopped {
             job.dir.enter_stage(index, StageState::Aborted);
+            course.tables.push(StageTables::default());
             continue;
         }
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await;
-        let ended = StageRun::new(&mut job, Arc::clone(stage), index, stages.len()).run(observer).await;
+        match &stage.search {
+            Some(search) => {
+                let ended = search::run(&mut job, stage, search, index, observer).await;
+                course.tables.extend(ended.tables);
+                course.enter(ended.class, || ended.reason);
+                goals.searches.push(ended.record);
+            }
+            None => {
+                let of = job.dir.record().stages.len();
+                let ended = StageRun::new(&mut job, Arc::new(stage.clone()), index, of).run(observer).await;
+                course.tables.push(ended.tables);
+                course.enter(ended.class, || format!("stage {}: {}", stage.id(index), ended.reason));
+                let judged = thresholds::judge(stage, &stage.id(index), &ended.measured);
+                let open = judged.iter().find(|one| one.status != GoalStatus::Pass);
+                if let Some(open) = open {
+                    let (id, word) = (stage.id(index), open.status.word());
+                    course.enter(EndClass::Missed, || format!("stage {id}: {} {word}", open.threshold));
+                }
+                goals.thresholds.extend(judged);
+            }
+        }
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
-        if let Some(slot) = tables.get_mut(index) {
-            *slot = ended.tables;
-        }
-        if ended.class != EndClass::Finished {
-            class = ended.class;
-            reason.get_or_insert_with(|| format!("stage {}: {}", stage.id(index), ended.reason));
-        }
     }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
-    finish(job, class, reason, &tables, observer)
+    finish(job, course, goals, observer)
 }
 
-fn finish(
-    mut job: RunJob<'_>,
+/// How the run has gone so far.
+struct Course {
+    /// One entry per stage of the archive.
+    tables: Vec<StageTables>,
     class: EndClass,
     reason: Option<String>,
-    tables: &[StageTables],
-    observer: &mut dyn Observer,
-) -> Ended {
+}
+
+/// What the workload asked for beyond running.
+#[derive(Default)]
+struct Goals {
+    thresholds: Vec<ThresholdRecord>,
+    searches: Vec<SearchRecord>,
+}
+
+impl Course {
+    /// A stage that failed weighs more than a goal that was missed; the first of each kind is told.
+    fn enter(&mut self, class: EndClass, reason: impl FnOnce() -> String) {
+        let graver = match class {
+            EndClass::Finished => false,
+            EndClass::Missed => self.class == EndClass::Finished,
+            _ => true,
+        };
+        if !graver {
+            return;
+        }
+        if self.class == EndClass::Missed {
+            self.reason = None;
+        }
+        self.class = class;
+        self.reason.get_or_insert_with(reason);
+    }
+}
+
+fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
+    let Course { tables, class, reason } = course;
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
@@ -118,7 +165,7 @@ fn finish(
     }
     let mut record = job.dir.record().clone();
     record.state = match class {
-        EndClass::Finished => RunState::Finished,
+        EndClass::Finished | EndClass::Missed => RunState::Finished,
         EndClass::Failed => RunState::Failed,
         EndClass::Cancelled => RunState::Cancelled,
         EndClass::Target | EndClass::Workload | EndClass::Ours => RunState::Terminated,
@@ -130,11 +177,12 @@ fn finish(
     };
     record.ended = Some(Timestamp::now());
     record.process = None;
+    (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
     let verdict = cosmark_report::judge(&run, Some(job.workload), &[]);
     let record = RunRecord { verdict, ..run.record };
-    job.dir.finish(&record, tables);
+    job.dir.finish(&record, &tables);
     Ended { path, record, class, archive_trouble: job.dir.into_trouble() }
 }
 

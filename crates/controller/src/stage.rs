@@ -18,12 +18,15 @@ use crate::judge;
 use crate::observe::{Observer, Progress, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel, class_of};
 use crate::tally::Tally;
+use crate::thresholds::Measured;
 
 /// A stage that is over.
 pub struct StageEnd {
     pub class: EndClass,
     pub reason: String,
     pub tables: StageTables,
+    /// What its thresholds are judged by.
+    pub measured: Measured,
 }
 
 /// A stage on its way.
@@ -391,13 +394,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
         let by_driver = tally.take_driver_windows();
-        let windows = tally.into_windows();
+        let (windows, batches) = tally.into_windows();
         let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
         let ran = self.first_launch().is_some();
         let tables = if ran { StageTables::of(windows.iter().flatten()) } else { StageTables::default() };
         let (class, state, reason) = self.verdict(cancelled, &windows);
+        let results: Vec<_> = seconds.into_iter().zip(windows).collect();
         if ran {
-            let results: Vec<_> = seconds.into_iter().zip(windows).collect();
             record.set_results(&self.stage, self.index, &results);
             self.add_examples(&mut record);
             self.add_drivers(&mut record, &by_driver);
@@ -411,7 +414,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
         self.job.dir.end_stage(self.index, record.clone());
         observer.stage_ends(&record);
-        StageEnd { class, reason: reason.unwrap_or_default(), tables }
+        let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
+        StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
     }
 
     fn verdict(

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cosmark_metrics::stats::batches::Batches;
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
-use cosmark_workload::model::Stage;
+use cosmark_workload::model::{Stage, Work};
 
 /// Sums of one stage over all its drivers and threads.
 pub struct Tally {
@@ -15,6 +16,10 @@ pub struct Tally {
     next_interval: u64,
     /// Sums of each driver: its windows, and the intervals that are not written yet.
     drivers: Vec<DriverTally>,
+    /// The window in batches, work by work; kept where something has to be judged by them.
+    batches: Option<Vec<Vec<Batches>>>,
+    /// When the window begins, since the load began.
+    rampups_ns: Vec<u64>,
     pub total_ok: u64,
     pub total_failed: u64,
 }
@@ -71,12 +76,22 @@ impl Tally {
         let drivers =
             (0..drivers).map(|_| DriverTally { windows: empty(stage), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let batches = (!stage.thresholds.is_empty()).then(|| {
+            // Not finer than the slices that come; the rest is a matter of merging pairs.
+            let width =
+                |interval: Duration| ns(interval.clamp(Duration::from_millis(100), Duration::from_secs(1)));
+            let of_work = |work: &Work| vec![Batches::new(width(work.interval)); work.operations.len()];
+            stage.works.iter().map(of_work).collect()
+        });
         Self {
             works,
             open: BTreeMap::new(),
             interval_ns,
             next_interval: 0,
             drivers,
+            batches,
+            rampups_ns: stage.works.iter().map(|work| ns(work.rampup)).collect(),
             total_ok: 0,
             total_failed: 0,
         }
@@ -98,6 +113,15 @@ impl Tally {
             }
             self.total_ok += op.ok;
             self.total_failed += op.failed;
+        }
+        if snapshot.phase == Phase::Window {
+            let work = usize::from(snapshot.work);
+            let rampup_ns = self.rampups_ns.get(work).copied().unwrap_or(0);
+            let offset_ns = snapshot.start_ns.saturating_sub(start_ns).saturating_sub(rampup_ns);
+            let batches = self.batches.as_mut().and_then(|batches| batches.get_mut(work));
+            for (batches, op) in batches.into_iter().flatten().zip(&snapshot.ops) {
+                batches.add(offset_ns, op);
+            }
         }
         let number = snapshot.start_ns.saturating_sub(start_ns) / self.interval_ns;
         // An interval that was written already is not opened again: what comes late goes into the next row.
@@ -187,8 +211,8 @@ impl Tally {
         }
     }
 
-    /// Results, work by work.
-    pub fn into_windows(self) -> Vec<Vec<OpSnapshot>> {
-        self.works.into_iter().map(|work| work.window).collect()
+    /// Results, work by work, and over time where they were kept.
+    pub fn into_windows(self) -> (Vec<Vec<OpSnapshot>>, Vec<Vec<Batches>>) {
+        (self.works.into_iter().map(|work| work.window).collect(), self.batches.unwrap_or_default())
     }
 }

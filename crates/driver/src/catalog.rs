@@ -11,6 +11,19 @@ pub struct Catalog {
     pub auths: &'static [AuthDef],
     /// Known names that this build cannot speak, with a sentence each.
     pub not_built: &'static [(&'static str, &'static str)],
+    /// The adaptor that stands for those in shared libraries.
+    pub plugin: PluginRow,
+}
+
+/// A row of the table of adaptors that stands for rows which are only known when a workload names them.
+#[derive(Clone, Copy)]
+pub struct PluginRow {
+    /// Its `type`.
+    pub name: &'static str,
+    /// The key whose value leads to the row.
+    pub key: &'static str,
+    /// The row.
+    pub row_of: fn(&str) -> cosmark_adaptor_api::Result<&'static AdaptorDef>,
 }
 
 /// A row, and the alias that led to it.
@@ -29,6 +42,24 @@ impl Catalog {
     pub fn adaptor(&self, name: &str) -> Result<Found<&'static AdaptorDef>, String> {
         let rows = self.adaptors.iter().map(|def| (def.name, def.aliases, def));
         self.find("storage", name, rows.collect())
+    }
+
+    /// The adaptor with this name or alias, as these keys and values make it.
+    ///
+    /// # Errors
+    /// A sentence that says what there is, or why a plugin cannot be loaded.
+    pub fn storage<'a>(
+        &self,
+        name: &str,
+        entries: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Found<&'static AdaptorDef>, String> {
+        let found = self.adaptor(name)?;
+        if found.def.name != self.plugin.name {
+            return Ok(found);
+        }
+        let value = entries.into_iter().filter(|entry| entry.0.eq_ignore_ascii_case(self.plugin.key)).last();
+        let row = (self.plugin.row_of)(value.map_or("", |entry| entry.1.trim()));
+        row.map(|def| Found { def, alias: found.alias }).map_err(|error| error.to_string())
     }
 
     /// The auth with this name or alias.

@@ -8,6 +8,6 @@ mod proc;
 mod target;
 mod trigger;
 
-pub use catalog::{Catalog, Found};
+pub use catalog::{Catalog, Found, PluginRow};
 pub use local::{LocalDriver, Options};
 pub use target::{Opened, open_target};

@@ -127,7 +127,7 @@ impl Job {
             .enable_all()
             .build()
             .map_err(|cause| failure("", FailureClass::Driver, format!("cannot start: {cause}")))?;
-        tokio::task::LocalSet::new().block_on(&runtime, async {
+        let missions = tokio::task::LocalSet::new().block_on(&runtime, async {
             let mut asked: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
             let mut missions = Vec::with_capacity(self.order.shares.len());
             for share in &self.order.shares {
@@ -150,7 +150,9 @@ impl Job {
                 });
             }
             Ok(missions)
-        })
+        });
+        runtime.shutdown_background();
+        missions
     }
 
     fn session_cache(&self, auth: &TargetSpec, opened: &Opened) -> Arc<SessionCache> {

@@ -124,10 +124,17 @@ impl Books {
     }
 }
 
+/// How long calls on the pool's threads may take to return once everything else is over.
+const POOL_GRACE: Duration = Duration::from_secs(1);
+
 /// Runs this thread's part of all missions to its end.
 pub fn run(setup: Setup) -> Result<(), EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, work(setup))
+    let result = LocalSet::new().block_on(&runtime, work(setup));
+    // A system call that never returns (a dead mount, a plugin that hangs) has a thread of the pool: it must not hold the
+    // run open.
+    runtime.shutdown_timeout(POOL_GRACE);
+    result
 }
 
 async fn work(setup: Setup) -> Result<(), EngineError> {

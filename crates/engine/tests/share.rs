@@ -55,6 +55,10 @@ fn operation(kind: OpKind, containers: &str, objects: &str) -> Operation {
         part_size_bytes: 5 << 20,
         part_concurrency: 1,
         page_size: None,
+        list_prefix: String::new(),
+        delimiter: String::new(),
+        copy_suffix: "-copy".into(),
+        batch: 100,
         config_text: String::new(),
         span: Span::default(),
     }

@@ -73,6 +73,12 @@ pub const WORKLOAD: &[AttributeRow] = &[
     AUTH,
     STORAGE,
     DEFAULTS,
+    row(
+        ("", "thresholds"),
+        ValueKind::Nested("thresholds"),
+        "",
+        "What every stage with normal works has to reach, beside its own.",
+    ),
     row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
 ];
 
@@ -104,6 +110,19 @@ pub const STAGE: &[AttributeRow] = &[
         ValueKind::Nested("matrix"),
         "",
         "Lists of values; the stage is repeated for every combination, with `${{ matrix.x }}` replaced.",
+    ),
+    row(
+        ("", "repeat"),
+        ValueKind::Count,
+        "1",
+        "How many times; the cells of a matrix in a drawn order each time.",
+    ),
+    row(("", "thresholds"), ValueKind::Nested("thresholds"), "", "What the stage has to reach."),
+    row(
+        ("", "search"),
+        ValueKind::Nested("search"),
+        "",
+        "Look for the highest load that meets the thresholds: the stage stands for one trial.",
     ),
     row(("division", ""), ValueKind::Text, "", "Tolerated and ignored: belongs to the work."),
     row(("", "works"), ValueKind::Nested("works"), "required", "The works; they run at the same time."),
@@ -179,6 +198,9 @@ pub const OPERATION: &[AttributeRow] = &[
             "delete",
             "list",
             "head",
+            "copy",
+            "bulkdelete",
+            "metadata",
             "filewrite",
             "mwrite",
             "mfilewrite",

@@ -6,8 +6,10 @@ use crate::choose::{ChooseError, Chooser};
 use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
 use crate::existing::{Area, Existing, Naming, area};
 use crate::model::{Arrivals, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::search::Loads;
 use crate::selector::{IntSelector, OPEN_END};
 use crate::share::{Slice, WorkerIndex};
+use crate::threshold::Metric;
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
 const MOST_COMPARED: usize = 2_000;
@@ -42,6 +44,7 @@ pub(crate) fn into(workload: &Workload, mistakes: &mut Mistakes) {
             check_work(work, mistakes);
         }
         objects(stage, &mut existing, mistakes);
+        goal_of_search(stage, mistakes);
     }
 }
 
@@ -56,6 +59,16 @@ fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {
     } else if stage.name.contains(['/', ',']) || stage.name.contains(char::is_control) {
         let message = format!("the stage name `{name}` is part of file names and of CSV columns");
         mistakes.warning(stage.span, message, "use - or _ instead of / and ,");
+    }
+}
+
+/// Halving needs something that higher loads miss.
+fn goal_of_search(stage: &Stage, mistakes: &mut Mistakes) {
+    let judged = stage.thresholds.iter().any(|t| t.metric.is_time() || t.metric == Metric::ErrorRate);
+    let between = stage.search.as_ref().is_some_and(|search| matches!(search.loads, Loads::Between(..)));
+    if between && !judged {
+        let hint = "add to the stage e.g. thresholds: [p95 <= 20 ms, error_rate <= 0.1 %]";
+        mistakes.error(stage.span, "a search needs a threshold that higher loads miss", hint);
     }
 }
 
@@ -102,7 +115,17 @@ fn limits(work: &Work, mistakes: &mut Mistakes) {
         mistakes.error(work.span, message, "set a runtime");
     }
     let moves_no_bytes = |o: &Operation| {
-        matches!(o.kind, OpKind::Delete | OpKind::Head | OpKind::Init | OpKind::Dispose | OpKind::Cleanup)
+        matches!(
+            o.kind,
+            OpKind::Delete
+                | OpKind::Head
+                | OpKind::Copy
+                | OpKind::BulkDelete
+                | OpKind::Metadata
+                | OpKind::Init
+                | OpKind::Dispose
+                | OpKind::Cleanup
+        )
     };
     let bytes_only = work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_some();
     if bytes_only && work.operations.iter().all(moves_no_bytes) {
@@ -236,10 +259,10 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
         hits.map(|(w, o, ..)| share_of_work(w, o) * f64::from(w.workers)).sum()
     };
     for (_, operation, naming, wanted) in &all {
-        if !matches!(operation.kind, OpKind::Read | OpKind::Head) {
+        if !matches!(operation.kind, OpKind::Read | OpKind::Head | OpKind::Copy | OpKind::Metadata) {
             continue;
         }
-        let deletes = changes(|kind| kind == OpKind::Delete, naming, *wanted);
+        let deletes = changes(|kind| matches!(kind, OpKind::Delete | OpKind::BulkDelete), naming, *wanted);
         let writes = changes(is_write, naming, *wanted);
         if deletes > 0.0 {
             deleted_under_reads(operation, writes, deletes, mistakes);

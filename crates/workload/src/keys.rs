@@ -98,6 +98,10 @@ pub enum KeyId {
     PartSize,
     PartConcurrency,
     PageSize,
+    ListPrefix,
+    Delimiter,
+    CopySuffix,
+    Batch,
     Name,
     Weight,
     Histogram,
@@ -119,6 +123,9 @@ const ALL: &[OpKind] = &[
     Delete,
     List,
     Head,
+    Copy,
+    BulkDelete,
+    Metadata,
     FileWrite,
     MultipartWrite,
     MultipartFileWrite,
@@ -128,13 +135,24 @@ const ALL: &[OpKind] = &[
     Cleanup,
     Dispose,
 ];
-const OBJECT: &[OpKind] = &[Read, Write, Delete, List, Head, MultipartWrite, LocalWrite, Prepare, Cleanup];
+const OBJECT: &[OpKind] = &[
+    Read,
+    Write,
+    Delete,
+    List,
+    Head,
+    Copy,
+    BulkDelete,
+    Metadata,
+    MultipartWrite,
+    LocalWrite,
+    Prepare,
+    Cleanup,
+];
 const SIZED: &[OpKind] = &[Write, MultipartWrite, LocalWrite, Prepare];
 const FILES: &[OpKind] = &[FileWrite, MultipartFileWrite, LocalWrite];
 const HASHED: &[OpKind] = &[Read, Write, FileWrite, MultipartWrite, MultipartFileWrite, Prepare];
 const MULTIPART: &[OpKind] = &[MultipartWrite, MultipartFileWrite];
-const ON_OBJECT_NAMES: &[OpKind] =
-    &[Read, Write, Delete, List, Head, MultipartWrite, LocalWrite, Prepare, Cleanup];
 
 const fn op(
     id: KeyId,
@@ -213,7 +231,7 @@ pub const KEYS: &[Key] = &[
         ("oprefix", "object_prefix"),
         ValueKind::Text,
         "myobjects",
-        ON_OBJECT_NAMES,
+        OBJECT,
         "Object names are prefix, number, suffix.",
     ),
     op(
@@ -221,7 +239,7 @@ pub const KEYS: &[Key] = &[
         ("osuffix", "object_suffix"),
         ValueKind::Text,
         "",
-        ON_OBJECT_NAMES,
+        OBJECT,
         "End of object names.",
     ),
     op(
@@ -351,6 +369,38 @@ pub const KEYS: &[Key] = &[
         "",
         &[List],
         "Keys asked for per page; the server's default if not given.",
+    ),
+    op(
+        KeyId::ListPrefix,
+        ("list_prefix", "list_prefix"),
+        ValueKind::Text,
+        "",
+        &[List],
+        "Only names that begin so.",
+    ),
+    op(
+        KeyId::Delimiter,
+        ("delimiter", "delimiter"),
+        ValueKind::Text,
+        "",
+        &[List],
+        "Names are folded where this follows the prefix; `/` lists like a directory.",
+    ),
+    op(
+        KeyId::CopySuffix,
+        ("copy_suffix", "copy_suffix"),
+        ValueKind::Text,
+        "-copy",
+        &[Copy],
+        "The copy of an object has its name with this behind it, in the same container.",
+    ),
+    op(
+        KeyId::Batch,
+        ("batch", "batch"),
+        ValueKind::Count,
+        "100",
+        &[BulkDelete],
+        "Objects per request. The number that is chosen from `objects` stands for the batch in which it lies: 1 to 100, 101 to 200, ..",
     ),
     op(
         KeyId::Name,

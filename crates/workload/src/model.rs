@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use crate::diagnostic::Span;
+use crate::search::Search;
 use crate::selector::{IntSelector, SizeSelector};
+use crate::threshold::Threshold;
 
 /// A whole run: stages, one after another.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +33,10 @@ pub struct Stage {
     pub closure_delay: Duration,
     /// Script run around this stage.
     pub trigger: Option<Trigger>,
+    /// What it has to reach.
+    pub thresholds: Vec<Threshold>,
+    /// The stage stands for trials of several loads.
+    pub search: Option<Search>,
     /// Works; empty only when the stage does nothing but wait ([`Stage::closure_delay`]).
     pub works: Vec<Work>,
     /// Where it stands in the source.
@@ -243,6 +249,12 @@ pub enum OpKind {
     List,
     /// Metadata of an object.
     Head,
+    /// Copy of an object inside the store.
+    Copy,
+    /// Many objects in one request.
+    BulkDelete,
+    /// Change of an object's metadata or tags.
+    Metadata,
     /// Files of a directory on the driver, one request each.
     FileWrite,
     /// Multipart write of generated content.
@@ -316,6 +328,14 @@ pub struct Operation {
     pub part_concurrency: u32,
     /// `list`: keys asked for per page; `None` = the server's default.
     pub page_size: Option<u32>,
+    /// `list`: only names that begin so; empty = all.
+    pub list_prefix: String,
+    /// `list`: names are folded at this after the prefix; empty = not.
+    pub delimiter: String,
+    /// `copy`: the copy's name is the object's with this behind it.
+    pub copy_suffix: String,
+    /// `bulkdelete`: objects per request, see [`Operation::batch_of`].
+    pub batch: u32,
     /// The effective config text, COSBench style, for its CSV column Config-Info.
     pub config_text: String,
     /// Where it stands in the source.
@@ -354,6 +374,16 @@ pub struct RangeRead {
     pub chunk_length_bytes: u64,
 }
 
+impl Operation {
+    /// Numbers of the batch in which object `number` lies: whole batches, counted from 1.
+    #[must_use]
+    pub fn batch_of(&self, number: u64) -> std::ops::RangeInclusive<u64> {
+        let batch = u64::from(self.batch.max(1));
+        let first = number.saturating_sub(1) / batch * batch + 1;
+        first..=first.saturating_add(batch - 1)
+    }
+}
+
 impl OpKind {
     /// Every kind with its word, as in `type="read"`, and the word COSBench uses for its samples.
     pub const TABLE: &'static [(OpKind, &'static str, &'static str)] = &[
@@ -362,6 +392,9 @@ impl OpKind {
         (OpKind::Delete, "delete", "delete"),
         (OpKind::List, "list", "list"),
         (OpKind::Head, "head", "head"),
+        (OpKind::Copy, "copy", "copy"),
+        (OpKind::BulkDelete, "bulkdelete", "bulkdelete"),
+        (OpKind::Metadata, "metadata", "metadata"),
         (OpKind::FileWrite, "filewrite", "filewrite"),
         (OpKind::MultipartWrite, "mwrite", "mwrite"),
         (OpKind::MultipartFileWrite, "mfilewrite", "mfilewrite"),

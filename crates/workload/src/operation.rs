@@ -12,6 +12,11 @@ pub const DEFAULT_PART_SIZE_BYTES: u64 = 5 << 20;
 /// Parts in flight per operation when nobody says otherwise.
 pub const DEFAULT_PART_CONCURRENCY: u32 = 4;
 
+/// Objects per request of a bulk delete when nobody says otherwise.
+pub const DEFAULT_BATCH: u32 = 100;
+/// The most that S3 takes.
+const MOST_BATCH: u32 = 1000;
+
 /// Which of the two spellings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -107,6 +112,10 @@ pub fn blank(kind: OpKind) -> Operation {
         part_size_bytes: DEFAULT_PART_SIZE_BYTES,
         part_concurrency: DEFAULT_PART_CONCURRENCY,
         page_size: None,
+        list_prefix: String::new(),
+        delimiter: String::new(),
+        copy_suffix: Key::of(KeyId::CopySuffix).default.to_owned(),
+        batch: DEFAULT_BATCH,
         config_text: String::new(),
         span: Span::default(),
     }
@@ -180,9 +189,13 @@ fn example(key: &Key) -> &'static str {
 #[must_use]
 pub fn required(kind: OpKind) -> &'static [KeyId] {
     match kind {
-        OpKind::Read | OpKind::Delete | OpKind::Head | OpKind::Cleanup => {
-            &[KeyId::Containers, KeyId::Objects]
-        }
+        OpKind::Read
+        | OpKind::Delete
+        | OpKind::Head
+        | OpKind::Copy
+        | OpKind::BulkDelete
+        | OpKind::Metadata
+        | OpKind::Cleanup => &[KeyId::Containers, KeyId::Objects],
         OpKind::Write | OpKind::MultipartWrite | OpKind::Prepare => {
             &[KeyId::Containers, KeyId::Objects, KeyId::Sizes]
         }
@@ -262,6 +275,24 @@ pub(crate) fn assign(op: &mut Operation, id: KeyId, value: &str, dialect: Dialec
         KeyId::PartSize => op.part_size_bytes = above_zero(id, value)?,
         KeyId::PartConcurrency => op.part_concurrency = count(id, value)?,
         KeyId::PageSize => op.page_size = Some(count(id, value)?),
+        KeyId::ListPrefix => value.clone_into(&mut op.list_prefix),
+        KeyId::Delimiter => value.clone_into(&mut op.delimiter),
+        KeyId::CopySuffix => {
+            if value.is_empty() {
+                return Err(Problem::new(
+                    "the copy would replace the object itself",
+                    "give a suffix such as -copy",
+                ));
+            }
+            value.clone_into(&mut op.copy_suffix);
+        }
+        KeyId::Batch => {
+            op.batch = count(id, value)?;
+            if op.batch > MOST_BATCH {
+                let message = format!("stores take at most {MOST_BATCH} objects in one request");
+                return Err(Problem::new(message, format!("set batch to {MOST_BATCH} or less")));
+            }
+        }
         KeyId::Name => {
             if value.is_empty() {
                 return Err(Problem::new("the name is empty", "leave `name` out to use the type"));
@@ -393,6 +424,10 @@ pub(crate) fn value_text(op: &Operation, id: KeyId, dialect: Dialect) -> Option<
         KeyId::PartSize => Some(size(op.part_size_bytes)),
         KeyId::PartConcurrency => Some(op.part_concurrency.to_string()),
         KeyId::PageSize => op.page_size.map(|n| n.to_string()),
+        KeyId::ListPrefix => Some(op.list_prefix.clone()).filter(|text| !text.is_empty()),
+        KeyId::Delimiter => Some(op.delimiter.clone()).filter(|text| !text.is_empty()),
+        KeyId::CopySuffix => Some(op.copy_suffix.clone()),
+        KeyId::Batch => Some(op.batch.to_string()),
         KeyId::Name => Some(op.name.clone()),
         _ => None,
     }

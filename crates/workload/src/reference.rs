@@ -301,6 +301,57 @@ A map of axes and their values. The stage is repeated for every combination, the
 `${{ matrix.AXIS }}` replaced in every value of the stage. `exclude` is a list of maps: combinations that agree with one
 are dropped. `include` is a list of maps: one that contradicts no axis of a combination extends it, one that fits none is
 added. Without a reference in its name a stage is called `main-workers8-size4KiB`. At most 10000 stages.
+Stages without a matrix, such as `init` and `prepare`, are run once and serve all combinations.
+
+## `repeat`
+
+`repeat: 5` runs the stage, or every combination of its matrix, five times. Each round has all combinations in an order
+that is drawn with the workload's seed, so that a slow hour does not hit one of them alone. The stages are called
+`main-workers8-r1`, `main-workers8-r2` and so on; `cosmark show` puts them together.
+
+## `thresholds`
+
+A list of conditions of a stage, or of the workload, where they hold for every stage with normal works:
+
+```yaml
+thresholds:
+  - read.p95 <= 20 ms
+  - error_rate <= 0.1 %
+  - throughput >= 1000/s
+  - p95 <= 200 ms + size / 1 MB/s
+```
+
+Before the dot stands the name or the type of an operation; without one, times are asked of every operation, the others of
+all together.
+
+| metric | is | limit |
+|---|---|---|
+| `mean` `p50` `p60` `p80` `p90` `p95` `p99` `p99.9` `p99.99` `max` | response time, from the moment the operation was due | upper: `20 ms`, `1.5 s`; plain milliseconds with `_ms`: `p95_ms <= 20` |
+| | the same, for the mean size of the objects | upper: `200 ms + size / 1 MB/s` |
+| `error_rate` | failures of all that ended | upper: `0.1 %`, `0.001` |
+| `throughput` | successes per second | lower: `1000/s` |
+| `bandwidth` | body bytes of successes per second | lower: `100 MB/s` |
+
+A percentile or an error rate is met when its whole 95 % interval lies on the good side, missed when it lies on the bad side,
+and *not decided* otherwise, also where there are too few operations. Failed operations count as beyond any limit of a
+percentile. A run with a threshold that is missed or not decided ends with exit code 6.
+
+## `search`
+
+Looks for the highest load that meets the thresholds of the stage. The stage has one normal work with a runtime; each
+trial is a stage of the run, called `main-rate400` or `main-w64`. [finding-the-knee.md](../guide/finding-the-knee.md) explains how it
+goes.
+
+| field | value | default | meaning |
+|---|---|---|---|
+| `over` | `rate` `workers` | required | What is varied. With `rate` the work's `workers` bound the pool. |
+| `from`, `to` | rate or workers |  | Doubles the load from the first until a trial fails, then halves the gap. Never beyond `to`. |
+| `steps` | list |  | All of these instead. The answer is the one with the highest throughput that meets the thresholds. |
+| `width` | share | 5 % | The gap at which the answer is settled. |
+| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then it counts as failed. |
+| `confirm` | whole number | 3 | Fresh trials at the answer, which all have to pass. |
+| `max_trials` | whole number | 60 | No more trials. |
+| `max_time` | duration | 24h | No trial begins later. |
 
 ## Special works
 

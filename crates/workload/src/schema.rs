@@ -45,6 +45,13 @@ pub fn json_schema() -> Value {
             ])),
         ]},
         "matrix": matrix(),
+        "thresholds": {"anyOf": [
+            {"type": "string", "examples": ["read.p95 <= 20 ms"]},
+            {"type": "array", "items": {"type": "string", "examples": [
+                "read.p95 <= 20 ms", "error_rate <= 0.1 %", "throughput >= 1000/s", "p95 <= 200 ms + size / 1 MB/s"
+            ]}},
+        ]},
+        "search": search(),
         "rate": rate(),
         "pace": closed("Closed loop with a pause or a rate per worker", map([
             ("think_time", fragment(ValueKind::Duration)),
@@ -63,6 +70,26 @@ fn matrix() -> Value {
         "properties": {"include": rules, "exclude": rules},
         "additionalProperties": {"anyOf": [single, {"type": "array", "minItems": 1, "items": single}]},
     })
+}
+
+fn search() -> Value {
+    let load = fragment(ValueKind::Rate);
+    let mut search = closed(
+        "Trials of several loads",
+        map([
+            ("over", json!({"enum": crate::search::Over::TABLE.iter().map(|row| row.1).collect::<Vec<_>>()})),
+            ("from", load.clone()),
+            ("to", load.clone()),
+            ("steps", json!({"type": "array", "minItems": 1, "items": load})),
+            ("width", json!({"type": ["number", "string"], "examples": ["5 %"]})),
+            ("extend", fragment(ValueKind::Count)),
+            ("confirm", fragment(ValueKind::Integer)),
+            ("max_trials", fragment(ValueKind::Count)),
+            ("max_time", fragment(ValueKind::Duration)),
+        ]),
+    );
+    search["required"] = json!(["over"]);
+    search
 }
 
 fn rate() -> Value {

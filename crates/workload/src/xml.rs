@@ -173,7 +173,15 @@ impl XmlReader<'_> {
             }
         }
         self.delays(element, &delays, !works.is_empty(), closure_delay);
-        Stage { name, closure_delay, trigger, works, span: element.span }
+        Stage {
+            name,
+            closure_delay,
+            trigger,
+            thresholds: Vec::new(),
+            search: None,
+            works,
+            span: element.span,
+        }
     }
 
     /// A stage of nothing but delay works is a pause; beside other works they have no meaning.

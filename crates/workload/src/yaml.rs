@@ -10,6 +10,7 @@ use crate::load::Complaint;
 use crate::matrix;
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::operation::Settings;
+use crate::search::{Order, repeated};
 use crate::units::parse_integer;
 use crate::yaml_fields::{self, Fields, settings, text_of};
 use crate::yaml_tree::{self, Node, NodeKind};
@@ -20,7 +21,7 @@ pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
     let root = yaml_tree::read(source, mistakes)?;
     yaml_tree::report_duplicates(&root, mistakes);
     let fields = Fields::of(&root, "a workload", mistakes)?;
-    let mut reader = YamlReader { mistakes, operations: 0, stored: true };
+    let mut reader = YamlReader { mistakes, operations: 0, stored: true, order: Order(0) };
     let mut workload = reader.workload(&fields)?;
     assemble::number_operations(&mut workload);
     Some(workload)
@@ -57,6 +58,8 @@ pub(crate) struct YamlReader<'a> {
     pub(crate) operations: usize,
     /// False once a work without a storage was met.
     pub(crate) stored: bool,
+    /// Draws the order of repetitions.
+    order: Order,
 }
 
 impl YamlReader<'_> {
@@ -75,6 +78,7 @@ impl YamlReader<'_> {
         });
         let trigger = self.trigger(fields);
         let level = self.enter(fields, &Level::default());
+        self.order = Order(seed.unwrap_or(0));
         let mut stages = Vec::new();
         let Some(list) = fields.get("stages") else {
             self.mistakes.error(fields.span, "the workload has no stages", "add stages: with at least one");
@@ -93,6 +97,7 @@ impl YamlReader<'_> {
                 format!("at most {MAX_OPERATIONS} over all stages"),
             );
         }
+        self.common_thresholds(fields, &mut stages);
         if !self.stored {
             let hint =
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
@@ -127,15 +132,34 @@ impl YamlReader<'_> {
             self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES}"));
             return;
         }
-        let Some(axes) = fields.get("matrix") else {
-            self.refuse_references(node);
-            if let Some(stage) = self.stage(&fields, level) {
-                stages.push(stage);
+        let mut cells = Vec::new();
+        match fields.get("matrix") {
+            Some(axes) => self.cells(node, &fields, axes, level, stages.len(), &mut cells),
+            None => {
+                self.refuse_references(node);
+                cells.extend(self.stage(&fields, level));
             }
+        }
+        let times = self.repeats(&fields);
+        if times > 1 && (stages.len() + cells.len() * times as usize) > MAX_STAGES {
+            self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES} in a workload"));
             return;
-        };
+        }
+        stages.extend(if times > 1 { repeated(cells, times, &mut self.order) } else { cells });
+    }
+
+    /// One stage for every combination of the axes.
+    fn cells(
+        &mut self,
+        node: &Node,
+        fields: &Fields<'_>,
+        axes: &Node,
+        level: &Level,
+        before: usize,
+        stages: &mut Vec<Stage>,
+    ) {
         let Some(combinations) = matrix::combinations(axes, self.mistakes) else { return };
-        if stages.len() + combinations.len() > MAX_STAGES {
+        if before + combinations.len() > MAX_STAGES {
             self.mistakes.error(axes.span, "too many stages", format!("at most {MAX_STAGES} in a workload"));
             return;
         }
@@ -223,7 +247,9 @@ impl YamlReader<'_> {
                 );
             }
         }
-        Some(Stage { name, closure_delay, trigger, works, span: fields.span })
+        let thresholds = self.thresholds(fields, &works);
+        let search = self.search(fields, &works);
+        Some(Stage { name, closure_delay, trigger, thresholds, search, works, span: fields.span })
     }
 
     /// What the children of a map inherit: its own auth, storage and defaults over the outer ones.

@@ -125,7 +125,7 @@ impl S3Client {
         push_decimal(&mut digits, u64::from(request.page_size.unwrap_or(0)));
         let size = std::str::from_utf8(&digits).unwrap_or_default();
         let version = self.config.list_version;
-        let mut query: Vec<(&str, Option<&str>)> = Vec::with_capacity(5);
+        let mut query: Vec<(&str, Option<&str>)> = Vec::with_capacity(6);
         let kind = if request.container.is_empty() {
             listing::Kind::Buckets
         } else {
@@ -145,6 +145,7 @@ impl S3Client {
             if !request.prefix.is_empty() {
                 query.push(("prefix", Some(request.prefix)));
             }
+            query.extend(request.delimiter.map(|delimiter| ("delimiter", Some(delimiter))));
             query.sort_unstable();
             listing::Kind::Objects { version }
         };
@@ -324,7 +325,7 @@ fn range_line(range: ByteRange, buffer: &mut [u8; 64]) -> &[u8] {
     &buffer[..64 - left]
 }
 
-fn check_name(name: ObjectName<'_>) -> Result<()> {
+pub(super) fn check_name(name: ObjectName<'_>) -> Result<()> {
     if name.object.is_empty() {
         return Err(
             Error::new(ErrorKind::Config, "the object has no name").with_hint("check oprefix and objects")
@@ -333,7 +334,7 @@ fn check_name(name: ObjectName<'_>) -> Result<()> {
     check_bucket(name.container)
 }
 
-fn check_bucket(bucket: &str) -> Result<()> {
+pub(super) fn check_bucket(bucket: &str) -> Result<()> {
     if bucket.is_empty() {
         return Err(
             Error::new(ErrorKind::Config, "the bucket has no name").with_hint("check cprefix and containers")
@@ -405,6 +406,34 @@ impl Client for S3Client {
         marks: &'a mut Marks,
     ) -> OpFuture<'a, PutOutcome> {
         Box::pin(self.write_in_parts(name, body, plan, marks))
+    }
+
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(self.copy_object(from, to, marks))
+    }
+
+    fn delete_many<'a>(
+        &'a mut self,
+        container: &'a str,
+        objects: &'a [String],
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(self.delete_objects(container, objects, marks))
+    }
+
+    fn set_metadata<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        key: &'a str,
+        value: &'a str,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(self.tag_object(name, key, value, marks))
     }
 
     fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {

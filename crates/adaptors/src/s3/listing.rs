@@ -31,9 +31,14 @@ pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage
         Kind::Objects { .. } => body,
         Kind::Buckets => memchr::memmem::find(body, b"<Buckets").map_or(&body[..0], |at| &body[at..]),
     };
-    let count = xml::count(entries, tag);
-    let names: Vec<String> =
-        if want_names { xml::texts(entries, tag).map(xml::unescape).collect() } else { Vec::new() };
+    // Names that were folded at a delimiter.
+    let folded = xml::texts(entries, "CommonPrefixes").filter_map(|one| xml::find(one.as_bytes(), "Prefix"));
+    let count = xml::count(entries, tag) + xml::count(entries, "CommonPrefixes");
+    let names: Vec<String> = if want_names {
+        xml::texts(entries, tag).chain(folded).map(xml::unescape).collect()
+    } else {
+        Vec::new()
+    };
     let is_truncated = xml::find(body, "IsTruncated") == Some("true");
     let next = match kind {
         _ if !is_truncated => None,

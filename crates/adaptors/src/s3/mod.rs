@@ -1,5 +1,6 @@
 //! `type: s3`: Amazon S3's REST protocol (Amazon S3 API reference) and its many kin, over our own HTTP client and signer.
 
+mod changes;
 mod channel;
 mod checksum;
 mod client;
@@ -36,6 +37,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
+    copy: true,
+    bulk_delete: true,
+    metadata: true,
     delete_missing_fails: false,
 };
 

@@ -16,8 +16,9 @@ use cosmark_adaptor_api::{
     BodySource, BytesSource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOptions,
     PutOutcome, Result,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::changes::BulkReport;
 use super::link::Link;
 use super::{SwiftClient, errors, put_container};
 use crate::http::{Body, Take, header, header_number, push_escaped};
@@ -318,17 +319,6 @@ pub(super) async fn delete_with_segments(
     name: ObjectName<'_>,
     marks: &mut Marks,
 ) -> Result<bool> {
-    #[derive(Deserialize)]
-    struct Report {
-        #[serde(rename = "Response Status")]
-        status: String,
-        #[serde(default, rename = "Errors")]
-        errors: Vec<(String, String)>,
-        #[serde(default, rename = "Number Not Found")]
-        not_found: u64,
-        #[serde(default, rename = "Number Deleted")]
-        deleted: u64,
-    }
     link.start("DELETE", name, b"?multipart-manifest=delete")?;
     header(&mut link.head, "Accept", "application/json");
     let take = Take::Keep { limit: MAX_DELETE_ANSWER_BYTES };
@@ -337,12 +327,11 @@ pub(super) async fn delete_with_segments(
         return Err(errors::object(link, "DELETE", name, answer.status));
     }
     // A server without static large objects just deleted it (204, no report).
-    let Ok(report) = serde_json::from_slice::<Report>(link.connection.body()) else { return Ok(true) };
+    let Ok(report) = serde_json::from_slice::<BulkReport>(link.connection.body()) else { return Ok(true) };
     if report.errors.iter().any(|(_, reason)| reason.contains("Not an SLO")) {
         return Ok(false);
     }
-    let status = report.status.split(' ').next().and_then(|code| code.parse().ok()).unwrap_or(500);
-    match status {
+    match report.status() {
         200..300 if report.deleted > 0 => Ok(true),
         200..300 | 404 if report.not_found > 0 => {
             marks.status = 404;
@@ -351,14 +340,7 @@ pub(super) async fn delete_with_segments(
         200..300 => Ok(true),
         status => {
             marks.status = status;
-            let (first, count) = (report.errors.first(), report.errors.len());
-            let detail = first.map(|(path, reason)| format!(", first: {path}: {reason}")).unwrap_or_default();
-            let message = format!(
-                "DELETE {}/{} with its segments: {count} failed{detail}",
-                name.container, name.object
-            );
-            Err(Error::new(ErrorKind::Status(status), message)
-                .with_hint("look for these objects in the proxy's log"))
+            Err(report.failure(&format!("DELETE {}/{} with its segments", name.container, name.object)))
         }
     }
 }

@@ -30,6 +30,10 @@ pub(super) fn query(request: &ListRequest<'_>) -> Vec<u8> {
         begin(&mut query, "prefix");
         push_query_escaped(&mut query, request.prefix);
     }
+    if let Some(delimiter) = request.delimiter {
+        begin(&mut query, "delimiter");
+        push_query_escaped(&mut query, delimiter);
+    }
     query
 }
 
@@ -158,9 +162,10 @@ mod tests {
             prefix: "a&b/",
             after: Some("x y=\u{e4}"),
             page_size: Some(7),
+            delimiter: Some("/"),
             want_names: false,
         };
-        assert_eq!(query(&request), b"?limit=7&marker=x%20y%3D%C3%A4&prefix=a%26b%2F");
+        assert_eq!(query(&request), b"?limit=7&marker=x%20y%3D%C3%A4&prefix=a%26b%2F&delimiter=%2F");
         assert_eq!(query(&ListRequest::default()), b"");
     }
 }

@@ -347,3 +347,39 @@ async fn deleting_with_segments_understands_swifts_report() {
         );
     }
 }
+
+#[tokio::test]
+async fn copies_bulk_deletes_and_metadata_are_asked_as_swift_wants_them() {
+    let report = |status: &str, errors: &str| {
+        Script::status("200 OK", "", &format!(r#"{{"Response Status":"{status}","Errors":[{errors}]}}"#))
+    };
+    let server = scripted::serve(vec![
+        ok("201 Created"),
+        report("200 OK", ""),
+        report("404 Not Found", ""),
+        report("400 Bad Request", r#"["/c/1","409 Conflict"]"#),
+        Script::status("200 OK", "", "no report"),
+        ok("202 Accepted"),
+    ]);
+    let mut client = client(&server, &[]);
+    let mut marks = Marks::default();
+    let to = ObjectName { container: "other", object: "copy" };
+    client.copy(NAME, to, &mut marks).await.unwrap();
+    let objects = vec!["a/1".to_owned(), "b c".to_owned()];
+    let mut bulk = Vec::new();
+    for _ in 0..4 {
+        bulk.push(client.delete_many("c", &objects, &mut marks).await.err().map(|error| error.kind()));
+    }
+    assert_eq!(bulk, [None, None, Some(ErrorKind::Status(400)), Some(ErrorKind::Protocol)]);
+    assert_eq!(marks.body_bytes, 0, "a list of names is no object data");
+    client.set_metadata(NAME, "colour", "red", &mut marks).await.unwrap();
+    let requests = server.requests();
+    assert!(requests[0].starts_with("PUT /v1/AUTH_test/other/copy "), "{}", requests[0]);
+    assert!(requests[0].contains("\r\nX-Copy-From: /my%20c/a%2Fb%20%C3%A4\r\n"), "{}", requests[0]);
+    assert!(requests[1].starts_with("POST /v1/AUTH_test?bulk-delete "), "{}", requests[1]);
+    assert!(requests[1].ends_with("/c/a%2F1\n/c/b%20c\n"), "{}", requests[1]);
+    assert!(
+        requests[5].starts_with("POST /v1/AUTH_test/my%20c/")
+            && requests[5].contains("X-Object-Meta-colour: red")
+    );
+}

@@ -1,7 +1,7 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use cosmark_adaptor_api::{Alias, Capability, Key, STORE_FACTS};
+use cosmark_adaptor_api::{AdaptorDef, Alias, Capability, Key, STORE_FACTS};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -31,7 +31,7 @@ fn list_all() {
     for (name, sentence) in CATALOG.not_built {
         println!("  {name:<10} {sentence}");
     }
-    println!("`cosmark adaptors NAME` shows the keys of one");
+    println!("`cosmark adaptors NAME` shows the keys of one; for a plugin give its file");
 }
 
 fn names(aliases: &[Alias]) -> String {
@@ -39,18 +39,37 @@ fn names(aliases: &[Alias]) -> String {
     if names.is_empty() { String::new() } else { format!(" (also: {})", names.join(", ")) }
 }
 
+/// A plugin is named by its file.
+fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".so")
+}
+
+fn plugin_row(path: &str) -> Result<&'static AdaptorDef, Problem> {
+    (CATALOG.plugin.row_of)(path).map_err(|error| Problem::usage(error.to_string()))
+}
+
+fn show_storage(def: &AdaptorDef) {
+    println!("storage type {}: {}", def.name, def.summary);
+    print_aliases(def.aliases);
+    println!("  can: {}", abilities(def.capability).join(", "));
+    print_keys(def.keys);
+    println!("  any storage also takes, for the verdict:");
+    print_keys(STORE_FACTS);
+}
+
 fn show_one(name: &str) -> Result<(), Problem> {
+    if is_file(name) {
+        let def = plugin_row(name)?;
+        println!("a plugin: in a workload, type {} with {}={name}", CATALOG.plugin.name, CATALOG.plugin.key);
+        show_storage(def);
+        return Ok(());
+    }
     let (adaptor, auth) = (CATALOG.adaptor(name), CATALOG.auth(name));
     if let (Err(text), Err(_)) = (&adaptor, &auth) {
         return Err(Problem::usage(text.clone()));
     }
     if let Ok(found) = adaptor {
-        println!("storage type {}: {}", found.def.name, found.def.summary);
-        print_aliases(found.def.aliases);
-        println!("  can: {}", abilities(found.def.capability).join(", "));
-        print_keys(found.def.keys);
-        println!("  any storage also takes, for the verdict:");
-        print_keys(STORE_FACTS);
+        show_storage(found.def);
     }
     if let Ok(found) = auth {
         println!("auth type {}: {}", found.def.name, found.def.summary);
@@ -67,8 +86,19 @@ fn print_aliases(aliases: &[Alias]) {
 }
 
 fn abilities(can: Capability) -> Vec<&'static str> {
-    let Capability { stores, containers, head, list, range, multipart, chunked, delete_missing_fails: _ } =
-        can;
+    let Capability {
+        stores,
+        containers,
+        head,
+        list,
+        range,
+        multipart,
+        chunked,
+        copy,
+        bulk_delete,
+        metadata,
+        delete_missing_fails: _,
+    } = can;
     let all = [
         (stores, "store"),
         (containers, "containers"),
@@ -77,6 +107,9 @@ fn abilities(can: Capability) -> Vec<&'static str> {
         (range, "ranges"),
         (multipart, "multipart"),
         (chunked, "chunked writes"),
+        (copy, "copies"),
+        (bulk_delete, "bulk deletes"),
+        (metadata, "metadata"),
     ];
     all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
 }
@@ -104,15 +137,17 @@ fn all_as_json(name: Option<&str>) -> Result<Value, Problem> {
     let wanted = |row: &str, aliases: &[Alias]| {
         name.is_none_or(|name| row == name || aliases.iter().any(|alias| alias.name == name))
     };
-    let adaptors: Vec<Value> = CATALOG
-        .adaptors
-        .iter()
-        .filter(|def| wanted(def.name, def.aliases))
-        .map(|def| {
-            json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
-                "capability": abilities(def.capability), "keys": keys_as_json(def.keys) })
-        })
-        .collect();
+    let storage_as_json = |def: &AdaptorDef| {
+        json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
+            "capability": abilities(def.capability), "keys": keys_as_json(def.keys) })
+    };
+    let adaptors: Vec<Value> = match name.filter(|name| is_file(name)) {
+        Some(file) => vec![storage_as_json(plugin_row(file)?)],
+        None => {
+            let rows = CATALOG.adaptors.iter().filter(|def| wanted(def.name, def.aliases));
+            rows.map(storage_as_json).collect()
+        }
+    };
     let auths: Vec<Value> = CATALOG
         .auths
         .iter()

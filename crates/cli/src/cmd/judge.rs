@@ -6,8 +6,8 @@ use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{Overall, Run, Verdict, open_run};
 
 use crate::args::JudgeArgs;
-use crate::cmd::show::find;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::find;
 use crate::verdict;
 
 /// Runs the subcommand.

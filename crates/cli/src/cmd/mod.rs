@@ -1,14 +1,19 @@
 //! One file per subcommand.
 
 pub mod adaptors;
+pub mod baseline;
 pub mod check;
 pub mod convert;
 pub mod demo;
+pub mod export;
 pub mod judge;
 pub mod list;
+pub mod plot;
 pub mod quick;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod serve;
 pub mod shell;
 pub mod show;
+pub mod tag;

@@ -46,8 +46,14 @@ impl Door {
             door.storage = vec![("type", "file".into()), ("directory", decode(url.path()))];
             return Ok(door);
         }
+        if kind == "rados" && transport.is_empty() {
+            door.storage = rados(&url, user, password).map_err(bad)?;
+            return Ok(door);
+        }
         if !matches!(transport, "http" | "https") {
-            return Err(bad("begin with s3+http://, s3+https://, swift+http://, dav+http:// or file:///"));
+            return Err(bad(
+                "begin with s3+http://, s3+https://, swift+http://, dav+http://, rados:// or file:///",
+            ));
         }
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host"))?;
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -108,7 +114,7 @@ impl Door {
                 }
                 door.storage = vec![("type", "webdav".into()), ("endpoint", format!("{base}{}", url.path()))];
             }
-            other => return Err(bad(&format!("`{other}` is not s3, swift, dav or file"))),
+            other => return Err(bad(&format!("`{other}` is not s3, swift, dav, rados or file"))),
         }
         if insecure {
             door.storage.push(("insecure", "true".into()));
@@ -122,6 +128,30 @@ impl Door {
     fn hide(&self, text: &str) -> String {
         if self.secret.is_empty() { text.to_owned() } else { text.replace(&quoted(&self.secret), "\"***\"") }
     }
+}
+
+/// `rados://USER:KEY@MON:PORT/POOL?keyring=FILE&conf=FILE`: a namespace of its own in that pool.
+fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, String)>, &'static str> {
+    let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+    let pool = decode(url.path().trim_matches('/'));
+    if pool.is_empty() {
+        return Err("no pool: write rados://USER@MON:PORT/POOL?keyring=FILE");
+    }
+    let mut storage = vec![("type", "librados".into()), ("pool", pool)];
+    if let Some(host) = url.host_str().filter(|host| !host.is_empty()) {
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        storage.push(("endpoint", format!("{}{port}", decode(host))));
+    }
+    storage
+        .extend([("accesskey", user), ("secretkey", key)].into_iter().filter(|(_, text)| !text.is_empty()));
+    for (key, value) in url.query_pairs() {
+        match key.as_ref() {
+            "keyring" => storage.push(("keyring", value.into_owned())),
+            "conf" => storage.push(("conf", value.into_owned())),
+            _ => return Err("behind `?` may stand keyring=FILE and conf=FILE"),
+        }
+    }
+    Ok(storage)
 }
 
 /// The URL as it may be shown.
@@ -259,8 +289,27 @@ mod tests {
     }
 
     #[test]
+    fn a_ceph_pool_is_named_by_its_monitor_and_a_keyring() {
+        let has =
+            |door: &Door, key: &'static str, value: &str| door.storage.contains(&(key, value.to_owned()));
+        let door = Door::parse("rados://bench@mon.a:3300/data?keyring=/etc/ceph/k", false).unwrap();
+        assert!(
+            has(&door, "type", "librados") && has(&door, "pool", "data") && has(&door, "accesskey", "bench")
+        );
+        assert!(has(&door, "endpoint", "mon.a:3300") && has(&door, "keyring", "/etc/ceph/k"));
+        assert!(door.container.is_none());
+        let door = Door::parse("rados:///data?conf=c.conf", false).unwrap();
+        assert!(has(&door, "conf", "c.conf") && !door.storage.iter().any(|(key, _)| *key == "endpoint"));
+        for bad in ["rados://bench@mon", "rados://bench@mon/p?keyrign=k"] {
+            assert!(Door::parse(bad, false).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_bad_url_is_refused_without_showing_its_password() {
-        for text in ["ftp://u:hunter2@h", "s3+http://u:hunter2@", "s3+gopher://u:hunter2@h"] {
+        for text in
+            ["ftp://u:hunter2@h", "rados://u:hunter2@h", "s3+http://u:hunter2@", "s3+gopher://u:hunter2@h"]
+        {
             let error = Door::parse(text, false).err().unwrap();
             assert!(!error.contains("hunter2"), "{error}");
         }

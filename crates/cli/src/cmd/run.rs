@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
 use cosmark_driver::{LocalDriver, Options};
-use cosmark_workload::{to_xml, to_yaml};
+use cosmark_workload::{search, to_xml, to_yaml};
 use tokio::sync::watch;
 
 use crate::args::{RunArgs, RunOptions};
@@ -15,7 +15,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
 use crate::secrets::{self, Secrets};
-use crate::{host, table, verdict};
+use crate::{goals, host, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -36,6 +36,15 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
     let Loaded { mut workload, source, file_name, .. } = loaded;
+    if let Some(times) = options.repeat {
+        let seed = options.seed.or(workload.seed).unwrap_or(0);
+        search::repeat(&mut workload, times, seed);
+    }
+    if options.oplog && workload.stages.iter().any(|stage| stage.search.is_some()) {
+        return Err(Problem::usage(
+            "a search has no operation log: its stages are not known before the run; drop --oplog",
+        ));
+    }
     secrets::resolve(&mut workload).map_err(Problem::usage)?;
     workload.seed = options.seed.or(workload.seed).or_else(|| Some(draw_seed()));
     let known = Secrets::of(&workload);
@@ -151,6 +160,7 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     if let Some(reason) = &ended.record.reason {
         eprintln!("cosmark: {}: {reason}", ended.record.state.word());
     }
+    write_report(ended, options);
     if let Some(trouble) = &ended.archive_trouble {
         eprintln!("cosmark: the archive is not complete: {trouble}");
         return Ok(Exit::Ours);
@@ -160,12 +170,28 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     Ok(if untrusted { Exit::Untrusted } else { exit })
 }
 
+/// The HTML report; that it could not be made does not make the run a failure.
+fn write_report(ended: &Ended, options: &RunOptions) {
+    if options.no_report || ended.archive_trouble.is_some() {
+        return;
+    }
+    match cosmark_report::html::write(&ended.path, None) {
+        Ok(path) if options.json => eprintln!("report: {}", path.display()),
+        Ok(path) => println!("report: {}", path.display()),
+        Err(problem) => eprintln!("cosmark: no report.html: {problem}"),
+    }
+}
+
 /// The table, its remarks, and where everything is.
 pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     println!("{} {} {}", record.id, record.name, record.state.word());
     verdict::short(&record.verdict).iter().for_each(|line| println!("{line}"));
     if record.stages.iter().any(|stage| !stage.operations.is_empty()) {
         println!("{}", table::results(record));
+    }
+    let goals = goals::text(record);
+    if !goals.is_empty() {
+        println!("{goals}");
     }
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());

@@ -1,12 +1,11 @@
 //! `cosmark show`: the results of a run again.
 
-use std::path::{Path, PathBuf};
-
-use cosmark_archive::{list, open_run};
+use cosmark_archive::open_run;
 
 use crate::args::ShowArgs;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::find;
 
 /// Runs the subcommand.
 pub fn run(args: &ShowArgs) -> Outcome {
@@ -19,27 +18,12 @@ pub fn run(args: &ShowArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);
+    let tags = cosmark_archive::tags(&path)?;
+    if !tags.is_empty() {
+        println!("tags: {}", tags.into_iter().collect::<Vec<_>>().join(" "));
+    }
     if let Some(reason) = &run.record.reason {
         println!("reason: {reason}");
     }
     Ok(Exit::Done)
-}
-
-/// A directory, or the run with this id or directory name in the archive.
-pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
-    let direct = PathBuf::from(run);
-    if direct.join("run.json").is_file() {
-        return Ok(direct);
-    }
-    let runs = list(archive).map_err(|error| Problem::usage(error.to_string()))?;
-    let found = runs.into_iter().find(|found| {
-        let name = found.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name == run || name.split_once('-').is_some_and(|(id, _)| id == run)
-    });
-    found.map(|found| found.path).ok_or_else(|| {
-        let shown = archive.display();
-        Problem::usage(format!(
-            "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
-        ))
-    })
 }

@@ -1,5 +1,6 @@
 //! What each operation asks of the store. One file per family; [`perform`] is the only place that knows all of them.
 
+mod change;
 mod container;
 mod delete;
 mod local;
@@ -92,6 +93,9 @@ pub async fn perform(call: Call<'_>) -> Result<Done> {
         OpKind::FileWrite | OpKind::MultipartFileWrite => write::file(call).await,
         OpKind::LocalWrite => local::write(call).await,
         OpKind::Delete | OpKind::Cleanup => delete::delete(call).await,
+        OpKind::BulkDelete => delete::many(call).await,
+        OpKind::Copy => change::copy(call).await,
+        OpKind::Metadata => change::metadata(call).await,
         OpKind::List => query::list(call).await,
         OpKind::Head => query::head(call).await,
         OpKind::Init => container::create(call).await,

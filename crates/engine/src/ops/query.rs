@@ -13,6 +13,8 @@ pub async fn list(call: Call<'_>) -> Result<Done> {
     let request = ListRequest {
         container: if call.operation.containers.is_some() { call.container } else { "" },
         page_size: call.operation.page_size,
+        prefix: &call.operation.list_prefix,
+        delimiter: Some(call.operation.delimiter.as_str()).filter(|text| !text.is_empty()),
         ..ListRequest::default()
     };
     let page = call.timing.time(call.client.list(request, call.marks)).await?;

@@ -146,6 +146,11 @@ impl Writer {
         trigger(&mut tag, stage.trigger.as_ref());
         config.write(&mut tag);
         self.out.push_str(">\n");
+        if !stage.thresholds.is_empty() || stage.search.is_some() {
+            let message =
+                format!("XML has no thresholds and no search: stage `{}` loses them", shown(&stage.name));
+            self.mistakes.warning(stage.span, message, "keep the YAML");
+        }
         for work in &stage.works {
             self.work(work, shared_auth, shared_storage);
         }

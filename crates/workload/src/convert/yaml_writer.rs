@@ -12,6 +12,7 @@ use crate::model::{
     Workload,
 };
 use crate::operation::{self, Dialect};
+use crate::search::{Loads, load_text};
 use crate::units::{bytes_text, duration_text};
 
 pub(super) fn write(workload: &Workload) -> String {
@@ -137,7 +138,36 @@ impl Writer {
         }
         self.duration("closure_delay", stage.closure_delay, Duration::ZERO);
         self.trigger(stage.trigger.as_ref());
+        self.goals(stage);
         self.list("works", &stage.works, |writer, work| writer.work(work, shared_auth, shared_storage));
+    }
+
+    fn goals(&mut self, stage: &Stage) {
+        if !stage.thresholds.is_empty() {
+            self.list("thresholds", &stage.thresholds, |writer, threshold| {
+                writer.begin();
+                let _ = writeln!(writer.out, "{}", scalar(&threshold.text));
+            });
+        }
+        let Some(search) = &stage.search else { return };
+        self.open("search");
+        self.line("over", search.over.word());
+        match &search.loads {
+            Loads::Between(from, to) => {
+                self.line("from", &load_text(*from));
+                self.line("to", &load_text(*to));
+            }
+            Loads::Steps(steps) => {
+                let steps: Vec<String> = steps.iter().map(|load| load_text(*load)).collect();
+                self.line("steps", &format!("[{}]", steps.join(", ")));
+            }
+        }
+        self.line("width", &search.width.to_string());
+        self.line("extend", &search.extend.to_string());
+        self.line("confirm", &search.confirm.to_string());
+        self.line("max_trials", &search.max_trials.to_string());
+        self.line("max_time", &duration_text(search.max_time));
+        self.close();
     }
 
     fn duration(&mut self, key: &str, value: Duration, default: Duration) {

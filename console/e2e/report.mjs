@@ -1,0 +1,134 @@
+// Opens real reports from file:// in headless Chromium and says what is wrong with them:
+//   node e2e/report.mjs OUT REPORT.html..      OUT is a directory for screenshots
+// Checked: no error on the console, no request but for the file itself, size, axe-core, keyboard, legend, zoom, CSV, files,
+// no sideways scrolling on a phone. Environment: CHROMIUM, the browser's path (default /usr/bin/chromium).
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const MOST_BYTES = 3_000_000;
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const [out, ...reports] = process.argv.slice(2);
+if (!out || reports.length === 0) {
+  console.error("usage: node e2e/report.mjs OUT REPORT.html..");
+  process.exit(2);
+}
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+if (!existsSync(executablePath)) {
+  console.error(`no browser at ${executablePath}`);
+  process.exit(77);
+}
+mkdirSync(out, { recursive: true });
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+});
+const problems = [];
+let checks = 0;
+
+function check(report, holds, text) {
+  checks += 1;
+  if (!holds) problems.push(`${report}: ${text}`);
+}
+
+async function open(report, name, options) {
+  const context = await browser.newContext({ acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  const url = pathToFileURL(resolve(report)).href;
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) check(name, false, `console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => check(name, false, `error: ${error.message}`));
+  page.on("request", (request) => {
+    const own = request.url() === url || /^(data|blob):/.test(request.url());
+    check(name, own, `request to ${request.url()}`);
+  });
+  await page.goto(url);
+  await page.waitForSelector(".verdict", { timeout: 30_000 });
+  await page.waitForTimeout(400);
+  return { context, page };
+}
+
+async function axe(page, name) {
+  await page.evaluate(axeSource);
+  const result = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+  for (const violation of result.violations) {
+    const where = violation.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" | ");
+    check(name, false, `axe ${violation.id}: ${violation.help} at ${where}`);
+  }
+  check(name, result.passes.length > 10, "axe looked at hardly anything");
+}
+
+async function interact(page, name) {
+  const verdictFirst = await page.evaluate(() => document.querySelector("main > section")?.classList.contains("verdict"));
+  check(name, verdictFirst, "the verdict is not the first thing");
+  const chart = page.locator('[data-chart="throughput"]');
+  if ((await chart.count()) === 0 || (await chart.locator("canvas").count()) === 0) return;
+  await chart.locator("canvas").first().scrollIntoViewIfNeeded();
+  const entries = chart.locator(".legend button");
+  if ((await entries.count()) > 1) {
+    await entries.nth(1).click();
+    const pressed = await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")));
+    check(name, pressed.filter((one) => one === "true").length === 1 && pressed[1] === "true", "a click on the legend does not isolate");
+    await entries.nth(1).click();
+  }
+  const plot = chart.locator(".plot");
+  await plot.focus();
+  for (let i = 0; i < 4; i += 1) await page.keyboard.press("ArrowRight");
+  check(name, (await chart.locator(".tip").count()) > 0, "arrow keys show no values");
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 90, { steps: 4 });
+  await page.mouse.up();
+  const zoomed = await page.locator(".unzoom").count();
+  const overTime = await page.locator('[data-chart="heat"] canvas').count();
+  check(name, zoomed >= 1 + overTime, `a selection zooms ${zoomed} charts only`);
+  await page.screenshot({ path: join(out, `${name}-zoom.png`) });
+  await plot.focus();
+  await page.keyboard.press("0");
+  check(name, (await page.locator(".unzoom").count()) === 0, "0 does not show all again");
+  await chart.getByRole("button", { name: "Table" }).click();
+  check(name, (await chart.locator(".values tbody tr").count()) > 0, "the table of values is empty");
+  await chart.getByRole("button", { name: "Table" }).click();
+  for (const kind of ["PNG", "SVG"]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), chart.getByRole("button", { name: kind }).click()]);
+    const path = join(out, `${name}-${download.suggestedFilename()}`);
+    await download.saveAs(path);
+    check(name, statSync(path).size > 2000, `${kind} is empty`);
+  }
+  await page.evaluate(() => {
+    globalThis.copied = "";
+    Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { globalThis.copied = text; } }, configurable: true });
+  });
+  await chart.getByRole("button", { name: "Copy CSV" }).click();
+  await page.waitForTimeout(50);
+  const copied = await page.evaluate(() => globalThis.copied);
+  check(name, copied.startsWith("time_s,") && copied.split("\r\n").length > 2, "the CSV is empty");
+}
+
+for (const report of reports) {
+  const name = basename(resolve(report, "..")) || basename(report, ".html");
+  check(name, statSync(report).size < MOST_BYTES, `${statSync(report).size} bytes`);
+  for (const colorScheme of ["light", "dark"]) {
+    const { context, page } = await open(report, name, { colorScheme, viewport: { width: 1280, height: 720 } });
+    await page.screenshot({ path: join(out, `${name}-${colorScheme}-first.png`) });
+    await page.screenshot({ path: join(out, `${name}-${colorScheme}.png`), fullPage: true });
+    await axe(page, `${name} ${colorScheme}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    check(name, wide <= 0, `scrolls sideways by ${wide} px at 1280`);
+    if (colorScheme === "light") await interact(page, name);
+    await context.close();
+  }
+  const { context, page } = await open(report, name, { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  check(name, wide <= 0, `scrolls sideways by ${wide} px on a phone`);
+  await page.screenshot({ path: join(out, `${name}-phone.png`) });
+  await context.close();
+}
+await browser.close();
+problems.forEach((problem) => console.log(`FAILED ${problem}`));
+console.log(`${checks - problems.length} of ${checks} checks of ${reports.length} reports passed; screenshots in ${out}`);
+process.exit(problems.length ? 1 : 0);

@@ -1,0 +1,266 @@
+// A chart with its title, legend, values, and the ways to take it along. Charts over time share one zoom.
+import { createContext, useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "react";
+import type { KeyboardEvent, MouseEvent, PointerEvent } from "react";
+import { ValueTableView } from "../components/DataTable";
+import { copyText, save } from "../components/files";
+import { clock } from "../format";
+import { toCsv } from "./csv";
+import { echarts, type Option } from "./echarts";
+import { afterLegendClick, NONE } from "./legend";
+import { optionOf, sentenceOf, valuesOf, type ChartModel, type View } from "./model";
+import { heatColour, PALETTES, type Theme } from "./palette";
+
+export const ThemeContext = createContext<Theme>("light");
+
+/** The part of the time axis that all charts of a stage show; null = all of it. */
+export interface Zoom {
+  range: [number, number] | null;
+  set(range: [number, number] | null): void;
+}
+
+export const ZoomContext = createContext<Zoom>({ range: null, set: () => {} });
+
+/** Fewer pixels are a click and no selection. */
+const LEAST_DRAG_PX = 6;
+
+type Instance = ReturnType<typeof echarts.init>;
+
+export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
+  const theme = useContext(ThemeContext);
+  const palette = PALETTES[theme];
+  const zoom = useContext(ZoomContext);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(NONE);
+  const [log, setLog] = useState(model.kind === "lines" && model.log === true);
+  const [table, setTable] = useState(false);
+  const [said, setSaid] = useState("");
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<Instance | null>(null);
+  const [width, setWidth] = useState(600);
+  const title = useId();
+  const overTime = model.kind === "heat" || model.x === "time";
+
+  const view: View = useMemo(
+    () => ({ palette, hidden, log, zoom: overTime ? zoom.range : null, width }),
+    [palette, hidden, log, overTime, zoom.range, width],
+  );
+
+  useEffect(() => {
+    const element = box.current;
+    if (!element || model.empty) return;
+    const made = echarts.init(element, null, { renderer: "canvas" });
+    chart.current = made;
+    const watch = new ResizeObserver(() => {
+      made.resize();
+      setWidth(element.clientWidth);
+    });
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      made.dispose();
+      chart.current = null;
+    };
+  }, [model.empty]);
+
+  useEffect(() => {
+    chart.current?.setOption(optionOf(model, view) as never, { notMerge: true });
+  }, [model, view]);
+
+  const say = useCallback((text: string) => {
+    setSaid(text);
+    setTimeout(() => setSaid(""), 2500);
+  }, []);
+
+  const take = async (what: "csv" | "png" | "svg") => {
+    if (what === "csv") {
+      say((await copyText(toCsv(valuesOf(model)))) ? "Copied" : "The browser does not let this page copy");
+      return;
+    }
+    const name = `${model.id}.${what}`;
+    const still = optionOf(model, { ...view, still: true, width: 960 });
+    save(name, what === "svg" ? svgOf(still, model.title, palette.text) : await pngOf(still, model.title, palette.text));
+    say(`Saved ${name}`);
+  };
+
+  return (
+    <figure className={wide ? "chart wide" : "chart"} data-chart={model.id}>
+      <figcaption>
+        <h4 id={title}>{model.title}</h4>
+        <p className="hint">{model.hint}</p>
+      </figcaption>
+      {model.empty ? (
+        <p className="empty">{model.empty}</p>
+      ) : (
+        <>
+          <Legend model={model} hidden={hidden} onChange={setHidden} theme={theme} />
+          <Plot box={box} chart={chart} label={sentenceOf(model)} model={model} zoom={overTime ? zoom : null} />
+          <div className="tools">
+            {model.kind === "lines" && model.mayLog && (
+              <button type="button" aria-pressed={log} onClick={() => setLog(!log)}>Logarithmic</button>
+            )}
+            <button type="button" aria-pressed={table} onClick={() => setTable(!table)}>Table</button>
+            <button type="button" onClick={() => void take("csv")}>Copy CSV</button>
+            <button type="button" onClick={() => void take("png")}>PNG</button>
+            <button type="button" onClick={() => void take("svg")}>SVG</button>
+            <span role="status">{said}</span>
+          </div>
+          {table && <ValueTableView table={valuesOf(model)} label={model.title} />}
+        </>
+      )}
+    </figure>
+  );
+}
+
+/** The drawing itself: pointer, keys, and the selection of a time. */
+function Plot(props: {
+  box: React.RefObject<HTMLDivElement | null>;
+  chart: React.RefObject<Instance | null>;
+  label: string;
+  model: ChartModel;
+  zoom: Zoom | null;
+}) {
+  const { box, chart, label, model, zoom } = props;
+  const [drag, setDrag] = useState<[number, number] | null>(null);
+  const at = useRef(0);
+
+  const xOf = (px: number) => chart.current?.convertFromPixel({ xAxisIndex: 0 }, px) as number | undefined;
+  const local = (event: PointerEvent | MouseEvent) => event.clientX - (box.current?.getBoundingClientRect().left ?? 0);
+
+  const down = (event: PointerEvent<HTMLDivElement>) => {
+    if (!zoom || event.button !== 0 || event.pointerType !== "mouse") return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDrag([local(event), local(event)]);
+  };
+  const move = (event: PointerEvent) => {
+    if (drag) setDrag([drag[0], local(event)]);
+  };
+  const up = () => {
+    if (!drag || !zoom) return;
+    setDrag(null);
+    const [left, right] = [Math.min(...drag), Math.max(...drag)];
+    if (right - left < LEAST_DRAG_PX) return;
+    const [from, to] = [xOf(left), xOf(right)];
+    if (from === undefined || to === undefined || !(to > from)) return;
+    zoom.set([Math.max(0, from), Math.min(endOf(model), to)]);
+  };
+  const keys = (event: KeyboardEvent) => {
+    const points = model.kind === "lines" ? (model.lines[0]?.points ?? []) : [];
+    if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      const step = event.key === "ArrowRight" ? 1 : -1;
+      at.current = Math.max(0, Math.min(points.length - 1, at.current + step));
+      chart.current?.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: at.current });
+    } else if (zoom && (event.key === "+" || event.key === "-")) {
+      const [from, to] = zoom.range ?? [0, endOf(model)];
+      const middle = points[at.current]?.[0] ?? (from + to) / 2;
+      const half = ((to - from) / 2) * (event.key === "+" ? 0.5 : 2);
+      const range: [number, number] = [Math.max(0, middle - half), Math.min(endOf(model), middle + half)];
+      zoom.set(range[0] <= 0 && range[1] >= endOf(model) ? null : range);
+    } else if (zoom && (event.key === "0" || event.key === "Escape")) {
+      zoom.set(null);
+    } else {
+      return;
+    }
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      className="plot"
+      tabIndex={0}
+      role="application"
+      aria-roledescription="chart"
+      aria-label={`${label} Arrow keys show values${zoom ? ", plus and minus zoom, 0 shows all" : ""}.`}
+      onPointerDown={down}
+      onPointerMove={move}
+      onPointerUp={up}
+      onPointerCancel={() => setDrag(null)}
+      onDoubleClick={() => zoom?.set(null)}
+      onKeyDown={keys}
+      onBlur={() => chart.current?.dispatchAction({ type: "hideTip" })}
+    >
+      <div className="canvas" ref={box} />
+      {drag && <div className="selection" style={{ left: Math.min(...drag), width: Math.abs(drag[1] - drag[0]) }} />}
+      {zoom?.range && (
+        <button type="button" className="unzoom" onClick={() => zoom.set(null)}>
+          {clock(zoom.range[0])} to {clock(zoom.range[1])} · show all
+        </button>
+      )}
+    </div>
+  );
+}
+
+function endOf(model: ChartModel): number {
+  return model.kind === "heat" ? model.xEnd : (model.xEnd ?? 0);
+}
+
+function Legend(props: {
+  model: ChartModel;
+  hidden: ReadonlySet<string>;
+  onChange(hidden: ReadonlySet<string>): void;
+  theme: Theme;
+}) {
+  const { model, hidden, onChange, theme } = props;
+  const palette = PALETTES[theme];
+  if (model.kind === "heat") {
+    const steps = [0, 0.25, 0.5, 0.75, 1].map((share) => heatColour(palette, share));
+    return (
+      <div className="legend">
+        <span>1</span>
+        <span className="ramp" style={{ background: `linear-gradient(90deg, ${steps.join(",")})` }} />
+        <span>{model.most.toLocaleString("en")} operations in a cell</span>
+      </div>
+    );
+  }
+  const lines = model.lines.filter((line) => !line.continues);
+  const tails = (name: string) => model.lines.filter((line) => line.continues && line.name.startsWith(`${name},`)).map((line) => line.name);
+  const click = (name: string, one: boolean) => {
+    const names = lines.map((line) => line.name);
+    const bare = new Set([...hidden].filter((other) => names.includes(other)));
+    const next = afterLegendClick(names, bare, name, one);
+    onChange(new Set([...next].flatMap((other) => [other, ...tails(other)])));
+  };
+  return (
+    <div className="legend" role="group" aria-label="Lines">
+      {lines.map((line) => (
+        <button
+          key={line.name}
+          type="button"
+          aria-pressed={!hidden.has(line.name)}
+          title="Click: only this line. Shift and click: on or off."
+          onClick={(event) => click(line.name, event.shiftKey || event.ctrlKey || event.metaKey)}
+        >
+          <span
+            className="stroke"
+            style={{ borderTopColor: palette.categories[line.colour % 8], borderTopStyle: line.dash ?? "solid" }}
+          />
+          {line.name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function withTitle(option: Option, title: string, colour: string): Option {
+  const text = { type: "text", left: 12, top: 8, style: { text: title, fill: colour, font: "600 15px system-ui, sans-serif" } };
+  return { ...option, grid: { ...(option.grid as object), top: 40 }, graphic: [text] };
+}
+
+function svgOf(option: Option, title: string, colour: string): Blob {
+  const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 960, height: 400 });
+  chart.setOption(withTitle(option, title, colour) as never);
+  const text = chart.renderToSVGString();
+  chart.dispose();
+  return new Blob([text], { type: "image/svg+xml" });
+}
+
+async function pngOf(option: Option, title: string, colour: string): Promise<Blob> {
+  const element = document.createElement("div");
+  element.style.cssText = "position:absolute;left:-2000px;width:960px;height:400px";
+  document.body.appendChild(element);
+  const chart = echarts.init(element, null, { renderer: "canvas", devicePixelRatio: 2 });
+  chart.setOption(withTitle(option, title, colour) as never);
+  const canvas = chart.renderToCanvas({ pixelRatio: 2 });
+  const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+  chart.dispose();
+  element.remove();
+  return blob ?? new Blob();
+}

@@ -1,0 +1,321 @@
+// What a chart shows, apart from how it is drawn: from this come the drawing, the values under the pointer, the table, the
+// CSV and the sentence for screen readers.
+import { clock, exact, percentile, short, type Unit } from "../format";
+import { tableOf, type ValueTable } from "./csv";
+import { heatColour, type Palette } from "./palette";
+import type { Option } from "./echarts";
+
+export interface Line {
+  name: string;
+  /** Index into the palette's categories. */
+  colour: number;
+  points: [number, number | null][];
+  dash?: "solid" | "dashed" | "dotted";
+  /** Lines of one stack are added up. */
+  stack?: boolean;
+  /** Drawn thin, as a background to the others. */
+  thin?: boolean;
+  /** Belongs to the line before it: no entry of its own in the legend. */
+  continues?: boolean;
+}
+
+interface Common {
+  id: string;
+  title: string;
+  /** What one reads here, one sentence. */
+  hint: string;
+  /** Instead of the chart, where there is nothing to draw. */
+  empty?: string | undefined;
+}
+
+export interface LineModel extends Common {
+  kind: "lines";
+  x: "time" | "nines";
+  unit: Unit;
+  log?: boolean | undefined;
+  /** Offer a switch between linear and logarithmic. */
+  mayLog?: boolean;
+  lines: Line[];
+  phases?: { name: string; from: number; to: number }[] | undefined;
+  xEnd?: number;
+}
+
+export interface HeatModel extends Common {
+  kind: "heat";
+  /** From, to, lower and upper edge (log10 of ns), count. */
+  cells: [number, number, number, number, number][];
+  most: number;
+  yFrom: number;
+  yTo: number;
+  xEnd: number;
+  phases?: { name: string; from: number; to: number }[] | undefined;
+}
+
+export type ChartModel = LineModel | HeatModel;
+
+export interface View {
+  palette: Palette;
+  hidden: ReadonlySet<string>;
+  zoom: [number, number] | null;
+  log: boolean;
+  /** No pointer, larger text: for files. */
+  still?: boolean;
+  width: number;
+}
+
+const NINES = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7];
+
+/** Swatch, name and value, as elements: names are text and never markup. */
+function row(colour: string, name: string, value: string): HTMLElement {
+  const line = document.createElement("div");
+  line.className = "tip-row";
+  const swatch = line.appendChild(document.createElement("span"));
+  swatch.className = "swatch";
+  swatch.style.background = colour;
+  line.appendChild(document.createElement("span")).textContent = name;
+  const number = line.appendChild(document.createElement("b"));
+  number.textContent = value;
+  return line;
+}
+
+function tip(head: string, rows: HTMLElement[]): HTMLElement {
+  const box = document.createElement("div");
+  box.className = "tip";
+  const title = box.appendChild(document.createElement("div"));
+  title.className = "tip-head";
+  title.textContent = head;
+  rows.forEach((one) => box.appendChild(one));
+  return box;
+}
+
+function xText(model: LineModel, x: number): string {
+  return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
+}
+
+function axisStyle(palette: Palette) {
+  return {
+    axisLine: { lineStyle: { color: palette.grid } },
+    axisTick: { lineStyle: { color: palette.grid } },
+    splitLine: { lineStyle: { color: palette.grid } },
+    axisLabel: { color: palette.soft, fontSize: 11 },
+  };
+}
+
+function tooltip(palette: Palette): Option {
+  return {
+    confine: true,
+    backgroundColor: palette.surface,
+    borderColor: palette.grid,
+    textStyle: { color: palette.text, fontSize: 12 },
+    transitionDuration: 0,
+    extraCssText: "box-shadow: 0 4px 16px rgb(0 0 0 / 18%); border-radius: 6px;",
+  };
+}
+
+function frame(view: View): Option {
+  return {
+    animation: false,
+    backgroundColor: view.still ? view.palette.surface : "transparent",
+    textStyle: { fontFamily: "system-ui, sans-serif", color: view.palette.text },
+    grid: { left: 6, right: 18, top: 14, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+  };
+}
+
+function timeAxis(view: View, end: number): Option {
+  const [min, max] = view.zoom ?? [0, end];
+  return {
+    type: "value",
+    min,
+    max,
+    ...axisStyle(view.palette),
+    splitLine: { show: false },
+    splitNumber: Math.max(2, Math.min(8, Math.floor(view.width / 90))),
+    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, formatter: (value: number) => clock(value) },
+  };
+}
+
+function phaseAreas(model: ChartModel, palette: Palette): Option {
+  const areas = (model.phases ?? []).map((phase) => [
+    { name: phase.name, xAxis: phase.from },
+    { xAxis: phase.to },
+  ]);
+  return {
+    silent: true,
+    itemStyle: { color: palette.phase },
+    label: { color: palette.soft, fontSize: 10, position: "insideTop", overflow: "truncate" },
+    data: areas,
+  };
+}
+
+/** The option of a line chart. */
+function lineOption(model: LineModel, view: View): Option {
+  const { palette } = view;
+  const shown = model.lines.filter((line) => !view.hidden.has(line.name));
+  const log = view.log;
+  const end = model.xEnd ?? Math.max(1e-9, ...model.lines.flatMap((line) => line.points.map(([x]) => x)));
+  const values = shown.flatMap((line) => line.points.map(([, y]) => y)).filter((y): y is number => y !== null && y > 0);
+  const few = Math.max(0, ...shown.map((line) => line.points.length)) <= 24;
+  const series = shown.map((line, at) => ({
+    type: "line",
+    name: line.name,
+    // A null breaks the line; a logarithm has no place for 0.
+    data: line.points.map(([x, y]) => [x, log && (y ?? 0) <= 0 ? null : y]),
+    color: palette.categories[line.colour % palette.categories.length],
+    showSymbol: few && model.x === "time" && !line.thin,
+    symbol: "circle",
+    symbolSize: 5,
+    lineStyle: { width: line.thin ? 1 : 2, type: line.dash ?? "solid", opacity: line.thin ? 0.75 : 1 },
+    ...(line.stack ? { stack: "all", areaStyle: { opacity: 0.45 }, step: "middle" } : {}),
+    emphasis: { disabled: true },
+    ...(at === 0 && model.phases?.length ? { markArea: phaseAreas(model, palette) } : {}),
+  }));
+  return {
+    ...frame(view),
+    xAxis:
+      model.x === "time"
+        ? timeAxis(view, end)
+        : {
+            type: "value",
+            min: 0,
+            max: end,
+            ...axisStyle(palette),
+            axisTick: { customValues: NINES.filter((x) => x <= end) },
+            axisLabel: {
+              color: palette.soft,
+              fontSize: 11,
+              hideOverlap: true,
+              customValues: NINES.filter((x) => x <= end),
+              formatter: (value: number) => percentile(value),
+            },
+          },
+    yAxis: {
+      type: log ? "log" : "value",
+      ...axisStyle(palette),
+      splitNumber: 4,
+      ...(log && values.length ? { min: Math.min(...values) * 0.9, max: Math.max(...values) * 1.1 } : { min: 0 }),
+      axisLabel: { color: palette.soft, fontSize: 11, hideOverlap: true, formatter: (value: number) => short(value, model.unit) },
+    },
+    tooltip: view.still
+      ? { show: false }
+      : {
+          ...tooltip(palette),
+          trigger: "axis",
+          axisPointer: { type: "line", snap: true, lineStyle: { color: palette.soft } },
+          formatter: (params: { seriesName: string; color: string; value: [number, number | null] }[]) => {
+            const first = params[0];
+            if (!first) return "";
+            const rows = params
+              .filter((one) => one.value[1] !== null && one.value[1] !== undefined)
+              .map((one) => row(one.color, one.seriesName, exact(one.value[1], model.unit)));
+            return tip(xText(model, first.value[0]), rows);
+          },
+        },
+    series,
+  };
+}
+
+function heatOption(model: HeatModel, view: View): Option {
+  const { palette } = view;
+  const scale = Math.log10(Math.max(2, model.most));
+  const colour = (count: number) => heatColour(palette, Math.log10(count) / scale);
+  type Api = { value(at: number): number; coord(point: [number, number]): [number, number] };
+  type Params = { coordSys: { x: number; y: number; width: number; height: number } };
+  return {
+    ...frame(view),
+    xAxis: timeAxis(view, model.xEnd),
+    yAxis: {
+      type: "value",
+      min: model.yFrom,
+      max: model.yTo,
+      interval: model.yTo - model.yFrom > 1.2 ? 1 : 0.25,
+      ...axisStyle(palette),
+      splitLine: { show: false },
+      axisLabel: {
+        color: palette.soft,
+        fontSize: 11,
+        showMinLabel: Number.isInteger(model.yFrom),
+        formatter: (value: number) => short(10 ** (value - 6), "ms"),
+      },
+    },
+    tooltip: view.still
+      ? { show: false }
+      : {
+          ...tooltip(palette),
+          trigger: "item",
+          formatter: ({ value }: { value: number[] }) =>
+            tip(`${clock(value[0]!)} to ${clock(value[1]!)}`, [
+              row(
+                colour(value[4]!),
+                `${short(10 ** (value[2]! - 6), "ms")} to ${short(10 ** (value[3]! - 6), "ms")}`,
+                `${exact(value[4], "count")} operations`,
+              ),
+            ]),
+        },
+    series: [
+      {
+        type: "custom",
+        clip: true,
+        dimensions: ["from", "to", "low", "high", "count"],
+        encode: { x: [0, 1], y: [2, 3], tooltip: [4] },
+        data: model.cells,
+        renderItem: (params: Params, api: Api) => {
+          const [x, bottom] = api.coord([api.value(0), api.value(2)]);
+          const [right, top] = api.coord([api.value(1), api.value(3)]);
+          const area = params.coordSys;
+          const left = Math.max(x, area.x);
+          const width = Math.min(right, area.x + area.width) - left;
+          if (width <= 0) return null;
+          return {
+            type: "rect",
+            // Half a pixel over the edge, so that no seams show.
+            shape: { x: left, y: top, width: width + 0.5, height: bottom - top + 0.5 },
+            style: { fill: colour(api.value(4)) },
+          };
+        },
+        markArea: phaseAreas(model, palette),
+      },
+    ],
+  };
+}
+
+/** What ECharts is to draw. */
+export function optionOf(model: ChartModel, view: View): Option {
+  return model.kind === "lines" ? lineOption(model, view) : heatOption(model, view);
+}
+
+/** All values of a chart. */
+export function valuesOf(model: ChartModel): ValueTable {
+  if (model.kind === "lines") {
+    const first = model.x === "time" ? "time_s" : "percentile";
+    const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
+    const table = tableOf(first, names);
+    if (model.x === "nines") {
+      table.rows.forEach((one) => (one[0] = Number((100 - 100 / 10 ** Number(one[0])).toFixed(6))));
+    }
+    return table;
+  }
+  return {
+    head: ["from_s", "to_s", "from_ms", "to_ms", "count"],
+    rows: model.cells.map(([from, to, low, high, count]) => {
+      const ms = (log: number) => Number((10 ** (log - 6)).toPrecision(4));
+      return [from, to, ms(low), ms(high), count];
+    }),
+  };
+}
+
+/** One sentence for who cannot see the chart. */
+export function sentenceOf(model: ChartModel): string {
+  if (model.empty) return `${model.title}: ${model.empty}`;
+  if (model.kind === "heat") {
+    const total = model.cells.reduce((sum, cell) => sum + cell[4], 0);
+    return `${model.title}: ${exact(total, "count")} operations between ${short(10 ** (model.yFrom - 6), "ms")} and ${short(10 ** (model.yTo - 6), "ms")}.`;
+  }
+  const parts = model.lines
+    .filter((line) => !line.continues)
+    .map((line) => {
+      const values = line.points.map(([, y]) => y).filter((y): y is number => y !== null);
+      if (values.length === 0) return `${line.name} has no values`;
+      return `${line.name} from ${short(Math.min(...values), model.unit)} to ${short(Math.max(...values), model.unit)}`;
+    });
+  return `${model.title}: ${parts.join("; ")}.`;
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { operation, stage, times } from "../data/sample";
+import { conditions, figures, leading, measured } from "../report/figures";
+import { toCsv } from "./csv";
+import { afterLegendClick, NONE } from "./legend";
+import { optionOf, sentenceOf, valuesOf } from "./model";
+import { heatColour, operationColours, PALETTES } from "./palette";
+import * as charts from "./stage";
+
+describe("the charts of a stage", () => {
+  test("a rate is the count over the length of its bin, the last one shorter", () => {
+    const model = charts.throughput(stage());
+    expect(model.lines[0]!.points).toEqual([[1, 100], [3, 150], [4.25, 100]]);
+    expect(model.phases).toEqual([{ name: "ramp-up", from: 0, to: 2 }]);
+  });
+
+  test("bins that were taken together stand in their common middle", () => {
+    const one = operation();
+    const model = charts.percentiles(stage([one]), one, one.latency[0]!);
+    expect(model.lines.map((line) => line.name)).toEqual(["median", "95th percentile", "greatest"]);
+    expect(model.lines[0]!.points).toEqual([[2, 2], [4.25, 2.5]]);
+    expect(model.hint).toContain("One point per 4 s");
+    expect(model.hint).toContain("99th");
+  });
+
+  test("failures of all operations are added up by class, the most frequent first", () => {
+    const model = charts.errors(stage([operation(), operation({ name: "write" })]))!;
+    expect(model.lines.map((line) => line.name)).toEqual(["http_503", "timeout"]);
+    expect(model.lines[0]!.points.map(([, y]) => y)).toEqual([0, 5, 16]);
+  });
+
+  test("what an archive does not have is no chart", () => {
+    const bare = operation({ series: { count: [1, 2, 3], failures: null, bytes: null, missed: null, delayed: null, in_flight: null, errors: {}, drivers: {} } });
+    const old = stage([bare]);
+    expect([charts.errors(old), charts.inFlight(old), charts.bandwidth(old), charts.schedule(old), charts.drivers(old)]).toEqual([null, null, null, null, null]);
+    expect(charts.throughput(old).empty).toBeUndefined();
+    expect(charts.throughput(stage([operation({ series: null })], { time: null })).empty).toMatch(/Nothing was recorded/);
+  });
+
+  test("the uncertain end of a distribution is a line of its own that joins the certain part", () => {
+    const [sure, rest] = charts.distributions(stage()).lines;
+    expect(sure!.points.at(-1)).toEqual([1, 4]);
+    expect(rest).toMatchObject({ dash: "dotted", continues: true, points: [[1, 4], [2, 10], [2.9956, 18]] });
+  });
+
+  test("cells of a heat map keep their counts and lie within the stage", () => {
+    const model = charts.heat(stage(), operation());
+    expect(model.cells.map((cell) => cell[4])).toEqual([400, 100, 50]);
+    expect(Math.max(...model.cells.map((cell) => cell[1]))).toBe(4.5);
+    expect(model.cells.every((cell) => cell[2] >= model.yFrom && cell[3] <= model.yTo)).toBe(true);
+  });
+
+  test("operations of the same name are told apart", () => {
+    const pair = [operation({ work: "a" }), operation({ work: "b" })];
+    expect(charts.operationNames(pair)).toEqual(["a read", "b read"]);
+    expect(charts.operationNames([operation(), operation()])).toEqual(["read (1)", "read (2)"]);
+  });
+});
+
+describe("what goes out of a chart", () => {
+  test("the CSV has every value, and quotes what needs it", () => {
+    const model = charts.throughput(stage([operation({ name: 'a "b", c' })]));
+    expect(toCsv(valuesOf(model))).toBe('time_s,"a ""b"", c (per_s)"\r\n1,100\r\n3,150\r\n4.25,100\r\n');
+    expect(valuesOf(charts.distributions(stage())).rows[1]).toEqual([90, 4, 4]);
+  });
+
+  test("a logarithmic axis leaves 0 out instead of drawing it somewhere", () => {
+    const model = charts.throughput(stage([operation({ series: { ...operation().series!, count: [0, 300, 50] } })]));
+    const view = { palette: PALETTES.light, hidden: NONE, zoom: null, log: true, width: 500 };
+    const { series } = optionOf(model, view) as { series: { data: unknown[][] }[] };
+    expect(series[0]!.data[0]).toEqual([1, null]);
+  });
+
+  test("a zoom becomes the range of the time axis, a hidden line is not drawn", () => {
+    const model = charts.throughput(stage([operation(), operation({ name: "write", sample: "write", op: "write" })]));
+    const view = { palette: PALETTES.dark, hidden: new Set(["read"]), zoom: [1, 3] as [number, number], log: false, width: 500 };
+    const option = optionOf(model, view) as { series: { name: string }[]; xAxis: { min: number; max: number } };
+    expect(option.series.map((one) => one.name)).toEqual(["write"]);
+    expect([option.xAxis.min, option.xAxis.max]).toEqual([1, 3]);
+  });
+
+  test("the sentence says the range of every line", () => {
+    expect(sentenceOf(charts.throughput(stage()))).toBe("Throughput: read from 100 to 150.");
+  });
+});
+
+describe("legend and colours", () => {
+  test("a click isolates, a second one shows all, with Shift one line goes on and off", () => {
+    const names = ["a", "b", "c"];
+    const alone = afterLegendClick(names, NONE, "b", false);
+    expect([...alone].sort()).toEqual(["a", "c"]);
+    expect(afterLegendClick(names, alone, "b", false)).toBe(NONE);
+    expect([...afterLegendClick(names, alone, "c", true)]).toEqual(["a"]);
+    expect(afterLegendClick(names, alone, "b", true)).toBe(NONE);
+  });
+
+  test("an operation has its colour in every stage", () => {
+    const ops = (...kinds: string[]) => kinds.map((op) => ({ op, sample: op }));
+    expect(operationColours(ops("read", "write"))).toEqual([0, 1]);
+    expect(operationColours(ops("write"))).toEqual([1]);
+    expect(operationColours(ops("read", "read", "mread"))).toEqual([0, 1, 2]);
+  });
+
+  test("brightness of the heat ramp goes one way, so that no colour is needed to read it", () => {
+    for (const palette of Object.values(PALETTES)) {
+      const light = Array.from({ length: 21 }, (_, at) => {
+        const [r, g, b] = heatColour(palette, at / 20).match(/\d+/g)!.map(Number) as [number, number, number];
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      });
+      const steps = light.slice(1).map((value, at) => Math.sign(value - light[at]!));
+      expect(new Set(steps).size).toBe(1);
+    }
+  });
+});
+
+describe("headline figures", () => {
+  test("counts add up, and the share of failures is of all that ended", () => {
+    const sums = figures(stage([operation(), operation({ name: "write", count: 0, failures: 1000, throughput_per_s: 0 })]));
+    expect(sums).toMatchObject({ count: 990, failures: 1010, failedShare: 0.505, throughput: 99, workers: 4 });
+    expect(figures(stage([operation({ count: 0, failures: 0, throughput_per_s: null })]))).toMatchObject({ failedShare: null, throughput: null });
+  });
+
+  test("stages that only set up are no measurement, unless there is no other", () => {
+    const setup = stage([operation({ op: "prepare" })], { id: "s0", setup: true });
+    expect(measured([setup, stage()]).map((one) => one.id)).toEqual(["s1-main"]);
+    expect(measured([setup])).toEqual([setup]);
+    expect(leading(stage([operation({ count: 1, failures: 0 }), operation({ name: "write" })]), 1)[0]!.name).toBe("write");
+    expect(conditions(stage([operation({ response_ms: times(1) })]), (s) => `${s} s`)).toBe("4 workers · closed loop · 10 s measured");
+  });
+});

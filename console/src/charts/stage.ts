@@ -1,0 +1,276 @@
+// From a stage of the report's data to the models of its charts.
+import type { ClientData, LatencySeries, OperationData, StageData, TimeAxis } from "../data/types";
+import type { ChartModel, HeatModel, Line, LineModel } from "./model";
+import { operationColours } from "./palette";
+
+/** Middle of bin `at` of an axis whose bins were taken together `every` at a time. */
+export function middle(axis: TimeAxis, at: number, every = 1): number {
+  return tidy((from(axis, at, every) + to(axis, at, every)) / 2);
+}
+
+/** Length of that bin in seconds; the last may be shorter. */
+export function width(axis: TimeAxis, at: number, every = 1): number {
+  return Math.max(1e-9, to(axis, at, every) - from(axis, at, every));
+}
+
+function from(axis: TimeAxis, at: number, every: number): number {
+  return at * every * axis.bin_s;
+}
+
+function to(axis: TimeAxis, at: number, every: number): number {
+  return Math.min(axis.end_s, Math.min(axis.bins, (at + 1) * every) * axis.bin_s);
+}
+
+function tidy(value: number): number {
+  return Number(value.toFixed(3));
+}
+
+function points(axis: TimeAxis, values: (number | null)[], every = 1): [number, number | null][] {
+  return values.map((value, at) => [middle(axis, at, every), value]);
+}
+
+function rates(axis: TimeAxis, counts: number[]): [number, number | null][] {
+  return counts.map((count, at) => [middle(axis, at), Number((count / width(axis, at)).toPrecision(6))]);
+}
+
+/** Names that tell the operations of a stage apart. */
+export function operationNames(operations: OperationData[]): string[] {
+  const works = new Set(operations.map((one) => one.work));
+  const names = operations.map((one) => (works.size > 1 && one.work !== one.name ? `${one.work} ${one.name}` : one.name));
+  return names.map((name, at) => (names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${at + 1})`));
+}
+
+const PHASE_NAMES: Record<string, string> = { rampup: "ramp-up", rampdown: "ramp-down", drain: "drain" };
+
+function phases(stage: StageData): LineModel["phases"] {
+  return stage.phases
+    .filter((phase) => phase.phase !== "window" && phase.to_s > phase.from_s)
+    .map((phase) => ({ name: PHASE_NAMES[phase.phase] ?? phase.phase, from: phase.from_s, to: phase.to_s }));
+}
+
+type Base = Pick<LineModel, "kind" | "x" | "phases" | "xEnd">;
+
+function over(stage: StageData): Base {
+  return { kind: "lines", x: "time", phases: phases(stage), xEnd: stage.time?.end_s ?? 1 };
+}
+
+const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive lacks histograms.hlog.";
+
+/** Operations per second. */
+export function throughput(stage: StageData): LineModel {
+  const { time } = stage;
+  const names = operationNames(stage.operations);
+  const colours = operationColours(stage.operations);
+  const lines: Line[] = [];
+  stage.operations.forEach((operation, at) => {
+    if (!time || !operation.series) return;
+    lines.push({ name: names[at]!, colour: colours[at]!, points: rates(time, operation.series.count) });
+  });
+  return {
+    ...over(stage), id: "throughput", title: "Throughput", unit: "per_s", lines,
+    hint: "Successful operations per second.",
+    empty: lines.length ? undefined : NOTHING,
+  };
+}
+
+/** Body bytes per second; null where no operation moved any. */
+export function bandwidth(stage: StageData): LineModel | null {
+  const { time } = stage;
+  const names = operationNames(stage.operations);
+  const colours = operationColours(stage.operations);
+  const lines: Line[] = [];
+  stage.operations.forEach((operation, at) => {
+    const bytes = operation.series?.bytes;
+    if (!time || !bytes?.some((value) => value > 0)) return;
+    lines.push({ name: names[at]!, colour: colours[at]!, points: rates(time, bytes) });
+  });
+  if (!lines.length) return null;
+  return { ...over(stage), id: "bandwidth", title: "Bandwidth", unit: "bytes_per_s", lines, hint: "Body bytes of successful operations per second." };
+}
+
+const KIND_NAMES: Record<string, string> = { response: "Response time", service: "Service time", first_byte: "Time to first byte" };
+
+const KIND_HINTS: Record<string, string> = {
+  response: "From the moment an operation was due to its end.",
+  service: "From the moment an operation was sent to its end.",
+  first_byte: "From the moment an operation was sent to the first byte of the answer.",
+};
+
+/** Percentiles of one operation over time. */
+export function percentiles(stage: StageData, operation: OperationData, series: LatencySeries): LineModel {
+  const { time } = stage;
+  const length = time ? time.bin_s * series.every : 0;
+  const line = (name: string, colour: number, values: (number | null)[], more: Partial<Line> = {}): Line => ({
+    name, colour, points: time ? points(time, values, series.every) : [], ...more,
+  });
+  const lines = [
+    line("median", 0, series.p50),
+    line("95th percentile", 2, series.p95),
+    line("99th percentile", 1, series.p99),
+    line("greatest", 7, series.max, { thin: true, dash: "dotted" }),
+  ].filter((one) => one.points.some(([, y]) => y !== null));
+  const withheld = [["99th", series.p99], ["95th", series.p95]] as const;
+  const missing = withheld.filter(([, values]) => values.every((value) => value === null)).map(([name]) => name);
+  const why = missing.length ? ` Too few operations per point for the ${missing.reverse().join(" and ")} percentile.` : "";
+  return {
+    ...over(stage), id: `times-${series.kind}`, unit: "ms", lines, mayLog: true,
+    title: `${KIND_NAMES[series.kind] ?? series.kind} of ${operation.name} over time`,
+    hint: `${KIND_HINTS[series.kind] ?? ""} One point per ${Number(length.toFixed(2))} s.${why}`,
+    empty: lines.length ? undefined : "No operation succeeded.",
+  };
+}
+
+/** Response times of all operations on a percentile axis; service times too where they differ. */
+export function distributions(stage: StageData): LineModel {
+  const names = operationNames(stage.operations);
+  const colours = operationColours(stage.operations);
+  const lines: Line[] = [];
+  stage.operations.forEach((operation, at) => {
+    for (const one of operation.distributions) {
+      if (one.kind === "first_byte") continue;
+      const all: [number, number][] = one.nines.map((x, i) => [x, one.ms[i]!]);
+      const name = one.kind === "service" ? `${names[at]}, service` : names[at]!;
+      const dash = one.kind === "service" ? "dashed" : "solid";
+      lines.push({ name, colour: colours[at]!, dash, points: all.slice(0, Math.max(1, one.supported)) });
+      const rest = all.slice(Math.max(0, one.supported - 1));
+      if (rest.length > 1) {
+        lines.push({ name: `${name}, fewer than 10 beyond`, colour: colours[at]!, dash: "dotted", thin: true, continues: true, points: rest });
+      }
+    }
+  });
+  return {
+    kind: "lines", x: "nines", id: "distribution", title: "Response time by percentile", unit: "ms", log: true, mayLog: true, lines,
+    hint: "How long the fastest share of operations took at most. Dotted: fewer than ten operations lie beyond, so chance decides.",
+    empty: lines.length ? undefined : "No operation succeeded in the measured window.",
+  };
+}
+
+/** Response times of one operation over time as a heat map. */
+export function heat(stage: StageData, operation: OperationData): HeatModel {
+  const { time } = stage;
+  const map = operation.heat;
+  const title = `Response times of ${operation.name} as a heat map`;
+  const common = { kind: "heat" as const, id: "heat", title, hint: "Each column is a moment; the stronger a cell, the more operations took that long (logarithmic)." };
+  if (!time || !map) return { ...common, cells: [], most: 1, yFrom: 0, yTo: 1, xEnd: 1, empty: NOTHING };
+  const edge = (r: number) => (map.first_row + r) / map.rows_per_decade;
+  const cells: HeatModel["cells"] = [];
+  for (let i = 0; i + 2 < map.cells.length; i += 3) {
+    const [column, r, count] = [map.cells[i]!, map.cells[i + 1]!, map.cells[i + 2]!];
+    cells.push([tidy(from(time, column, map.every)), tidy(to(time, column, map.every)), edge(r), edge(r + 1), count]);
+  }
+  const most = cells.reduce((max, cell) => Math.max(max, cell[4]), 1);
+  const [low, high] = [edge(0), edge(map.rows)];
+  const wide = high - low > 0.8;
+  return {
+    ...common, cells, most, xEnd: time.end_s, phases: phases(stage),
+    yFrom: wide ? Math.floor(low * 4) / 4 : low - 0.1,
+    yTo: wide ? Math.ceil(high * 4) / 4 : high + 0.1,
+  };
+}
+
+/** Failures per second by class, all operations together; null where the archive has none over time. */
+export function errors(stage: StageData): LineModel | null {
+  const { time } = stage;
+  const failed = stage.operations.reduce((sum, one) => sum + one.failures, 0);
+  const known = stage.operations.some((one) => one.series?.failures);
+  if (!time || !known) return null;
+  const classes = new Map<string, number[]>();
+  for (const operation of stage.operations) {
+    for (const [label, counts] of Object.entries(operation.series?.errors ?? {})) {
+      const sum = classes.get(label) ?? new Array<number>(time.bins).fill(0);
+      counts?.forEach((count, at) => (sum[at] = (sum[at] ?? 0) + count));
+      classes.set(label, sum);
+    }
+  }
+  const total = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0);
+  const sorted = [...classes.entries()].sort((a, b) => total(b[1]) - total(a[1]));
+  const colours = [1, 3, 4, 5, 0, 2, 6, 7];
+  const lines = sorted.map(([name, counts], at): Line => ({ name, colour: colours[at % 8]!, points: rates(time, counts), stack: true }));
+  return {
+    ...over(stage), id: "errors", title: "Failures over time", unit: "per_s", lines,
+    hint: "Failed operations per second by class, added up.",
+    empty: lines.length ? undefined : failed > 0 ? "Failures were outside the time that was recorded." : "No operation failed.",
+  };
+}
+
+/** Operations in flight; null where the archive does not have it. */
+export function inFlight(stage: StageData): LineModel | null {
+  const { time } = stage;
+  const names = operationNames(stage.operations);
+  const colours = operationColours(stage.operations);
+  const lines: Line[] = [];
+  stage.operations.forEach((operation, at) => {
+    const values = operation.series?.in_flight;
+    if (time && values) lines.push({ name: names[at]!, colour: colours[at]!, points: points(time, values) });
+  });
+  if (!lines.length) return null;
+  return { ...over(stage), id: "in-flight", title: "In flight", unit: "count", lines, hint: "Mean number of operations under way." };
+}
+
+/** Arrivals of an open loop that were dropped or had to wait; null where there were none. */
+export function schedule(stage: StageData): LineModel | null {
+  const { time } = stage;
+  if (!time) return null;
+  const sum = (key: "missed" | "delayed") => {
+    const all = stage.operations.map((one) => one.series?.[key]).filter((one): one is number[] => Boolean(one));
+    return Array.from({ length: time.bins }, (_, at) => all.reduce((total, one) => total + (one[at] ?? 0), 0));
+  };
+  const lines = ([["dropped", "missed", 1], ["had to wait", "delayed", 0]] as const)
+    .map(([name, key, colour]): Line => ({ name, colour, points: rates(time, sum(key)) }))
+    .filter((line) => line.points.some(([, y]) => (y ?? 0) > 0));
+  if (!lines.length) return null;
+  return { ...over(stage), id: "schedule", title: "Arrivals that found no free worker", unit: "per_s", lines, hint: "Per second: arrivals that were dropped, and arrivals that had to wait." };
+}
+
+/** Throughput of each driver; null with fewer than two. */
+export function drivers(stage: StageData): LineModel | null {
+  const { time } = stage;
+  const sums = new Map<string, number[]>();
+  for (const operation of stage.operations) {
+    for (const [driver, counts] of Object.entries(operation.series?.drivers ?? {})) {
+      const sum = sums.get(driver) ?? [];
+      counts?.forEach((count, at) => (sum[at] = (sum[at] ?? 0) + count));
+      sums.set(driver, sum);
+    }
+  }
+  if (!time || sums.size < 2) return null;
+  const lines = [...sums.entries()].map(([name, counts], at): Line => ({ name, colour: at, points: rates(time, counts) }));
+  return { ...over(stage), id: "drivers", title: "Throughput by driver", unit: "per_s", lines, hint: "Successful operations of all kinds per second." };
+}
+
+/** How the machine that made the load did. */
+export function clientCharts(stage: StageData, client: ClientData): ChartModel[] {
+  const { time } = stage;
+  const { series } = client;
+  if (!time || !series) return [];
+  const line = (name: string, colour: number, values: (number | null)[]): Line => ({ name, colour, points: points(time, values) });
+  const known = (lines: Line[]) => lines.filter((one) => one.points.some(([, y]) => y !== null));
+  const charts: LineModel[] = [
+    {
+      ...over(stage), id: `cpu-${client.driver}`, title: `Processors of ${client.driver}`, unit: "share",
+      hint: "Share of time: busiest load thread, whole machine, longest wait for a processor, time taken by the hypervisor.",
+      lines: known([
+        line("busiest load thread", 0, series.thread_busy_max),
+        line("machine", 7, series.machine_busy),
+        line("waiting for a processor", 1, series.run_queue_wait_max),
+        line("stolen", 3, series.steal),
+      ]),
+    },
+    {
+      ...over(stage), id: `pause-${client.driver}`, title: `Longest pause of ${client.driver}`, unit: "ms",
+      hint: "How much longer than asked a sleep of 1 ms took: what the machine itself adds to any time.",
+      lines: known([line("longest pause", 1, series.pause_max_ms)]),
+    },
+    {
+      ...over(stage), id: `net-${client.driver}`, title: `Network of ${client.driver}`, unit: "bytes_per_s",
+      hint: "All interfaces of the machine.",
+      lines: known([line("received", 0, series.rx_bytes_per_s), line("sent", 1, series.tx_bytes_per_s)]),
+    },
+    {
+      ...over(stage), id: `tcp-${client.driver}`, title: `Segments sent again by ${client.driver}`, unit: "count",
+      hint: "TCP segments that had to be repeated, per point.",
+      lines: known([line("sent again", 1, series.tcp_retransmitted)]),
+    },
+  ];
+  return charts.filter((chart) => chart.lines.length > 0);
+}

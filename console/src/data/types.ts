@@ -1,0 +1,686 @@
+// Generated from crates/report/src/data/model.rs, which says what each field means:
+// UPDATE_TYPES=1 cargo test -p cosmark-report --lib types
+
+export type ReportData = { 
+/**
+ * [`FORMAT`].
+ */
+format: number, 
+/**
+ * Version of Cosmark that made the report.
+ */
+made_by: string, 
+/**
+ * The run as a whole.
+ */
+run: RunFacts, 
+/**
+ * Whether its numbers can be believed.
+ */
+verdict: VerdictData, 
+/**
+ * Its stages in order.
+ */
+stages: Array<StageData>, 
+/**
+ * The workload as it was understood, native format, secrets removed; null when the archive lacks it.
+ */
+workload: string | null, 
+/**
+ * What could not be shown and why, one sentence each.
+ */
+notes: Array<string>, };
+
+export type RunFacts = { 
+/**
+ * `w<N>`.
+ */
+id: string, 
+/**
+ * Name of the workload.
+ */
+name: string, 
+/**
+ * Its text.
+ */
+description: string | null, 
+/**
+ * How far it came: `finished`, `failed`, ..
+ */
+state: string, 
+/**
+ * Why it did not finish.
+ */
+reason: string | null, 
+/**
+ * Seed of every random choice, as text: it may exceed what a JSON number holds exactly.
+ */
+seed: string | null, 
+/**
+ * RFC 3339.
+ */
+submitted: string | null, 
+/**
+ * RFC 3339.
+ */
+started: string | null, 
+/**
+ * RFC 3339.
+ */
+ended: string | null, 
+/**
+ * Version of Cosmark that ran it.
+ */
+cosmark: string, 
+/**
+ * Machine that wrote the archive.
+ */
+hostname: string, 
+/**
+ * Its processors.
+ */
+cpus: number, 
+/**
+ * Its kernel.
+ */
+kernel: string, 
+/**
+ * Name of the run's directory.
+ */
+directory: string, };
+
+export type VerdictData = { 
+/**
+ * `true`, `true_with_limits`, `not_proven` or `false`.
+ */
+overall: string, 
+/**
+ * The sentence that decided it.
+ */
+reason: string, 
+/**
+ * Check by check; empty when the run was not judged.
+ */
+checks: Array<CheckData>, };
+
+export type CheckData = { 
+/**
+ * `V1` ..
+ */
+id: string, 
+/**
+ * Its name, blanks for underscores.
+ */
+name: string, 
+/**
+ * Stage it is about; null = the run.
+ */
+stage: string | null, 
+/**
+ * `pass`, `warn`, `fail` or `not_run`.
+ */
+status: string, 
+/**
+ * What was found.
+ */
+value: number | null, 
+/**
+ * What it was compared with.
+ */
+limit: number | null, 
+/**
+ * One sentence.
+ */
+message: string, };
+
+export type StageData = { 
+/**
+ * `s<k>-<name>`.
+ */
+id: string, 
+/**
+ * Name as given.
+ */
+name: string, 
+/**
+ * `completed`, `failed`, ..
+ */
+state: string, 
+/**
+ * Why it did not complete.
+ */
+reason: string | null, 
+/**
+ * RFC 3339.
+ */
+started: string | null, 
+/**
+ * Seconds from start to end, pauses included.
+ */
+took_s: number | null, 
+/**
+ * Seconds of the longest measured window.
+ */
+window_s: number | null, 
+/**
+ * True for stages that only set up or clean up.
+ */
+setup: boolean, 
+/**
+ * `closed`, `paced`, `open` or `mixed`; null where the archive does not say.
+ */
+arrival: string | null, 
+/**
+ * Axis of the series; null when nothing was recorded over time.
+ */
+time: TimeAxis | null, 
+/**
+ * Phases of the load, in order.
+ */
+phases: Array<PhaseSpan>, 
+/**
+ * Its operations, in the order of the workload.
+ */
+operations: Array<OperationData>, 
+/**
+ * What each load-making machine was like.
+ */
+clients: Array<ClientData>, };
+
+export type TimeAxis = { 
+/**
+ * Seconds per bin.
+ */
+bin_s: number, 
+/**
+ * Number of bins.
+ */
+bins: number, 
+/**
+ * End of the last bin in seconds.
+ */
+end_s: number, };
+
+export type PhaseSpan = { 
+/**
+ * `rampup`, `window`, `rampdown` or `drain`.
+ */
+phase: string, 
+/**
+ * Start in seconds.
+ */
+from_s: number, 
+/**
+ * End in seconds.
+ */
+to_s: number, };
+
+export type OperationData = { 
+/**
+ * Name of the work.
+ */
+work: string, 
+/**
+ * Name of the operation.
+ */
+name: string, 
+/**
+ * What it does.
+ */
+op: string, 
+/**
+ * What its samples are.
+ */
+sample: string, 
+/**
+ * Its tag, unique in the run.
+ */
+tag: string, 
+/**
+ * Workers of the work.
+ */
+workers: number, 
+/**
+ * Arrivals that were dropped.
+ */
+missed: number, 
+/**
+ * Arrivals that waited for a worker.
+ */
+delayed: number, 
+/**
+ * Still in flight at the end.
+ */
+unfinished: number, 
+/**
+ * Arrivals due in the window of an open loop.
+ */
+intended: number | null, 
+/**
+ * Bodies that were verified.
+ */
+checked: number, 
+/**
+ * Mean number in flight.
+ */
+in_flight_mean: number | null, 
+/**
+ * Length of the window in seconds.
+ */
+window_s: number, 
+/**
+ * Service time of failures.
+ */
+failed_service_ms: LatencyData | null, 
+/**
+ * Time to open a connection.
+ */
+connect_ms: LatencyData | null, 
+/**
+ * Sent minus due, where a worker was free.
+ */
+lag_ms: LatencyData | null, 
+/**
+ * Ages of what had not finished at the end.
+ */
+unfinished_age_ms: LatencyData | null, 
+/**
+ * Failures by class.
+ */
+errors: { [key in string]: number }, 
+/**
+ * Failures by the protocol's own code.
+ */
+error_codes: { [key in string]: number }, 
+/**
+ * First texts.
+ */
+error_examples: Array<string>, 
+/**
+ * Requests on the wire.
+ */
+requests: number, 
+/**
+ * Retries among them.
+ */
+retries: number, 
+/**
+ * Connections opened.
+ */
+connections: number, 
+/**
+ * Logins made again.
+ */
+renewals: number, 
+/**
+ * Writes that were only accepted.
+ */
+accepted_only: number, 
+/**
+ * Course of the counts; null when nothing was recorded over time.
+ */
+series: CountSeries | null, 
+/**
+ * Course of the times, by kind.
+ */
+latency: Array<LatencySeries>, 
+/**
+ * Distributions over the window, by kind.
+ */
+distributions: Array<Distribution>, 
+/**
+ * Response times over time.
+ */
+heat: HeatMap | null, 
+/**
+ * The same by size of the object, if there were several classes.
+ */
+size_classes: Array<GroupData>, 
+/**
+ * The same by endpoint, if there were several.
+ */
+endpoints: Array<GroupData>, 
+/**
+ * The same by driver, if there were several.
+ */
+drivers: Array<GroupData>, 
+/**
+ * Successes.
+ */
+count: number, 
+/**
+ * Failures.
+ */
+failures: number, 
+/**
+ * Body bytes of successes.
+ */
+bytes: number, 
+/**
+ * Body bytes of failures.
+ */
+partial_bytes: number, 
+/**
+ * Successes per second.
+ */
+throughput_per_s: number | null, 
+/**
+ * Body bytes of successes per second.
+ */
+bandwidth_bytes_per_s: number | null, 
+/**
+ * From due to the end.
+ */
+response_ms: LatencyData | null, 
+/**
+ * From sent to the end.
+ */
+service_ms: LatencyData | null, 
+/**
+ * From sent to the first byte.
+ */
+first_byte_ms: LatencyData | null, };
+
+export type Totals = { 
+/**
+ * Successes.
+ */
+count: number, 
+/**
+ * Failures.
+ */
+failures: number, 
+/**
+ * Body bytes of successes.
+ */
+bytes: number, 
+/**
+ * Body bytes of failures.
+ */
+partial_bytes: number, 
+/**
+ * Successes per second.
+ */
+throughput_per_s: number | null, 
+/**
+ * Body bytes of successes per second.
+ */
+bandwidth_bytes_per_s: number | null, 
+/**
+ * From due to the end.
+ */
+response_ms: LatencyData | null, 
+/**
+ * From sent to the end.
+ */
+service_ms: LatencyData | null, 
+/**
+ * From sent to the first byte.
+ */
+first_byte_ms: LatencyData | null, };
+
+export type GroupData = { 
+/**
+ * Its name.
+ */
+label: string, 
+/**
+ * Workers, of a driver.
+ */
+workers: number | null, 
+/**
+ * Successes.
+ */
+count: number, 
+/**
+ * Failures.
+ */
+failures: number, 
+/**
+ * Body bytes of successes.
+ */
+bytes: number, 
+/**
+ * Body bytes of failures.
+ */
+partial_bytes: number, 
+/**
+ * Successes per second.
+ */
+throughput_per_s: number | null, 
+/**
+ * Body bytes of successes per second.
+ */
+bandwidth_bytes_per_s: number | null, 
+/**
+ * From due to the end.
+ */
+response_ms: LatencyData | null, 
+/**
+ * From sent to the end.
+ */
+service_ms: LatencyData | null, 
+/**
+ * From sent to the first byte.
+ */
+first_byte_ms: LatencyData | null, };
+
+export type LatencyData = { 
+/**
+ * How many times.
+ */
+count: number, 
+/**
+ * Exact mean.
+ */
+mean: number | null, 
+/**
+ * Least.
+ */
+min: number | null, 
+/**
+ * Percentiles; null = the data cannot support it.
+ */
+p50: number | null, 
+/**
+ * 90th.
+ */
+p90: number | null, 
+/**
+ * 95th.
+ */
+p95: number | null, 
+/**
+ * 99th.
+ */
+p99: number | null, 
+/**
+ * 99.9th.
+ */
+p99_9: number | null, 
+/**
+ * 99.99th.
+ */
+p99_99: number | null, 
+/**
+ * Greatest.
+ */
+max: number | null, 
+/**
+ * Why a percentile is null.
+ */
+withheld: string | null, };
+
+export type CountSeries = { 
+/**
+ * Successes.
+ */
+count: Array<number>, 
+/**
+ * Failures; null where the archive does not have them over time.
+ */
+failures: Array<number> | null, 
+/**
+ * Body bytes of successes.
+ */
+bytes: Array<number> | null, 
+/**
+ * Arrivals dropped.
+ */
+missed: Array<number> | null, 
+/**
+ * Arrivals that waited.
+ */
+delayed: Array<number> | null, 
+/**
+ * Mean number in flight.
+ */
+in_flight: Array<number> | null, 
+/**
+ * Failures by class.
+ */
+errors: { [key in string]: Array<number> }, 
+/**
+ * Successes by driver, if there were several.
+ */
+drivers: { [key in string]: Array<number> }, };
+
+export type LatencySeries = { 
+/**
+ * `response`, `service` or `first_byte`.
+ */
+kind: string, 
+/**
+ * How many bins of the stage's axis make one of this series.
+ */
+every: number, 
+/**
+ * How many times lie in each bin.
+ */
+count: Array<number>, 
+/**
+ * Median in ms.
+ */
+p50: Array<number | null>, 
+/**
+ * 95th percentile in ms.
+ */
+p95: Array<number | null>, 
+/**
+ * 99th percentile in ms.
+ */
+p99: Array<number | null>, 
+/**
+ * Greatest in ms.
+ */
+max: Array<number | null>, };
+
+export type Distribution = { 
+/**
+ * `response`, `service` or `first_byte`.
+ */
+kind: string, 
+/**
+ * How many times.
+ */
+count: number, 
+/**
+ * Place on the axis: log10(1 / (1 - quantile)); 1 is the 90th percentile, 2 the 99th. The last point is the greatest.
+ */
+nines: Array<number>, 
+/**
+ * Time in ms at each place.
+ */
+ms: Array<number>, 
+/**
+ * How many of the points have at least ten times beyond them; the others are uncertain.
+ */
+supported: number, };
+
+export type HeatMap = { 
+/**
+ * How many bins of the stage's axis make one column.
+ */
+every: number, 
+/**
+ * Row r holds times from `10^((first_row + r) / rows_per_decade)` ns on.
+ */
+first_row: number, 
+/**
+ * Rows per factor of ten.
+ */
+rows_per_decade: number, 
+/**
+ * Number of rows.
+ */
+rows: number, 
+/**
+ * Filled cells, three numbers each: column, row, count.
+ */
+cells: Array<number>, };
+
+export type ClientData = { 
+/**
+ * Name of the driver.
+ */
+driver: string, 
+/**
+ * Facts and figures, in the order in which they are shown.
+ */
+facts: Array<Fact>, 
+/**
+ * Course; null when the archive does not have it.
+ */
+series: ClientSeries | null, };
+
+export type Fact = { 
+/**
+ * What it is.
+ */
+name: string, 
+/**
+ * Its value; null where the system does not tell.
+ */
+value: number | null, 
+/**
+ * `share`, `ms`, `ns`, `s`, `count`, `bytes_per_s` or `bits_per_s`.
+ */
+unit: string, };
+
+export type ClientSeries = { 
+/**
+ * Busiest load thread, 0 to 1 of a processor.
+ */
+thread_busy_max: Array<number | null>, 
+/**
+ * Whole machine, 0 to 1.
+ */
+machine_busy: Array<number | null>, 
+/**
+ * Longest share of time that a load thread waited for a processor, 0 to 1.
+ */
+run_queue_wait_max: Array<number | null>, 
+/**
+ * Share of time that the hypervisor took, 0 to 1.
+ */
+steal: Array<number | null>, 
+/**
+ * Longest pause of the machine, in ms.
+ */
+pause_max_ms: Array<number | null>, 
+/**
+ * Segments sent again.
+ */
+tcp_retransmitted: Array<number | null>, 
+/**
+ * Bytes received per second.
+ */
+rx_bytes_per_s: Array<number | null>, 
+/**
+ * Bytes sent per second.
+ */
+tx_bytes_per_s: Array<number | null>, 
+/**
+ * Sockets in use.
+ */
+sockets: Array<number | null>, };

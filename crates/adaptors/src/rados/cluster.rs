@@ -1,0 +1,207 @@
+//! A connection to a cluster. All works and workers of a driver that give the same settings share one, as librados is made
+//! for it: its threads and connections to OSDs are there once. The last who uses it closes it.
+
+use std::ffi::{CString, c_int};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use cosmark_adaptor_api::{Error, ErrorKind, Result, Secret};
+
+use super::errors;
+use super::library::{self, Api, RawCluster};
+
+/// How to reach a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Config {
+    /// The library's file.
+    pub(super) library: String,
+    /// Monitors; `None` = those of `conf`.
+    pub(super) mon_host: Option<String>,
+    /// A configuration file of Ceph.
+    pub(super) conf: Option<PathBuf>,
+    /// Without `client.` before it.
+    pub(super) user: String,
+    /// Its key; may be empty.
+    pub(super) key: Secret,
+    /// A file with its key.
+    pub(super) keyring: Option<PathBuf>,
+    /// For the first answer of a monitor.
+    pub(super) connect_timeout: Duration,
+    /// For each answer after that; `None` = no limit.
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Config {
+    /// What the user gave as the place.
+    pub(super) fn place(&self) -> String {
+        match (&self.mon_host, &self.conf) {
+            (Some(host), _) => host.clone(),
+            (None, Some(conf)) => conf.display().to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The user said where the key is.
+    pub(super) fn has_key(&self) -> bool {
+        !self.key.is_empty() || self.keyring.is_some() || self.conf.is_some()
+    }
+
+    /// Options of librados and their values, in the order in which they are set.
+    fn options(&self) -> Vec<(&'static str, String)> {
+        let seconds = |limit: Duration| limit.as_secs_f64().ceil().max(1.0).to_string();
+        // Calls over our own limit are cancelled by us; these are a second net. The first must be there even without a
+        // limit: only then does librados not read from the network straight into the buffer of a call, which it would go
+        // on doing after the call was cancelled (Objecter::_send_op; https://tracker.ceph.com/issues/9582).
+        let osd_limit = self.timeout.map_or(NO_LIMIT, |limit| limit + Duration::from_secs(2));
+        let mut options = vec![
+            ("client_mount_timeout", seconds(self.connect_timeout)),
+            ("rados_osd_op_timeout", seconds(osd_limit)),
+            // A client that may have only so many calls in flight blocks its caller at the next: a load thread with all
+            // its workers. The number of workers is the limit here.
+            ("objecter_inflight_ops", "0".to_owned()),
+            ("objecter_inflight_op_bytes", "0".to_owned()),
+            ("log_to_stderr", "false".to_owned()),
+            ("err_to_stderr", "false".to_owned()),
+        ];
+        if let Some(limit) = self.timeout {
+            options.push(("rados_mon_op_timeout", seconds(limit)));
+        }
+        if let Some(host) = &self.mon_host {
+            options.push(("mon_host", host.clone()));
+        }
+        if let Some(keyring) = &self.keyring {
+            options.push(("keyring", keyring.display().to_string()));
+        }
+        if !self.key.is_empty() {
+            options.push(("key", self.key.expose().to_owned()));
+        }
+        options
+    }
+}
+
+/// Longer than any operation of a benchmark.
+const NO_LIMIT: Duration = Duration::from_secs(86_400);
+
+/// A connected cluster.
+pub(super) struct Cluster {
+    pub(super) api: &'static Api,
+    pub(super) raw: RawCluster,
+}
+
+// SAFETY: every call on a connected `rados_t` may come from any thread (librados.h, "Thread safety").
+unsafe impl Send for Cluster {}
+// SAFETY: the same.
+unsafe impl Sync for Cluster {}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // SAFETY: made by `create2`, and nobody has it any more: pools hold the cluster that they are of.
+        unsafe { (self.api.shutdown)(self.raw) };
+    }
+}
+
+/// What became of the last attempt with these settings.
+struct Known {
+    config: Config,
+    cluster: Weak<Cluster>,
+    failed: Option<(Instant, Error)>,
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// Those who waited for an attempt that failed share its failure, instead of waiting as long again one after another.
+const FAILURE_HOLDS: Duration = Duration::from_secs(1);
+
+/// The cluster of this configuration. Blocks, at most for the configuration's `connect_timeout` or so.
+///
+/// # Errors
+/// One sentence: no library, no monitor, a wrong user or key.
+pub(super) fn connected(config: &Config) -> Result<Arc<Cluster>> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|entry| {
+        entry.cluster.strong_count() > 0
+            || entry.failed.as_ref().is_some_and(|(at, _)| at.elapsed() < FAILURE_HOLDS)
+    });
+    if let Some(entry) = known.iter().find(|entry| entry.config == *config) {
+        if let Some((_, error)) = &entry.failed {
+            return Err(error.clone());
+        }
+        if let Some(cluster) = entry.cluster.upgrade() {
+            return Ok(cluster);
+        }
+    }
+    known.retain(|entry| entry.config != *config);
+    let outcome = connect(config).map(Arc::new);
+    let (cluster, failed) = match &outcome {
+        Ok(cluster) => (Arc::downgrade(cluster), None),
+        Err(error) => (Weak::new(), Some((Instant::now(), error.clone()))),
+    };
+    known.push(Known { config: config.clone(), cluster, failed });
+    outcome
+}
+
+fn connect(config: &Config) -> Result<Cluster> {
+    let api = library::load(&config.library)?;
+    check_file(config.conf.as_ref(), "conf")?;
+    check_file(config.keyring.as_ref(), "keyring")?;
+    let name = c_text(&format!("client.{}", config.user), "the user's name")?;
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: both texts end with 0 and live through the call; `raw` is set when it succeeds.
+    let result = unsafe { (api.create2)(&raw mut raw, c"ceph".as_ptr(), name.as_ptr(), 0) };
+    if result < 0 {
+        return Err(errors::connect(config, result));
+    }
+    // From here on dropping it frees the handle, connected or not.
+    let cluster = Cluster { api, raw };
+    if let Some(conf) = &config.conf {
+        let path = c_text(&conf.display().to_string(), "conf")?;
+        // SAFETY: the handle is not connected yet; the text lives through the call.
+        let result = unsafe { (api.conf_read_file)(raw, path.as_ptr()) };
+        if result < 0 {
+            return Err(bad_file("conf", &conf.display().to_string(), "Ceph cannot read it", result));
+        }
+    }
+    for (option, value) in config.options() {
+        let (name, value) = (c_text(option, "option")?, c_text(&value, option)?);
+        // SAFETY: the handle is not connected yet; the texts live through the call.
+        let result = unsafe { (api.conf_set)(raw, name.as_ptr(), value.as_ptr()) };
+        if result < 0 {
+            let message = format!("librados takes no such value for its option {option}");
+            return Err(Error::new(ErrorKind::Config, message).with_hint("check the keys of the storage"));
+        }
+    }
+    // SAFETY: configured, not connected yet.
+    let result = unsafe { (api.connect)(raw) };
+    if result < 0 { Err(errors::connect(config, result)) } else { Ok(cluster) }
+}
+
+/// librados would say no more than that something was not found.
+fn check_file(path: Option<&PathBuf>, key: &str) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    match std::fs::File::open(path) {
+        Ok(_) => Ok(()),
+        Err(cause) => Err(bad_file(
+            key,
+            &path.display().to_string(),
+            &cause.to_string(),
+            -c_int::from(cause.raw_os_error().unwrap_or(0)),
+        )),
+    }
+}
+
+fn bad_file(key: &str, path: &str, cause: &str, result: c_int) -> Error {
+    Error::new(ErrorKind::Config, format!("{key} {path}: {cause}"))
+        .with_code(format!("errno_{}", -result))
+        .with_hint(format!("`{key}` is a file that this user can read on every driver"))
+}
+
+/// Text for C.
+///
+/// # Errors
+/// `Config` when it holds a zero byte.
+pub(super) fn c_text(text: &str, what: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| {
+        Error::new(ErrorKind::Config, format!("{what} holds a zero byte")).with_hint("Ceph has no such names")
+    })
+}

@@ -1,0 +1,297 @@
+//! What is in an archive, fast: one line per run from an index (`.runs.index`) that is made again where a run changed.
+//! Beside that, what users say of their runs: tags (`tags.json` in the run's directory) and which run of a workload is its
+//! baseline (`.baselines.json` in the archive). Nothing of it is needed to read a run; all of it can be deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::files::{Lock, read_bounded, write_whole};
+use crate::root::{LOCK, number_of};
+use crate::{ArchiveError, RunState, open_run};
+
+/// Tags of a run.
+const TAGS: &str = "tags.json";
+/// Baselines of an archive.
+const BASELINES: &str = ".baselines.json";
+/// The index.
+const INDEX: &str = ".runs.index";
+/// Form of the index; another one is made again.
+const INDEX_FORM: u32 = 1;
+/// A run has at most this many tags.
+pub const MOST_TAGS: usize = 100;
+/// A tag has at most this many characters.
+pub const LONGEST_TAG: usize = 64;
+/// Larger files of tags or baselines are damage.
+const MOST_BYTES: u64 = 16 << 20;
+/// A larger index is thrown away: a million runs need about 300 MB.
+const MOST_INDEX_BYTES: u64 = 512 << 20;
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunGlance {
+    /// Its number.
+    pub number: u64,
+    /// Name of its directory.
+    pub directory: String,
+    /// Name of the workload; of the directory where the record cannot be read.
+    pub name: String,
+    /// How far it came; `None` when it has no readable `run.json`.
+    pub state: Option<RunState>,
+    /// When it was submitted.
+    pub submitted: Option<Timestamp>,
+    /// When its first stage began.
+    pub started: Option<Timestamp>,
+    /// When it was over.
+    pub ended: Option<Timestamp>,
+    /// How many stages it has.
+    pub stages: u64,
+    /// Operations that succeeded, over all measured windows.
+    pub operations: u64,
+    /// Operations that failed.
+    pub failures: u64,
+    /// Why its record cannot be read; `None` = it can, or there is none (COSBench wrote it).
+    pub problem: Option<String>,
+    /// What the user calls it.
+    #[serde(skip)]
+    pub tags: BTreeSet<String>,
+    /// True for the baseline of its workload.
+    #[serde(skip)]
+    pub baseline: bool,
+}
+
+/// An entry of the index: a glance and the `run.json` that it was read from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Indexed {
+    bytes: u64,
+    modified_ns: u64,
+    glance: RunGlance,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct TagFile {
+    #[serde(default)]
+    tags: BTreeSet<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct BaselineFile {
+    /// Name of the workload to name of the run's directory.
+    #[serde(default)]
+    baselines: BTreeMap<String, String>,
+}
+
+/// All runs of the archive in `root`, by number. Runs that did not change since the last time are not read again.
+///
+/// # Errors
+/// When the directory cannot be read, or the file of baselines is damaged.
+pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
+    let baselines = baselines(root)?;
+    let mut index = read_index(root);
+    let mut glances = Vec::new();
+    let mut kept = Vec::new();
+    let mut changed = false;
+    for entry in fs::read_dir(root).map_err(ArchiveError::io("read directory", root))? {
+        let entry = entry.map_err(ArchiveError::io("read directory", root))?;
+        let directory = entry.file_name().to_string_lossy().into_owned();
+        let Some(number) = number_of(&directory) else { continue };
+        let path = entry.path();
+        let Some((bytes, modified_ns)) = stamp(&path.join("run.json")) else {
+            if path.is_dir() {
+                glances.push(empty(number, directory, None));
+            }
+            continue;
+        };
+        let known =
+            index.remove(&directory).filter(|old| (old.bytes, old.modified_ns) == (bytes, modified_ns));
+        let fresh = known.is_none();
+        let glance = known.map_or_else(|| read_glance(number, directory, &path), |old| old.glance);
+        // A run that goes on may end without a word; whether it did is looked up each time.
+        if glance.state != Some(RunState::Running) && glance.state != Some(RunState::Killed) {
+            kept.push(Indexed { bytes, modified_ns, glance: glance.clone() });
+            changed |= fresh;
+        }
+        glances.push(glance);
+    }
+    if changed || !index.is_empty() {
+        // The index only saves time: a read-only archive is listed too.
+        drop(write_index(root, &kept));
+    }
+    for glance in &mut glances {
+        glance.tags = tags(&root.join(&glance.directory)).unwrap_or_default();
+        glance.baseline = baselines.get(&glance.name) == Some(&glance.directory);
+    }
+    glances.sort_by(|a, b| (a.number, &a.directory).cmp(&(b.number, &b.directory)));
+    Ok(glances)
+}
+
+/// Size and time of a file; `None` when it is not there.
+fn stamp(path: &Path) -> Option<(u64, u64)> {
+    let meta = fs::metadata(path).ok()?;
+    let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some((meta.len(), u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+fn empty(number: u64, directory: String, problem: Option<String>) -> RunGlance {
+    let name = directory.split_once('-').map_or("", |(_, name)| name).to_owned();
+    RunGlance {
+        number,
+        directory,
+        name,
+        state: None,
+        submitted: None,
+        started: None,
+        ended: None,
+        stages: 0,
+        operations: 0,
+        failures: 0,
+        problem,
+        tags: BTreeSet::new(),
+        baseline: false,
+    }
+}
+
+fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
+    match open_run(path) {
+        Ok(run) => {
+            let record = run.record;
+            let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
+            RunGlance {
+                state: Some(record.state),
+                submitted: record.submitted,
+                started: record.started,
+                ended: record.ended,
+                stages: record.stages.len() as u64,
+                operations: operations().map(|op| op.count).sum(),
+                failures: operations().map(|op| op.failures).sum(),
+                name: record.name.clone(),
+                ..empty(number, directory, None)
+            }
+        }
+        Err(error) => empty(number, directory, Some(error.to_string())),
+    }
+}
+
+/// The index by directory. One that is damaged, too large or of another form counts as none.
+fn read_index(root: &Path) -> BTreeMap<String, Indexed> {
+    let Ok(text) = read_bounded(&root.join(INDEX), MOST_INDEX_BYTES) else { return BTreeMap::new() };
+    let mut lines = text.lines();
+    if lines.next() != Some(&index_head()) {
+        return BTreeMap::new();
+    }
+    lines
+        .filter_map(|line| serde_json::from_str::<Indexed>(line).ok())
+        .map(|indexed| (indexed.glance.directory.clone(), indexed))
+        .collect()
+}
+
+fn index_head() -> String {
+    format!("cosmark index {INDEX_FORM}; can be deleted")
+}
+
+fn write_index(root: &Path, kept: &[Indexed]) -> Result<(), ArchiveError> {
+    write_whole(&root.join(INDEX), false, |out| {
+        writeln!(out, "{}", index_head())?;
+        for indexed in kept {
+            serde_json::to_writer(&mut *out, indexed)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    })
+}
+
+/// Tags of the run in `dir`; none when it has no such file.
+///
+/// # Errors
+/// When the file is damaged.
+pub fn tags(dir: &Path) -> Result<BTreeSet<String>, ArchiveError> {
+    Ok(read_small::<TagFile>(&dir.join(TAGS))?.tags)
+}
+
+/// Adds and removes tags of the run in `dir`; gives those that it has then. The archive's lock is held, so that two
+/// programs do not undo each other's.
+///
+/// # Errors
+/// When a tag is not one, there would be too many, or the file cannot be written.
+pub fn change_tags(dir: &Path, add: &[String], remove: &[String]) -> Result<BTreeSet<String>, ArchiveError> {
+    let path = dir.join(TAGS);
+    let refused = |problem: String| ArchiveError::Unreadable {
+        path: path.clone(),
+        problem,
+        remedy: "a tag is a word without blanks and commas, up to 64 characters; a run has up to 100",
+    };
+    for tag in add {
+        let bad = |c: char| c.is_whitespace() || c.is_control() || c == ',';
+        if tag.is_empty() || tag.chars().count() > LONGEST_TAG || tag.contains(bad) {
+            return Err(refused(format!("{tag:?} is not a tag")));
+        }
+    }
+    let lock = Lock::take(&dir.join("..").join(LOCK))?;
+    let mut file: TagFile = read_small(&path)?;
+    file.tags.retain(|tag| !remove.contains(tag));
+    file.tags.extend(add.iter().cloned());
+    if file.tags.len() > MOST_TAGS {
+        return Err(refused(format!("{} tags are too many", file.tags.len())));
+    }
+    write_small(&path, &file)?;
+    drop(lock);
+    Ok(file.tags)
+}
+
+/// Name of each workload that has a baseline, and the directory of that run.
+///
+/// # Errors
+/// When the file is damaged.
+pub fn baselines(root: &Path) -> Result<BTreeMap<String, String>, ArchiveError> {
+    Ok(read_small::<BaselineFile>(&root.join(BASELINES))?.baselines)
+}
+
+/// Makes the run in `dir` the baseline of the workload `name`, or with `set` = false no longer; gives the directory of the
+/// one before.
+///
+/// # Errors
+/// When the file is damaged or cannot be written.
+pub fn set_baseline(dir: &Path, name: &str, set: bool) -> Result<Option<String>, ArchiveError> {
+    let dir = fs::canonicalize(dir).map_err(ArchiveError::io("read", dir))?;
+    let (root, directory) =
+        (root_of(&dir), dir.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let lock = Lock::take(&root.join(LOCK))?;
+    let path = root.join(BASELINES);
+    let mut file: BaselineFile = read_small(&path)?;
+    let before = file.baselines.get(name).cloned();
+    if set {
+        file.baselines.insert(name.to_owned(), directory);
+    } else if before.as_ref() == Some(&directory) {
+        file.baselines.remove(name);
+    }
+    write_small(&path, &file)?;
+    drop(lock);
+    Ok(before)
+}
+
+fn root_of(dir: &Path) -> PathBuf {
+    dir.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+fn read_small<T: Default + serde::de::DeserializeOwned>(path: &Path) -> Result<T, ArchiveError> {
+    if !path.exists() {
+        return Ok(T::default());
+    }
+    serde_json::from_str(&read_bounded(path, MOST_BYTES)?).map_err(|error| ArchiveError::Damaged {
+        path: path.to_owned(),
+        line: error.line() as u64,
+        problem: error.to_string(),
+        remedy: "correct it, or delete it: no result is lost",
+    })
+}
+
+fn write_small(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
+    write_whole(path, false, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}

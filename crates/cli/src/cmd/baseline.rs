@@ -1,0 +1,35 @@
+//! `cosmark baseline`: the run that others of the same workload are compared with.
+
+use cosmark_archive::cosbench::CosbenchRun;
+use cosmark_archive::{baselines, open_run, set_baseline};
+
+use crate::args::BaselineArgs;
+use crate::exit::{Exit, Outcome};
+use crate::runs::find;
+
+/// Runs the subcommand.
+pub fn run(args: &BaselineArgs) -> Outcome {
+    let Some(run) = &args.run else {
+        let all = baselines(&args.archive)?;
+        if all.is_empty() {
+            println!("no baselines in {}; `cosmark baseline RUN` makes one", args.archive.display());
+        }
+        all.iter().for_each(|(name, directory)| println!("{name}: {directory}"));
+        return Ok(Exit::Done);
+    };
+    let path = find(run, &args.archive)?;
+    let name = if path.join("run.json").is_file() {
+        open_run(&path)?.record.name
+    } else {
+        CosbenchRun::open(&path)?.name
+    };
+    let before = set_baseline(&path, &name, !args.remove)?;
+    let directory = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match (args.remove, before) {
+        (false, Some(before)) if before != directory => println!("{name}: {directory} (before: {before})"),
+        (false, _) => println!("{name}: {directory}"),
+        (true, Some(before)) if before == directory => println!("{name}: no baseline any more"),
+        (true, _) => println!("{name}: {directory} was not the baseline"),
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,39 @@
+//! `cosmark report`: the HTML report of a run.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use cosmark_report::{ReportError, html};
+
+use crate::args::ReportArgs;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::runs::find;
+
+/// Runs the subcommand.
+pub fn run(args: &ReportArgs) -> Outcome {
+    let directory = find(&args.run, &args.archive)?;
+    let path = html::write(&directory, args.output.as_deref()).map_err(|error| problem(&error))?;
+    println!("report: {}", path.display());
+    if args.open {
+        open(&path);
+    }
+    Ok(Exit::Done)
+}
+
+fn problem(error: &ReportError) -> Problem {
+    Problem::ours(error.to_string())
+}
+
+/// Asks the desktop to show the file; where there is none, the path was printed.
+fn open(path: &Path) {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = Command::new(opener)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(cause) = started {
+        eprintln!("cosmark: {opener} could not be started ({cause}); open the file in a browser yourself");
+    }
+}

@@ -1,0 +1,117 @@
+use cosmark_workload::search::Over;
+
+use super::*;
+
+fn search(from: f64, to: f64) -> Search {
+    Search::new(Over::Rate, Loads::Between(from, to))
+}
+
+/// Runs a search against a law that says how a load comes out.
+fn found(search: &Search, mut law: impl FnMut(f64) -> Decision) -> (Answer, Vec<Request>) {
+    let mut machine = Machine::new(search);
+    let mut made = Vec::new();
+    while let Some(request) = machine.next() {
+        assert!(made.len() < 200, "a search ends");
+        made.push(request);
+        machine.told(law(request.load), request.load);
+    }
+    (machine.answer(), made)
+}
+
+fn at_most(knee: f64, load: f64) -> Decision {
+    if load <= knee { Decision::Pass } else { Decision::Fail }
+}
+
+#[test]
+fn any_knee_is_found_within_the_width_and_in_few_trials() {
+    for knee in [10.0, 11.3, 97.0, 500.0, 3210.9, 9999.0] {
+        for width in [0.05, 0.02] {
+            let mut search = search(10.0, 20_000.0);
+            search.width = width;
+            let (answer, made) = found(&search, |load| at_most(knee, load));
+            let (best, missed) = (answer.best.unwrap(), answer.missed_at.unwrap());
+            assert!(best <= knee && knee < missed, "{knee}: {answer:?}");
+            assert!((missed - best) / best <= width + 2e-3, "{knee}: {answer:?}");
+            assert!(answer.settled && answer.confirmed == 3 && answer.notes.is_empty(), "{answer:?}");
+            assert!(made.len() <= 24, "{} trials for {knee}", made.len());
+        }
+    }
+}
+
+#[test]
+fn workers_are_searched_down_to_one() {
+    let mut search = search(1.0, 4096.0);
+    search.over = Over::Workers;
+    for knee in [1.0, 2.0, 3.0, 37.0, 640.0] {
+        let (answer, _) = found(&search, |load| at_most(knee, load));
+        let best = answer.best.unwrap();
+        assert!(best <= knee && best >= knee * 0.95 - 1.0 && best.fract() == 0.0, "{knee}: {answer:?}");
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_are_said() {
+    let (answer, made) = found(&search(100.0, 1000.0), |load| at_most(50.0, load));
+    assert_eq!((answer.best, answer.settled, made.len()), (None, false, 1));
+    assert!(answer.notes[0].contains("look lower"), "{:?}", answer.notes);
+    let (answer, _) = found(&search(100.0, 1000.0), |load| at_most(1e9, load));
+    assert_eq!((answer.best, answer.missed_at, answer.settled), (Some(1000.0), None, false));
+    assert!(answer.notes[0].contains("look higher"), "{:?}", answer.notes);
+}
+
+#[test]
+fn what_decides_nothing_is_tried_again_and_then_counts_as_missed() {
+    let (answer, made) = found(&search(100.0, 1000.0), |load| match load {
+        load if load <= 300.0 => Decision::Pass,
+        load if load <= 500.0 => Decision::Undecided,
+        _ => Decision::Fail,
+    });
+    assert!(answer.best.is_some_and(|best| best <= 300.0 && best > 280.0), "{answer:?}");
+    let again: Vec<_> = made.iter().filter(|r| r.load == 400.0).map(|r| r.purpose).collect();
+    assert_eq!(again, [Purpose::Double, Purpose::Again, Purpose::Again]);
+    assert!(answer.notes.iter().any(|note| note.contains("not decided")), "{:?}", answer.notes);
+}
+
+#[test]
+fn a_load_that_passed_by_luck_is_refuted_by_its_confirmation_and_a_lower_one_is_found() {
+    let mut calls = 0;
+    let (answer, made) = found(&search(100.0, 2000.0), |load| {
+        calls += 1;
+        // From the tenth trial on, as in a system that does not recover from its overload.
+        at_most(if calls > 9 { 300.0 } else { 600.0 }, load)
+    });
+    assert!(made.iter().any(|r| r.purpose == Purpose::Above));
+    assert!(answer.notes.iter().any(|note| note.contains("fresh trial")), "{answer:?}");
+    assert!(answer.best.is_some_and(|best| best <= 300.0 && best > 280.0), "{answer:?}");
+    let mut calls = 0;
+    let (answer, _) = found(&search(100.0, 2000.0), |load| {
+        calls += 1;
+        at_most(if calls > 9 { 1.0 } else { 600.0 }, load)
+    });
+    assert_eq!((answer.best, answer.settled), (None, false));
+}
+
+#[test]
+fn a_list_is_tried_whole_and_its_best_row_is_the_fastest_that_passes() {
+    let mut search = search(1.0, 2.0);
+    search.loads = Loads::Steps(vec![5.0, 10.0, 20.0, 40.0, 80.0]);
+    search.confirm = 1;
+    let mut machine = Machine::new(&search);
+    let throughput = |load: f64| if load == 40.0 { 15.0 } else { load };
+    let mut made = Vec::new();
+    while let Some(request) = machine.next() {
+        made.push(request.load);
+        machine.told(at_most(40.0, request.load), throughput(request.load));
+    }
+    let answer = machine.answer();
+    assert_eq!((answer.best, answer.missed_at, answer.settled), (Some(20.0), Some(80.0), true));
+    assert_eq!(made, [5.0, 10.0, 20.0, 40.0, 80.0, 20.0]);
+}
+
+#[test]
+fn a_curve_that_is_not_monotonic_is_told() {
+    let mut search = search(1.0, 2.0);
+    search.loads = Loads::Steps(vec![1.0, 2.0, 3.0]);
+    let (answer, _) = found(&search, |load| if load == 2.0 { Decision::Fail } else { Decision::Pass });
+    assert!(answer.notes.iter().any(|note| note.contains("not monotonic: 3")), "{:?}", answer.notes);
+}

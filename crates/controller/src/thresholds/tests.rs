@@ -1,0 +1,87 @@
+use cosmark_metrics::{Outcome, Sample};
+use cosmark_workload::{Environment, Format, parse};
+
+use super::*;
+
+fn stage(thresholds: &str, rate: &str) -> Stage {
+    let text = format!(
+        "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    thresholds: {thresholds}\n    works:\n      \
+         - {{name: main, workers: 1, runtime: 20, {rate} operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
+    );
+    let (workload, mistakes) = parse(&text, Format::Yaml, &Environment::default());
+    workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0)
+}
+
+/// 20 batches of one second; the response times of each, in ms, and failures of 1 ms.
+fn measured(times_ms: &[u64], failed: u64) -> Measured {
+    let mut sum = OpSnapshot::default();
+    let mut batches = Batches::new(1_000_000_000);
+    for second in 0..20_u64 {
+        let mut op = OpSnapshot::default();
+        let failures = (0..failed).map(|_| (1, Outcome::failed("http_503")));
+        for (ms, outcome) in times_ms.iter().map(|ms| (*ms, Outcome::OK)).chain(failures) {
+            let sample = Sample { end_ns: ms * 1_000_000, bytes: 10_000, outcome, ..Sample::default() };
+            op.add(&sample, false);
+        }
+        batches.add(second * 1_000_000_000, &op);
+        sum.merge(&op);
+    }
+    Measured::new(vec![(20.0, vec![sum])], vec![vec![batches]])
+}
+
+fn statuses(thresholds: &str, measured: &Measured) -> Vec<GoalStatus> {
+    judge(&stage(thresholds, ""), "s1-main", measured).iter().map(|record| record.status).collect()
+}
+
+#[test]
+fn each_metric_is_met_or_missed_by_what_was_measured() {
+    let mut times = vec![10; 96];
+    times.extend([30; 4]);
+    let measured = measured(&times, 0);
+    let thresholds = "[p50 <= 11 ms, p50 <= 9 ms, mean <= 11 ms, max <= 29 ms, throughput >= 99/s, throughput >= 101/s, \
+         bandwidth >= 0.9 MB/s, error_rate <= 1 %, error_rate <= 0 %, \"p95 <= 1 ms + size / 1 MB/s\"]";
+    use GoalStatus::{Fail, Pass};
+    let expected = [Pass, Fail, Pass, Fail, Pass, Fail, Pass, Pass, Pass, Pass];
+    assert_eq!(statuses(thresholds, &measured), expected);
+}
+
+#[test]
+fn a_percentile_that_the_data_cannot_support_is_not_decided() {
+    let records = judge(&stage("[p99_9 <= 20 ms]", ""), "s1-main", &measured(&[10; 100], 0));
+    assert_eq!((records[0].status, records[0].value), (GoalStatus::NotDecided, None));
+    assert!(records[0].message.contains("needs 10000"), "{}", records[0].message);
+    let near: Vec<u64> = (0..100).map(|k| if k < 95 { 10 } else { 30 }).collect();
+    assert_eq!(
+        statuses("[p95 <= 20 ms]", &measured(&near, 0)),
+        [GoalStatus::NotDecided],
+        "5 of 100 at a limit of 5 %"
+    );
+    assert_eq!(statuses("[p95 <= 20 ms]", &Measured::default()), [GoalStatus::NotDecided]);
+}
+
+#[test]
+fn failures_do_not_make_a_percentile_better() {
+    let fast = measured(&[10; 90], 10);
+    assert_eq!(statuses("[p95 <= 20 ms, error_rate <= 5 %]", &fast), [GoalStatus::Fail, GoalStatus::Fail]);
+    assert_eq!(statuses("[p50 <= 20 ms]", &fast), [GoalStatus::Pass]);
+    assert_eq!(statuses("[error_rate <= 0 %]", &measured(&[10; 999], 1)), [GoalStatus::Fail]);
+}
+
+#[test]
+fn an_open_loop_that_leaves_work_behind_does_not_meet_its_percentile() {
+    let mut measured = measured(&[10; 100], 0);
+    measured.works[0].ops[0].unfinished = 300;
+    let open = stage("[p95 <= 20 ms]", "rate: 100/s,");
+    assert_eq!(judge(&open, "s1-main", &measured)[0].status, GoalStatus::Fail);
+    assert_eq!(statuses("[p95 <= 20 ms]", &measured), [GoalStatus::Pass], "a closed loop always has some");
+}
+
+#[test]
+fn repeated_trials_are_judged_together() {
+    let mut pooled = Measured::default();
+    for _ in 0..6 {
+        pooled.append(&measured(&[10; 100], 0));
+    }
+    assert_eq!(statuses("[p99_9 <= 20 ms]", &pooled), [GoalStatus::Pass]);
+    assert_eq!(pooled.total().1, 120.0);
+}

@@ -1,0 +1,298 @@
+//! Results of one operation over time: counts and distributions in a bounded number of batches of equal length. What the
+//! bootstrap draws from.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use crate::OpSnapshot;
+
+/// More batches are merged in pairs: enough for any block length, little in memory.
+pub const MOST_BATCHES: usize = 512;
+
+/// What ended in one batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Response times of successes: time in ns and how many.
+    times: BTreeMap<u64, u64>,
+}
+
+/// Batches from the start of the measured window on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batches {
+    width_ns: u64,
+    batches: Vec<Batch>,
+}
+
+impl Batch {
+    /// Successes that took longer than `limit_ns`.
+    #[must_use]
+    pub fn beyond(&self, limit_ns: u64) -> u64 {
+        self.times.range(limit_ns.saturating_add(1)..).map(|(_, count)| count).sum()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let Self { ok, failed, bytes, times } = other;
+        self.ok += ok;
+        self.failed += failed;
+        self.bytes += bytes;
+        for (value, count) in times {
+            *self.times.entry(*value).or_default() += count;
+        }
+    }
+
+    fn add_times(&mut self, times: &Histogram<u64>) {
+        for step in times.iter_recorded() {
+            // The middle of the bucket, not its end: a limit in the middle of a bucket then counts right on average.
+            let value = times.median_equivalent(step.value_iterated_to());
+            *self.times.entry(value).or_default() += step.count_since_last_iteration();
+        }
+    }
+}
+
+impl Batches {
+    /// Empty; batches begin with this length.
+    #[must_use]
+    pub fn new(width_ns: u64) -> Self {
+        Self { width_ns: width_ns.max(1), batches: Vec::new() }
+    }
+
+    /// Length of a batch in ns.
+    #[must_use]
+    pub fn width_ns(&self) -> u64 {
+        self.width_ns
+    }
+
+    /// The batches, in order of time.
+    #[must_use]
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    fn at(&mut self, offset_ns: u64) -> &mut Batch {
+        while offset_ns / self.width_ns >= MOST_BATCHES as u64 {
+            self.halve();
+        }
+        let at = usize::try_from(offset_ns / self.width_ns).unwrap_or(MOST_BATCHES - 1);
+        if self.batches.len() <= at {
+            self.batches.resize(at + 1, Batch::default());
+        }
+        &mut self.batches[at]
+    }
+
+    fn halve(&mut self) {
+        self.width_ns = self.width_ns.saturating_mul(2);
+        self.batches = self
+            .batches
+            .chunks(2)
+            .map(|pair| {
+                let mut sum = Batch::default();
+                pair.iter().for_each(|batch| sum.merge(batch));
+                sum
+            })
+            .collect();
+    }
+
+    /// Adds what ended `offset_ns` after the start of the window.
+    pub fn add(&mut self, offset_ns: u64, op: &OpSnapshot) {
+        let batch = self.at(offset_ns);
+        batch.ok += op.ok;
+        batch.failed += op.failed;
+        batch.bytes += op.bytes;
+        if let Some(times) = op.response_or_service().filled() {
+            batch.add_times(times);
+        }
+    }
+
+    /// Adds a distribution of successes that was written down.
+    pub fn add_times(&mut self, offset_ns: u64, times: &Histogram<u64>) {
+        let batch = self.at(offset_ns);
+        batch.ok += times.len();
+        batch.add_times(times);
+    }
+
+    /// Adds counts of failures and bytes that were written down.
+    pub fn add_counts(&mut self, offset_ns: u64, failed: u64, bytes: u64) {
+        let batch = self.at(offset_ns);
+        batch.failed += failed;
+        batch.bytes += bytes;
+    }
+
+    /// Adds empty batches up to this length, and leaves out what lies behind the last whole batch: the last, short one
+    /// would look slow.
+    pub fn close(&mut self, window_ns: u64) {
+        let whole = usize::try_from(window_ns / self.width_ns).unwrap_or(MOST_BATCHES).clamp(1, MOST_BATCHES);
+        self.batches.resize(whole, Batch::default());
+    }
+
+    /// Leaves out the first `count` batches.
+    pub fn cut(&mut self, count: usize) {
+        self.batches.drain(..count.min(self.batches.len()));
+    }
+
+    /// Joins two runs of the same thing, one behind the other.
+    pub fn append(&mut self, other: &Self) {
+        let mut other = other.clone();
+        while other.width_ns < self.width_ns {
+            other.halve();
+        }
+        while self.width_ns < other.width_ns {
+            self.halve();
+        }
+        self.batches.extend(other.batches);
+        while self.batches.len() > MOST_BATCHES {
+            self.halve();
+        }
+    }
+
+    /// The sum of all batches.
+    #[must_use]
+    pub fn total(&self) -> Batch {
+        let mut sum = Batch::default();
+        self.batches.iter().for_each(|batch| sum.merge(batch));
+        sum
+    }
+
+    /// Prepares reading quantiles of weighted batches.
+    #[must_use]
+    pub fn quantiles(&self) -> Quantiles {
+        let values: Vec<u64> = self.total().times.into_keys().collect();
+        let below = self
+            .batches
+            .iter()
+            .map(|batch| {
+                let mut sum = 0_u64;
+                let count = |value| {
+                    sum += batch.times.get(value).copied().unwrap_or(0);
+                    sum
+                };
+                values.iter().map(count).collect()
+            })
+            .collect();
+        Quantiles { values, below }
+    }
+}
+
+impl Batch {
+    /// Quantile of the response times of successes; `None` when there is none.
+    #[must_use]
+    pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
+        let count: u64 = self.times.values().sum();
+        let mut left = wanted(count, quantile)?;
+        for (value, count) in &self.times {
+            if *count >= left {
+                return Some(*value);
+            }
+            left -= count;
+        }
+        None
+    }
+
+    /// Mean response time of successes in ns; `None` when there is none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+    pub fn mean_ns(&self) -> Option<f64> {
+        let count: u64 = self.times.values().sum();
+        let sum: f64 = self.times.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
+        (count > 0).then(|| sum / count as f64)
+    }
+}
+
+/// How many of `count` ordered values lie at or below the quantile, 1 or more.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 1 and count"
+)]
+fn wanted(count: u64, quantile: f64) -> Option<u64> {
+    (count > 0).then(|| ((count as f64 * quantile).ceil() as u64).clamp(1, count))
+}
+
+/// Sums of the counts of each batch up to each value: a quantile of any mix of batches is a search in them.
+#[derive(Debug)]
+pub struct Quantiles {
+    values: Vec<u64>,
+    below: Vec<Vec<u64>>,
+}
+
+impl Quantiles {
+    /// The quantile when batch k counts `weights[k]` times.
+    #[must_use]
+    pub fn weighted_ns(&self, weights: &[u32], quantile: f64) -> Option<u64> {
+        let up_to = |at: usize| -> u64 {
+            let parts = self.below.iter().zip(weights).filter(|(_, weight)| **weight > 0);
+            parts.map(|(below, weight)| below.get(at).copied().unwrap_or(0) * u64::from(*weight)).sum()
+        };
+        let wanted = wanted(up_to(self.values.len().checked_sub(1)?), quantile)?;
+        let (mut low, mut high) = (0, self.values.len() - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if up_to(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        self.values.get(low).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Latency;
+
+    fn times(values: impl Iterator<Item = u64>) -> Latency {
+        let mut latency = Latency::default();
+        values.for_each(|ns| latency.record(ns));
+        latency
+    }
+
+    #[test]
+    fn weighted_quantiles_are_those_of_the_merged_times() {
+        let mut batches = Batches::new(1_000);
+        let parts = [times((1..500).map(|k| k * 1000)), times((300..900).map(|k| k * 1000))];
+        for (k, part) in (0..).zip(&parts) {
+            batches.add_times(k * 1_000, part.filled().unwrap());
+        }
+        let quantiles = batches.quantiles();
+        for quantile in [0.01, 0.5, 0.95, 1.0] {
+            assert_eq!(quantiles.weighted_ns(&[1, 1], quantile), batches.total().quantile_ns(quantile));
+            let first = batches.batches()[0].quantile_ns(quantile);
+            assert_eq!(quantiles.weighted_ns(&[3, 0], quantile), first);
+            let exact = parts[0].quantile_ns(quantile).unwrap();
+            assert!((first.unwrap() as f64 / exact as f64 - 1.0).abs() < 2e-3);
+        }
+        assert_eq!(quantiles.weighted_ns(&[0, 0], 0.5), None);
+        assert_eq!(Batches::new(5).quantiles().weighted_ns(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_long_run_is_kept_in_a_bounded_number_of_batches_without_losing_anything() {
+        let mut batches = Batches::new(1_000);
+        let op = OpSnapshot { ok: 2, failed: 1, bytes: 10, ..OpSnapshot::default() };
+        (0..10_000_u64).for_each(|k| batches.add(k * 1_000, &op));
+        assert!(batches.batches().len() <= MOST_BATCHES, "{}", batches.batches().len());
+        let total = batches.total();
+        assert_eq!((total.ok, total.failed, total.bytes), (20_000, 10_000, 100_000));
+        batches.add(u64::MAX, &op);
+        assert_eq!(batches.total().ok, 20_002);
+    }
+
+    #[test]
+    fn the_short_end_of_a_window_is_left_out_and_idle_time_is_not() {
+        let mut batches = Batches::new(1_000);
+        batches.add_counts(0, 1, 0);
+        batches.add_counts(4_100, 1, 0);
+        batches.close(4_200);
+        assert_eq!(batches.batches().iter().map(|b| b.failed).collect::<Vec<_>>(), [1, 0, 0, 0]);
+        let mut joined = batches.clone();
+        joined.append(&batches);
+        assert_eq!(joined.batches().len(), 8);
+        joined.cut(5);
+        assert_eq!(joined.total().failed, 0);
+    }
+}

@@ -1,0 +1,414 @@
+//! What the report's page gets to see: the value that is put into `report.html` as JSON. The TypeScript types of the
+//! page (`console/src/data/types.ts`) are generated from these by a test, `the_types_of_the_page_are_these`.
+//!
+//! Times of a stage are seconds since its load began. Series have one value per bin of the stage's time axis; `null`
+//! stands for what is not known or what the data cannot support, never 0.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Number of the format; page and data are made by the same binary, so this only tells saved pages apart.
+pub const FORMAT: u32 = 1;
+
+/// Everything that one report shows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ReportData {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of Cosmark that made the report.
+    pub made_by: String,
+    /// The run as a whole.
+    pub run: RunFacts,
+    /// Whether its numbers can be believed.
+    pub verdict: VerdictData,
+    /// Its stages in order.
+    pub stages: Vec<StageData>,
+    /// The workload as it was understood, native format, secrets removed; null when the archive lacks it.
+    pub workload: Option<String>,
+    /// What could not be shown and why, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Facts about a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RunFacts {
+    /// `w<N>`.
+    pub id: String,
+    /// Name of the workload.
+    pub name: String,
+    /// Its text.
+    pub description: Option<String>,
+    /// How far it came: `finished`, `failed`, ..
+    pub state: String,
+    /// Why it did not finish.
+    pub reason: Option<String>,
+    /// Seed of every random choice, as text: it may exceed what a JSON number holds exactly.
+    pub seed: Option<String>,
+    /// RFC 3339.
+    pub submitted: Option<String>,
+    /// RFC 3339.
+    pub started: Option<String>,
+    /// RFC 3339.
+    pub ended: Option<String>,
+    /// Version of Cosmark that ran it.
+    pub cosmark: String,
+    /// Machine that wrote the archive.
+    pub hostname: String,
+    /// Its processors.
+    pub cpus: u32,
+    /// Its kernel.
+    pub kernel: String,
+    /// Name of the run's directory.
+    pub directory: String,
+}
+
+/// The verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct VerdictData {
+    /// `true`, `true_with_limits`, `not_proven` or `false`.
+    pub overall: String,
+    /// The sentence that decided it.
+    pub reason: String,
+    /// Check by check; empty when the run was not judged.
+    pub checks: Vec<CheckData>,
+}
+
+/// One check of the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CheckData {
+    /// `V1` ..
+    pub id: String,
+    /// Its name, blanks for underscores.
+    pub name: String,
+    /// Stage it is about; null = the run.
+    pub stage: Option<String>,
+    /// `pass`, `warn`, `fail` or `not_run`.
+    pub status: String,
+    /// What was found.
+    pub value: Option<f64>,
+    /// What it was compared with.
+    pub limit: Option<f64>,
+    /// One sentence.
+    pub message: String,
+}
+
+/// One stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct StageData {
+    /// `s<k>-<name>`.
+    pub id: String,
+    /// Name as given.
+    pub name: String,
+    /// `completed`, `failed`, ..
+    pub state: String,
+    /// Why it did not complete.
+    pub reason: Option<String>,
+    /// RFC 3339.
+    pub started: Option<String>,
+    /// Seconds from start to end, pauses included.
+    pub took_s: Option<f64>,
+    /// Seconds of the longest measured window.
+    pub window_s: Option<f64>,
+    /// True for stages that only set up or clean up.
+    pub setup: bool,
+    /// `closed`, `paced`, `open` or `mixed`; null where the archive does not say.
+    pub arrival: Option<String>,
+    /// Axis of the series; null when nothing was recorded over time.
+    pub time: Option<TimeAxis>,
+    /// Phases of the load, in order.
+    pub phases: Vec<PhaseSpan>,
+    /// Its operations, in the order of the workload.
+    pub operations: Vec<OperationData>,
+    /// What each load-making machine was like.
+    pub clients: Vec<ClientData>,
+}
+
+/// A grid of bins of equal length from the start of the load; the last may be shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TimeAxis {
+    /// Seconds per bin.
+    pub bin_s: f64,
+    /// Number of bins.
+    pub bins: u32,
+    /// End of the last bin in seconds.
+    pub end_s: f64,
+}
+
+/// A phase of the load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PhaseSpan {
+    /// `rampup`, `window`, `rampdown` or `drain`.
+    pub phase: String,
+    /// Start in seconds.
+    pub from_s: f64,
+    /// End in seconds.
+    pub to_s: f64,
+}
+
+/// Results of one operation over the measured window of its work, and its course.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OperationData {
+    /// Name of the work.
+    pub work: String,
+    /// Name of the operation.
+    pub name: String,
+    /// What it does.
+    pub op: String,
+    /// What its samples are.
+    pub sample: String,
+    /// Its tag, unique in the run.
+    pub tag: String,
+    /// Workers of the work.
+    pub workers: u32,
+    /// Counts and rates.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Arrivals that were dropped.
+    pub missed: u64,
+    /// Arrivals that waited for a worker.
+    pub delayed: u64,
+    /// Still in flight at the end.
+    pub unfinished: u64,
+    /// Arrivals due in the window of an open loop.
+    pub intended: Option<u64>,
+    /// Bodies that were verified.
+    pub checked: u64,
+    /// Mean number in flight.
+    pub in_flight_mean: Option<f64>,
+    /// Length of the window in seconds.
+    pub window_s: f64,
+    /// Service time of failures.
+    pub failed_service_ms: Option<LatencyData>,
+    /// Time to open a connection.
+    pub connect_ms: Option<LatencyData>,
+    /// Sent minus due, where a worker was free.
+    pub lag_ms: Option<LatencyData>,
+    /// Ages of what had not finished at the end.
+    pub unfinished_age_ms: Option<LatencyData>,
+    /// Failures by class.
+    pub errors: BTreeMap<String, u64>,
+    /// Failures by the protocol's own code.
+    pub error_codes: BTreeMap<String, u64>,
+    /// First texts.
+    pub error_examples: Vec<String>,
+    /// Requests on the wire.
+    pub requests: u64,
+    /// Retries among them.
+    pub retries: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Logins made again.
+    pub renewals: u64,
+    /// Writes that were only accepted.
+    pub accepted_only: u64,
+    /// Course of the counts; null when nothing was recorded over time.
+    pub series: Option<CountSeries>,
+    /// Course of the times, by kind.
+    pub latency: Vec<LatencySeries>,
+    /// Distributions over the window, by kind.
+    pub distributions: Vec<Distribution>,
+    /// Response times over time.
+    pub heat: Option<HeatMap>,
+    /// The same by size of the object, if there were several classes.
+    pub size_classes: Vec<GroupData>,
+    /// The same by endpoint, if there were several.
+    pub endpoints: Vec<GroupData>,
+    /// The same by driver, if there were several.
+    pub drivers: Vec<GroupData>,
+}
+
+/// Counts, rates and times of an operation or of a part of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Totals {
+    /// Successes.
+    pub count: u64,
+    /// Failures.
+    pub failures: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Body bytes of failures.
+    pub partial_bytes: u64,
+    /// Successes per second.
+    pub throughput_per_s: Option<f64>,
+    /// Body bytes of successes per second.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// From due to the end.
+    pub response_ms: Option<LatencyData>,
+    /// From sent to the end.
+    pub service_ms: Option<LatencyData>,
+    /// From sent to the first byte.
+    pub first_byte_ms: Option<LatencyData>,
+}
+
+/// A part of an operation: a size class, an endpoint, a driver.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct GroupData {
+    /// Its name.
+    pub label: String,
+    /// Workers, of a driver.
+    pub workers: Option<u32>,
+    /// Counts, rates, times.
+    #[serde(flatten)]
+    pub totals: Totals,
+}
+
+/// A distribution in milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LatencyData {
+    /// How many times.
+    pub count: u64,
+    /// Exact mean.
+    pub mean: Option<f64>,
+    /// Least.
+    pub min: Option<f64>,
+    /// Percentiles; null = the data cannot support it.
+    pub p50: Option<f64>,
+    /// 90th.
+    pub p90: Option<f64>,
+    /// 95th.
+    pub p95: Option<f64>,
+    /// 99th.
+    pub p99: Option<f64>,
+    /// 99.9th.
+    pub p99_9: Option<f64>,
+    /// 99.99th.
+    pub p99_99: Option<f64>,
+    /// Greatest.
+    pub max: Option<f64>,
+    /// Why a percentile is null.
+    pub withheld: Option<String>,
+}
+
+/// Counts per bin.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CountSeries {
+    /// Successes.
+    pub count: Vec<u64>,
+    /// Failures; null where the archive does not have them over time.
+    pub failures: Option<Vec<u64>>,
+    /// Body bytes of successes.
+    pub bytes: Option<Vec<u64>>,
+    /// Arrivals dropped.
+    pub missed: Option<Vec<u64>>,
+    /// Arrivals that waited.
+    pub delayed: Option<Vec<u64>>,
+    /// Mean number in flight.
+    pub in_flight: Option<Vec<f64>>,
+    /// Failures by class.
+    pub errors: BTreeMap<String, Vec<u64>>,
+    /// Successes by driver, if there were several.
+    pub drivers: BTreeMap<String, Vec<u64>>,
+}
+
+/// Percentiles per bin, read from merged histograms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LatencySeries {
+    /// `response`, `service` or `first_byte`.
+    pub kind: String,
+    /// How many bins of the stage's axis make one of this series.
+    pub every: u32,
+    /// How many times lie in each bin.
+    pub count: Vec<u64>,
+    /// Median in ms.
+    pub p50: Vec<Option<f64>>,
+    /// 95th percentile in ms.
+    pub p95: Vec<Option<f64>>,
+    /// 99th percentile in ms.
+    pub p99: Vec<Option<f64>>,
+    /// Greatest in ms.
+    pub max: Vec<Option<f64>>,
+}
+
+/// A distribution for a percentile axis, as HdrHistogram plots it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Distribution {
+    /// `response`, `service` or `first_byte`.
+    pub kind: String,
+    /// How many times.
+    pub count: u64,
+    /// Place on the axis: log10(1 / (1 - quantile)); 1 is the 90th percentile, 2 the 99th. The last point is the greatest.
+    pub nines: Vec<f64>,
+    /// Time in ms at each place.
+    pub ms: Vec<f64>,
+    /// How many of the points have at least ten times beyond them; the others are uncertain.
+    pub supported: u32,
+}
+
+/// How many operations had which response time when.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct HeatMap {
+    /// How many bins of the stage's axis make one column.
+    pub every: u32,
+    /// Row r holds times from `10^((first_row + r) / rows_per_decade)` ns on.
+    pub first_row: i32,
+    /// Rows per factor of ten.
+    pub rows_per_decade: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Filled cells, three numbers each: column, row, count.
+    pub cells: Vec<u64>,
+}
+
+/// What one driver's machine was like during a stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ClientData {
+    /// Name of the driver.
+    pub driver: String,
+    /// Facts and figures, in the order in which they are shown.
+    pub facts: Vec<Fact>,
+    /// Course; null when the archive does not have it.
+    pub series: Option<ClientSeries>,
+}
+
+/// A figure with its unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// Its value; null where the system does not tell.
+    pub value: Option<f64>,
+    /// `share`, `ms`, `ns`, `s`, `count`, `bytes_per_s` or `bits_per_s`.
+    pub unit: String,
+}
+
+/// A driver's machine over time; bins as in the stage's axis.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ClientSeries {
+    /// Busiest load thread, 0 to 1 of a processor.
+    pub thread_busy_max: Vec<Option<f64>>,
+    /// Whole machine, 0 to 1.
+    pub machine_busy: Vec<Option<f64>>,
+    /// Longest share of time that a load thread waited for a processor, 0 to 1.
+    pub run_queue_wait_max: Vec<Option<f64>>,
+    /// Share of time that the hypervisor took, 0 to 1.
+    pub steal: Vec<Option<f64>>,
+    /// Longest pause of the machine, in ms.
+    pub pause_max_ms: Vec<Option<f64>>,
+    /// Segments sent again.
+    pub tcp_retransmitted: Vec<Option<f64>>,
+    /// Bytes received per second.
+    pub rx_bytes_per_s: Vec<Option<f64>>,
+    /// Bytes sent per second.
+    pub tx_bytes_per_s: Vec<Option<f64>>,
+    /// Sockets in use.
+    pub sockets: Vec<Option<f64>>,
+}

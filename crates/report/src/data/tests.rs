@@ -1,0 +1,267 @@
+//! The data of an archive that is written here with known times, and the page's types.
+
+use std::path::{Path, PathBuf};
+
+use cosmark_archive::{
+    Archive, ClientRecord, HistogramLog, HostRecord, IntervalLine, NewRun, RunState, StageState, StageTables,
+    TimeKind, TimelineRow, Timestamp, open_run,
+};
+use cosmark_metrics::{HealthSample, Latency, OpSnapshot, Outcome, Phase, Sample, Snapshot, ThreadHealth};
+use cosmark_workload::Format;
+use ts_rs::{Config, TS};
+
+use super::model::*;
+use super::*;
+
+/// 40 s of ramp-up and window in slices of 1 s; reads take between 1 and 50 ms, one in 50 fails.
+fn archive(root: &Path) -> PathBuf {
+    let text = "name: known\nstorage: {type: none}\nstages:\n  - name: main\n    works:\n      - name: main\n        workers: 4\n        \
+                runtime: 30s\n        operations:\n          - {type: read, ratio: 80, containers: \"u(1,2)\", objects: \"u(1,9)\"}\n          \
+                - {type: write, ratio: 20, containers: \"u(1,2)\", objects: \"u(1,9)\", sizes: c(1)KB}\n";
+    let (workload, mistakes) =
+        cosmark_workload::parse(text, Format::Yaml, &cosmark_workload::Environment::default());
+    let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+    let mut clock: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
+    let mut run = Archive::open(root)
+        .unwrap()
+        .begin(&NewRun {
+            number: None,
+            workload: &workload,
+            seed: Some(7),
+            source: None,
+            config_xml: "<workload/>",
+            config_yaml: &cosmark_workload::to_yaml(&workload),
+            host: HostRecord { hostname: "here".into(), cpus: 2, kernel: "none".into() },
+            submitted: clock,
+        })
+        .unwrap();
+    clock += jiff_seconds(3);
+    run.enter_stage(0, StageState::Running, clock).unwrap();
+    let mut window = vec![OpSnapshot::default(); 2];
+    for slice in 0..40_u64 {
+        let ops: Vec<OpSnapshot> = (0..2).map(|op| slice_of(slice, op)).collect();
+        let phase = if slice < 10 { Phase::Rampup } else { Phase::Window };
+        if phase == Phase::Window {
+            window.iter_mut().zip(&ops).for_each(|(sum, op)| sum.merge(op));
+        }
+        let snapshot = Snapshot { work: 0, phase, start_ns: 0, end_ns: 1_000_000_000, ops: ops.clone() };
+        run.append_histograms(0, clock, &snapshot).unwrap();
+        let lines = ops
+            .iter()
+            .map(|op| IntervalLine::of("d1", phase, slice as f64, slice as f64 + 1.0, op))
+            .collect();
+        run.append_work_interval(0, 0, lines).unwrap();
+        run.append_client(0, "d1", 0, &health(slice)).unwrap();
+        clock += jiff_seconds(1);
+        let row = TimelineRow { ended: clock, seconds: 1.0, operations: ops.iter().collect() };
+        run.append_interval(0, &row).unwrap();
+    }
+    let mut record = run.record().stages[0].clone();
+    record.set_results(&workload.stages[0], 0, &[(30.0, window.clone())]);
+    record.clients = vec![ClientRecord { driver: "d1".into(), load_threads: 1, ..ClientRecord::default() }];
+    record.enter(StageState::Completed, clock);
+    run.end_stage(0, record).unwrap();
+    let mut record = run.record().clone();
+    (record.state, record.ended) = (RunState::Finished, Some(clock));
+    run.finish(&record, &[StageTables::of(&window)]).unwrap();
+    run.path().to_owned()
+}
+
+/// The load thread is busier every second; the machine pauses once, in second 17.
+fn health(slice: u64) -> HealthSample {
+    let mut pause = Latency::default();
+    pause.record(if slice == 17 { 40_000_000 } else { 100_000 });
+    HealthSample {
+        at_ns: (slice + 1) * 1_000_000_000,
+        span_ns: 1_000_000_000,
+        threads: vec![ThreadHealth {
+            name: "load-0".into(),
+            cpu_ns: slice * 10_000_000,
+            run_queue_wait_ns: Some(1_000_000),
+        }],
+        pause,
+        ..HealthSample::default()
+    }
+}
+
+fn jiff_seconds(seconds: u64) -> std::time::Duration {
+    std::time::Duration::from_secs(seconds)
+}
+
+fn slice_of(slice: u64, op: u64) -> OpSnapshot {
+    let mut sum = OpSnapshot::default();
+    for n in 0..if op == 0 { 400 } else { 100 } {
+        let failed = n % 50 == 49;
+        // Spread evenly over the range, and differently in every slice.
+        let ns = 1_000_000 + (n * 1_299_709 + slice * 7_368_787 + op * 13) % 49_000_000;
+        let sample = Sample {
+            due_ns: 1,
+            sent_ns: 1,
+            first_byte_ns: 1 + ns / 2,
+            end_ns: 1 + ns,
+            bytes: if failed { 0 } else { 1000 },
+            status: if failed { 503 } else { 200 },
+            outcome: if failed { Outcome::failed("http_503") } else { Outcome::OK },
+            requests: 1,
+            ..Sample::default()
+        };
+        sum.add(&sample, false);
+    }
+    sum
+}
+
+#[test]
+fn sums_over_the_bins_are_those_of_the_record_however_coarse_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let record = open_run(&path).unwrap().record;
+    for bins in [600, 13, 1] {
+        let data = read(&path, Some(Detail { bins, heat_columns: 7 })).unwrap();
+        let stage = &data.stages[0];
+        let axis = stage.time.unwrap();
+        assert!(axis.bins <= bins && (axis.end_s - 40.0).abs() < 0.01, "{axis:?}");
+        for (operation, recorded) in stage.operations.iter().zip(&record.stages[0].operations) {
+            assert_eq!(operation.totals.count, recorded.count);
+            assert_eq!(operation.totals.failures, recorded.failures);
+            let series = operation.series.as_ref().unwrap();
+            assert_eq!(series.count.len(), axis.bins as usize);
+            // The window is three quarters of the load.
+            assert_eq!(series.count.iter().sum::<u64>() * 3 / 4, recorded.count);
+            assert_eq!(series.bytes.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.bytes);
+            assert_eq!(series.failures.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.failures);
+            let classes: u64 = series.errors.values().flatten().sum();
+            assert_eq!(classes * 3 / 4, recorded.errors.values().sum::<u64>());
+            let heat = operation.heat.as_ref().unwrap();
+            assert_eq!(heat.cells.chunks(3).map(|cell| cell[2]).sum::<u64>() * 3 / 4, recorded.count);
+            let latency = &operation.latency[0];
+            assert_eq!(latency.count.iter().sum::<u64>() * 3 / 4, recorded.count);
+        }
+    }
+}
+
+#[test]
+fn percentiles_are_read_from_merged_histograms() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let record = open_run(&path).unwrap().record;
+    // One bin for the ramp-up of 10 s and three for the window.
+    let data = read(&path, Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
+    let operation = &data.stages[0].operations[0];
+    let response = operation.distributions.iter().find(|one| one.kind == "response").unwrap();
+    let merged = HistogramLog::merged(&path, &operation.tag, TimeKind::Response).unwrap().unwrap();
+    assert_eq!(response.count, record.stages[0].operations[0].count);
+    for (nines, ms) in response.nines.iter().zip(&response.ms) {
+        let expected = merged.value_at_quantile(1.0 - 10_f64.powf(-nines)) as f64 / 1e6;
+        assert!((ms / expected - 1.0).abs() < 0.002, "{nines}: {ms} instead of {expected}");
+    }
+    let latency = operation.latency.iter().find(|one| one.kind == "response").unwrap();
+    assert_eq!((latency.every, latency.p99.len()), (1, 4));
+    let whole = record.stages[0].operations[0].response_ms.p99.unwrap();
+    for p99 in &latency.p99 {
+        assert!((p99.unwrap() / whole - 1.0).abs() < 0.05, "{p99:?} {whole}");
+    }
+    assert_eq!(
+        data.stages[0].phases.iter().map(|one| one.phase.as_str()).collect::<Vec<_>>(),
+        ["rampup", "window"]
+    );
+}
+
+#[test]
+fn an_archive_that_lacks_files_still_gives_what_it_has_and_says_what_is_missing() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    for file in ["histograms.hlog", "workload.yaml", "s1-main.csv"] {
+        std::fs::remove_file(path.join(file)).unwrap();
+    }
+    let data = read(&path, None).unwrap();
+    assert_eq!(data.stages[0].operations[0].totals.count, 30 * 392);
+    let operation = &data.stages[0].operations[0];
+    assert!(data.workload.is_none() && operation.latency.is_empty() && operation.heat.is_none());
+    assert!(operation.series.is_some(), "counts over time are in intervals.csv");
+    for file in ["histograms.hlog", "workload.yaml"] {
+        assert!(data.notes.iter().any(|note| note.contains(file)), "{:?}", data.notes);
+    }
+}
+
+#[test]
+fn without_our_tables_counts_come_from_cosbenchs_table() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let full = read(&path, None).unwrap();
+    for file in ["intervals.csv", "clients.csv"] {
+        std::fs::remove_file(path.join(file)).unwrap();
+    }
+    let old = read(&path, None).unwrap();
+    let (full, old_stage) = (&full.stages[0], &old.stages[0]);
+    assert_eq!(full.time, old_stage.time);
+    for (full, old) in full.operations.iter().zip(&old_stage.operations) {
+        let (full, old) = (full.series.as_ref().unwrap(), old.series.as_ref().unwrap());
+        assert_eq!((&full.count, &full.bytes), (&old.count, &old.bytes));
+        assert_eq!((&old.failures, &old.in_flight), (&None, &None));
+    }
+    for file in ["intervals.csv", "clients.csv"] {
+        assert!(old.notes.iter().any(|note| note.contains(file)), "{:?}", old.notes);
+    }
+}
+
+#[test]
+fn the_client_is_shown_on_the_axis_of_its_stage() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&archive(root.path()), Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
+    let client = &data.stages[0].clients[0];
+    let series = client.series.as_ref().unwrap();
+    assert_eq!(series.thread_busy_max, [Some(0.09), Some(0.19), Some(0.29), Some(0.39)]);
+    let pauses: Vec<f64> = series.pause_max_ms.iter().map(|ms| ms.unwrap().round()).collect();
+    assert_eq!(pauses, [0.0, 40.0, 0.0, 0.0]);
+    assert_eq!(series.machine_busy, [None; 4], "what the system did not tell is not 0");
+}
+
+#[test]
+fn a_verdict_that_nobody_made_says_so() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&archive(root.path()), None).unwrap();
+    assert_eq!(data.verdict.overall, "not_proven");
+    assert!(data.verdict.reason.contains("No checks were made"), "{}", data.verdict.reason);
+}
+
+/// `console/src/data/types.ts`.
+fn types() -> String {
+    let config = Config::new().with_large_int("number");
+    let declared = [
+        ReportData::decl(&config),
+        RunFacts::decl(&config),
+        VerdictData::decl(&config),
+        CheckData::decl(&config),
+        StageData::decl(&config),
+        TimeAxis::decl(&config),
+        PhaseSpan::decl(&config),
+        OperationData::decl(&config),
+        Totals::decl(&config),
+        GroupData::decl(&config),
+        LatencyData::decl(&config),
+        CountSeries::decl(&config),
+        LatencySeries::decl(&config),
+        Distribution::decl(&config),
+        HeatMap::decl(&config),
+        ClientData::decl(&config),
+        Fact::decl(&config),
+        ClientSeries::decl(&config),
+    ];
+    let mut text = "// Generated from crates/report/src/data/model.rs, which says what each field means:\n\
+                    // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n"
+        .to_owned();
+    for one in declared {
+        text.push_str(&format!("\nexport {one}\n"));
+    }
+    text
+}
+
+#[test]
+fn the_types_of_the_page_are_these() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console/src/data/types.ts");
+    if std::env::var_os("UPDATE_TYPES").is_some() {
+        std::fs::write(&path, types()).unwrap();
+    }
+    let is = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(is == types(), "run UPDATE_TYPES=1 cargo test -p cosmark-report --lib types");
+}

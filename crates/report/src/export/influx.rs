@@ -1,0 +1,44 @@
+//! InfluxDB's line protocol: intervals from the histogram log, then the results.
+
+use std::io::Write;
+
+use cosmark_archive::Run;
+
+use super::encode::{escaped_tag, influx};
+use super::{ExportError, run_points, run_points::end_ns};
+
+/// One line `cosmark_interval` per line of the histogram log, then the metrics of [`super::point::NAMES`].
+pub fn lines(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+    let base = run.record.submitted.unwrap_or_default().as_nanosecond();
+    let (id, name) = (escaped_tag(&run.record.id), escaped_tag(&run.record.name));
+    let log = if run.path.join("histograms.hlog").is_file() { Some(run.histograms()?) } else { None };
+    for entry in log.into_iter().flatten() {
+        let entry = entry?;
+        // <tag of the operation>.<kind of time>[.<phase>]
+        let (tag, phase) = match entry.tag.rsplit_once('.') {
+            Some((tag, phase @ ("rampup" | "rampdown" | "drain"))) => (tag, phase),
+            _ => (entry.tag.as_str(), "window"),
+        };
+        let Some((operation, kind)) = tag.rsplit_once('.') else { continue };
+        let histogram = &entry.histogram;
+        #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let end = base + i128::try_from((entry.start + entry.length).as_nanos()).unwrap_or_default();
+        writeln!(
+            out,
+            "cosmark_interval,kind={},operation={},phase={phase},run={id},workload={name} count={}i,mean_ms={},p50_ms={},\
+             p90_ms={},p99_ms={},max_ms={},length_s={} {end}",
+            escaped_tag(kind),
+            escaped_tag(operation),
+            histogram.len(),
+            histogram.mean() / 1e6,
+            ms(histogram.value_at_quantile(0.5)),
+            ms(histogram.value_at_quantile(0.9)),
+            ms(histogram.value_at_quantile(0.99)),
+            ms(histogram.max()),
+            entry.length.as_secs_f64(),
+        )?;
+    }
+    let results = influx(&run_points(run)?, end_ns(run));
+    Ok(out.write_all(results.as_bytes())?)
+}

@@ -1,0 +1,154 @@
+//! Runs for other programs. Each format is a row of [`FORMATS`]; metrics that go out live while a run lasts have the
+//! same names and the same encoders ([`point`], [`encode`]).
+
+pub mod encode;
+mod influx;
+pub mod point;
+mod run_points;
+mod tidy;
+mod warp;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use cosmark_archive::{ArchiveError, Run};
+
+pub use run_points::run_points;
+
+/// A format.
+pub struct Format {
+    /// What the user types.
+    pub name: &'static str,
+    /// What it is, and who reads it.
+    pub what: &'static str,
+    /// Ending of a file of this format.
+    pub ending: &'static str,
+    /// True where it is not text.
+    pub binary: bool,
+    write: fn(&Run, &mut dyn Write) -> Result<(), ExportError>,
+}
+
+/// Every format.
+pub const FORMATS: &[Format] = &[
+    Format {
+        name: "csv",
+        what: "one tidy table (RFC 4180) of all results and intervals, for spreadsheets, R and pandas",
+        ending: "csv",
+        binary: false,
+        write: tidy::csv,
+    },
+    Format {
+        name: "json",
+        what: "run.json with the timelines of its stages in one document",
+        ending: "json",
+        binary: false,
+        write: tidy::json,
+    },
+    Format {
+        name: "hlog",
+        what: "the HdrHistogram log, for HdrHistogram's tools",
+        ending: "hlog",
+        binary: false,
+        write: |run, out| copy(run, "histograms.hlog", "it was not written", out),
+    },
+    Format {
+        name: "prometheus",
+        what: "Prometheus text format, for node_exporter's textfile collector and the Pushgateway",
+        ending: "prom",
+        binary: false,
+        write: |run, out| Ok(out.write_all(encode::prometheus(&run_points(run)?).as_bytes())?),
+    },
+    Format {
+        name: "openmetrics",
+        what: "OpenMetrics 1.0 with time stamps, for `promtool tsdb create-blocks-from openmetrics`",
+        ending: "om",
+        binary: false,
+        write: |run, out| {
+            let end = run_points::end_ns(run);
+            Ok(out.write_all(encode::openmetrics(&run_points(run)?, end).as_bytes())?)
+        },
+    },
+    Format {
+        name: "otel",
+        what: "OpenTelemetry metrics as OTLP/JSON, for the collector's file receiver",
+        ending: "json",
+        binary: false,
+        write: |run, out| {
+            let (start, end) = (run_points::start_ns(run), run_points::end_ns(run));
+            let text = encode::otlp_json(&run_points(run)?, start, end, &run.record.cosmark).to_string();
+            out.write_all(text.as_bytes())?;
+            Ok(out.write_all(b"\n")?)
+        },
+    },
+    Format {
+        name: "influx",
+        what: "InfluxDB line protocol: one line per interval and operation, and the results",
+        ending: "lp",
+        binary: false,
+        write: influx::lines,
+    },
+    Format {
+        name: "warp",
+        what: "the operations as warp's csv.zst, for `warp analyze` (needs --oplog)",
+        ending: "csv.zst",
+        binary: true,
+        write: warp::operations,
+    },
+    Format {
+        name: "parquet",
+        what: "the operation log, for DuckDB, pandas and Spark (needs --oplog)",
+        ending: "parquet",
+        binary: true,
+        write: |run, out| {
+            let remedy =
+                "run with --oplog; a killed run has closed parts operations.part-*.parquet that can be read";
+            copy(run, "operations.parquet", remedy, out)
+        },
+    },
+];
+
+/// A run could not be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The archive could not be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The output could not be written.
+    #[error("cannot write: {0}; check the disk, or give another file with --output")]
+    Output(#[from] io::Error),
+    /// The run lacks what the format needs.
+    #[error("{what} is not in this run; {remedy}")]
+    Missing {
+        /// What.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+impl Format {
+    /// The format of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// Writes the run.
+    ///
+    /// # Errors
+    /// When the archive lacks or damaged what the format needs, or the output fails.
+    pub fn write(&self, run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+        (self.write)(run, out)
+    }
+}
+
+fn copy(run: &Run, file: &str, remedy: &str, out: &mut dyn Write) -> Result<(), ExportError> {
+    let path = run.path.join(file);
+    if !Path::new(&path).is_file() {
+        return Err(ExportError::Missing { what: file.to_owned(), remedy: remedy.to_owned() });
+    }
+    let mut from = File::open(&path)?;
+    io::copy(&mut from, out)?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The results of a finished run as metrics.
+
+use std::sync::Arc;
+
+use cosmark_archive::{HistogramLog, OperationRecord, Run, StageRecord, TimeKind};
+
+use super::ExportError;
+use super::point::{Labels, Point};
+
+/// Start of the run, nanoseconds since 1970.
+pub fn start_ns(run: &Run) -> i128 {
+    let start = run.record.started.or(run.record.submitted).unwrap_or_default();
+    start.as_nanosecond()
+}
+
+/// End of the run, or its start where it did not end.
+pub fn end_ns(run: &Run) -> i128 {
+    let ends = run.record.stages.iter().filter_map(|stage| stage.ended).max();
+    run.record.ended.or(ends).map_or_else(|| start_ns(run), |end| end.as_nanosecond())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// Labels of one operation.
+fn labels_of(run: &Run, stage: &StageRecord, op: &OperationRecord) -> Labels {
+    Arc::from([
+        ("op", op.op.clone()),
+        ("operation", op.name.clone()),
+        ("run", run.record.id.clone()),
+        ("stage", stage.id.clone()),
+        ("work", op.work.clone()),
+        ("workload", run.record.name.clone()),
+    ])
+}
+
+/// Every metric of a run, over the measured windows.
+///
+/// # Errors
+/// When the histogram log is damaged.
+pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
+    let mut points = Vec::new();
+    let info: Labels = Arc::from([
+        ("run", run.record.id.clone()),
+        ("state", run.record.state.word().to_owned()),
+        ("version", run.record.cosmark.clone()),
+        ("workload", run.record.name.clone()),
+    ]);
+    points.extend(Point::number("cosmark_run_info", &info, 1.0));
+    for stage in &run.record.stages {
+        for op in &stage.operations {
+            let labels = labels_of(run, stage, op);
+            counters(&mut points, &labels, op);
+            gauges(&mut points, &labels, op);
+            if let Some(histogram) = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)? {
+                let sum_s = op.response_ms.mean.unwrap_or(0.0) * float(histogram.len()) / 1e3;
+                points.extend(Point::times(&labels, &histogram, sum_s));
+            }
+        }
+    }
+    Ok(points)
+}
+
+fn counters(points: &mut Vec<Point>, labels: &Labels, op: &OperationRecord) {
+    let outcomes =
+        std::iter::once(("ok", op.count)).chain(op.errors.iter().map(|(kind, n)| (kind.as_str(), *n)));
+    points.extend(outcomes.filter_map(|(outcome, count)| {
+        Point::with("cosmark_operations_total", labels, ("outcome", outcome.to_owned()), float(count))
+    }));
+    let totals = [
+        ("cosmark_bytes_total", op.bytes),
+        ("cosmark_requests_total", op.requests),
+        ("cosmark_retries_total", op.retries),
+        ("cosmark_connections_total", op.connections),
+        ("cosmark_missed_total", op.missed),
+        ("cosmark_delayed_total", op.delayed),
+    ];
+    points.extend(totals.into_iter().filter_map(|(name, value)| Point::number(name, labels, float(value))));
+}
+
+fn gauges(points: &mut Vec<Point>, labels: &Labels, op: &OperationRecord) {
+    let gauges = [
+        ("cosmark_in_flight", op.in_flight_mean),
+        ("cosmark_workers", Some(f64::from(op.workers))),
+        ("cosmark_throughput_per_second", op.throughput_per_s),
+        ("cosmark_bandwidth_bytes_per_second", op.bandwidth_bytes_per_s),
+        ("cosmark_success_ratio", op.success_ratio),
+    ];
+    points.extend(gauges.into_iter().filter_map(|(name, value)| Point::number(name, labels, value?)));
+    let response = &op.response_ms;
+    let quantiles = [
+        ("0.5", response.p50),
+        ("0.9", response.p90),
+        ("0.95", response.p95),
+        ("0.99", response.p99),
+        ("0.999", response.p99_9),
+        ("0.9999", response.p99_99),
+        ("1", response.max),
+    ];
+    points.extend(quantiles.into_iter().filter_map(|(quantile, ms)| {
+        let extra = ("quantile", quantile.to_owned());
+        Point::with("cosmark_response_quantile_seconds", labels, extra, ms? / 1e3)
+    }));
+}

@@ -1,0 +1,112 @@
+//! All results and intervals of a run in one tidy table, and in one JSON document.
+
+use std::io::{self, Write};
+
+use cosmark_archive::{Run, StageRecord, TimelineEntry};
+use serde_json::{Value, json};
+
+use super::ExportError;
+
+/// Columns of the table.
+const HEAD: [&str; 10] =
+    ["run", "workload", "stage", "work", "operation", "op", "scope", "time", "quantity", "value"];
+
+fn timeline(run: &Run, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
+    // A stage that never ran has no file.
+    if stage.started.is_none() { Ok(Vec::new()) } else { Ok(run.timeline(stage)?) }
+}
+
+/// One line per number. `scope` is `window` for results and `interval` for values of the timeline.
+pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
+    let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
+    table.write_record(HEAD).map_err(refused)?;
+    let (id, name) = (run.record.id.as_str(), run.record.name.as_str());
+    for stage in &run.record.stages {
+        for op in &stage.operations {
+            let mut values = Vec::new();
+            let record = serde_json::to_value(op).map_err(io::Error::other)?;
+            flatten("", &record, &mut values);
+            for (quantity, value) in values {
+                let names =
+                    [id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value];
+                table.write_record(names).map_err(refused)?;
+            }
+        }
+        for entry in timeline(run, stage)? {
+            for (value, op) in entry.operations.iter().zip(&stage.operations) {
+                let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+                let cells = [
+                    ("count", value.count.to_string()),
+                    ("bytes", value.bytes.to_string()),
+                    ("response_ms.mean", optional(value.response_ms)),
+                    ("first_byte_ms.mean", optional(value.processing_ms)),
+                    ("throughput_per_s", value.throughput_per_s.to_string()),
+                    ("bandwidth_bytes_per_s", value.bandwidth_bytes_per_s.to_string()),
+                    ("success_ratio", optional(value.success_ratio)),
+                ];
+                for (quantity, cell) in cells.iter().filter(|(_, cell)| !cell.is_empty()) {
+                    let names = [
+                        id,
+                        name,
+                        &stage.id,
+                        &op.work,
+                        &op.name,
+                        &op.op,
+                        "interval",
+                        &entry.time,
+                        quantity,
+                        cell,
+                    ];
+                    table.write_record(names).map_err(refused)?;
+                }
+            }
+        }
+    }
+    table.flush()?;
+    Ok(())
+}
+
+/// Numbers of a record with the way to them, such as `response_ms.p99`; what is null is left out.
+fn flatten(path: &str, value: &Value, values: &mut Vec<(String, String)>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        Value::Number(number) => values.push((path.to_owned(), number.to_string())),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                flatten(&below(name), field, values);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                flatten(&below(&at.to_string()), item, values);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// `run.json`, and `timelines` by stage.
+pub fn json(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
+    let mut document = serde_json::to_value(&run.record).map_err(io::Error::other)?;
+    let mut timelines = serde_json::Map::new();
+    for stage in &run.record.stages {
+        let rows: Vec<Value> = timeline(run, stage)?.iter().map(|entry| row(entry, stage)).collect();
+        timelines.insert(stage.id.clone(), Value::Array(rows));
+    }
+    document["timelines"] = Value::Object(timelines);
+    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::other)?;
+    Ok(out.write_all(b"\n")?)
+}
+
+fn row(entry: &TimelineEntry, stage: &StageRecord) -> Value {
+    let operations = entry.operations.iter().zip(&stage.operations).map(|(value, op)| {
+        json!({
+            "work": op.work, "operation": op.name, "count": value.count, "bytes": value.bytes,
+            "response_ms": value.response_ms, "first_byte_ms": value.processing_ms,
+            "throughput_per_s": value.throughput_per_s, "bandwidth_bytes_per_s": value.bandwidth_bytes_per_s,
+            "success_ratio": value.success_ratio,
+        })
+    });
+    json!({ "time": entry.time, "operations": operations.collect::<Vec<_>>() })
+}

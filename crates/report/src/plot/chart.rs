@@ -1,0 +1,101 @@
+//! A chart as data: what is drawn, on which axes, in which look.
+
+/// How values of an axis become places.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scale {
+    /// Even steps from 0.
+    FromZero,
+    /// Decades.
+    Log,
+    /// Shares 0..1 so that 90 %, 99 %, 99.9 % are equally far apart.
+    Percentile,
+    /// Names, one per whole number from 0.
+    Names(Vec<String>),
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it shows, with unit.
+    pub label: String,
+    /// How.
+    pub scale: Scale,
+    /// The axis goes up to this at least.
+    pub at_least: Option<f64>,
+}
+
+impl Axis {
+    /// An axis that shows `label` on `scale`.
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale, at_least: None }
+    }
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A line.
+    Line,
+    /// A thin, pale line: raw values behind a fitted curve.
+    Thin,
+    /// A line with a mark at each point.
+    Marked,
+    /// Dotted steps.
+    Steps,
+    /// Marks alone.
+    Dots,
+    /// Bars side by side.
+    Bars,
+    /// A dotted line that only helps the eye; no legend.
+    Guide,
+}
+
+/// Which axis a series belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The left one.
+    Left,
+    /// The right one.
+    Right,
+}
+
+/// A series of points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend; empty = it has no entry there.
+    pub label: String,
+    /// Number of its colour, dash and mark; those of the same thing are the same.
+    pub look: usize,
+    /// How it is drawn.
+    pub mark: Mark,
+    /// Its axis.
+    pub side: Side,
+    /// Its points; a line breaks where y is not finite.
+    pub points: Vec<(f64, f64)>,
+    /// Words at points.
+    pub words: Vec<(f64, f64, String)>,
+}
+
+impl Series {
+    /// A series on the left axis.
+    pub fn new(label: impl Into<String>, look: usize, mark: Mark, points: Vec<(f64, f64)>) -> Self {
+        Self { label: label.into(), look, mark, side: Side::Left, points, words: Vec::new() }
+    }
+}
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// Above it; empty = none.
+    pub title: String,
+    /// Horizontal.
+    pub x: Axis,
+    /// Vertical, left.
+    pub left: Axis,
+    /// Vertical, right.
+    pub right: Option<Axis>,
+    /// What is drawn, from back to front.
+    pub series: Vec<Series>,
+    /// Small, below it: what a reader has to know.
+    pub note: String,
+}

@@ -1,0 +1,386 @@
+//! Draws a chart: frame, grid, ticks, series, legend, note. Colours are those of Okabe and Ito, which people tell apart
+//! whatever their eyes; in shades of grey, dashes and marks tell.
+
+use super::chart::{Axis, Chart, Mark, Scale, Series, Side};
+use super::scale::{Fitted, fit};
+use super::svg::{Hold, Stroke, Svg, width_of};
+
+/// Colours, from the most to the least contrast with each other; the first is the strongest.
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#000000", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+/// Dashes.
+const DASHES: [&str; 5] = ["", "7 3", "2 2", "9 3 2 3", "14 4"];
+const GREY: &str = "#4d4d4d";
+const GRID: &str = "#dddddd";
+const FAINT: &str = "#eeeeee";
+
+const WIDTH: f64 = 720.0;
+const TEXT: f64 = 13.0;
+const SMALL: f64 = 11.0;
+const TITLE: f64 = 15.0;
+
+/// Room around the frame and in it.
+struct Frame {
+    left: f64,
+    top: f64,
+    width: f64,
+    height: f64,
+}
+
+impl Frame {
+    fn x(&self, place: f64) -> f64 {
+        self.left + place * self.width
+    }
+    fn y(&self, place: f64) -> f64 {
+        self.top + (1.0 - place) * self.height
+    }
+}
+
+struct Axes {
+    x: Fitted,
+    left: Fitted,
+    right: Option<Fitted>,
+}
+
+impl Axes {
+    fn of(chart: &Chart) -> Self {
+        let bars = |series: &&Series| series.mark == Mark::Bars;
+        let xs = chart.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x));
+        let ys = |side: Side| {
+            let own = chart.series.iter().filter(move |series| series.side == side);
+            own.flat_map(|series| series.points.iter().map(|(_, y)| *y)).collect::<Vec<_>>()
+        };
+        let mut left = ys(Side::Left);
+        if chart.series.iter().any(|series| bars(&series)) {
+            left.push(1.0);
+        }
+        Self {
+            x: fit(&chart.x, xs),
+            left: fit(&chart.left, left.into_iter()),
+            right: chart.right.as_ref().map(|axis| fit(axis, ys(Side::Right).into_iter())),
+        }
+    }
+
+    fn y(&self, side: Side) -> &Fitted {
+        match (side, &self.right) {
+            (Side::Right, Some(right)) => right,
+            _ => &self.left,
+        }
+    }
+}
+
+/// Draws a chart.
+pub fn draw(chart: &Chart) -> String {
+    let axes = Axes::of(chart);
+    let legend = legend_rows(chart);
+    let widest =
+        |fitted: &Fitted| fitted.ticks.iter().map(|(_, text)| width_of(text, TEXT)).fold(0.0, f64::max);
+    let turned = names_are_turned(&axes.x, chart);
+    let below = if turned { (widest(&axes.x) * 0.58).min(170.0) + 14.0 } else { 20.0 };
+    let title = if chart.title.is_empty() { 8.0 } else { 32.0 };
+    #[expect(clippy::cast_precision_loss, reason = "a few rows")]
+    let legend_height = legend.len() as f64 * 19.0;
+    let left = widest(&axes.left) + 38.0;
+    let left = if turned { left.max(90.0) } else { left };
+    let right = axes.right.as_ref().map_or(18.0, |right| widest(right) + 38.0);
+    let frame = Frame { left, top: title + legend_height + 10.0, width: WIDTH - left - right, height: 300.0 };
+    let note_lines = wrapped(&chart.note, SMALL, WIDTH - 24.0);
+    #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+    let note_height = note_lines.len() as f64 * 15.0;
+    let label = if chart.x.label.is_empty() { 8.0 } else { 22.0 };
+    let height = frame.top + frame.height + below + label + note_height + 10.0;
+    let mut svg = Svg::new(WIDTH, height, &chart.title);
+    if !chart.title.is_empty() {
+        svg.words((WIDTH / 2.0, 22.0), fitting(&chart.title, TITLE), Hold::Middle, 0.0, true, &chart.title);
+    }
+    draw_legend(&mut svg, chart, &legend, title + 12.0);
+    draw_grid(&mut svg, chart, &axes, &frame, turned);
+    svg.cut((frame.left, frame.top), (frame.width, frame.height));
+    for (at, series) in chart.series.iter().enumerate() {
+        draw_series(&mut svg, chart, series, at, &axes, &frame);
+    }
+    svg.uncut();
+    draw_words(&mut svg, chart, &axes, &frame);
+    draw_labels(&mut svg, chart, &frame, below);
+    for (line, text) in note_lines.iter().enumerate() {
+        #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+        let y = height - note_height + line as f64 * 15.0;
+        svg.words((12.0, y), SMALL, Hold::Start, 0.0, false, text);
+    }
+    svg.end()
+}
+
+/// A size at which a long title fits.
+fn fitting(text: &str, size: f64) -> f64 {
+    let width = width_of(text, size) * 1.06;
+    if width > WIDTH - 20.0 { (size * (WIDTH - 20.0) / width).max(8.0) } else { size }
+}
+
+fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines = Vec::<String>::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width_of(line, size) + width_of(word, size) + size * 0.4 < width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn names_are_turned(x: &Fitted, chart: &Chart) -> bool {
+    let Scale::Names(names) = &chart.x.scale else { return false };
+    #[expect(clippy::cast_precision_loss, reason = "numbers of names are small")]
+    let room = (WIDTH - 110.0) / names.len().max(1) as f64;
+    x.ticks.iter().any(|(_, text)| width_of(text, TEXT) > room - 6.0)
+}
+
+/// Series with a name, row by row.
+fn legend_rows(chart: &Chart) -> Vec<Vec<&Series>> {
+    let mut rows = Vec::<Vec<&Series>>::new();
+    let mut used = f64::INFINITY;
+    let mut seen = Vec::new();
+    for series in &chart.series {
+        if series.label.is_empty() || seen.contains(&(series.label.as_str(), series.mark)) {
+            continue;
+        }
+        seen.push((series.label.as_str(), series.mark));
+        let width = width_of(&series.label, TEXT) + 48.0;
+        if used + width > WIDTH - 24.0 {
+            rows.push(Vec::new());
+            used = 0.0;
+        }
+        used += width;
+        if let Some(row) = rows.last_mut() {
+            row.push(series);
+        }
+    }
+    rows
+}
+
+fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64) {
+    let mut y = top;
+    for row in rows {
+        let total: f64 = row.iter().map(|series| width_of(&series.label, TEXT) + 48.0).sum();
+        let mut x = ((WIDTH - total) / 2.0).max(8.0);
+        for series in row {
+            let middle = y - 4.0;
+            match series.mark {
+                Mark::Bars => {
+                    svg.rectangle((x + 6.0, middle - 6.0), (22.0, 12.0), "key", colour(series.look), GREY);
+                    hatch(svg, series.look, (x + 6.0, middle - 6.0), (22.0, 12.0));
+                }
+                Mark::Dots => sign(svg, (x + 17.0, middle), series.look),
+                mark => {
+                    let stroke = stroke_of(series.look, mark);
+                    svg.line((x, middle), (x + 34.0, middle), stroke);
+                    if mark == Mark::Marked {
+                        sign(svg, (x + 17.0, middle), series.look);
+                    }
+                }
+            }
+            let side = match (series.side, &chart.right) {
+                (Side::Right, Some(_)) => " →",
+                (Side::Left, Some(_)) => "",
+                _ => "",
+            };
+            svg.words((x + 39.0, y), TEXT, Hold::Start, 0.0, false, &format!("{}{side}", series.label));
+            x += width_of(&series.label, TEXT) + 48.0;
+        }
+        y += 19.0;
+    }
+}
+
+fn draw_grid(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame, turned: bool) {
+    let bottom = frame.y(0.0);
+    for place in &axes.left.minor {
+        svg.line((frame.left, frame.y(*place)), (frame.x(1.0), frame.y(*place)), Stroke::plain(FAINT, 0.6));
+    }
+    for place in &axes.x.minor {
+        svg.line((frame.x(*place), frame.top), (frame.x(*place), bottom), Stroke::plain(FAINT, 0.6));
+    }
+    for (place, text) in &axes.left.ticks {
+        let y = frame.y(*place);
+        svg.line((frame.left, y), (frame.x(1.0), y), Stroke::plain(GRID, 0.8));
+        svg.line((frame.left - 4.0, y), (frame.left, y), Stroke::plain(GREY, 1.0));
+        svg.words((frame.left - 7.0, y + 4.5), TEXT, Hold::End, 0.0, false, text);
+    }
+    if let Some(right) = &axes.right {
+        for (place, text) in &right.ticks {
+            let (x, y) = (frame.x(1.0), frame.y(*place));
+            svg.line((x, y), (x + 4.0, y), Stroke::plain(GREY, 1.0));
+            svg.words((x + 7.0, y + 4.5), TEXT, Hold::Start, 0.0, false, text);
+        }
+    }
+    let names = matches!(chart.x.scale, Scale::Names(_));
+    let mut last = f64::NEG_INFINITY;
+    for (place, text) in &axes.x.ticks {
+        let x = frame.x(*place);
+        if !names {
+            svg.line((x, frame.top), (x, bottom), Stroke::plain(GRID, 0.8));
+        }
+        svg.line((x, bottom), (x, bottom + 4.0), Stroke::plain(GREY, 1.0));
+        if turned {
+            let shown: String = if text.chars().count() > 40 {
+                text.chars().take(39).chain(['…']).collect()
+            } else {
+                text.clone()
+            };
+            svg.words((x + 4.0, bottom + 15.0), SMALL, Hold::End, -35.0, false, &shown);
+        } else if x - width_of(text, TEXT) / 2.0 > last {
+            svg.words((x, bottom + 18.0), TEXT, Hold::Middle, 0.0, false, text);
+            last = x + width_of(text, TEXT) / 2.0 + 4.0;
+        }
+    }
+    svg.rectangle((frame.left, frame.top), (frame.width, frame.height), "frame", "none", GREY);
+}
+
+fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Axes, frame: &Frame) {
+    let y = axes.y(series.side);
+    let place = |(px, py): &(f64, f64)| (frame.x(axes.x.place(*px)), frame.y(y.place(*py)));
+    match series.mark {
+        Mark::Bars => return draw_bars(svg, chart, series, at, axes, frame),
+        Mark::Dots => {}
+        mark => {
+            let stroke = stroke_of(series.look, mark);
+            for run in series.points.split(|(x, y)| !x.is_finite() || !y.is_finite()) {
+                let places: Vec<(f64, f64)> = run.iter().map(place).collect();
+                let places = if mark == Mark::Steps { stepped(&places) } else { places };
+                match places.as_slice() {
+                    [] => {}
+                    [alone] => sign(svg, *alone, series.look),
+                    several => svg.polyline(several, "series", stroke),
+                }
+            }
+        }
+    }
+    if matches!(series.mark, Mark::Dots | Mark::Marked) {
+        for point in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
+            sign(svg, place(point), series.look);
+        }
+    }
+}
+
+/// A level up to each point.
+fn stepped(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut steps = Vec::with_capacity(2 * places.len());
+    for (x, y) in places {
+        if let Some((_, before)) = steps.last().copied() {
+            steps.push((*x, before));
+        }
+        steps.push((*x, *y));
+    }
+    steps
+}
+
+fn draw_bars(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Axes, frame: &Frame) {
+    let bars: Vec<usize> = chart
+        .series
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| other.mark == Mark::Bars)
+        .map(|(at, _)| at)
+        .collect();
+    let Scale::Names(names) = &chart.x.scale else { return };
+    let own = bars.iter().position(|bar| *bar == at).unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "a few bars")]
+    let (number, group, own) = (bars.len() as f64, frame.width / names.len().max(1) as f64, own as f64);
+    let width = (group * 0.8 / number).min(80.0);
+    for (x, y) in series.points.iter().filter(|(_, y)| y.is_finite()) {
+        let middle = frame.x(axes.x.place(*x));
+        let left = middle - width * number / 2.0 + own * width;
+        let (top, bottom) = (frame.y(axes.left.place(*y)), frame.y(0.0));
+        let (corner, size) = ((left, top), (width * 0.94, bottom - top));
+        svg.rectangle(corner, size, "bar", colour(series.look), "#1a1a1a");
+        hatch(svg, series.look, corner, size);
+    }
+}
+
+/// Lines over a bar, so that bars differ without colour.
+fn hatch(svg: &mut Svg, look: usize, at: (f64, f64), size: (f64, f64)) {
+    let stroke = Stroke { colour: "#ffffff", width: 1.2, dash: "", opacity: 0.75 };
+    let step = 7.0;
+    match look % 4 {
+        1 => {
+            let mut y = at.1 + step;
+            while y < at.1 + size.1 {
+                svg.line((at.0, y), (at.0 + size.0, y), stroke);
+                y += step;
+            }
+        }
+        2 => {
+            let mut x = at.0 + step;
+            while x < at.0 + size.0 {
+                svg.line((x, at.1), (x, at.1 + size.1), stroke);
+                x += step;
+            }
+        }
+        3 => {
+            let mut y = at.1 + size.0.min(size.1) * 0.2;
+            while y < at.1 + size.1 {
+                let rise = size.0.min(y - at.1);
+                svg.line((at.0, y), (at.0 + rise, y - rise), stroke);
+                y += step * 1.3;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn draw_words(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
+    for series in &chart.series {
+        let y = axes.y(series.side);
+        for (px, py, text) in &series.words {
+            let (x, y) = (frame.x(axes.x.place(*px)), frame.y(y.place(*py)));
+            let above = if y < frame.top + 22.0 { y + 18.0 } else { y - 8.0 };
+            let x =
+                x.clamp(frame.left + width_of(text, SMALL) / 2.0, frame.x(1.0) - width_of(text, SMALL) / 2.0);
+            svg.words((x, above), SMALL, Hold::Middle, 0.0, false, text);
+        }
+    }
+}
+
+fn draw_labels(svg: &mut Svg, chart: &Chart, frame: &Frame, below: f64) {
+    let middle = (frame.x(0.5), frame.y(0.5));
+    let size = |axis: &Axis| {
+        let width = width_of(&axis.label, TEXT);
+        if width > frame.height { (TEXT * frame.height / width).max(8.0) } else { TEXT }
+    };
+    svg.words((middle.0, frame.y(0.0) + below + 16.0), TEXT, Hold::Middle, 0.0, false, &chart.x.label);
+    svg.words((16.0, middle.1), size(&chart.left), Hold::Middle, -90.0, false, &chart.left.label);
+    if let Some(right) = &chart.right {
+        svg.words((WIDTH - 10.0, middle.1), size(right), Hold::Middle, -90.0, false, &right.label);
+    }
+}
+
+fn colour(look: usize) -> &'static str {
+    COLOURS.get(look % COLOURS.len()).copied().unwrap_or("#000000")
+}
+
+fn stroke_of(look: usize, mark: Mark) -> Stroke<'static> {
+    let dash = DASHES.get(look % DASHES.len()).copied().unwrap_or("");
+    match mark {
+        Mark::Thin => Stroke { colour: colour(look), width: 0.9, dash: "", opacity: 0.55 },
+        Mark::Steps => Stroke { colour: colour(look), width: 1.3, dash: "1.5 1.5", opacity: 1.0 },
+        Mark::Guide => Stroke { colour: GREY, width: 1.0, dash: "3 3", opacity: 1.0 },
+        _ => Stroke { colour: colour(look), width: 2.0, dash, opacity: 1.0 },
+    }
+}
+
+/// A mark: its shape differs with the look.
+fn sign(svg: &mut Svg, (x, y): (f64, f64), look: usize) {
+    let (r, fill, edge) = (4.0, colour(look), "#ffffff");
+    match look % 5 {
+        0 => svg.circle((x, y), r, "mark", fill, edge),
+        1 => svg.rectangle((x - r, y - r), (2.0 * r, 2.0 * r), "mark", fill, edge),
+        2 => svg.polygon(&[(x, y - r * 1.3), (x + r * 1.2, y + r), (x - r * 1.2, y + r)], "mark", fill, edge),
+        3 => svg.polygon(
+            &[(x, y - r * 1.4), (x + r * 1.4, y), (x, y + r * 1.4), (x - r * 1.4, y)],
+            "mark",
+            fill,
+            edge,
+        ),
+        _ => svg.polygon(&[(x, y + r * 1.3), (x + r * 1.2, y - r), (x - r * 1.2, y - r)], "mark", fill, edge),
+    }
+}

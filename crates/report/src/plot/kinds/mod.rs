@@ -1,0 +1,153 @@
+//! The kinds of pictures. What they share: which operations are meant, what they are called, and what is said below.
+
+mod against;
+mod over_time;
+mod response;
+
+pub use against::{compare, maximum, scatter, workers};
+pub use over_time::{aggregate, timeline};
+pub use response::{cdf, histogram, percentiles};
+
+use super::metric::Metric;
+use super::pattern::stars;
+use super::{PlotError, PlotOperation, PlotRun, PlotStage, Wishes};
+
+/// An operation that is drawn.
+#[derive(Clone)]
+struct Pick<'r> {
+    run: &'r PlotRun,
+    /// Number of the run.
+    run_at: usize,
+    stage: &'r PlotStage,
+    /// Number of the stage in its run.
+    stage_at: usize,
+    op: &'r PlotOperation,
+    /// Number of the operation in its stage.
+    op_at: usize,
+    /// Name of the stage, or what the stars of a pattern stood for.
+    caption: String,
+}
+
+/// The operations that are meant.
+fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, PlotError> {
+    let mut all = Vec::new();
+    for (run_at, run) in runs.iter().enumerate() {
+        for (stage_at, stage) in run.stages.iter().enumerate() {
+            let Some(caption) = caption_of(stage, wishes) else { continue };
+            for (op_at, op) in stage.operations.iter().enumerate() {
+                if op.count + op.failures.unwrap_or(0) > 0 {
+                    all.push(Pick { run, run_at, stage, stage_at, op, op_at, caption: caption.clone() });
+                }
+            }
+        }
+    }
+    if all.is_empty() {
+        return Err(PlotError::Nothing("no stage that fits has results".to_owned()));
+    }
+    if wishes.operations.is_empty() {
+        // A run that only prepares is drawn too.
+        if all.iter().any(|pick| pick.op.is_main()) {
+            all.retain(|pick| pick.op.is_main());
+        }
+    } else {
+        let mut known: Vec<String> = all.iter().map(|pick| pick.op.label.clone()).collect();
+        all.retain(|pick| {
+            let op = pick.op;
+            wishes.operations.iter().any(|wish| [&op.label, &op.name, &op.op].contains(&wish))
+        });
+        if all.is_empty() {
+            known.sort();
+            known.dedup();
+            let (asked, known) = (wishes.operations.join(", "), known.join(", "));
+            return Err(PlotError::Nothing(format!("no operation {asked}; there are {known}")));
+        }
+    }
+    Ok(all)
+}
+
+fn caption_of(stage: &PlotStage, wishes: &Wishes) -> Option<String> {
+    if wishes.stages.is_empty() {
+        return Some(stage.name.clone());
+    }
+    wishes.stages.iter().find_map(|pattern| {
+        let found = stars(pattern, &stage.name).or_else(|| stars(pattern, &stage.id))?;
+        let joined = found.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
+        Some(if joined.is_empty() { stage.name.clone() } else { joined })
+    })
+}
+
+/// Values in the order in which they first occur.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// Names of the operations, in order.
+fn labels<'r>(picks: &[Pick<'r>]) -> Vec<&'r str> {
+    distinct(picks.iter().map(|pick| pick.op.label.as_str()))
+}
+
+/// The metrics that were asked for, or else these.
+fn metrics(wishes: &Wishes, or_else: &[&str]) -> Vec<&'static Metric> {
+    if wishes.metrics.is_empty() {
+        or_else.iter().filter_map(|name| Metric::named(name)).collect()
+    } else {
+        wishes.metrics.clone()
+    }
+}
+
+/// Run and stage, as short as they tell the picks apart.
+fn name_of(pick: &Pick<'_>, picks: &[Pick<'_>]) -> String {
+    let runs = distinct(picks.iter().map(|pick| pick.run_at)).len();
+    let stages = distinct(picks.iter().map(|pick| pick.caption.as_str())).len();
+    match (runs > 1, stages > 1) {
+        (true, false) => pick.run.label.clone(),
+        (false, _) => pick.caption.clone(),
+        (true, true) => format!("{}: {}", pick.run.label, pick.caption),
+    }
+}
+
+fn title(wishes: &Wishes, text: String) -> String {
+    if wishes.no_title { String::new() } else { text }
+}
+
+/// What a reader has to know of these operations: failures, and how coarse COSBench's times are.
+fn note(picks: &[Pick<'_>], times: bool) -> String {
+    let mut parts = Vec::new();
+    let failed = |pick: &&Pick<'_>| pick.op.success_ratio.is_some_and(|ratio| ratio < 1.0);
+    let failing: Vec<String> = picks
+        .iter()
+        .filter(failed)
+        .map(|pick| {
+            let share = (1.0 - pick.op.success_ratio.unwrap_or(1.0)) * 100.0;
+            format!("{} {} {share:.2} %", name_of(pick, picks), pick.op.label)
+        })
+        .collect();
+    if !failing.is_empty() {
+        let more = failing.len().saturating_sub(4);
+        let shown = failing.into_iter().take(4).collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        parts.push(format!("Failed operations: {shown}{more}."));
+    }
+    if times && picks.iter().any(|pick| pick.run.is_cosbench()) {
+        parts.push("COSBench's archives hold response times in steps of 10 ms.".to_owned());
+    }
+    parts.join(" ")
+}
+
+/// The workload that a stage of a matrix belongs to: its name without the number of workers at its end.
+fn group_of(pick: &Pick<'_>) -> String {
+    let name = pick.stage.name.as_str();
+    let without = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name.get(without.len()..).and_then(|digits| digits.parse::<u64>().ok());
+    if number.is_some() && number == pick.op.workers && !without.is_empty() {
+        without.trim_end_matches(['_', '-', ' ', '.']).to_owned()
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,111 @@
+//! Values over time, stage by stage or all in one frame.
+
+use super::{Pick, distinct, labels, metrics, name_of, note, picks, title};
+use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
+use crate::plot::fit::smooth;
+use crate::plot::metric::Metric;
+use crate::plot::{Picture, PlotError, PlotRun, Wishes};
+
+/// One picture per stage, operation and metric; runs with a stage of the same name share it.
+pub fn timeline(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let picks = picks(runs, wishes)?;
+    let metrics = metrics(wishes, &["throughput", "bandwidth", "response", "success"]);
+    let mut pictures = Vec::new();
+    for place in distinct(picks.iter().map(|pick| (pick.stage.name.as_str(), pick.op.label.as_str()))) {
+        let own: Vec<Pick<'_>> = picks
+            .iter()
+            .filter(|pick| (pick.stage.name.as_str(), pick.op.label.as_str()) == place)
+            .cloned()
+            .collect();
+        for metric in &metrics {
+            let heading = format!("{}: {} of stage {}", metric.title, place.1, place.0);
+            if let Some(chart) = chart(&own, metric, wishes, heading, true)? {
+                let name = format!("timeline-{}-{}-{}", place.0, place.1, metric.name);
+                pictures.push(Picture::chart(name, chart));
+            }
+        }
+    }
+    some(pictures)
+}
+
+/// One picture per operation and metric with all stages of all runs.
+pub fn aggregate(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let picks = picks(runs, wishes)?;
+    let mut pictures = Vec::new();
+    for label in labels(&picks) {
+        let own: Vec<Pick<'_>> = picks.iter().filter(|pick| pick.op.label == label).cloned().collect();
+        for metric in metrics(wishes, &["throughput", "response"]) {
+            let heading = format!("{}: {label}, all stages", metric.title);
+            if let Some(chart) = chart(&own, metric, wishes, heading, false)? {
+                pictures.push(Picture::chart(format!("aggregate-{label}-{}", metric.name), chart));
+            }
+        }
+    }
+    some(pictures)
+}
+
+fn some(pictures: Vec<Picture>) -> Result<Vec<Picture>, PlotError> {
+    if pictures.is_empty() {
+        let text = "the stages have no intervals that show this metric; stages of several intervals do";
+        return Err(PlotError::Nothing(text.to_owned()));
+    }
+    Ok(pictures)
+}
+
+/// `None` when no pick has two intervals with a value.
+fn chart(
+    picks: &[Pick<'_>],
+    metric: &Metric,
+    wishes: &Wishes,
+    heading: String,
+    with_fit: bool,
+) -> Result<Option<Chart>, PlotError> {
+    let Some(of_interval) = metric.of_interval else { return Ok(None) };
+    let mut curves = Vec::new();
+    for pick in picks {
+        let rows = pick.run.timeline(pick.stage_at)?;
+        let value = |entry: &cosmark_archive::TimelineEntry| {
+            entry.operations.get(pick.op_at).and_then(of_interval).unwrap_or(f64::NAN)
+        };
+        let points: Vec<(f64, f64)> = rows.iter().map(|(at, entry)| (*at, value(entry))).collect();
+        curves.push(points);
+    }
+    let filled = |points: &Vec<(f64, f64)>| points.iter().filter(|(_, y)| y.is_finite()).count();
+    let most = curves.iter().flatten().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    if curves.iter().all(|points| filled(points) < 2) || most <= 0.0 {
+        return Ok(None);
+    }
+    let (size, unit) = metric.unit_for(most);
+    let mut series = Vec::new();
+    let mut fitted_any = false;
+    for (look, (pick, points)) in picks.iter().zip(curves).enumerate() {
+        let points: Vec<(f64, f64)> = points.into_iter().map(|(x, y)| (x, y / size)).collect();
+        let known: Vec<(f64, f64)> = points.iter().copied().filter(|(_, y)| y.is_finite()).collect();
+        let fitted = if with_fit { smooth(&known) } else { Vec::new() };
+        let name = if picks.len() > 1 { name_of(pick, picks) } else { String::new() };
+        if fitted.is_empty() {
+            series.push(Series::new(name, look, if with_fit { Mark::Marked } else { Mark::Line }, points));
+        } else {
+            fitted_any = true;
+            if !wishes.only_fit {
+                series.push(Series::new("", look, Mark::Thin, points));
+            }
+            series.push(Series::new(name, look, Mark::Line, fitted));
+        }
+    }
+    let mut text = note(picks, false);
+    if fitted_any {
+        let thin = if wishes.only_fit { "" } else { "Thin: as measured, one value per interval. " };
+        text = format!("{thin}Bold: least squares, a polynomial of degree 6 at most. {text}");
+    }
+    let mut left = Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero);
+    left.at_least = (metric.name == "success").then_some(100.0);
+    Ok(Some(Chart {
+        title: title(wishes, heading),
+        x: Axis::new("Time since the first interval (s)", Scale::FromZero),
+        left,
+        right: None,
+        series,
+        note: text,
+    }))
+}

@@ -1,0 +1,199 @@
+//! Pictures for papers from archives of ours and of COSBench: SVG and PNG, legible in print and in shades of grey. Each
+//! kind of picture is a row of [`KINDS`], each value that can be drawn a row of [`metric::METRICS`].
+//!
+//! The first five kinds are those of cosbench-plot (ICCLab), which users of COSBench know.
+
+mod chart;
+mod draw;
+mod fit;
+mod kinds;
+pub mod metric;
+mod pattern;
+mod png;
+mod scale;
+mod source;
+mod svg;
+mod table;
+
+use std::path::PathBuf;
+
+use cosmark_archive::ArchiveError;
+
+pub use metric::{METRICS, Metric};
+pub use png::png;
+pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
+
+use chart::Chart;
+use table::TextTable;
+
+/// More pictures than this nobody looks at; filters make it fewer.
+pub const MOST_PICTURES: usize = 400;
+
+/// A kind of picture.
+pub struct Kind {
+    /// What the user types.
+    pub name: &'static str,
+    /// What it shows.
+    pub what: &'static str,
+    draw: fn(&[PlotRun], &Wishes) -> Result<Vec<Picture>, PlotError>,
+}
+
+/// Every kind of picture.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "timeline",
+        what: "one picture per stage, operation and metric: values over time, thin as measured, bold as fitted",
+        draw: kinds::timeline,
+    },
+    Kind {
+        name: "aggregate",
+        what: "all stages of all runs over time in one picture per operation and metric",
+        draw: kinds::aggregate,
+    },
+    Kind {
+        name: "histogram",
+        what: "response times in buckets, with their share up to each bucket",
+        draw: kinds::histogram,
+    },
+    Kind {
+        name: "maximum",
+        what: "the best stage of each workload, with the number of workers that reached it",
+        draw: kinds::maximum,
+    },
+    Kind { name: "scatter", what: "one dot per stage, one column per run", draw: kinds::scatter },
+    Kind {
+        name: "cdf",
+        what: "response times of all runs on an axis of percentiles, which shows the tail",
+        draw: kinds::cdf,
+    },
+    Kind {
+        name: "workers",
+        what: "throughput and a percentile of the response time against the number of workers",
+        draw: kinds::workers,
+    },
+    Kind { name: "compare", what: "bars per operation, the first run = 1.0", draw: kinds::compare },
+    Kind { name: "percentiles", what: "table of percentiles, also as CSV", draw: kinds::percentiles },
+];
+
+/// What the user wants to see.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Values to draw; empty = what suits the kind.
+    pub metrics: Vec<&'static Metric>,
+    /// Names of stages with `*` for any text; empty = all. What the stars stand for becomes the label.
+    pub stages: Vec<String>,
+    /// Operations by name or by what they do; empty = all but preparing and cleaning up.
+    pub operations: Vec<String>,
+    /// Leave out the thin line of measured values.
+    pub only_fit: bool,
+    /// Leave out the title, for papers that have captions.
+    pub no_title: bool,
+}
+
+/// A picture, not yet drawn.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// Name of its file, without ending.
+    pub name: String,
+    /// The same as a table (RFC 4180), where that says more than the picture.
+    pub csv: Option<String>,
+    body: Body,
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    Chart(Box<Chart>),
+    Table(TextTable),
+}
+
+/// A picture could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// An archive could not be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The runs lack what was asked for.
+    #[error("nothing to draw: {0}")]
+    Nothing(String),
+    /// Too many pictures.
+    #[error("{0} pictures are more than {MOST_PICTURES}; choose with --kind, --metric, --stage or --op")]
+    TooMany(usize),
+    /// The renderer refused our own drawing.
+    #[error("the picture {name} could not be drawn: {problem}; report this as a bug, the SVG is good")]
+    Render {
+        /// Which picture.
+        name: String,
+        /// What it said.
+        problem: String,
+    },
+    /// Neither an archive of ours nor one of COSBench.
+    #[error("{}: neither run.json nor a result table of COSBench; give the directory of one run", .0.display())]
+    NotARun(PathBuf),
+}
+
+impl Picture {
+    fn chart(name: String, chart: Chart) -> Self {
+        Self { name: safe(&name), csv: None, body: Body::Chart(Box::new(chart)) }
+    }
+
+    fn table(name: String, table: TextTable, csv: String) -> Self {
+        Self { name, csv: Some(csv), body: Body::Table(table) }
+    }
+
+    /// As SVG 1.1, the same bytes for the same runs.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        match &self.body {
+            Body::Chart(chart) => draw::draw(chart),
+            Body::Table(table) => table::draw(table),
+        }
+    }
+}
+
+/// Makes the pictures of `kinds` (names of [`KINDS`]; empty = all for which there is something to draw).
+///
+/// # Errors
+/// When an archive is damaged, a kind that was named finds nothing to draw, or there would be too many pictures.
+pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let mut all = Vec::new();
+    for kind in KINDS {
+        let asked = kinds.contains(&kind.name);
+        if !asked && !kinds.is_empty() {
+            continue;
+        }
+        match (kind.draw)(runs, wishes) {
+            Ok(pictures) => all.extend(pictures),
+            Err(PlotError::Nothing(_)) if !asked => {}
+            Err(error) => return Err(error),
+        }
+        if all.len() > MOST_PICTURES {
+            return Err(PlotError::TooMany(all.len()));
+        }
+    }
+    if all.is_empty() {
+        return Err(PlotError::Nothing("no operation of these runs has results".to_owned()));
+    }
+    tell_apart(&mut all);
+    Ok(all)
+}
+
+/// Two names that became the same get a number.
+fn tell_apart(pictures: &mut [Picture]) {
+    let mut seen = std::collections::BTreeMap::<String, usize>::new();
+    for picture in pictures {
+        let count = seen.entry(picture.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            picture.name = format!("{}-{count}", picture.name);
+        }
+    }
+}
+
+/// A name for a file: letters, digits, `.`, `_`, `-`.
+fn safe(name: &str) -> String {
+    let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    name.chars().take(120).map(kept).collect::<String>().trim_start_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

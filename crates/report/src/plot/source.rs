@@ -1,0 +1,317 @@
+//! Runs as the pictures want them: those of ours and those of COSBench look the same from here.
+
+use std::path::Path;
+
+use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
+use cosmark_archive::{HistogramLog, OperationRecord, Run, TimeKind, TimelineEntry, open_run};
+
+use super::PlotError;
+
+/// Work that is not what a run measures.
+const AROUND: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
+
+/// A run.
+#[derive(Debug)]
+pub struct PlotRun {
+    /// What the pictures call it.
+    pub label: String,
+    /// Name of its workload.
+    pub name: String,
+    /// Runs of the same series (the same system) make one line where a line goes through several runs.
+    pub series: String,
+    /// Its stages.
+    pub stages: Vec<PlotStage>,
+    origin: Origin,
+}
+
+#[derive(Debug)]
+enum Origin {
+    Ours(Box<Run>),
+    Cosbench(Box<CosbenchRun>, Vec<HistogramColumn>),
+}
+
+/// A stage.
+#[derive(Debug, Clone)]
+pub struct PlotStage {
+    /// `s<k>-<name>`.
+    pub id: String,
+    /// Name as given.
+    pub name: String,
+    /// Its operations, in the order of its timeline.
+    pub operations: Vec<PlotOperation>,
+}
+
+/// What one operation did in one stage.
+#[derive(Debug, Clone, Default)]
+pub struct PlotOperation {
+    /// Op-Name.
+    pub label: String,
+    /// Name of the operation.
+    pub name: String,
+    /// What it does.
+    pub op: String,
+    /// Name of its work, where the archive tells.
+    pub work: String,
+    /// Tag in our histogram log; empty in archives of COSBench.
+    pub tag: String,
+    /// Workers, where the archive tells.
+    pub workers: Option<u64>,
+    /// Successes.
+    pub count: u64,
+    /// Failures, where the archive tells.
+    pub failures: Option<u64>,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Successes per second.
+    pub throughput_per_s: Option<f64>,
+    /// Body bytes per second.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// 0 to 1.
+    pub success_ratio: Option<f64>,
+    /// Mean response time.
+    pub mean_ms: Option<f64>,
+    /// Mean time to the first byte.
+    pub processing_ms: Option<f64>,
+    /// Share and response time; `None` where the data do not support it.
+    pub percentiles: Vec<(f64, Option<f64>)>,
+}
+
+/// Response times of one operation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Distribution {
+    /// Upper edge in ms and count, ascending; only filled ones.
+    pub steps: Vec<(f64, u64)>,
+    /// Width of a bucket where the archive has no finer times: COSBench's 10 ms.
+    pub bucket_ms: Option<f64>,
+    /// False where the longest times are missing.
+    pub complete: bool,
+}
+
+impl PlotOperation {
+    /// The percentile at `share` 0..=1.
+    #[must_use]
+    pub fn percentile(&self, share: f64) -> Option<f64> {
+        let found = self.percentiles.iter().find(|(at, _)| (at - share).abs() < 1e-9);
+        found.and_then(|(_, value)| *value).filter(|value| value.is_finite())
+    }
+
+    /// True for what a run measures, false for what prepares and cleans up.
+    #[must_use]
+    pub fn is_main(&self) -> bool {
+        !AROUND.contains(&self.op.as_str())
+    }
+
+    fn of_ours(op: &OperationRecord) -> Self {
+        let response = &op.response_ms;
+        let label = if op.name == op.sample { op.name.clone() } else { format!("{}-{}", op.name, op.sample) };
+        Self {
+            label,
+            name: op.name.clone(),
+            op: op.op.clone(),
+            work: op.work.clone(),
+            tag: op.tag.clone(),
+            workers: Some(u64::from(op.workers)),
+            count: op.count,
+            failures: Some(op.failures),
+            bytes: op.bytes,
+            throughput_per_s: op.throughput_per_s,
+            bandwidth_bytes_per_s: op.bandwidth_bytes_per_s,
+            success_ratio: op.success_ratio,
+            mean_ms: response.mean,
+            processing_ms: op.first_byte_ms.mean.or(op.service_ms.mean),
+            percentiles: vec![
+                (0.5, response.p50),
+                (0.6, response.p60),
+                (0.8, response.p80),
+                (0.9, response.p90),
+                (0.95, response.p95),
+                (0.99, response.p99),
+                (0.999, response.p99_9),
+                (0.9999, response.p99_99),
+                (1.0, response.max),
+            ],
+        }
+    }
+
+    fn of_cosbench(op: &CosbenchOperation) -> Self {
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        Self {
+            label: op.label.clone(),
+            name: op.label.clone(),
+            op: op.op.clone(),
+            work: String::new(),
+            tag: String::new(),
+            workers: op.workers,
+            count: op.count,
+            failures: None,
+            bytes: op.bytes,
+            throughput_per_s: finite(op.throughput_per_s),
+            bandwidth_bytes_per_s: finite(op.bandwidth_bytes_per_s),
+            success_ratio: op.success_ratio,
+            mean_ms: op.response_ms,
+            processing_ms: op.processing_ms,
+            percentiles: vec![
+                (0.6, op.p60_ms),
+                (0.8, op.p80_ms),
+                (0.9, op.p90_ms),
+                (0.95, op.p95_ms),
+                (0.99, op.p99_ms),
+                (1.0, op.max_ms),
+            ],
+        }
+    }
+}
+
+impl PlotRun {
+    /// Opens the run in `dir`, of ours or of COSBench; `label` = what pictures call it, else its id and name.
+    ///
+    /// # Errors
+    /// When there is no run, or it is damaged.
+    pub fn open(dir: &Path, label: Option<&str>) -> Result<Self, PlotError> {
+        if dir.join("run.json").is_file() {
+            let run = open_run(dir)?;
+            let stages = run.record.stages.iter().map(|stage| PlotStage {
+                id: stage.id.clone(),
+                name: stage.name.clone(),
+                operations: stage.operations.iter().map(PlotOperation::of_ours).collect(),
+            });
+            let label = label.map_or_else(|| format!("{} {}", run.record.id, run.record.name), str::to_owned);
+            let (series, name) = (label.clone(), run.record.name.clone());
+            return Ok(Self {
+                label,
+                name,
+                series,
+                stages: stages.collect(),
+                origin: Origin::Ours(Box::new(run)),
+            });
+        }
+        if !CosbenchRun::is_at(dir) {
+            return Err(PlotError::NotARun(dir.to_owned()));
+        }
+        let run = CosbenchRun::open(dir)?;
+        let stages: Vec<_> = run
+            .stages
+            .iter()
+            .map(|stage| PlotStage {
+                id: stage.id.clone(),
+                name: stage.name.clone(),
+                operations: stage.operations.iter().map(PlotOperation::of_cosbench).collect(),
+            })
+            .collect();
+        let label = label.map_or_else(|| format!("{} {}", run.id, run.name), str::to_owned);
+        let columns = run.histogram()?;
+        let (series, name) = (label.clone(), run.name.clone());
+        let origin = Origin::Cosbench(Box::new(run), columns);
+        Ok(Self { label, name, series, stages, origin })
+    }
+
+    /// The timeline of the stage at `index`, with seconds since its first row; empty when there is none.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn timeline(&self, index: usize) -> Result<Vec<(f64, TimelineEntry)>, PlotError> {
+        let entries = match &self.origin {
+            Origin::Ours(run) => match run.record.stages.get(index) {
+                Some(stage) if stage.started.is_some() => run.timeline(stage)?,
+                _ => Vec::new(),
+            },
+            Origin::Cosbench(run, _) => match run.stages.get(index) {
+                Some(stage) => run.timeline(stage)?,
+                None => Vec::new(),
+            },
+        };
+        Ok(with_seconds(entries))
+    }
+
+    /// Response times of one operation; `None` where the archive does not have them.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn distribution(
+        &self,
+        stage: &PlotStage,
+        op: &PlotOperation,
+    ) -> Result<Option<Distribution>, PlotError> {
+        match &self.origin {
+            Origin::Ours(run) => {
+                let merged = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)?;
+                #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
+                let steps = merged.map(|histogram| {
+                    histogram
+                        .iter_recorded()
+                        .map(|step| {
+                            (step.value_iterated_to() as f64 / 1e6, step.count_since_last_iteration())
+                        })
+                        .collect()
+                });
+                Ok(steps.map(|steps| Distribution { steps, bucket_ms: None, complete: true }))
+            }
+            Origin::Cosbench(_, columns) => {
+                let fits = |column: &&HistogramColumn| {
+                    let name = &column.operation;
+                    column.stage.as_deref() == Some(&stage.id)
+                        && (*name == op.label
+                            || op.label.rsplit_once('-').is_some_and(|(own, _)| own == name))
+                };
+                Ok(columns.iter().find(fits).map(|column| Distribution {
+                    steps: column.buckets.iter().map(|bucket| (bucket.to_ms, bucket.count)).collect(),
+                    bucket_ms: Some(10.0),
+                    complete: column.complete,
+                }))
+            }
+        }
+    }
+
+    /// True when COSBench wrote it.
+    #[must_use]
+    pub fn is_cosbench(&self) -> bool {
+        matches!(self.origin, Origin::Cosbench(..))
+    }
+}
+
+impl Distribution {
+    /// All operations.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.steps.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// Timelines have times of day; a run may cross midnight.
+fn with_seconds(entries: Vec<TimelineEntry>) -> Vec<(f64, TimelineEntry)> {
+    const DAY_S: f64 = 86_400.0;
+    let mut days = 0.0;
+    let mut before = None;
+    let mut first = None;
+    let mut timed = Vec::new();
+    for entry in entries {
+        let Some(second) = second_of_day(&entry.time) else { continue };
+        if before.is_some_and(|before| second < before) {
+            days += 1.0;
+        }
+        before = Some(second);
+        let at = second + days * DAY_S;
+        let first = *first.get_or_insert(at);
+        timed.push((at - first, entry));
+    }
+    timed
+}
+
+fn second_of_day(time: &str) -> Option<f64> {
+    let mut parts = time.split(':').map(|part| part.parse::<u32>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    (parts.next().is_none() && hours < 24 && minutes < 60 && seconds < 61)
+        .then(|| f64::from(hours * 3600 + minutes * 60 + seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_may_cross_midnight() {
+        let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
+        let timed = with_seconds(["23:59:58", "00:00:03", "00:00:08", "broken"].map(entry).to_vec());
+        assert_eq!(timed.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
+    }
+}

@@ -1,0 +1,370 @@
+# shellcheck shell=bash
+# Ceph on one machine: one monitor, one manager, four OSDs and the object gateway, from Debian's packages, without
+# systemd, udev or ceph-volume. Sourced by up, down, status and faults. The knobs are described in README.md.
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source-path=SCRIPTDIR source=../lib.sh
+. "$HERE/../lib.sh"
+bed_init ceph
+
+# shellcheck disable=SC2034 # read by a test
+CEPH_VERSION=16.2.15 # what the bed was made with; later ones differ little
+OSDS=(0 1 2 3)
+MON_PORT=23500
+MON_PORT_V1=23501
+RGW_PORT=23580
+RGW_URL=http://127.0.0.1:$RGW_PORT
+CONF=$BED_DIR/ceph.conf
+KEYS=$BED_DIR/keys
+SETTINGS=$BED_DIR/settings
+export CEPH_CONF=$CONF
+unset CEPH_ARGS CEPH_KEYRING
+
+# Like the passwords of all beds, these keys are known and protect nothing.
+BENCH_KEY=AQAA8VNlAAAAABAAVQfPnAnzh15KCbP+cGHKHg==
+READER_KEY=AQAA8VNlAAAAABAAzvYJfypVOL/sCRK9Ub8UZw==
+S3_KEYS=(cosmark cosmark-secret)
+SWIFT_KEYS=(bench:swift swiftsecret)
+
+BED_VERBS='partition delay heal' # for lib.sh, beside those of every bed
+
+# osd.0 is 127.0.0.21 and so on, so that one can be cut off from the rest.
+osd_ip() { echo "127.0.0.2$(($1 + 1))"; }
+osd_dir() { echo "$BED_DIR/osd.$1"; }
+osd_image() { echo "$BED_DIR/images/osd.$1.xfs"; }
+
+# ceph_ask ARGS...: the ceph command with a time limit.
+ceph_ask() { timeout 60 ceph -c "$CONF" --connect-timeout 30 "$@" 2>>"$LOG_DIR/ceph-command.log" 9>&- </dev/null; }
+ceph_do() { ceph_ask "$@" >>"$LOG_DIR/ceph-command.log" || die "'ceph $*' failed; see $LOG_DIR/ceph-command.log"; }
+rgw_admin() {
+  timeout 120 radosgw-admin -c "$CONF" -k "$KEYS/client.admin" "$@" >>"$LOG_DIR/radosgw-admin.log" 2>&1 9>&- </dev/null ||
+    die "'radosgw-admin $1 $2' failed; see $LOG_DIR/radosgw-admin.log"
+}
+
+# ---- knobs -----------------------------------------------------------------------------------------------------
+
+# The store is kept as long as the data are, because the data lie on it.
+settings_load() {
+  local key value
+  [[ -f $SETTINGS ]] || return 0
+  while IFS='=' read -r key value; do
+    case $key in CEPH_STORE | CEPH_DEVICE_SIZE) printf -v "$key" %s "$value" ;; esac
+  done <"$SETTINGS"
+}
+
+settings_choose() {
+  local asked_store=${CEPH_STORE:-} asked_size=${CEPH_DEVICE_SIZE:-}
+  CEPH_STORE='' CEPH_DEVICE_SIZE=''
+  settings_load
+  [[ -z $CEPH_STORE || -z $asked_store || $CEPH_STORE == "$asked_store" ]] ||
+    die "this bed's data lie on CEPH_STORE=$CEPH_STORE; to change it run: down --wipe"
+  [[ -z $CEPH_DEVICE_SIZE || -z $asked_size || $CEPH_DEVICE_SIZE == "$asked_size" ]] ||
+    die "this bed's devices have CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE; to change it run: down --wipe"
+  CEPH_STORE=${asked_store:-${CEPH_STORE:-file}} CEPH_DEVICE_SIZE=${asked_size:-${CEPH_DEVICE_SIZE:-10G}}
+  case $CEPH_STORE in file | xfs | memstore) ;; *) die "CEPH_STORE=$CEPH_STORE: use file, xfs or memstore" ;; esac
+  [[ $CEPH_DEVICE_SIZE =~ ^[0-9]{1,4}[GT]$ ]] || die "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE: use a number and G or T"
+}
+
+# ---- install and configure -------------------------------------------------------------------------------------
+
+bed_prepare() {
+  need_packages ceph-mon=ceph-mon ceph-mgr=ceph-mgr ceph-osd=ceph-osd ceph=ceph-common radosgw=radosgw curl=curl \
+    uuidgen=uuid-runtime
+  settings_choose
+  if [[ $CEPH_STORE == xfs ]]; then
+    is_root || die "CEPH_STORE=xfs mounts loop devices and needs root; use CEPH_STORE=file"
+    need_packages mkfs.xfs=xfsprogs
+  fi
+  printf '%s\n' "CEPH_STORE=$CEPH_STORE" "CEPH_DEVICE_SIZE=$CEPH_DEVICE_SIZE" >"$SETTINGS"
+  mkdir -p "$BED_DIR"/{sockets,crash,keys,mon.a,mgr.x,rgw.a,images}
+  write_configuration
+  make_monitor
+  start_and_wait 60 mon
+  make_daemons
+  make_pools
+}
+
+write_configuration() {
+  local n objectstore=bluestore
+  [[ $CEPH_STORE != memstore ]] || objectstore=memstore
+  [[ -s $BED_DIR/fsid ]] || uuidgen >"$BED_DIR/fsid"
+  render "$HERE/ceph.conf.in" "$CONF" FSID="$(<"$BED_DIR/fsid")" DIR="$BED_DIR" LOG="$LOG_DIR" MON_PORT=$MON_PORT \
+    MON_PORT_V1=$MON_PORT_V1 RGW_PORT=$RGW_PORT OBJECTSTORE=$objectstore \
+    DEVICE_BYTES="$(numfmt --from=iec "$CEPH_DEVICE_SIZE")"
+  # Two OSDs to a host, though copies are kept apart by OSD.
+  for n in "${OSDS[@]}"; do
+    printf '\n[osd.%d]\npublic_addr = %s\ncluster_addr = %s\ncrush_location = root=default host=storage%d\n' \
+      "$n" "$(osd_ip "$n")" "$(osd_ip "$n")" $((n / 2 + 1)) >>"$CONF"
+  done
+}
+
+make_monitor() {
+  [[ ! -e $BED_DIR/mon.a/.complete ]] || return 0
+  rm -rf "$BED_DIR/mon.a" "$KEYS"
+  mkdir -p "$BED_DIR/mon.a" "$KEYS"
+  {
+    ceph-authtool --create-keyring "$KEYS/mon" --gen-key -n mon. --cap mon 'allow *'
+    ceph-authtool --create-keyring "$KEYS/client.admin" --gen-key -n client.admin \
+      --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *' --cap mds 'allow *'
+    ceph-authtool "$KEYS/mon" --import-keyring "$KEYS/client.admin"
+    monmaptool --create --clobber --addv a "[v2:127.0.0.1:$MON_PORT,v1:127.0.0.1:$MON_PORT_V1]" \
+      --fsid "$(<"$BED_DIR/fsid")" "$KEYS/monmap"
+    ceph-mon -c "$CONF" --mkfs -i a --monmap "$KEYS/monmap" --keyring "$KEYS/mon"
+  } >>"$LOG_DIR/make.log" 2>&1 9>&- || die "the monitor could not be made; see $LOG_DIR/make.log"
+  : >"$BED_DIR/mon.a/.complete"
+}
+
+make_daemons() {
+  local n
+  [[ -s $BED_DIR/mgr.x/keyring ]] ||
+    ceph_do auth get-or-create mgr.x mon 'allow profile mgr' osd 'allow *' mds 'allow *' -o "$BED_DIR/mgr.x/keyring"
+  [[ -s $BED_DIR/rgw.a/keyring ]] ||
+    ceph_do auth get-or-create client.rgw.a mon 'allow rw' osd 'allow rwx' mgr 'allow rw' -o "$BED_DIR/rgw.a/keyring"
+  for n in "${OSDS[@]}"; do
+    mkdir -p "$(osd_dir "$n")"
+    if [[ $CEPH_STORE == xfs ]]; then device_mount "$n"; fi
+    make_osd "$n"
+  done
+}
+
+make_osd() {
+  local dir secret uuid
+  dir=$(osd_dir "$1")
+  [[ ! -e $dir/.complete ]] || return 0
+  # A half-made one is made anew.
+  find "$dir" -mindepth 1 -delete
+  ceph_ask osd purge-new "osd.$1" --yes-i-really-mean-it >/dev/null || true
+  uuid=$(uuidgen) secret=$(ceph-authtool --gen-print-key)
+  printf '{"cephx_secret": "%s"}\n' "$secret" >"$dir/secret.json"
+  ceph_do osd new "$uuid" "$1" -i "$dir/secret.json"
+  rm "$dir/secret.json"
+  printf '[osd.%s]\n\tkey = %s\n' "$1" "$secret" >"$dir/keyring"
+  ceph-osd -c "$CONF" -i "$1" --mkfs --osd-uuid "$uuid" >>"$LOG_DIR/make.log" 2>&1 9>&- ||
+    die "osd.$1 could not be made; see $LOG_DIR/make.log and $LOG_DIR/osd.$1.ceph.log"
+  : >"$dir/.complete"
+}
+
+# bench: what librados measures, one pool in which containers are namespaces. default.rgw.buckets.data: what the gateway
+# writes to, made here so that it has as many placement groups. cosbench1 and cosbench2: pools as COSBench wants them,
+# one for each container.
+make_pools() {
+  local pool
+  [[ ! -e $BED_DIR/.pools ]] || return 0
+  ceph_do osd require-osd-release pacific
+  for pool in bench:128:cosmark default.rgw.buckets.data:128:rgw cosbench1:16:cosmark cosbench2:16:cosmark; do
+    IFS=: read -r pool pgs application <<<"$pool"
+    ceph_do osd pool create "$pool" "$pgs" "$pgs" replicated replicated_rule
+    ceph_do osd pool set "$pool" size 3
+    ceph_do osd pool set "$pool" min_size 2
+    ceph_do osd pool application enable "$pool" "$application"
+  done
+  printf '[client.bench]\n\tkey = %s\n\tcaps mon = "allow rw"\n\tcaps osd = "allow rwx"\n' "$BENCH_KEY" >"$KEYS/client.bench"
+  printf '[client.reader]\n\tkey = %s\n\tcaps mon = "allow r"\n\tcaps osd = "allow r pool=bench"\n' "$READER_KEY" \
+    >"$KEYS/client.reader"
+  ceph_do auth import -i "$KEYS/client.bench"
+  ceph_do auth import -i "$KEYS/client.reader"
+  : >"$BED_DIR/.pools"
+}
+
+# ---- devices ---------------------------------------------------------------------------------------------------
+
+# Only an XFS image of its own can be shut down under an OSD.
+settings_load
+# shellcheck disable=SC2034 # for lib.sh
+if [[ ${CEPH_STORE:-} == xfs ]]; then DEVICE_TARGETS='osd.*'; else DEVICE_TARGETS=''; fi
+
+# Not mountpoint(1): it stats the place, and a file system that was shut down answers EIO.
+is_mounted() { grep -qF " $1 " /proc/mounts; }
+
+device_mount() {
+  local image dir
+  image=$(osd_image "$1") dir=$(osd_dir "$1")
+  is_mounted "$dir" && return 0
+  if [[ ! -f $image ]]; then
+    truncate -s $(($(numfmt --from=iec "$CEPH_DEVICE_SIZE") + (1 << 29))) "$image.new"
+    mkfs.xfs -q "$image.new" >>"$LOG_DIR/make.log" 2>&1 || die "mkfs.xfs failed; see $LOG_DIR/make.log"
+    mv "$image.new" "$image"
+  fi
+  mount -o loop,noatime "$image" "$dir" ||
+    die "cannot mount $image (are loop devices allowed here?); use CEPH_STORE=file"
+}
+
+device_unmount() {
+  local try dir
+  dir=$(osd_dir "$1")
+  for ((try = 0; try < 50; try++)); do
+    is_mounted "$dir" || return 0
+    umount "$dir" 2>>"$LOG_DIR/make.log" || sleep 0.1
+  done
+  die "$dir is busy (fuser -vm shows by whom); end that and try again"
+}
+
+bed_device_fail() {
+  is_mounted "$(osd_dir "${1#osd.}")" || die "$(osd_dir "${1#osd.}") is not mounted"
+  xfs_io -x -c shutdown "$(osd_dir "${1#osd.}")"
+}
+
+# The OSD has ended itself by now, or does so when it writes next; only then does the file system let go.
+bed_device_heal() {
+  process_kill "$1"
+  device_unmount "${1#osd.}"
+  device_mount "${1#osd.}"
+}
+
+bed_release() {
+  local n
+  for n in "${OSDS[@]}"; do device_unmount "$n"; done
+}
+
+# ---- the network -----------------------------------------------------------------------------------------------
+
+bed_fault() { # bed_fault VERB TARGET [MS]
+  local ip delay=${3:-}
+  [[ $2 == osd.[0-3] ]] || die "$1 is for osd.0 to osd.3, which have addresses of their own"
+  ip=$(osd_ip "${2#osd.}")
+  case $1 in
+    partition)
+      [[ -z $delay ]] || usage 2
+      is_root || die "partition uses iptables and needs root"
+      need_packages iptables=iptables
+      : >"$FAULT_DIR/$2.partition"
+      network_pass "$ip"
+      iptables -w 10 -I OUTPUT -d "$ip" -j DROP
+      iptables -w 10 -I OUTPUT -s "$ip" -j DROP
+      ;;
+    delay)
+      [[ $delay =~ ^[1-9][0-9]{0,3}$ ]] || die "delay $2 MS: milliseconds, 1 to 9999"
+      process_is_alive "$2" || die "$2 is not running; run: faults restart $2"
+      : >"$FAULT_DIR/$2.delay"
+      osd_delay "$2" "$(awk -v ms="$delay" 'BEGIN { print ms / 1000 }')" 1
+      ;;
+    heal)
+      [[ -z $delay ]] || usage 2
+      bed_fault_lift "$2" partition
+      bed_fault_lift "$2" delay
+      ;;
+  esac
+}
+
+# bed_fault_lift TARGET VERB: and forget it.
+bed_fault_lift() {
+  [[ -e $FAULT_DIR/$1.$2 ]] || return 0
+  case $2 in
+    partition) network_pass "$(osd_ip "${1#osd.}")" ;;
+    # One that does not run forgets it by itself.
+    delay) if process_is_alive "$1"; then osd_delay "$1" 0 0; fi ;;
+  esac
+  rm -f "$FAULT_DIR/$1.$2"
+}
+
+network_pass() {
+  while iptables -w 10 -D OUTPUT -d "$1" -j DROP 2>/dev/null; do :; done
+  while iptables -w 10 -D OUTPUT -s "$1" -j DROP 2>/dev/null; do :; done
+}
+
+# By its own socket: the way over the network is the one that is delayed.
+osd_delay() { # osd_delay OSD SECONDS PROBABILITY
+  local socket=$BED_DIR/sockets/$1.asok
+  timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_duration "$2" >/dev/null
+  timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_probability "$3" >/dev/null
+}
+
+# ---- processes -------------------------------------------------------------------------------------------------
+
+bed_processes() {
+  local n
+  echo mon
+  echo mgr
+  for n in "${OSDS[@]}"; do echo "osd.$n"; done
+  echo rgw
+}
+
+bed_start() {
+  case $1 in
+    mon) process_start mon ceph-mon -c "$CONF" -i a -f --public-addr 127.0.0.1 ;;
+    mgr) process_start mgr ceph-mgr -c "$CONF" -i x -f --public-addr 127.0.0.1 ;;
+    osd.*) process_start "$1" ceph-osd -c "$CONF" -i "${1#osd.}" -f ;;
+    rgw) process_start rgw radosgw -c "$CONF" -n client.rgw.a -f ;;
+  esac
+}
+
+bed_port() {
+  case $1 in
+    mon) echo 127.0.0.1 $MON_PORT ;;
+    rgw) echo 127.0.0.1 $RGW_PORT ;;
+  esac
+}
+
+bed_targets() { echo 'osd.0 osd.1 osd.2 osd.3 mon mgr rgw'; }
+
+bed_target() {
+  case $1 in
+    osd.[0-3] | mon | mgr | rgw) echo "$1" ;;
+    *) return 1 ;;
+  esac
+}
+
+# ---- readiness -------------------------------------------------------------------------------------------------
+
+# wait_until SECONDS WHAT COMMAND...
+wait_until() {
+  local deadline=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@"; do
+    ((SECONDS < deadline)) || die "$what in time; see $LOG_DIR and: ceph -c $CONF -s"
+    sleep 0.5
+  done
+}
+
+osds_are_up() { ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up"; }
+groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+clean;'; }
+
+# An object by librados, by S3 and by Swift.
+bed_check() {
+  wait_until 120 'the OSDs did not come up' osds_are_up
+  wait_until 120 'the placement groups did not become clean' groups_are_clean
+  make_gateway_users
+  check_librados
+  check_s3 "$RGW_URL" "${S3_KEYS[@]}" testbed-check-s3
+  check_swift
+}
+
+make_gateway_users() {
+  [[ ! -e $BED_DIR/.users ]] || return 0
+  rgw_admin user create --uid=bench --display-name=bench --access-key="${S3_KEYS[0]}" --secret="${S3_KEYS[1]}"
+  rgw_admin subuser create --uid=bench --subuser="${SWIFT_KEYS[0]}" --access=full
+  rgw_admin key create --subuser="${SWIFT_KEYS[0]}" --key-type=swift --secret="${SWIFT_KEYS[1]}"
+  : >"$BED_DIR/.users"
+}
+
+check_librados() (
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  head -c 4096 /dev/urandom >"$work/made"
+  ask=(timeout 60 rados -c "$CONF" --id bench --keyring "$KEYS/client.bench" -p bench -N testbed-check)
+  "${ask[@]}" put object "$work/made" && "${ask[@]}" get object "$work/got" && "${ask[@]}" rm object ||
+    die "rados put, get and rm in pool bench failed"
+  cmp -s "$work/made" "$work/got" || die "pool bench gave back other bytes than were put"
+)
+
+check_swift() {
+  local headers storage_url token
+  headers=$(curl -sS -m 30 -D - -o /dev/null -H "X-Auth-User: ${SWIFT_KEYS[0]}" -H "X-Auth-Key: ${SWIFT_KEYS[1]}" \
+    "$RGW_URL/auth/v1.0" | tr -d '\r')
+  storage_url=$(awk -F': ' 'tolower($1) == "x-storage-url" { print $2 }' <<<"$headers")
+  token=$(awk -F': ' 'tolower($1) == "x-auth-token" { print $2 }' <<<"$headers")
+  [[ -n $storage_url && -n $token ]] || die "no token from $RGW_URL/auth/v1.0 (${headers%%$'\n'*})"
+  http '201 202' /dev/null "$storage_url/testbed-check-swift" -X PUT -H "X-Auth-Token: $token"
+  check_object "$storage_url/testbed-check-swift/object" -H "X-Auth-Token: $token"
+  http 204 /dev/null "$storage_url/testbed-check-swift" -X DELETE -H "X-Auth-Token: $token"
+}
+
+bed_endpoints() {
+  cat <<TEXT
+  librados  127.0.0.1:$MON_PORT_V1 (v1), :$MON_PORT (v2)   user bench   key $BENCH_KEY   pools bench, cosbench1, cosbench2
+  S3        $RGW_URL   access key ${S3_KEYS[0]}   secret key ${S3_KEYS[1]}   path style
+  Swift     $RGW_URL/auth/v1.0   user ${SWIFT_KEYS[0]}   key ${SWIFT_KEYS[1]}
+  ceph      ceph -c $CONF -s
+  targets   $HERE/rados.yaml, $HERE/s3.yaml, $HERE/swift.yaml
+TEXT
+}
