@@ -28,6 +28,7 @@ mod root;
 mod run_dir;
 mod series;
 mod tables;
+mod verdict;
 
 pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
@@ -42,9 +43,10 @@ pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, ov
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
 pub use record::{
-    Check, CheckStatus, HostRecord, LatencyRecord, OperationRecord, Overall, ProcessRecord, RunRecord,
-    RunState, SCHEMA, StageRecord, StageState, StateChange, Verdict,
+    HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA, StageRecord,
+    StageState, StateChange,
 };
 pub use root::{Archive, NewRun, Source};
 pub use run_dir::{RunDir, ScriptLevel};
 pub use tables::{OperationBuckets, StageTables, TimelineRow};
+pub use verdict::{Check, CheckStatus, Overall, Verdict};
