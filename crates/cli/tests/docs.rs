@@ -46,7 +46,11 @@ fn with_part(page: &str, part: &str) -> Option<String> {
 }
 
 fn compare(page: &str, part: &str) {
-    let path = root().join("docs/reference").join(page);
+    compare_at(&format!("reference/{page}"), part);
+}
+
+fn compare_at(page: &str, part: &str) {
+    let path = root().join("docs").join(page);
     let is = fs::read_to_string(&path).unwrap();
     let should = with_part(&is, part).unwrap_or_else(|| panic!("{page} has no marks `{BEGIN}` and `{END}`"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -108,6 +112,21 @@ fn the_page_of_exit_codes_is_the_table_and_the_help_knows_all_of_them() {
         assert!(codes.contains(&format!("{code} ")), "the help says nothing of exit code {code}");
     }
     compare("exit-codes.md", &part);
+}
+
+#[test]
+fn the_page_on_believing_a_result_has_every_check_and_every_fact_about_a_store() {
+    let mut part =
+        "| | check | it asks | it needs | warns | fails | then |\n|---|---|---|---|---|---|---|\n".to_owned();
+    for row in cosmark_metrics::verdict::CHECKS {
+        let texts = [row.question, row.needs, row.warns, row.fails, row.remedy].map(cell);
+        let _ = writeln!(part, "| {} | `{}` | {} |", row.id, row.name, texts.join(" | "));
+    }
+    part.push_str("\nFacts about the store, keys of any storage:\n\n| key | value | says |\n|---|---|---|\n");
+    for key in cosmark_adaptor_api::STORE_FACTS {
+        let _ = writeln!(part, "| `{}` | {} | {} |", key.name, cell(&key.kind.describe()), cell(key.help));
+    }
+    compare_at("guide/believing-a-result.md", &part);
 }
 
 fn cell(text: &str) -> String {

@@ -1,0 +1,127 @@
+//! Runs of others: archives as COSBench 0.4.2 writes them, with what is known to be wrong with them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+use cosmark_archive::cosbench::CosbenchRun;
+use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
+use cosmark_report::{judge_cosbench, preflight};
+use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+const TABLE_HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,60%-ResTime,80%-ResTime,\
+                          90%-ResTime,95%-ResTime,99%-ResTime,100%-ResTime,Throughput,Bandwidth,Succ-Ratio,Status,\
+                          Detailed Status\n";
+
+/// An 80/15/5 mix over the keys that it reads, 10 minutes, 8 workers: what a well known study ran.
+const CONFIG: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<workload name="mix" description="">
+  <storage type="s3" config="endpoint=http://h"/>
+  <workflow>
+    <workstage name="init"><work type="init" workers="1" config="containers=r(1,1)"/></workstage>
+    <workstage name="prepare"><work type="prepare" workers="8" config="containers=r(1,1);objects=r(1,1000);sizes=c(4)KB"/></workstage>
+    <workstage name="mix"><work name="mix" workers="8" rampup="120" runtime="600">
+      <operation type="read" ratio="80" config="containers=c(1);objects=u(1,1000)"/>
+      <operation type="write" ratio="15" config="containers=c(1);objects=u(1,1000);sizes=c(4)KB"/>
+      <operation type="delete" ratio="5" config="containers=c(1);objects=u(1,1000)"/>
+    </work></workstage>
+    <workstage name="reads"><work name="reads" workers="8" rampup="120" runtime="600">
+      <operation type="read" ratio="100" config="containers=c(1);objects=u(1,1000)"/>
+    </work></workstage>
+  </workflow>
+</workload>
+"#;
+
+fn line(stage: &str, name: &str, values: &str) -> String {
+    format!(
+        "{stage},{name},{values},completed,waiting @ 2014-05-07 10:00:00,running @ 2014-05-07 10:01:00,completed @ 2014-05-07 10:13:00\n"
+    )
+}
+
+fn table(reads: &str) -> String {
+    let nothing = "0,0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,0,0,N/A";
+    [
+        TABLE_HEAD.to_owned(),
+        line("s1-init", "init-write", &format!("init,{nothing}")),
+        line("s2-prepare", "prepare-write", "prepare,1000,4000000,5.1,5.1,10,10,10,10,20,30,190,760000,100%"),
+        line("s3-mix", "read", "read,288000,1152000000,7.02,7,10,10,10,20,20,80,480,1920000,75.03%"),
+        line("s3-mix", "write", "write,72000,288000000,15.2,15,20,20,20,30,40,90,120,480000,100%"),
+        line("s3-mix", "delete", "delete,24000,0,12.1,12.1,20,20,20,30,40,90,40,0,100%"),
+        line("s4-reads", "read", reads),
+    ]
+    .concat()
+}
+
+fn judged(table: &str, config: &str) -> Verdict {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("w55-mix");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("w55-mix.csv"), table).unwrap();
+    std::fs::write(path.join("workload-config.xml"), config).unwrap();
+    judge_cosbench(&CosbenchRun::open(&path).unwrap())
+}
+
+fn check<'a>(verdict: &'a Verdict, stage: &str, id: &str) -> &'a Check {
+    let found = verdict.checks.iter().find(|check| check.stage.as_deref() == Some(stage) && check.id == id);
+    found.unwrap_or_else(|| panic!("no {id} of {stage}: {verdict:#?}"))
+}
+
+const READS: &str = "read,432000,1728000000,8.05,8,10,10,10,20,20,80,720,2880000,73.4%";
+
+#[test]
+fn a_published_read_test_that_missed_a_quarter_is_false_and_the_missing_objects_are_the_cause() {
+    let verdict = judged(&table(READS), CONFIG);
+    assert_eq!(verdict.overall, Overall::False);
+    for stage in ["s3-mix", "s4-reads"] {
+        let existence = check(&verdict, stage, "V13");
+        assert_eq!(existence.status, CheckStatus::Fail);
+        assert!((existence.value.unwrap() - 0.25).abs() < 0.01, "{existence:?}");
+        let errors = check(&verdict, stage, "V12");
+        let words = ["`delete` of s3-mix deletes objects 1 to 1000 of container 1", "w/(w+d) = 75 %"];
+        assert!(words.iter().all(|word| errors.message.contains(word)), "{errors:?}");
+    }
+    let errors = check(&verdict, "s4-reads", "V12");
+    assert!((errors.value.unwrap() - 0.266).abs() < 1e-3, "{errors:?}");
+}
+
+#[test]
+fn time_that_is_in_no_figure_is_found_and_coarse_times_are_not_blamed() {
+    // 720/s of 8.05 ms are 5.8 of 8 workers; even with 1 ms more each 6.5.
+    let missing = judged(&table(READS), CONFIG);
+    let found = check(&missing, "s4-reads", "C1");
+    assert!(found.status == CheckStatus::Fail && found.message.contains("8 workers"), "{found:?}");
+    // 4000/s of 1.6 ms are 6.4 workers, with the cut millisecond more than there are.
+    let coarse = READS.replace("432000,1728000000,8.05", "2400000,9600000000,1.6").replace(",720,", ",4000,");
+    let coarse = judged(&table(&coarse), CONFIG);
+    let found = check(&coarse, "s4-reads", "C1");
+    assert!(found.status == CheckStatus::NotRun && found.message.contains("whole milliseconds"), "{found:?}");
+}
+
+#[test]
+fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
+    let summed = READS.replace(",720,", ",1692,");
+    let found = judged(&table(&summed), CONFIG);
+    let found = check(&found, "s4-reads", "C2");
+    assert!(found.status == CheckStatus::Fail && (found.value.unwrap() - 1.35).abs() < 0.01, "{found:?}");
+    let found = judged(&table(READS), CONFIG);
+    assert_eq!(check(&found, "s4-reads", "C2").status, CheckStatus::Pass);
+}
+
+#[test]
+fn without_a_workload_nothing_is_invented() {
+    let verdict = judged(&table(READS), "<workload");
+    assert!(check(&verdict, "s4-reads", "V13").status == CheckStatus::NotRun);
+    assert!(check(&verdict, "s4-reads", "V12").message.contains("26.6 % of all operations failed"));
+}
+
+#[test]
+fn the_workload_alone_tells_the_same_before_the_run() {
+    let (workload, mistakes) = parse_what_is_there(CONFIG, Format::Xml, &Environment::default());
+    let said = preflight(&workload.unwrap_or_else(|| panic!("{mistakes:?}")));
+    let of = |stage: &str, id: &str| {
+        said.iter()
+            .find(|check| check.stage.as_deref() == Some(stage) && check.id == id)
+            .map(|check| check.value)
+    };
+    for stage in ["s3-mix", "s4-reads"] {
+        assert!((of(stage, "V13").flatten().unwrap() - 0.25).abs() < 1e-9, "{said:?}");
+        assert!(of(stage, "V14").is_some(), "4 MB fit into any memory: {said:?}");
+    }
+}
