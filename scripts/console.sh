@@ -25,7 +25,7 @@ cannot() { # WHAT WHY
 
 need_node() { # WHAT
   local version
-  command -v node >/dev/null && command -v npm >/dev/null || cannot "$1" 'no Node.js; install Node.js 20.19 or newer with npm'
+  { command -v node && command -v npm; } >/dev/null || cannot "$1" 'no Node.js; install Node.js 20.19 or newer with npm'
   version=$(node --version)
   node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
     cannot "$1" "Node.js $version is too old; install 20.19 or newer"

@@ -86,6 +86,11 @@ export function byteInterval(max: number, parts = 4): number {
   return step * unit;
 }
 
+function byteScale(max: number): Option {
+  const interval = byteInterval(max);
+  return { interval, max: Math.ceil(max / interval) * interval };
+}
+
 const NINES = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7];
 
 /** Swatch, name and value, as elements: names are text and never markup. */
@@ -219,7 +224,7 @@ function lineOption(model: LineModel, view: View): Option {
       ...axisStyle(palette),
       splitNumber: 4,
       ...(log && values.length ? { min: least, max: most, axisTick: { customValues: ticks } } : { min: 0 }),
-      ...(!log && model.unit === "bytes_per_s" && values.length ? { interval: byteInterval(Math.max(...values)) } : {}),
+      ...(!log && model.unit === "bytes_per_s" && values.length ? byteScale(Math.max(...values)) : {}),
       axisLabel: {
         color: palette.soft,
         fontSize: 11,

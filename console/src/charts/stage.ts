@@ -128,6 +128,11 @@ export function percentiles(stage: StageData, operation: OperationData, series: 
   };
 }
 
+/** Name of the uncertain end of a distribution; it goes with its line. */
+export function tailName(name: string): string {
+  return `${name}, fewer than 10 beyond`;
+}
+
 /** Response times of all operations on a percentile axis; service times too where they differ. */
 export function distributions(stage: StageData): LineModel {
   const names = operationNames(stage.operations);
@@ -142,7 +147,7 @@ export function distributions(stage: StageData): LineModel {
       lines.push({ name, colour: colours[at]!, dash, points: all.slice(0, Math.max(1, one.supported)) });
       const rest = all.slice(Math.max(0, one.supported - 1));
       if (rest.length > 1) {
-        lines.push({ name: `${name}, fewer than 10 beyond`, colour: colours[at]!, dash: "dotted", thin: true, continues: true, points: rest });
+        lines.push({ name: tailName(name), colour: colours[at]!, dash: "dotted", thin: true, continues: true, points: rest });
       }
     }
   });
