@@ -9,12 +9,14 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use support::{operation, repository, run, run_json, stderr, stdout};
+use support::{Server, operation, repository, run, run_json, stderr, stdout};
 
-/// A name that would end the script that holds the data, and a secret.
-const WORKLOAD: &str = "name: 'a </script><!-- & b'\nstorage: {type: mock}\nauth: {type: mock, password: hunter2secret}\nstages:\n  \
+/// Its name would end the script that holds the data.
+const WORKLOAD: &str = "name: 'a </script><!-- & b'\nstages:\n  \
+    - {name: init, works: [{type: init, workers: 1, containers: \"r(1,1)\"}]}\n  \
+    - {name: prepare, works: [{type: prepare, workers: 2, containers: \"r(1,1)\", objects: \"r(1,9)\", sizes: c(1)KiB}]}\n  \
     - name: main\n    works:\n      - name: main\n        workers: 2\n        runtime: 2s\n        interval: 1s\n        operations:\n          \
-    - {type: read, ratio: 100, containers: \"u(1,2)\", objects: \"u(1,9)\"}\n";
+    - {type: read, ratio: 100, containers: \"c(1)\", objects: \"u(1,9)\"}\n";
 
 /// What stands in the page between the marks of its data.
 fn data_of(html: &str) -> Value {
@@ -28,7 +30,10 @@ fn has_page(output: &Output) -> bool {
         return true;
     }
     assert!(stderr(output).contains("make console"), "{}", stderr(output));
-    assert!(!repository().join("console/dist/report.html").exists(), "the page is there and was not taken in");
+    assert!(
+        !repository().join("console/dist/report.html").exists(),
+        "the page is there and was not taken in"
+    );
     eprintln!("SKIPPED the report's contents: this binary was built without the page (make console)");
     false
 }
@@ -42,7 +47,11 @@ fn file(directory: &Path) -> String {
 #[test]
 fn a_report_has_the_figures_of_run_json_and_no_secret() {
     let directory = tempfile::tempdir().unwrap();
-    let (output, record) = run_json(directory.path(), &["run", &file(directory.path()), "--no-report"]);
+    let server = Server::start(directory.path(), &[]);
+    let target = server.target(directory.path(), None);
+    let target = target.to_str().unwrap();
+    let args = ["run", &file(directory.path()), "--target", target, "--no-report"];
+    let (output, record) = run_json(directory.path(), &args);
     assert!(output.status.success(), "{}", stderr(&output));
     let own = fs::read_dir(directory.path().join("archive")).unwrap().find_map(|entry| {
         let path = entry.unwrap().path();
@@ -56,11 +65,11 @@ fn a_report_has_the_figures_of_run_json_and_no_secret() {
     }
     assert!(stdout(&output).contains("report.html"), "{}", stdout(&output));
     let html = fs::read_to_string(own.join("report.html")).unwrap();
-    assert!(html.len() < 3_000_000 && !html.contains("hunter2secret"), "{}", html.len());
+    assert!(html.len() < 3_000_000 && !html.contains(&server.says("secret key")), "{}", html.len());
     let data = data_of(&html);
     assert_eq!(data["run"]["name"], "a </script><!-- & b");
     let read = operation(&record, "main", "read");
-    let shown = &data["stages"][0]["operations"][0];
+    let shown = &data["stages"][2]["operations"][0];
     assert_eq!(shown["count"], read.count);
     assert_eq!(shown["response_ms"]["p99"].as_f64(), read.response_ms.p99);
     let sum: u64 =
@@ -73,7 +82,9 @@ fn a_report_has_the_figures_of_run_json_and_no_secret() {
 #[test]
 fn a_report_can_be_written_elsewhere_and_a_wrong_run_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    run_json(directory.path(), &["run", &file(directory.path())]);
+    let server = Server::start(directory.path(), &[]);
+    let target = server.target(directory.path(), None);
+    run_json(directory.path(), &["run", &file(directory.path()), "--target", target.to_str().unwrap()]);
     let output = run(directory.path(), &["report", "w1", "-o", "elsewhere.html"]);
     if has_page(&output) {
         let html = fs::read_to_string(directory.path().join("elsewhere.html")).unwrap();
