@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build demo build test test-beds truth bench bench-instructions fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-beds truth bench bench-instructions fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,10 +12,16 @@ setup: ## install what is missing to build and to run the test beds (as root), o
 setup-build:
 	@scripts/setup.sh build
 
-demo: setup-build ## build, then run a small benchmark against the built-in store, with a report
+console: ## build the page of the HTML report, which the binary embeds (Node.js 20.19 or newer)
+	@scripts/console.sh build
+
+setup-console:
+	@scripts/console.sh build --if-possible
+
+demo: setup-build setup-console ## build, then run a small benchmark against the built-in store, with a report
 	cargo run --release --locked -p cosmark -- demo --archive archive
 
-build: setup-build ## build the binary target/release/cosmark
+build: setup-build setup-console ## build the binary target/release/cosmark
 	cargo build --release --locked
 
 test: setup-build ## everything that CI runs: format, lints, tests, and the tests against real systems

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change is accepted.
-#   scripts/test.sh all      format, lints, the workspace's tests, and the tests against real systems (testbeds/)
+#   scripts/test.sh all      the page of the report and its tests, format, lints, the workspace's tests, reports in a
+#                            browser, and the tests against real systems (testbeds/)
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
-# not is a failure. The last line is "N passed, N failed, N skipped": passed and failed add up what cargo's test
+# not is a failure. So is it with the page of the report (without Node.js) and with the browser. The last line is "N passed, N failed, N skipped": passed and failed add up what cargo's test
 # programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed
 # ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
 set -euo pipefail
@@ -154,10 +155,13 @@ run_beds() {
 
 case ${1:-} in
   all)
+    test_phase 'report page: build' 900 scripts/console.sh build --if-possible
+    test_phase 'report page: tests' 600 scripts/console.sh test --if-possible
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
     test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
+    test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
     run_beds all
     ;;
   beds) run_beds beds ;;

@@ -45,8 +45,9 @@ async function open(report, name, options) {
     const own = request.url() === url || /^(data|blob):/.test(request.url());
     check(name, own, `request to ${request.url()}`);
   });
+  page.setDefaultTimeout(120_000);
   await page.goto(url);
-  await page.waitForSelector(".verdict", { timeout: 30_000 });
+  await page.waitForSelector(".verdict", { timeout: 120_000 });
   await page.waitForTimeout(400);
   return { context, page };
 }
@@ -130,5 +131,6 @@ for (const report of reports) {
 }
 await browser.close();
 problems.forEach((problem) => console.log(`FAILED ${problem}`));
-console.log(`${checks - problems.length} of ${checks} checks of ${reports.length} reports passed; screenshots in ${out}`);
+console.log(`${reports.length} reports opened; screenshots in ${resolve(out)}`);
+console.log(`test result: ${problems.length ? "FAILED" : "ok"}. ${checks - problems.length} passed; ${problems.length} failed; 0 ignored`);
 process.exit(problems.length ? 1 : 0);

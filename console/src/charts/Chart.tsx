@@ -7,6 +7,7 @@ import { clock } from "../format";
 import { toCsv } from "./csv";
 import { echarts, type Option } from "./echarts";
 import { afterLegendClick, NONE } from "./legend";
+import { tailName } from "./stage";
 import { optionOf, sentenceOf, valuesOf, type ChartModel, type View } from "./model";
 import { heatColour, PALETTES, type Theme } from "./palette";
 
@@ -76,8 +77,8 @@ export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
       return;
     }
     const name = `${model.id}.${what}`;
-    const still = optionOf(model, { ...view, still: true, width: 960 });
-    save(name, what === "svg" ? svgOf(still, model.title, palette.text) : await pngOf(still, model.title, palette.text));
+    const still = withTitle(optionOf(model, { ...view, still: true, width: 960 }), model, view);
+    save(name, what === "svg" ? svgOf(still) : await pngOf(still));
     say(`Saved ${name}`);
   };
 
@@ -211,7 +212,7 @@ function Legend(props: {
     );
   }
   const lines = model.lines.filter((line) => !line.continues);
-  const tails = (name: string) => model.lines.filter((line) => line.continues && line.name.startsWith(`${name},`)).map((line) => line.name);
+  const tails = (name: string) => model.lines.filter((line) => line.continues && line.name === tailName(name)).map((line) => line.name);
   const click = (name: string, one: boolean) => {
     const names = lines.map((line) => line.name);
     const bare = new Set([...hidden].filter((other) => names.includes(other)));
@@ -239,25 +240,37 @@ function Legend(props: {
   );
 }
 
-function withTitle(option: Option, title: string, colour: string): Option {
-  const text = { type: "text", left: 12, top: 8, style: { text: title, fill: colour, font: "600 15px system-ui, sans-serif" } };
-  return { ...option, grid: { ...(option.grid as object), top: 40 }, graphic: [text] };
+/** For files: the title, and a legend, which on the page is beside the drawing. */
+function withTitle(option: Option, model: ChartModel, view: View): Option {
+  const { palette, hidden } = view;
+  const font = "12px system-ui, sans-serif";
+  const graphic: Option[] = [{ type: "text", left: 12, top: 8, style: { text: model.title, fill: palette.text, font: "600 15px system-ui, sans-serif" } }];
+  let x = 12;
+  for (const line of model.kind === "lines" ? model.lines : []) {
+    if (line.continues || hidden.has(line.name)) continue;
+    const colour = palette.categories[line.colour % palette.categories.length]!;
+    const lineDash = line.dash === "dashed" ? [6, 4] : line.dash === "dotted" ? [2, 3] : undefined;
+    graphic.push({ type: "line", left: x, top: 40, shape: { x1: 0, y1: 0, x2: 20, y2: 0 }, style: { stroke: colour, lineWidth: 3, lineDash } });
+    graphic.push({ type: "text", left: x + 26, top: 34, style: { text: line.name, fill: palette.soft, font } });
+    x += 50 + line.name.length * 7;
+  }
+  return { ...option, grid: { ...(option["grid"] as object), top: x > 12 ? 62 : 40 }, graphic };
 }
 
-function svgOf(option: Option, title: string, colour: string): Blob {
+function svgOf(option: Option): Blob {
   const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: 960, height: 400 });
-  chart.setOption(withTitle(option, title, colour) as never);
+  chart.setOption(option as never);
   const text = chart.renderToSVGString();
   chart.dispose();
   return new Blob([text], { type: "image/svg+xml" });
 }
 
-async function pngOf(option: Option, title: string, colour: string): Promise<Blob> {
+async function pngOf(option: Option): Promise<Blob> {
   const element = document.createElement("div");
   element.style.cssText = "position:absolute;left:-2000px;width:960px;height:400px";
   document.body.appendChild(element);
   const chart = echarts.init(element, null, { renderer: "canvas", devicePixelRatio: 2 });
-  chart.setOption(withTitle(option, title, colour) as never);
+  chart.setOption(option as never);
   const canvas = chart.renderToCanvas({ pixelRatio: 2 });
   const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
   chart.dispose();

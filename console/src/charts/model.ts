@@ -63,6 +63,34 @@ export interface View {
   width: number;
 }
 
+/** Ticks of a logarithmic axis that people know: 1, 2, 5 of every power of ten, or fewer where there are many. */
+export function logTicks(min: number, max: number, most = 7): number[] {
+  if (!(min > 0) || !(max > min)) return [];
+  for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+    const ticks: number[] = [];
+    for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power += 1) {
+      for (const step of steps) ticks.push(Number((step * 10 ** power).toPrecision(3)));
+    }
+    const inside = ticks.filter((tick) => tick >= min && tick <= max);
+    if (inside.length <= most || steps.length === 1) return inside;
+  }
+  return [];
+}
+
+/** Distance of ticks for bytes: powers of 1024, with 1, 2, 5, 10, .. of them. */
+export function byteInterval(max: number, parts = 4): number {
+  if (!(max > 0)) return 1;
+  const unit = 1024 ** Math.max(0, Math.floor(Math.log(max / parts) / Math.log(1024)));
+  const wanted = max / parts / unit;
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 250, 500, 1024].find((one) => one >= wanted) ?? 1024;
+  return step * unit;
+}
+
+function byteScale(max: number): Option {
+  const interval = byteInterval(max);
+  return { interval, max: Math.ceil(max / interval) * interval };
+}
+
 const NINES = [0, Math.log10(2), 1, 2, 3, 4, 5, 6, 7];
 
 /** Swatch, name and value, as elements: names are text and never markup. */
@@ -130,13 +158,14 @@ function timeAxis(view: View, end: number): Option {
     ...axisStyle(view.palette),
     splitLine: { show: false },
     splitNumber: Math.max(2, Math.min(8, Math.floor(view.width / 90))),
-    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, formatter: (value: number) => clock(value) },
+    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / 5), formatter: (value: number) => clock(value) },
   };
 }
 
-function phaseAreas(model: ChartModel, palette: Palette): Option {
+function phaseAreas(model: ChartModel, palette: Palette, end: number): Option {
   const areas = (model.phases ?? []).map((phase) => [
-    { name: phase.name, xAxis: phase.from },
+    // A name needs room.
+    { name: phase.to - phase.from > end * 0.06 ? phase.name : "", xAxis: phase.from },
     { xAxis: phase.to },
   ]);
   return {
@@ -154,6 +183,8 @@ function lineOption(model: LineModel, view: View): Option {
   const log = view.log;
   const end = model.xEnd ?? Math.max(1e-9, ...model.lines.flatMap((line) => line.points.map(([x]) => x)));
   const values = shown.flatMap((line) => line.points.map(([, y]) => y)).filter((y): y is number => y !== null && y > 0);
+  const [least, most] = [Math.min(...values) * 0.9, Math.max(...values) * 1.1];
+  const ticks = log ? logTicks(least, most) : [];
   const few = Math.max(0, ...shown.map((line) => line.points.length)) <= 24;
   const series = shown.map((line, at) => ({
     type: "line",
@@ -167,7 +198,7 @@ function lineOption(model: LineModel, view: View): Option {
     lineStyle: { width: line.thin ? 1 : 2, type: line.dash ?? "solid", opacity: line.thin ? 0.75 : 1 },
     ...(line.stack ? { stack: "all", areaStyle: { opacity: 0.45 }, step: "middle" } : {}),
     emphasis: { disabled: true },
-    ...(at === 0 && model.phases?.length ? { markArea: phaseAreas(model, palette) } : {}),
+    ...(at === 0 && model.phases?.length ? { markArea: phaseAreas(model, palette, end) } : {}),
   }));
   return {
     ...frame(view),
@@ -192,8 +223,15 @@ function lineOption(model: LineModel, view: View): Option {
       type: log ? "log" : "value",
       ...axisStyle(palette),
       splitNumber: 4,
-      ...(log && values.length ? { min: Math.min(...values) * 0.9, max: Math.max(...values) * 1.1 } : { min: 0 }),
-      axisLabel: { color: palette.soft, fontSize: 11, hideOverlap: true, formatter: (value: number) => short(value, model.unit) },
+      ...(log && values.length ? { min: least, max: most, axisTick: { customValues: ticks } } : { min: 0 }),
+      ...(!log && model.unit === "bytes_per_s" && values.length ? byteScale(Math.max(...values)) : {}),
+      axisLabel: {
+        color: palette.soft,
+        fontSize: 11,
+        hideOverlap: true,
+        ...(ticks.length ? { customValues: ticks } : {}),
+        formatter: (value: number) => short(value, model.unit),
+      },
     },
     tooltip: view.still
       ? { show: false }
@@ -217,6 +255,7 @@ function lineOption(model: LineModel, view: View): Option {
 function heatOption(model: HeatModel, view: View): Option {
   const { palette } = view;
   const scale = Math.log10(Math.max(2, model.most));
+  const ticks = logTicks(10 ** model.yFrom, 10 ** model.yTo).map(Math.log10);
   const colour = (count: number) => heatColour(palette, Math.log10(count) / scale);
   type Api = { value(at: number): number; coord(point: [number, number]): [number, number] };
   type Params = { coordSys: { x: number; y: number; width: number; height: number } };
@@ -227,13 +266,13 @@ function heatOption(model: HeatModel, view: View): Option {
       type: "value",
       min: model.yFrom,
       max: model.yTo,
-      interval: model.yTo - model.yFrom > 1.2 ? 1 : 0.25,
       ...axisStyle(palette),
       splitLine: { show: false },
+      axisTick: { customValues: ticks },
       axisLabel: {
         color: palette.soft,
         fontSize: 11,
-        showMinLabel: Number.isInteger(model.yFrom),
+        customValues: ticks,
         formatter: (value: number) => short(10 ** (value - 6), "ms"),
       },
     },
@@ -272,7 +311,7 @@ function heatOption(model: HeatModel, view: View): Option {
             style: { fill: colour(api.value(4)) },
           };
         },
-        markArea: phaseAreas(model, palette),
+        markArea: phaseAreas(model, palette, model.xEnd),
       },
     ],
   };

@@ -3,7 +3,7 @@ import { operation, stage, times } from "../data/sample";
 import { conditions, figures, leading, measured } from "../report/figures";
 import { toCsv } from "./csv";
 import { afterLegendClick, NONE } from "./legend";
-import { optionOf, sentenceOf, valuesOf } from "./model";
+import { byteInterval, logTicks, optionOf, sentenceOf, valuesOf } from "./model";
 import { heatColour, operationColours, PALETTES } from "./palette";
 import * as charts from "./stage";
 
@@ -54,6 +54,23 @@ describe("the charts of a stage", () => {
     const pair = [operation({ work: "a" }), operation({ work: "b" })];
     expect(charts.operationNames(pair)).toEqual(["a read", "b read"]);
     expect(charts.operationNames([operation(), operation()])).toEqual(["read (1)", "read (2)"]);
+  });
+});
+
+describe("axes", () => {
+  test("a logarithmic axis has round ticks and not too many", () => {
+    expect(logTicks(0.9, 98)).toEqual([1, 2, 5, 10, 20, 50]);
+    expect(logTicks(0.001, 900)).toEqual([0.001, 0.01, 0.1, 1, 10, 100]);
+    expect(logTicks(0, 5)).toEqual([]);
+  });
+
+  test("bytes have ticks of whole KiB and MiB", () => {
+    expect([byteInterval(0), byteInterval(3), byteInterval(19 * 2 ** 20), byteInterval(700 * 1024)]).toEqual([1, 1, 5 * 2 ** 20, 200 * 1024]);
+  });
+
+  test("a rest of a bin has no rate", () => {
+    const model = charts.throughput(stage([operation()], { time: { bin_s: 2, bins: 3, end_s: 4.04 } }));
+    expect(model.lines[0]!.points[2]![1]).toBeNull();
   });
 });
 

@@ -29,8 +29,16 @@ function points(axis: TimeAxis, values: (number | null)[], every = 1): [number, 
   return values.map((value, at) => [middle(axis, at, every), value]);
 }
 
+/** A last bin shorter than this share of a bin has no rate worth drawing. */
+const LEAST_SHARE = 0.25;
+
+function stub(axis: TimeAxis, at: number): boolean {
+  return at > 0 && width(axis, at) < axis.bin_s * LEAST_SHARE;
+}
+
 function rates(axis: TimeAxis, counts: number[]): [number, number | null][] {
-  return counts.map((count, at) => [middle(axis, at), Number((count / width(axis, at)).toPrecision(6))]);
+  const rate = (count: number, at: number) => Number((count / width(axis, at)).toPrecision(6));
+  return counts.map((count, at) => [middle(axis, at), stub(axis, at) ? null : rate(count, at)]);
 }
 
 /** Names that tell the operations of a stage apart. */
@@ -120,6 +128,11 @@ export function percentiles(stage: StageData, operation: OperationData, series: 
   };
 }
 
+/** Name of the uncertain end of a distribution; it goes with its line. */
+export function tailName(name: string): string {
+  return `${name}, fewer than 10 beyond`;
+}
+
 /** Response times of all operations on a percentile axis; service times too where they differ. */
 export function distributions(stage: StageData): LineModel {
   const names = operationNames(stage.operations);
@@ -134,7 +147,7 @@ export function distributions(stage: StageData): LineModel {
       lines.push({ name, colour: colours[at]!, dash, points: all.slice(0, Math.max(1, one.supported)) });
       const rest = all.slice(Math.max(0, one.supported - 1));
       if (rest.length > 1) {
-        lines.push({ name: `${name}, fewer than 10 beyond`, colour: colours[at]!, dash: "dotted", thin: true, continues: true, points: rest });
+        lines.push({ name: tailName(name), colour: colours[at]!, dash: "dotted", thin: true, continues: true, points: rest });
       }
     }
   });
@@ -168,12 +181,11 @@ export function heat(stage: StageData, operation: OperationData): HeatModel {
   };
 }
 
-/** Failures per second by class, all operations together; null where the archive has none over time. */
+/** Failures per second by class, all operations together; null where there were none, or none is known over time. */
 export function errors(stage: StageData): LineModel | null {
   const { time } = stage;
-  const failed = stage.operations.reduce((sum, one) => sum + one.failures, 0);
-  const known = stage.operations.some((one) => one.series?.failures);
-  if (!time || !known) return null;
+  const failed = stage.operations.some((one) => one.series?.failures?.some((count) => count > 0));
+  if (!time || !failed) return null;
   const classes = new Map<string, number[]>();
   for (const operation of stage.operations) {
     for (const [label, counts] of Object.entries(operation.series?.errors ?? {})) {
@@ -189,7 +201,6 @@ export function errors(stage: StageData): LineModel | null {
   return {
     ...over(stage), id: "errors", title: "Failures over time", unit: "per_s", lines,
     hint: "Failed operations per second by class, added up.",
-    empty: lines.length ? undefined : failed > 0 ? "Failures were outside the time that was recorded." : "No operation failed.",
   };
 }
 
@@ -201,7 +212,7 @@ export function inFlight(stage: StageData): LineModel | null {
   const lines: Line[] = [];
   stage.operations.forEach((operation, at) => {
     const values = operation.series?.in_flight;
-    if (time && values) lines.push({ name: names[at]!, colour: colours[at]!, points: points(time, values) });
+    if (time && values) lines.push({ name: names[at]!, colour: colours[at]!, points: points(time, values.map((value, i) => (stub(time, i) ? null : value))) });
   });
   if (!lines.length) return null;
   return { ...over(stage), id: "in-flight", title: "In flight", unit: "count", lines, hint: "Mean number of operations under way." };
@@ -245,6 +256,7 @@ export function clientCharts(stage: StageData, client: ClientData): ChartModel[]
   if (!time || !series) return [];
   const line = (name: string, colour: number, values: (number | null)[]): Line => ({ name, colour, points: points(time, values) });
   const known = (lines: Line[]) => lines.filter((one) => one.points.some(([, y]) => y !== null));
+  const moved = (lines: Line[]) => (lines.some((one) => one.points.some(([, y]) => (y ?? 0) > 0)) ? lines : []);
   const charts: LineModel[] = [
     {
       ...over(stage), id: `cpu-${client.driver}`, title: `Processors of ${client.driver}`, unit: "share",
@@ -263,13 +275,13 @@ export function clientCharts(stage: StageData, client: ClientData): ChartModel[]
     },
     {
       ...over(stage), id: `net-${client.driver}`, title: `Network of ${client.driver}`, unit: "bytes_per_s",
-      hint: "All interfaces of the machine.",
-      lines: known([line("received", 0, series.rx_bytes_per_s), line("sent", 1, series.tx_bytes_per_s)]),
+      hint: "All interfaces of the machine but the loopback.",
+      lines: moved(known([line("received", 0, series.rx_bytes_per_s), line("sent", 1, series.tx_bytes_per_s)])),
     },
     {
       ...over(stage), id: `tcp-${client.driver}`, title: `Segments sent again by ${client.driver}`, unit: "count",
       hint: "TCP segments that had to be repeated, per point.",
-      lines: known([line("sent again", 1, series.tcp_retransmitted)]),
+      lines: moved(known([line("sent again", 1, series.tcp_retransmitted)])),
     },
   ];
   return charts.filter((chart) => chart.lines.length > 0);

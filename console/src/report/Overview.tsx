@@ -60,7 +60,7 @@ export function Overview(props: { stages: StageData[]; shown: string; onShow(id:
     <section aria-labelledby="overview">
       <h2 id="overview">Measured stages</h2>
       <DataTable
-        label="Measured stages"
+        label="Figures by stage"
         columns={columns}
         rows={rows}
         keyOf={({ stage }) => stage.id}

@@ -77,7 +77,7 @@ function Headline({ stage }: { stage: StageData }) {
               times === null ? "no operation succeeded" : times.p50 === null ? "mean; too few for a median" : "median",
               times !== null && [["p95", times.p95], ["p99", times.p99], ["max", times.max]]
                 .filter(([, value]) => value !== null)
-                .map(([name, value]) => `${name} ${short(value as number, "ms")}`)
+                .map(([name, value]) => `${name}\u00a0${short(value as number, "ms")}`)
                 .join(" · "),
             ]}
           />
@@ -108,8 +108,9 @@ function Remarks({ stage, names }: { stage: StageData; names: string[] }) {
     say(one.accepted_only, "writes were only accepted by the store, not yet complete.");
     say(one.renewals, "logins were made again.");
     say(one.retries, "requests were retries.");
-    if (one.response_ms?.withheld) remarks.push(`${names[at]}: ${one.response_ms.withheld}.`);
   });
+  const dashes = stage.operations.some((one) => one.response_ms?.p50 === null || one.response_ms?.p99 === null);
+  if (dashes) remarks.push("A dash: too few operations for that percentile, which needs ten beyond it (p99 needs 1000 operations).");
   const verified = stage.operations.reduce((sum, one) => sum + one.checked, 0);
   if (verified > 0) remarks.push(`${grouped(verified)} bodies were compared byte by byte with what was written.`);
   if (!remarks.length) return null;

@@ -67,7 +67,7 @@ export function Checks({ verdict }: { verdict: VerdictData }) {
       {rows.length === 0 ? (
         <p className="empty">This run was not judged, so no check was made.</p>
       ) : (
-        <DataTable label="Checks of the verdict" columns={COLUMNS} rows={rows} keyOf={(check, at) => `${check.id}-${check.stage}-${at}`} />
+        <DataTable label="All checks" columns={COLUMNS} rows={rows} keyOf={(check, at) => `${check.id}-${check.stage}-${at}`} />
       )}
     </section>
   );

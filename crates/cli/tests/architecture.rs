@@ -136,8 +136,8 @@ fn root() -> PathBuf {
 
 /// Every file below a directory, but for what is built, kept by version control or left by runs.
 fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
-    const NOT_OURS: [&str; 7] =
-        ["target", ".git", "archive", "node_modules", ".venv", "__pycache__", "Cargo.lock"];
+    const NOT_OURS: [&str; 8] =
+        ["target", ".git", "archive", "node_modules", "dist", ".venv", "__pycache__", "Cargo.lock"];
     let is_root = directory.join("Cargo.lock").exists();
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();

@@ -172,7 +172,8 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
 
 /// The HTML report; that it could not be made does not make the run a failure.
 fn write_report(ended: &Ended, options: &RunOptions) {
-    if options.no_report || ended.archive_trouble.is_some() {
+    // Without the page there is nothing to write; `cosmark report` says how to get it.
+    if options.no_report || ended.archive_trouble.is_some() || !cosmark_report::html::page_is_built_in() {
         return;
     }
     match cosmark_report::html::write(&ended.path, None) {

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# The page of the HTML report (console/), which the binary embeds when it was built before.
+#   scripts/console.sh build     build console/dist/report.html if a source is newer; needs Node.js 20.19 or newer and npm
+#   scripts/console.sh test      check types and run the page's own tests
+#   scripts/console.sh browser   make reports of real runs and open them in headless Chromium; screenshots stay in
+#                                target/report-screenshots. Needs target/debug/cosmark, built after the page
+# With --if-possible as second argument, what cannot run here is said in a line "SKIPPED .." and is no failure.
+# Exit code: 0 done, 1 failed, 2 bad usage.
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=../testbeds/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../testbeds/lib.sh"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PAGE=console/dist/report.html
+OPTIONAL=${2:-}
+log='' work='' # temporary
+trap 'rm -rf "$log" "$work"' EXIT
+
+cannot() { # WHAT WHY
+  if [[ $OPTIONAL == --if-possible ]]; then
+    printf 'SKIPPED %s: %s\n' "$1" "$2"
+    exit 0
+  fi
+  die "$2"
+}
+
+need_node() { # WHAT
+  local version
+  { command -v node && command -v npm; } >/dev/null || cannot "$1" 'no Node.js; install Node.js 20.19 or newer with npm'
+  version=$(node --version)
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
+    cannot "$1" "Node.js $version is too old; install 20.19 or newer"
+  # npm leaves this file when it has installed what the lock file says.
+  if [[ ! console/node_modules/.package-lock.json -nt console/package-lock.json ]]; then
+    (cd console && npm ci --no-audit --no-fund --loglevel=error) || cannot "$1" 'npm ci failed; is the package registry reachable?'
+  fi
+}
+
+build() {
+  if [[ -e $PAGE && -z $(find console -path console/node_modules -prune -o -path console/dist -prune -o -type f -newer $PAGE -print -quit) ]]; then
+    return 0
+  fi
+  need_node 'page of the HTML report'
+  # Under another name until it is whole.
+  (cd console && npx --no-install tsc --noEmit && npx --no-install vite build --logLevel warn)
+  touch $PAGE
+}
+
+# The line that scripts/test.sh adds up.
+result() { # PASSED FAILED
+  printf 'test result: %s. %s passed; %s failed; 0 ignored\n' "$( (($2)) && echo FAILED || echo ok)" "$1" "$2"
+}
+
+tests() {
+  local status=0
+  need_node 'tests of the report page'
+  log=$(mktemp)
+  (cd console && npx --no-install tsc --noEmit && NO_COLOR=1 npx --no-install vitest run) 2>&1 | tee "$log" || status=$?
+  result "$(sed -n 's/^ *Tests .*[^0-9]\([0-9]\+\) passed.*/\1/p' "$log" | grep . || echo 0)" \
+    "$(sed -n 's/^ *Tests .*[^0-9]\([0-9]\+\) failed.*/\1/p' "$log" | grep . || echo $((status ? 1 : 0)))"
+  return "$status"
+}
+
+browser() {
+  local what='reports in a browser' binary=target/debug/cosmark synthetic=target/debug/examples/synthetic_matrix
+  need_node "$what"
+  [[ -e $PAGE ]] || cannot "$what" 'the page was not built; run: make console'
+  [[ -x $binary ]] || cannot "$what" "no $binary; run: cargo build -p cosmark"
+  (need_packages chromium=chromium,fonts-dejavu-core) || cannot "$what" 'no Chromium; install the package chromium'
+  work=$(mktemp -d)
+  "$binary" demo --runtime 6 --archive "$work" --quiet >"$work/log" 2>&1 || { cat "$work/log"; die "the demo failed"; }
+  local reports=("$work"/w1-*/report.html)
+  if [[ -x $synthetic ]]; then
+    # Twenty stages: the overview, and data that has to be reduced.
+    "$synthetic" "$work/study" 30
+    "$binary" report "$work"/study/w1-* >/dev/null
+    reports+=("$work"/study/w1-*/report.html)
+  fi
+  (cd console && CHROMIUM=$(command -v chromium) node e2e/report.mjs ../target/report-screenshots "${reports[@]}")
+}
+
+case ${1:-} in
+  build) build ;;
+  test) tests ;;
+  browser) browser ;;
+  *) usage 2 ;;
+esac
