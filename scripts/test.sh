@@ -12,11 +12,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The beds, and how the names of their tests in crates/cli/tests/beds.rs begin.
-BEDS=(swift ceph versitygw nginx-dav apache-dav)
-declare -A TESTS_OF=([swift]=swift_ [ceph]=ceph_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_)
+BEDS=(swift keystone ceph versitygw nginx-dav apache-dav azurite fake-gcs)
+declare -A TESTS_OF=(
+  [swift]=swift_ [keystone]=keystone_ [ceph]=ceph_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_
+  [azurite]=azure_ [fake-gcs]=gcs_
+)
 
 # Tests of systems that have no bed here: ignored, and said so.
-NO_BED=(keystone_)
+NO_BED=()
 
 # The same selection of packages in every cargo test, so that nothing is built twice with other features.
 CARGO_TEST=(cargo test --workspace --locked)

@@ -301,7 +301,7 @@ check_object() (
   http '200 201 202 204' /dev/null "$@" -T "$work/made"
   http 200 "$work/got" "$@"
   cmp -s "$work/made" "$work/got" || die "$1 gave back other bytes than were put"
-  http '200 204' /dev/null "$@" -X DELETE
+  http '200 202 204' /dev/null "$@" -X DELETE
   http 404 /dev/null "$@"
 )
 

@@ -18,6 +18,8 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// True: the value never reaches a log, an archive or an error text.
     pub secret: bool,
+    /// Variable of the environment that gives the value where a workload says nothing of the kind; see [`Key::env`].
+    pub env: Option<&'static str>,
     /// One sentence.
     pub help: &'static str,
 }
@@ -26,7 +28,7 @@ impl Key {
     /// A key with no aliases, no default, not secret.
     #[must_use]
     pub const fn new(name: &'static str, kind: KeyKind, help: &'static str) -> Self {
-        Self { name, aliases: &[], kind, default: None, secret: false, help }
+        Self { name, aliases: &[], kind, default: None, secret: false, env: None, help }
     }
 
     /// With a default value.
@@ -50,7 +52,17 @@ impl Key {
         self
     }
 
-    fn answers_to(&self, name: &str) -> bool {
+    /// With a variable of the environment. If a workload gives none of the keys that have one, the variables that are set
+    /// give them all; what is written in the workload never mixes with what is not. The binary reads them, not the adaptor.
+    #[must_use]
+    pub const fn env(mut self, variable: &'static str) -> Self {
+        self.env = Some(variable);
+        self
+    }
+
+    /// True for its name and its other spellings, whatever their case.
+    #[must_use]
+    pub fn answers_to(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }

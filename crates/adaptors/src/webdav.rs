@@ -13,7 +13,7 @@
 //! with status 401, and the next call uses the new nonce; with `renew_stale` a 401 that says `stale=true` (the
 //! credentials are right, the nonce is too old) is answered within the same call, as a counted retry.
 
-mod credential;
+pub(crate) mod credential;
 mod link;
 mod multistatus;
 

@@ -15,7 +15,7 @@ use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, AuthDef, BytesSource, ErrorKind, ListRequest, Marks, ObjectName, PutOptions,
     Session, Settings,
 };
-use cosmark_adaptors::{auth, file, mock, none, rados, s3, swift, webdav};
+use cosmark_adaptors::{auth, azure, file, gcs, mock, none, rados, s3, swift, webdav};
 
 type Entries<'a> = &'a [(&'a str, &'a str)];
 
@@ -239,11 +239,10 @@ async fn webdav_collections_of_nginx_are_only_deleted_unseen_if_the_user_says_so
     bold.delete_container(&container, &mut Marks::default()).await.unwrap();
 }
 
-/// Keystone's URL. The user `bench` (password `benchpass`) has a role in the project `bench`, and the catalogue's object
-/// store is a Swift that trusts this Keystone.
+/// The test bed's, or another one's in which the user `bench` (password `benchpass`) has a role in the project `bench`, and
+/// whose catalogue's object store is a Swift that trusts it.
 fn keystone_url() -> String {
-    std::env::var("COSMARK_TEST_KEYSTONE")
-        .expect("set COSMARK_TEST_KEYSTONE to a Keystone's URL, ending in /v3")
+    std::env::var("COSMARK_TEST_KEYSTONE").unwrap_or_else(|_| "http://127.0.0.1:23050/v3".to_owned())
 }
 
 const PROJECT_USER: Entries<'_> =
@@ -257,7 +256,7 @@ async fn keystone_login(more: Entries<'_>) -> cosmark_adaptor_api::Result<Arc<Se
 }
 
 #[tokio::test(flavor = "current_thread")]
-#[ignore = "needs a Keystone: set COSMARK_TEST_KEYSTONE"]
+#[ignore = "needs a running test bed: testbeds/keystone/up"]
 async fn keystone_logs_in_and_tells_its_refusals_apart() {
     let session = keystone_login(&[]).await.unwrap();
     assert!(session.token.is_some() && session.expires_at.is_some());
@@ -290,7 +289,7 @@ async fn keystone_logs_in_and_tells_its_refusals_apart() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-#[ignore = "needs a Keystone and a Swift that trusts it: set COSMARK_TEST_KEYSTONE"]
+#[ignore = "needs a running test bed: testbeds/keystone/up"]
 async fn keystone_opens_a_swift_that_conforms() {
     let session = keystone_login(&[]).await.unwrap();
     let adaptor = adaptor(&swift::DEF, &[("delete_segments", "true")]);
@@ -372,4 +371,80 @@ async fn ceph_tells_a_user_who_may_not_write_so_and_refuses_objects_that_are_too
     let error = put.unwrap_err();
     assert_eq!((error.status(), error.code()), (Some(413), Some("EFBIG")), "{error}");
     let _ = client.delete(name, &mut Marks::default()).await;
+}
+
+/// Both ways in with which the test bed's application credential can be named.
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/keystone/up"]
+async fn keystone_takes_an_application_credential_and_refuses_a_wrong_secret() {
+    let url = keystone_url();
+    let entries = |secret| {
+        [
+            ("auth_url", url.as_str()),
+            ("username", "bench"),
+            ("application_credential_name", "bench-app"),
+            ("application_credential_secret", secret),
+        ]
+    };
+    let session = login(&auth::keystone::DEF, &entries("benchappsecret")).await.unwrap();
+    assert!(session.storage_url.as_deref().unwrap().contains("/v1/AUTH_"), "{session:?}");
+    let error = login(&auth::keystone::DEF, &entries("wrong-secret")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().contains("application credential"), "{error}");
+    assert!(!error.to_string().contains("wrong-secret"));
+}
+
+/// The emulator's published account.
+const AZURITE: Entries<'_> = &[
+    ("endpoint", "http://127.0.0.1:23900/devstoreaccount1"),
+    ("account", "devstoreaccount1"),
+    (
+        "account_key",
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+    ),
+];
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/azurite/up"]
+async fn azure_conforms_on_azurite_with_the_account_key() {
+    let adaptor = adaptor(&azure::DEF, AZURITE);
+    let passed = conform(adaptor.as_ref(), &Arc::default()).await;
+    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 15, "{passed:?}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/azurite/up"]
+async fn azure_conforms_on_azurite_with_a_sas_that_up_made() {
+    // `up` writes it: read, write, delete, list, add, create for a day.
+    let base = std::env::var("COSMARK_TESTBED_DIR")
+        .unwrap_or_else(|_| format!("{}/.cache/cosmark-testbeds", std::env::var("HOME").unwrap()));
+    let sas = std::fs::read_to_string(format!("{base}/azurite/sas")).unwrap();
+    let adaptor = adaptor(&azure::DEF, &[AZURITE[0], ("sas", sas.trim())]);
+    let passed = conform(adaptor.as_ref(), &Arc::default()).await;
+    assert_eq!(passed.len(), 15, "{passed:?}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/azurite/up"]
+async fn azure_refusals_of_azurite_are_understood() {
+    let wrong = [AZURITE[0], AZURITE[1], ("account_key", "d3Jvbmcta2V5LXdyb25nLWtleQ==")];
+    let mut client = adaptor(&azure::DEF, &wrong).client(&Arc::default()).unwrap();
+    let error = client.probe(&mut Marks::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    assert!(error.hint().unwrap().contains("account_key"), "{error}");
+    let mut client = adaptor(&azure::DEF, AZURITE).client(&Arc::default()).unwrap();
+    let name = ObjectName { container: "cosmark-never-made", object: "x" };
+    let put = client.put(name, &BytesSource(b"x"), PutOptions::default(), &mut Marks::default()).await;
+    let error = put.unwrap_err();
+    assert_eq!((error.status(), error.code()), (Some(404), Some("ContainerNotFound")), "{error}");
+    assert!(error.hint().unwrap().contains("init stage"), "{error}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/fake-gcs/up"]
+async fn gcs_conforms_on_fake_gcs() {
+    let entries = [("endpoint", "http://127.0.0.1:23910"), ("project", "testbed")];
+    let adaptor = adaptor(&gcs::DEF, &entries);
+    let passed = conform(adaptor.as_ref(), &Arc::default()).await;
+    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 16, "{passed:?}");
 }

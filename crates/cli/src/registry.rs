@@ -14,6 +14,13 @@ pub const CATALOG: Catalog = Catalog {
     },
 };
 
+/// The keys of this storage or auth type; of both, where both have the name.
+pub fn keys_of(kind: &str) -> impl Iterator<Item = &'static cosmark_adaptor_api::Key> {
+    let adaptor = CATALOG.adaptor(kind).map(|found| found.def.keys).unwrap_or_default();
+    let auth = CATALOG.auth(kind).map(|found| found.def.keys).unwrap_or_default();
+    adaptor.iter().chain(auth)
+}
+
 /// True when this key of this storage or auth type is a secret. Unknown types hide what sounds like one.
 #[must_use]
 pub fn is_secret(kind: &str, key: &str) -> bool {

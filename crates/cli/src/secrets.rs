@@ -1,9 +1,10 @@
 //! Secrets: fetched from where the workload says, and kept out of everything that is shown or written.
 
-use cosmark_workload::Workload;
-use cosmark_workload::model::{ConfigValue, TargetSpec};
+use cosmark_adaptor_api::Key;
+use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
+use cosmark_workload::{Span, Workload};
 
-use crate::registry::is_secret;
+use crate::registry::{is_secret, keys_of};
 
 /// Texts shorter than this are only hidden where they stand, not wherever they occur.
 const SHORTEST: usize = 4;
@@ -87,14 +88,40 @@ pub fn resolve(workload: &mut Workload) -> Result<(), String> {
             };
             entry.value = ConfigValue::Text(value);
         }
+        add_from_environment(spec);
     }
     Ok(())
 }
 
-fn read_secret(path: &str) -> std::io::Result<String> {
+/// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and puts the home
+/// directory in place of a path's `~`.
+fn add_from_environment(spec: &mut TargetSpec) {
+    let is_given = |spec: &TargetSpec, key: &Key| {
+        spec.config.entries.iter().any(|entry| key.answers_to(entry.key.trim()))
+    };
+    let keys: Vec<&'static Key> = keys_of(&spec.kind).filter(|key| key.env.is_some()).collect();
+    let says_nothing = !keys.iter().any(|key| is_given(spec, key));
+    for key in keys {
+        let variable = key.env.filter(|_| says_nothing).and_then(|name| std::env::var(name).ok());
+        let fallback = key.default.filter(|default| default.starts_with("~/")).map(str::to_owned);
+        let value = variable.filter(|value| !value.is_empty()).or(fallback);
+        if let Some(value) = value
+            && !is_given(spec, key)
+        {
+            let value = ConfigValue::Text(in_home(&value));
+            spec.config.entries.push(ConfigEntry { key: key.name.to_owned(), value, span: Span::default() });
+        }
+    }
+}
+
+/// The path with the home directory in place of `~`.
+fn in_home(path: &str) -> String {
     let home = std::env::var("HOME").unwrap_or_default();
-    let path = path.strip_prefix("~/").map_or_else(|| path.to_owned(), |rest| format!("{home}/{rest}"));
-    std::fs::read_to_string(path).map(|text| text.trim_end_matches(['\n', '\r']).to_owned())
+    path.strip_prefix("~/").map_or_else(|| path.to_owned(), |rest| format!("{home}/{rest}"))
+}
+
+fn read_secret(path: &str) -> std::io::Result<String> {
+    std::fs::read_to_string(in_home(path)).map(|text| text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
 /// A copy with `***` in place of every secret, for the archive.

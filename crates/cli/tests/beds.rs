@@ -319,3 +319,109 @@ stages:
   - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,100)\", acceptable_failure_ratio: 1}]}
   - {name: dispose, works: [{type: dispose, workers: 1, acceptable_failure_ratio: 1}]}
 ";
+
+/// Starts a program of a test bed; its end is not waited for.
+fn after_seconds(seconds: u32, program: &str, argument: &str) -> std::process::Child {
+    let program = repository().join("testbeds").join(program);
+    let script = format!("sleep {seconds}; exec {} {argument} >/dev/null 2>&1", program.display());
+    std::process::Command::new("sh").args(["-c", &script]).spawn().unwrap()
+}
+
+#[test]
+#[ignore = "needs testbeds/keystone/up"]
+fn keystone_opens_swift_for_all_five_stages() {
+    for target in ["keystone/target.yaml", "keystone/application.yaml"] {
+        five_stages(target, &[]);
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/keystone/up"]
+fn keystone_opens_swifts_s3_door_to_ec2_credentials() {
+    five_stages("keystone/s3.yaml", &[]);
+}
+
+#[test]
+#[ignore = "needs testbeds/keystone/up"]
+fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
+    // Five seconds of load come first; the proxy believes a token for five more after Keystone has revoked it.
+    let mut revoking = after_seconds(4, "keystone/faults", "revoke");
+    let directory = tempfile::tempdir().unwrap();
+    let workload = repository().join("workloads/smoke.yaml");
+    let target = repository().join("testbeds/keystone/target.yaml");
+    let prefix = format!("container_prefix={}", own_prefix());
+    let args = [
+        "run",
+        workload.to_str().unwrap(),
+        "--target",
+        target.to_str().unwrap(),
+        "--set",
+        "runtime=30s",
+        "--set",
+        &prefix,
+        "--set",
+        "acceptable_failure_ratio=0.5",
+    ];
+    let (output, record) = run_json(directory.path(), &args);
+    assert!(revoking.wait().unwrap().success(), "the tokens could not be revoked");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let main = record.stages.iter().find(|stage| stage.name == "main").unwrap();
+    let renewals: u64 = main.operations.iter().map(|operation| operation.renewals).sum();
+    let refused: u64 = main.operations.iter().map(|operation| operation.failures).sum();
+    let done: u64 = main.operations.iter().map(|operation| operation.count).sum();
+    assert!(renewals >= 1, "{renewals} renewals, {refused} refused");
+    // Four workers: each may have been refused a few times before the new token was there.
+    assert!(refused <= 4 * 4 * renewals && done > refused, "{refused} of {done} refused");
+}
+
+/// What is wrong, as `--set` says it, and the words that tell it from all else.
+const KEYSTONE_MISTAKES: &[(&str, &str)] = &[
+    ("auth.password=wrong-password", "wrong user or password"),
+    ("auth.username=nobody", "wrong user or password"),
+    ("auth.tenant_name=secret-lab", "its projects: bench"),
+    ("auth.tenant_name=nowhere", "its projects: bench"),
+    ("auth.region=Mars", "in the catalogue; it has"),
+    ("auth.service_type=volumev3", "object-store `swift`"),
+    ("auth.auth_url=http://127.0.0.1:9/v3", "127.0.0.1:9"),
+    ("auth.auth_url=http://no-such-host.invalid:5000/v3", "cannot be resolved"),
+];
+
+#[test]
+#[ignore = "needs testbeds/keystone/up"]
+fn keystone_mistakes_are_one_sentence_each_and_exit_code_3() {
+    for (setting, words) in KEYSTONE_MISTAKES {
+        let directory = tempfile::tempdir().unwrap();
+        let workload = repository().join("workloads/smoke.yaml");
+        let target = repository().join("testbeds/keystone/target.yaml");
+        let args =
+            ["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", setting];
+        let (output, record) = run_json(directory.path(), &args);
+        assert_eq!(output.status.code(), Some(3), "{setting}: {}", stderr(&output));
+        let reason = record.reason.unwrap();
+        assert!(reason.contains(words) && !reason.contains("wrong-password"), "{setting}: {reason}");
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/azurite/up"]
+fn azure_runs_all_five_stages_on_azurite() {
+    five_stages("azurite/target.yaml", &[]);
+}
+
+#[test]
+#[ignore = "needs testbeds/azurite/up"]
+fn azure_takes_large_objects_in_blocks_on_azurite() {
+    large_objects("azurite/target.yaml");
+}
+
+#[test]
+#[ignore = "needs testbeds/fake-gcs/up"]
+fn gcs_runs_all_five_stages_on_fake_gcs() {
+    five_stages("fake-gcs/target.yaml", &[]);
+}
+
+#[test]
+#[ignore = "needs testbeds/fake-gcs/up"]
+fn gcs_takes_large_objects_in_parts_on_fake_gcs() {
+    large_objects("fake-gcs/target.yaml");
+}

@@ -158,9 +158,10 @@ fn section(def: &Value, what: &str) -> String {
         let default = text(&key["default"]);
         let default = if default.is_empty() { default } else { format!("`{}`", cell(&default)) };
         let secret = if key["secret"] == true { "secret; " } else { "" };
+        let env = key["env"].as_str().map(|name| format!("; environment: `{name}`")).unwrap_or_default();
         let _ = writeln!(
             part,
-            "| `{}`{also} | {} | {default} | {secret}{} |",
+            "| `{}`{also} | {} | {default} | {secret}{}{env} |",
             text(&key["name"]),
             cell(&text(&key["value"])),
             cell(&text(&key["help"]))

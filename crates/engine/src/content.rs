@@ -20,10 +20,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const BLOCK: usize = 4096;
 const STAMP: usize = 16;
-const PLACES: usize = 1 << 18;
+const PLACES: usize = 1 << 15;
 const ZEROS: &[u8] = &[0; 65536];
 
-/// The shared random pattern (256 KiB and one block): small enough to stay in a core's cache.
+/// The shared random pattern (32 KiB and one block): small enough to stay in a core's nearest cache. That blocks then
+/// often begin near one another in it does no harm, since each is covered by a word of its own.
 #[derive(Debug)]
 pub struct Pattern(Box<[u8]>);
 

@@ -22,7 +22,10 @@ pub enum Cut {
 /// One worker's place under the watch.
 #[derive(Debug, Default)]
 pub struct Watched {
-    /// When the operation in flight is over its limit; 0 = nothing in flight; `u64::MAX` = no limit.
+    /// Time limit of the operation in flight; 0 = nothing in flight; `u64::MAX` = no limit.
+    limit_ns: Cell<u64>,
+    /// When it is over its limit; 0 = the watch has not seen it yet. The watch counts from its first look, at most
+    /// [`WATCH_EVERY`] after the start, so that no operation has to read the clock for this.
     deadline_ns: Cell<u64>,
     cut: Cell<Option<Cut>>,
     waker: RefCell<Option<Waker>>,
@@ -30,21 +33,25 @@ pub struct Watched {
 
 impl Watched {
     /// The worker's side: runs `operation` until it is done or the watch cuts it.
-    pub fn run<'w, F: Future + Unpin>(&'w self, operation: F, deadline_ns: u64) -> Run<'w, F> {
-        self.deadline_ns.set(deadline_ns.max(1));
+    pub fn run<'w, F: Future + Unpin>(&'w self, operation: F, limit_ns: u64) -> Run<'w, F> {
+        self.limit_ns.set(limit_ns.max(1));
+        self.deadline_ns.set(0);
         self.cut.set(None);
         Run { watched: self, operation }
     }
 
     /// The watch's side: cuts the operation in flight if it is over its limit, or over `all_until_ns`.
     fn look(&self, now_ns: u64, all_until_ns: u64) {
-        let deadline_ns = self.deadline_ns.get();
-        if deadline_ns == 0 || self.cut.get().is_some() {
+        let limit_ns = self.limit_ns.get();
+        if limit_ns == 0 || self.cut.get().is_some() {
             return;
+        }
+        if self.deadline_ns.get() == 0 {
+            self.deadline_ns.set(now_ns.saturating_add(limit_ns));
         }
         let cut = if now_ns >= all_until_ns {
             Cut::Aborted
-        } else if now_ns >= deadline_ns {
+        } else if now_ns >= self.deadline_ns.get() {
             Cut::Timeout
         } else {
             return;
@@ -69,11 +76,11 @@ impl<F: Future + Unpin> Future for Run<'_, F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let watched = self.watched;
         if let Poll::Ready(output) = Pin::new(&mut self.operation).poll(cx) {
-            watched.deadline_ns.set(0);
+            watched.limit_ns.set(0);
             return Poll::Ready(Ok(output));
         }
         if let Some(cut) = watched.cut.take() {
-            watched.deadline_ns.set(0);
+            watched.limit_ns.set(0);
             return Poll::Ready(Err(cut));
         }
         let mut slot = watched.waker.borrow_mut();
@@ -86,7 +93,7 @@ impl<F: Future + Unpin> Future for Run<'_, F> {
 
 impl<F> Drop for Run<'_, F> {
     fn drop(&mut self) {
-        self.watched.deadline_ns.set(0);
+        self.watched.limit_ns.set(0);
     }
 }
 
@@ -124,8 +131,10 @@ mod tests {
         let hanging = watched.run(std::future::pending::<()>(), 100);
         let looking = async {
             tokio::task::yield_now().await;
-            watch.look(99, u64::MAX);
-            watch.look(100, u64::MAX);
+            watch.look(1000, u64::MAX);
+            watch.look(1099, u64::MAX);
+            assert!(watched.cut.get().is_none(), "it had 99 of 100 ns");
+            watch.look(1100, u64::MAX);
         };
         assert_eq!(tokio::join!(hanging, looking).0, Err(Cut::Timeout));
         let hanging = watched.run(std::future::pending::<()>(), u64::MAX);

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::files::FileSet;
 use crate::flow::{Flow, Health};
+use crate::memory;
 use crate::pace::ArrivalError;
 use crate::session::SessionCache;
 use crate::thread;
@@ -140,6 +141,8 @@ pub(crate) struct Running {
     pub plan: SlicePlan,
     /// The files of each operation that sends files.
     pub files: Vec<Option<Arc<FileSet>>>,
+    /// Time limit of one call; `u64::MAX` = none.
+    pub limit_ns: u64,
     pub health: Health,
     /// Workers that are not done; the last one tidies up.
     pub active: AtomicU32,
@@ -171,6 +174,10 @@ impl Running {
         Ok(Self {
             plan: slice_plan(work, start_ns),
             files,
+            limit_ns: mission
+                .adaptor
+                .timeout()
+                .map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
             health: Health::default(),
             active: AtomicU32::new(mission.workers),
             examples: Mutex::default(),
@@ -303,10 +310,10 @@ impl ShareHandle {
     }
 }
 
-/// Time between the call and the first operation: enough for the threads to build their workers.
+/// Time between the call and the first operation: enough for the threads to build their workers and touch their memory.
 fn lead(share: &StageShare) -> Duration {
     let workers: u64 = share.missions.iter().map(|mission| u64::from(mission.workers)).sum();
-    Duration::from_millis(5) + Duration::from_micros(10 * workers)
+    Duration::from_millis(20) + Duration::from_micros(10 * workers)
 }
 
 fn thread_name(number: usize) -> String {
@@ -323,6 +330,7 @@ pub fn start(
     events: mpsc::Sender<EngineEvent>,
     flow: Arc<Flow>,
 ) -> Result<ShareHandle, EngineError> {
+    memory::keep_freed();
     let start_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
     let threads = share.threads.max(1);
     let (log_operations, drain) = (share.log_operations, share.drain);

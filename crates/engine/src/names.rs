@@ -2,58 +2,51 @@
 
 use cosmark_workload::model::Operation;
 
-/// Prefix, number, suffix; or one name for all numbers.
+/// Prefix, number, suffix; or one name for all numbers. Holds the name written last: the prefix stays where it is.
 #[derive(Debug, Clone)]
 pub struct NameTemplate {
-    prefix: String,
-    numbered: bool,
+    text: String,
+    /// Length of the prefix in `text`; `None` = the name has no number.
+    prefix: Option<usize>,
     suffix: String,
 }
 
 impl NameTemplate {
     pub fn containers(operation: &Operation) -> Self {
         match &operation.container_name {
-            Some(name) => Self { prefix: name.clone(), numbered: false, suffix: String::new() },
-            None => Self {
-                prefix: operation.container_prefix.clone(),
-                numbered: true,
-                suffix: operation.container_suffix.clone(),
-            },
+            Some(name) => Self { text: name.clone(), prefix: None, suffix: String::new() },
+            None => Self::numbered(&operation.container_prefix, &operation.container_suffix),
         }
     }
 
     pub fn objects(operation: &Operation) -> Self {
-        Self {
-            prefix: operation.object_prefix.clone(),
-            numbered: true,
-            suffix: operation.object_suffix.clone(),
-        }
+        Self::numbered(&operation.object_prefix, &operation.object_suffix)
     }
 
-    /// Writes the name of `number` into `out`, replacing what was there.
-    pub fn write(&self, number: u64, out: &mut String) {
-        out.clear();
-        out.push_str(&self.prefix);
-        if self.numbered {
-            push_decimal(number, out);
-        }
-        out.push_str(&self.suffix);
+    fn numbered(prefix: &str, suffix: &str) -> Self {
+        let mut text = String::with_capacity(prefix.len() + 20 + suffix.len());
+        text.push_str(prefix);
+        Self { text, prefix: Some(prefix.len()), suffix: suffix.to_owned() }
     }
-}
 
-fn push_decimal(mut number: u64, out: &mut String) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
-        number /= 10;
-        if number == 0 {
-            break;
+    /// Writes the name of `number` in place of the last one.
+    #[inline]
+    pub fn write(&mut self, number: u64) -> &str {
+        if let Some(prefix) = self.prefix {
+            self.text.truncate(prefix);
+            self.text.push_str(itoa::Buffer::new().format(number));
+            if !self.suffix.is_empty() {
+                self.text.push_str(&self.suffix);
+            }
         }
+        &self.text
     }
-    // At once: pushed one by one, the digits cost more than all other work on a name.
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+
+    /// The name written last.
+    #[inline]
+    pub fn last(&self) -> &str {
+        &self.text
+    }
 }
 
 #[cfg(test)]
@@ -62,11 +55,12 @@ mod tests {
 
     #[test]
     fn numbers_are_written_in_decimal() {
-        let template = NameTemplate { prefix: "p".into(), numbered: true, suffix: "-s".into() };
-        let mut out = String::from("old");
-        for (number, expected) in [(0, "p0-s"), (7, "p7-s"), (u64::MAX, "p18446744073709551615-s")] {
-            template.write(number, &mut out);
-            assert_eq!(out, expected);
+        let mut template = NameTemplate::numbered("p", "-s");
+        for (number, expected) in [(u64::MAX, "p18446744073709551615-s"), (0, "p0-s"), (7, "p7-s")] {
+            assert_eq!(template.write(number), expected);
+            assert_eq!(template.last(), expected);
         }
+        let mut fixed = NameTemplate { text: "one".into(), prefix: None, suffix: String::new() };
+        assert_eq!(fixed.write(7), "one");
     }
 }

@@ -16,9 +16,11 @@ use tokio::task::LocalSet;
 use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
+use crate::memory;
 use crate::mission::{EngineError, EngineEvent, Running};
 use crate::ops::Timing;
 use crate::pace::{ArrivalQueue, Pace, Paced, Schedule};
+use crate::sample_log::SampleLog;
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
 use crate::worker::{self, Worker};
@@ -34,10 +36,6 @@ pub struct Setup {
     pub flow: Arc<Flow>,
 }
 
-/// Samples that are handed over together.
-const BATCH: usize = 8192;
-/// Samples that are kept for a slow receiver before some are lost.
-const MOST_KEPT: usize = 4 << 20;
 /// Operations in flight may still end for this long after the user asked to stop.
 const GRACE_NS: u64 = 5_000_000_000;
 
@@ -49,8 +47,9 @@ pub struct Books {
     pub recorder: RefCell<Recorder>,
     /// What each worker has in flight.
     desks: RefCell<Vec<Rc<Timing>>>,
-    log: Option<RefCell<Vec<Sample>>>,
-    lost: Cell<u64>,
+    log: Option<RefCell<SampleLog>>,
+    /// When the last operation ended; kept here because the threads share nothing while operations run.
+    last_end_ns: Cell<u64>,
     work: u16,
 }
 
@@ -78,13 +77,14 @@ impl Books {
         }
         self.recorder.borrow_mut().record(sample);
         if let Some(log) = &self.log {
-            let mut log = log.borrow_mut();
-            if log.len() < MOST_KEPT {
-                log.push(*sample);
-            } else {
-                self.lost.set(self.lost.get() + 1);
-            }
+            log.borrow_mut().enter(sample);
         }
+    }
+
+    /// Notes the end of an operation, whether or not it is a sample.
+    #[inline]
+    pub fn note_end(&self, end_ns: u64) {
+        self.last_end_ns.set(self.last_end_ns.get().max(end_ns));
     }
 
     /// Hands over what is complete; keeps what the receiver has no room for.
@@ -103,24 +103,8 @@ impl Books {
         }
         let nothing_kept = kept.is_empty();
         kept.into_iter().rev().for_each(|snapshot| recorder.put_back(snapshot));
-        self.hand_over_log(events, all) && nothing_kept
-    }
-
-    fn hand_over_log(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
-        let Some(log) = &self.log else { return true };
-        let mut log = log.borrow_mut();
-        while log.len() >= BATCH || (all && !log.is_empty()) {
-            let Ok(permit) = events.try_reserve() else { return events.is_closed() };
-            let count = log.len().min(BATCH);
-            let samples = log.drain(..count).collect();
-            permit.send(EngineEvent::Samples { work: self.work, samples });
-        }
-        if self.lost.get() > 0
-            && let Ok(permit) = events.try_reserve()
-        {
-            permit.send(EngineEvent::SamplesLost { count: self.lost.take() });
-        }
-        true
+        let log = self.log.as_ref();
+        log.is_none_or(|log| log.borrow_mut().hand_over(self.work, events, all)) && nothing_kept
     }
 }
 
@@ -197,6 +181,9 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         }
     }
     bell.abort();
+    for (running, books) in setup.missions.iter().zip(&books) {
+        running.note_end(books.last_end_ns.get());
+    }
     finish(&setup, &books).await;
     Ok(())
 }
@@ -259,9 +246,10 @@ impl Crew {
             )),
             desks: RefCell::default(),
             log: setup.log_operations.then(RefCell::default),
-            lost: Cell::new(0),
+            last_end_ns: Cell::new(0),
             work: mission.index,
         });
+        memory::make_ready(work.operations.len(), running.is_paced());
         let choose = |cause| EngineError::Choose { work: work.name.clone(), cause };
         let thread_index = WorkerIndex { index: mission.first_worker, total: work.workers };
         let queue = arrivals(setup, at)?;

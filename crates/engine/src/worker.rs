@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, Result, clock};
+use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
 use cosmark_metrics::{OpSnapshot, Outcome, Sample, SlicePlan};
 use cosmark_workload::model::OpKind;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -45,9 +45,8 @@ pub struct Worker {
 
 /// Buffers that live as long as the worker.
 struct Desk {
+    /// Of each operation: containers, objects.
     names: Vec<(NameTemplate, NameTemplate)>,
-    container: String,
-    object: String,
     marks: Marks,
     /// The books see what is in flight.
     timing: Rc<Timing>,
@@ -56,6 +55,21 @@ struct Desk {
     unreachable: u32,
     /// The container that a `prepare` with `createContainer=true` has just made sure of.
     created: Option<u64>,
+    /// When the worker's last operation ended, which is when it became free; 0 = something came between.
+    free_ns: u64,
+}
+
+impl Desk {
+    /// The name written last for operation `choice.op`.
+    fn name<'a>(&'a self, running: &'a Running, choice: Choice) -> ObjectName<'a> {
+        let op = usize::from(choice.op);
+        let (containers, objects) = &self.names[op];
+        let object = match &running.files[op] {
+            Some(files) => files.name(choice.object),
+            None => objects.last(),
+        };
+        ObjectName { container: containers.last(), object }
+    }
 }
 
 /// Works until the time is over, the quota is used up, the pass is done, or it is told to stop.
@@ -68,13 +82,12 @@ pub async fn run(mut worker: Worker) {
             .iter()
             .map(|op| (NameTemplate::containers(op), NameTemplate::objects(op)))
             .collect(),
-        container: String::with_capacity(64),
-        object: String::with_capacity(64),
         marks: Marks::default(),
         timing: worker.books.add_desk(),
         version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
         unreachable: 0,
         created: None,
+        free_ns: 0,
     };
     worker.alarm.until(running.plan.start_ns).await;
     let mut since_yield = 0_u32;
@@ -82,7 +95,7 @@ pub async fn run(mut worker: Worker) {
         if worker.quota.is_used_up() || worker.flow.is_stopping() {
             break;
         }
-        let Some(slot) = worker.pace.next(worker.queue_place).await else { break };
+        let Some(slot) = worker.pace.next(worker.queue_place, desk.free_ns).await else { break };
         if slot.due_ns >= running.plan.stop_ns || worker.flow.is_stopping() {
             break;
         }
@@ -93,6 +106,7 @@ pub async fn run(mut worker: Worker) {
         if since_yield >= 64 {
             since_yield = 0;
             tokio::task::yield_now().await;
+            desk.free_ns = 0;
         }
     }
     worker.tidy_up(running, &mut desk).await;
@@ -103,14 +117,10 @@ impl Worker {
     async fn one(&mut self, running: &Running, desk: &mut Desk, slot: Slot, choice: Choice) {
         let operation = &running.mission.work.operations[usize::from(choice.op)];
         let files = running.files[usize::from(choice.op)].as_ref();
-        let (containers, objects) = &desk.names[usize::from(choice.op)];
-        containers.write(choice.container, &mut desk.container);
-        match files {
-            Some(files) => {
-                desk.object.clear();
-                desk.object.push_str(files.name(choice.object));
-            }
-            None => objects.write(choice.object, &mut desk.object),
+        let (containers, objects) = &mut desk.names[usize::from(choice.op)];
+        containers.write(choice.container);
+        if files.is_none() {
+            objects.write(choice.object);
         }
         self.use_newest_session(running).await;
         let creates = operation.kind == OpKind::Prepare && operation.create_container;
@@ -120,13 +130,13 @@ impl Worker {
         desk.version = desk.version.wrapping_add(1);
         desk.marks = Marks::default();
         desk.timing.reset(choice.op);
-        let limit_ns = limit_from_now_ns(running);
+        let (containers, objects) = &desk.names[usize::from(choice.op)];
         let call = Call {
             client: self.client.as_mut(),
             operation,
             files,
-            container: &desk.container,
-            object: &desk.object,
+            container: containers.last(),
+            object: files.map_or(objects.last(), |files| files.name(choice.object)),
             choice,
             version: desk.version,
             marks: &mut desk.marks,
@@ -134,14 +144,14 @@ impl Worker {
         };
         let outcome = {
             let call = std::pin::pin!(ops::perform(call));
-            self.watched.run(call, limit_ns).await
+            self.watched.run(call, running.limit_ns).await
         };
         let result = match outcome {
             Ok(result) => result,
             Err(Cut::Timeout) => {
                 // An operation of several calls may have marked the end of an earlier one.
                 desk.timing.end_ns.set(0);
-                Err(timed_out(running, desk))
+                Err(timed_out(running, desk, choice))
             }
             Err(Cut::Aborted) => {
                 self.count_unfinished(running, desk, choice.op, slot);
@@ -227,7 +237,8 @@ impl Worker {
             }
         }
         drop(recorder);
-        running.note_end(end_ns);
+        self.books.note_end(end_ns);
+        desk.free_ns = end_ns;
         if outcome.is_ok() {
             running.health.success();
             desk.unreachable = 0;
@@ -237,7 +248,7 @@ impl Worker {
     /// An operation that is cut short at the end of the run has no sample.
     fn count_unfinished(&self, running: &Running, desk: &Desk, op: u16, slot: Slot) {
         let now_ns = clock::now_ns();
-        running.note_end(now_ns);
+        self.books.note_end(now_ns);
         let mut recorder = self.books.recorder.borrow_mut();
         if let Some((op, sent_ns)) = desk.timing.in_flight() {
             recorder.give_up(op, sent_ns, now_ns);
@@ -251,10 +262,11 @@ impl Worker {
     /// Creates the container of a `prepare` with `createContainer=true`; true when it failed (and was entered).
     async fn create(&mut self, running: &Running, desk: &mut Desk, choice: Choice) -> bool {
         let mut marks = Marks::default();
-        let call = self.client.create_container(&desk.container, &mut marks);
-        let result = match self.watched.run(call, limit_from_now_ns(running)).await {
+        let container = desk.names[usize::from(choice.op)].0.last();
+        let call = self.client.create_container(container, &mut marks);
+        let result = match self.watched.run(call, running.limit_ns).await {
             Ok(result) => result,
-            Err(Cut::Timeout) => Err(timed_out(running, desk)),
+            Err(Cut::Timeout) => Err(timed_out(running, desk, choice)),
             Err(Cut::Aborted) => return true,
         };
         match result {
@@ -291,6 +303,7 @@ impl Worker {
 
     async fn after_failure(&mut self, running: &Running, desk: &mut Desk, op: u16, error: &Error) {
         running.note_failure(op, error);
+        desk.free_ns = 0;
         let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
         if error.is_unauthorized() {
             self.renew(running).await;
@@ -336,34 +349,27 @@ impl Worker {
             return;
         };
         for number in first..=last {
-            desk.names[0].0.write(number, &mut desk.container);
+            let container = desk.names[0].0.write(number);
             let mut marks = Marks::default();
-            let call = self.client.delete_container(&desk.container, &mut marks);
-            match self.watched.run(call, limit_from_now_ns(running)).await {
+            let call = self.client.delete_container(container, &mut marks);
+            match self.watched.run(call, running.limit_ns).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => running.note_failure(0, &error),
-                Err(Cut::Timeout) => running.note_failure(0, &timed_out(running, desk)),
+                Err(Cut::Timeout) => {
+                    running.note_failure(0, &timed_out(running, desk, Choice::default()));
+                }
                 Err(Cut::Aborted) => return,
             }
         }
     }
 }
 
-/// When a call that starts now is over its time limit.
-fn limit_from_now_ns(running: &Running) -> u64 {
-    running.mission.adaptor.timeout().map_or(u64::MAX, |limit| {
-        clock::now_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
-    })
-}
-
-fn timed_out(running: &Running, desk: &Desk) -> Error {
+fn timed_out(running: &Running, desk: &Desk, choice: Choice) -> Error {
     let limit = running.mission.adaptor.timeout().unwrap_or_default();
-    Error::new(
-        ErrorKind::Timeout,
-        format!("no complete answer for {}/{} within {limit:?}", desk.container, desk.object),
-    )
-    .with_hint("the store stalls, or `timeout` is too short for objects of this size")
-    .with_partial_bytes(desk.marks.body_bytes)
+    let ObjectName { container, object } = desk.name(running, choice);
+    Error::new(ErrorKind::Timeout, format!("no complete answer for {container}/{object} within {limit:?}"))
+        .with_hint("the store stalls, or `timeout` is too short for objects of this size")
+        .with_partial_bytes(desk.marks.body_bytes)
 }
 
 /// Hands out the arrivals of an open loop and counts those that are dropped or never sent.

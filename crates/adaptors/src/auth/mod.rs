@@ -1,6 +1,8 @@
 //! The auths: each obtains a [`cosmark_adaptor_api::Session`] for a storage adaptor, by one login with no hidden retry.
 
+pub mod aws;
 pub mod digest;
+pub mod google;
 pub mod httpauth;
 pub mod keystone;
 mod login;

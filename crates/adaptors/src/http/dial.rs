@@ -13,6 +13,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::decode::{Decoder, Event};
+use super::read_ahead::ReadAhead;
 use super::{Endpoint, tls};
 
 /// How long one address may take to answer while others are left to try.
@@ -22,14 +23,14 @@ const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) enum Transport {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<ReadAhead>>),
 }
 
 impl Transport {
     pub(crate) fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(socket) => socket,
-            Self::Tls(stream) => stream.get_ref().0,
+            Self::Tls(stream) => stream.get_ref().0.socket(),
         }
     }
 
@@ -69,7 +70,7 @@ pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<Transport> 
     }
     let connector = TlsConnector::from(std::sync::Arc::clone(&tls.config));
     let stream = connector
-        .connect(tls.name.clone(), socket)
+        .connect(tls.name.clone(), ReadAhead::new(socket))
         .await
         .map_err(|error| tls::describe(&error, endpoint.host_header()))?;
     Ok(Transport::Tls(Box::new(stream)))

@@ -16,12 +16,14 @@ const UNRESERVED: [bool; 256] = {
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 fn push_with(out: &mut Vec<u8>, text: &str, keep_slash: bool) {
-    for &byte in text.as_bytes() {
-        if UNRESERVED[usize::from(byte)] || (keep_slash && byte == b'/') {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
+    let mut rest = text.as_bytes();
+    loop {
+        let stays = |byte: &u8| UNRESERVED[usize::from(*byte)] || (keep_slash && *byte == b'/');
+        let run = rest.iter().position(|byte| !stays(byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..run]);
+        let Some(byte) = rest.get(run) else { return };
+        out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        rest = &rest[run + 1..];
     }
 }
 
@@ -36,18 +38,8 @@ pub fn push_query_escaped(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends a number.
-pub fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+pub fn push_decimal(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 #[cfg(test)]

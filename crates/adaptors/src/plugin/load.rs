@@ -181,6 +181,7 @@ fn read_keys(
         keys.push(Key {
             name,
             aliases: &[],
+            env: None,
             kind: kind_of(raw.kind).ok_or_else(|| wrong(&format!("key `{name}` has kind {}", raw.kind)))?,
             default,
             secret: raw.secret != 0,

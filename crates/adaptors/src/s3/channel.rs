@@ -43,6 +43,7 @@ impl<'a> Call<'a> {
 enum Signer {
     V4(Box<SigV4>),
     V2(Box<SigV2>),
+    Bearer(Secret),
     None,
 }
 
@@ -50,6 +51,7 @@ enum Signer {
 pub(crate) struct Channel {
     door: Door,
     namespace: Option<String>,
+    project: Option<String>,
     connection: Connection,
     signer: Signer,
     token: Option<Secret>,
@@ -67,6 +69,7 @@ impl Channel {
         let mut channel = Self {
             door: door.clone(),
             namespace: config.namespace.clone(),
+            project: config.project.clone(),
             connection: Connection::new(&door.endpoint),
             signer: Signer::None,
             token: None,
@@ -85,6 +88,7 @@ impl Channel {
         self.signer = match signature {
             Signature::V4 => Signer::V4(Box::new(SigV4::new(keys, &self.door.region))),
             Signature::V2 => Signer::V2(Box::new(SigV2::new(keys))),
+            Signature::Bearer => Signer::Bearer(keys.secret_key.clone()),
             Signature::None => Signer::None,
         };
         self.token.clone_from(&keys.session_token);
@@ -166,6 +170,9 @@ impl Channel {
         if let Some(namespace) = &self.namespace {
             lines.add("x-emc-namespace", namespace.as_bytes());
         }
+        if let Some(project) = &self.project {
+            lines.add("x-goog-project-id", project.as_bytes());
+        }
         let mut seed = [b'0'; 64];
         match &mut self.signer {
             Signer::V4(signer) => {
@@ -197,6 +204,12 @@ impl Channel {
                     query: call.query,
                 };
                 signer.push_authorization(head, &signable);
+            }
+            Signer::Bearer(token) => {
+                push_lines(head, &lines);
+                for part in [b"Authorization: Bearer ", token.expose().as_bytes(), b"\r\n"] {
+                    head.extend_from_slice(part);
+                }
             }
             Signer::None => push_lines(head, &lines),
         }

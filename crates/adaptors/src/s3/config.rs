@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Session, Settings};
+use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secret, Session, Settings};
 
 use super::checksum::Checksum;
 use super::streaming::Streaming;
@@ -30,7 +30,11 @@ const OWN_KEYS: &[Key] = &[
     .alias(&["path_style"]),
     Key::new("region", KeyKind::Text, "region to sign for; guessed from Amazon's host names, else us-east-1")
         .alias(&["aws_region"]),
-    Key::new("signature", KeyKind::Choice(&["v4", "v2", "none"]), "how requests are signed; none = anonymous")
+    Key::new(
+        "signature",
+        KeyKind::Choice(&["v4", "v2", "bearer", "none"]),
+        "how requests are signed; bearer: not at all, with the auth's OAuth token, as Google takes it; none: anonymous",
+    )
         .default("v4")
         .alias(&["signer_version", "signature_version"]),
     Key::new(
@@ -51,6 +55,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("list_version", KeyKind::Int(1, 2), "version of the listing request").default("2"),
     Key::new("bucket_exists_ok", KeyKind::Bool, "use a bucket that exists already, whoever owns it").default("false"),
     Key::new("namespace", KeyKind::Text, "ECS namespace (header x-emc-namespace)"),
+    Key::new("project", KeyKind::Text, "Google's project of created buckets (header x-goog-project-id)").alias(&["projectid"]),
     Key::new(
         "dialect",
         KeyKind::Choice(&["aws", "oss", "ecs", "openio"]),
@@ -77,6 +82,8 @@ pub(crate) const KEYS: &[Key] =
 pub(crate) enum Signature {
     V4,
     V2,
+    /// The session's token in place of a signature; it travels as the secret key.
+    Bearer,
     None,
 }
 
@@ -107,6 +114,7 @@ pub(crate) struct Config {
     pub(crate) checksum: Checksum,
     pub(crate) storage_class: Option<String>,
     pub(crate) namespace: Option<String>,
+    pub(crate) project: Option<String>,
     pub(crate) list_version: u8,
     pub(crate) part_size_bytes: u64,
     pub(crate) bucket_exists_ok: bool,
@@ -119,6 +127,7 @@ impl Config {
         refuse_openio(settings, &dialect)?;
         let signature = match settings.text("signature").to_ascii_lowercase().as_str() {
             "v2" => Signature::V2,
+            "bearer" => Signature::Bearer,
             "none" => Signature::None,
             _ => Signature::V4,
         };
@@ -150,6 +159,7 @@ impl Config {
             checksum,
             storage_class: line_value(settings, "storage_class")?,
             namespace: line_value(settings, "namespace")?,
+            project: line_value(settings, "project")?,
             list_version: if settings.int("list_version") == Some(1) { 1 } else { 2 },
             part_size_bytes: settings.size_bytes("part_size").filter(|size| *size > 0).unwrap_or(5 << 20),
             bucket_exists_ok: settings.flag("bucket_exists_ok"),
@@ -159,6 +169,9 @@ impl Config {
 
     /// The keys to sign with: the session's, else the config's.
     pub(crate) fn keys(&self, session: &Session) -> Result<AwsKeys> {
+        if self.signature == Signature::Bearer {
+            return bearer_keys(session);
+        }
         let keys = session.aws.as_ref().unwrap_or(&self.keys);
         if self.signature == Signature::None {
             return Ok(keys.clone());
@@ -180,6 +193,20 @@ impl Config {
         }
         Ok(keys.clone())
     }
+}
+
+/// The session's token, as keys.
+fn bearer_keys(session: &Session) -> Result<AwsKeys> {
+    let is_usable =
+        |token: &&Secret| !token.is_empty() && token.expose().bytes().all(|byte| byte.is_ascii_graphic());
+    let token = session.token.as_ref().filter(is_usable).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Config,
+            "signature=bearer needs a token, and the auth gave none that can be used",
+        )
+        .with_hint("use the auth `google`")
+    })?;
+    Ok(AwsKeys { access_key: String::new(), secret_key: token.clone(), session_token: None })
 }
 
 fn refuse_openio(settings: &Settings, dialect: &str) -> Result<()> {

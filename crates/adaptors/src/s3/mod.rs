@@ -6,14 +6,14 @@ mod checksum;
 mod client;
 mod config;
 mod errors;
-mod lines;
-mod listing;
+pub(crate) mod lines;
+pub(crate) mod listing;
 mod multipart;
 mod sigv2;
 mod sigv4;
 mod streaming;
-mod time;
-mod xml;
+pub(crate) mod time;
+pub(crate) mod xml;
 
 #[cfg(test)]
 mod tests;
@@ -79,6 +79,15 @@ pub const DEF: AdaptorDef = AdaptorDef {
             name: "openio",
             implied: &[("dialect", "openio")],
             note: "OpenIO by its S3 gateway (endpoint, accesskey, secretkey)",
+        },
+        Alias {
+            name: "gcs_xml",
+            implied: &[
+                ("endpoint", "https://storage.googleapis.com"),
+                ("path_style_access", "true"),
+                ("signature", "bearer"),
+            ],
+            note: "Google Cloud Storage by its XML API with the token of the auth google; with HMAC keys signature=v4",
         },
     ],
     summary: "Amazon S3 and compatible stores: Ceph RGW, MinIO, Swift's s3api and others",

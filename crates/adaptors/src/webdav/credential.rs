@@ -10,7 +10,7 @@ use crate::http::Connection;
 
 /// How often a nonce was used, for all clients that share a session; the last nonce only.
 #[derive(Default)]
-pub(super) struct Counters(Mutex<Option<(String, Arc<AtomicU32>)>>);
+pub(crate) struct Counters(Mutex<Option<(String, Arc<AtomicU32>)>>);
 
 impl Counters {
     fn of(&self, challenge: &str) -> Arc<AtomicU32> {
@@ -28,7 +28,7 @@ impl Counters {
 }
 
 /// How requests are authorised.
-pub(super) enum Credential {
+pub(crate) enum Credential {
     None,
     /// The whole value.
     Basic(cosmark_adaptor_api::Secret),
@@ -38,7 +38,7 @@ pub(super) enum Credential {
 impl Credential {
     /// # Errors
     /// `Config` for a challenge that cannot be answered.
-    pub(super) fn new(session: &Session, counters: &Counters) -> Result<Self> {
+    pub(crate) fn new(session: &Session, counters: &Counters) -> Result<Self> {
         Ok(match &session.http {
             None => Self::None,
             Some(HttpCredential::Basic { username, password }) => {
@@ -59,7 +59,7 @@ impl Credential {
     }
 
     /// Appends the header line for one request.
-    pub(super) fn authorize(&mut self, head: &mut Vec<u8>, method: &str, target: &[u8]) {
+    pub(crate) fn authorize(&mut self, head: &mut Vec<u8>, method: &str, target: &[u8]) {
         let begin = head.len();
         head.extend_from_slice(b"Authorization: ");
         match self {
@@ -81,7 +81,7 @@ impl Credential {
     }
 
     /// Takes over a new nonce from an answer; true: the answer was 401 only because the old one was stale.
-    pub(super) fn learn(&mut self, connection: &Connection, status: u16) -> bool {
+    pub(crate) fn learn(&mut self, connection: &Connection, status: u16) -> bool {
         let Self::Digest(state) = self else { return false };
         if status != 401 {
             if let Some(info) = connection.header("authentication-info") {

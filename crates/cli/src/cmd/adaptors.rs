@@ -127,7 +127,10 @@ fn print_keys(keys: &[Key]) {
         if !key.aliases.is_empty() {
             name = format!("{name}\n({})", key.aliases.join(", "));
         }
-        let help = if key.secret { format!("{} (secret)", key.help) } else { key.help.to_owned() };
+        let mut help = if key.secret { format!("{} (secret)", key.help) } else { key.help.to_owned() };
+        if let Some(variable) = key.env {
+            help = format!("{help}; environment: {variable}");
+        }
         table.add_row([name, key.default.unwrap_or("-").to_owned(), key.kind.describe(), help]);
     }
     println!("{table}");
@@ -171,7 +174,7 @@ fn keys_as_json(keys: &[Key]) -> Vec<Value> {
     keys.iter()
         .map(|key| {
             json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),
-                "default": key.default, "secret": key.secret, "help": key.help })
+                "default": key.default, "secret": key.secret, "env": key.env, "help": key.help })
         })
         .collect()
 }

@@ -9,16 +9,9 @@ use crate::names::NameTemplate;
 
 /// The names of a batch are put together before the clock starts.
 pub async fn many(call: Call<'_>) -> Result<Done> {
-    let template = NameTemplate::objects(call.operation);
-    let mut name = String::new();
-    let names: Vec<String> = call
-        .operation
-        .batch_of(call.choice.object)
-        .map(|number| {
-            template.write(number, &mut name);
-            name.clone()
-        })
-        .collect();
+    let mut template = NameTemplate::objects(call.operation);
+    let names: Vec<String> =
+        call.operation.batch_of(call.choice.object).map(|number| template.write(number).to_owned()).collect();
     call.timing.time(call.client.delete_many(call.container, &names, call.marks)).await?;
     Ok(Done::default())
 }

@@ -32,11 +32,15 @@ pub struct Slot {
 }
 
 impl Pace {
-    /// Waits for the next slot; `None` when there will be no more.
+    /// Waits for the next slot; `None` when there will be no more. `free_ns` is when the worker became free, 0 = now: in
+    /// a closed loop the next operation is due then, which spares a reading of the clock.
     #[inline]
-    pub async fn next(&mut self, worker: usize) -> Option<Slot> {
+    pub async fn next(&mut self, worker: usize, free_ns: u64) -> Option<Slot> {
         match self {
-            Self::Closed => Some(Slot { due_ns: clock::now_ns(), delayed: false }),
+            Self::Closed => {
+                let due_ns = if free_ns == 0 { clock::now_ns() } else { free_ns };
+                Some(Slot { due_ns, delayed: false })
+            }
             Self::Paced(paced) => Some(paced.next().await),
             Self::Open(queue) => match queue.take(worker).await {
                 Taken::Due { due_ns, delayed } => Some(Slot { due_ns, delayed }),
