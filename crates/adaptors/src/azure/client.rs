@@ -306,7 +306,8 @@ impl AzureClient {
         checked(to)?;
         let endpoint = &self.options.endpoint;
         let scheme = if endpoint.is_tls() { "https" } else { "http" };
-        let mut source = format!("{scheme}://{}{}/", endpoint.host_header(), endpoint.base_path()).into_bytes();
+        let mut source =
+            format!("{scheme}://{}{}/", endpoint.host_header(), endpoint.base_path()).into_bytes();
         push_escaped(&mut source, from.container, false);
         source.push(b'/');
         push_escaped(&mut source, from.object, true);
@@ -327,13 +328,22 @@ impl AzureClient {
         Ok(PutOutcome { bytes: 0, accepted_only: status.eq_ignore_ascii_case("pending") })
     }
 
-    async fn describe(&mut self, name: ObjectName<'_>, key: &str, value: &str, marks: &mut Marks) -> Result<()> {
+    async fn describe(
+        &mut self,
+        name: ObjectName<'_>,
+        key: &str,
+        value: &str,
+        marks: &mut Marks,
+    ) -> Result<()> {
         checked(name)?;
         let is_identifier = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !is_identifier || !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-            return Err(Error::new(ErrorKind::Config, format!("Azure takes no metadata `{key}` with this value"))
-                .with_hint("names are letters, digits and _, values are plain ASCII"));
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("Azure takes no metadata `{key}` with this value"),
+            )
+            .with_hint("names are letters, digits and _, values are plain ASCII"));
         }
         let line = format!("x-ms-meta-{}", key.to_ascii_lowercase());
         let call = Call {

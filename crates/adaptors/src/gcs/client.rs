@@ -331,12 +331,21 @@ impl GcsClient {
             }
             token = rewritten.token;
             if token.is_empty() {
-                return Err(Error::new(ErrorKind::Protocol, "the copy is not done, and no token says how to go on"));
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    "the copy is not done, and no token says how to go on",
+                ));
             }
         }
     }
 
-    async fn describe(&mut self, name: ObjectName<'_>, key: &str, value: &str, marks: &mut Marks) -> Result<()> {
+    async fn describe(
+        &mut self,
+        name: ObjectName<'_>,
+        key: &str,
+        value: &str,
+        marks: &mut Marks,
+    ) -> Result<()> {
         self.start_object(name)?;
         self.link.push_query("fields", "name");
         let text = json!({ "metadata": { key: value } }).to_string();
