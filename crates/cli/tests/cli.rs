@@ -297,7 +297,7 @@ fn keys_come_from_the_environment_or_a_profile_as_amazons_tools_have_it_and_are_
     let profiles = format!("[bench]\naws_access_key_id = {access}\naws_secret_access_key = {secret}\n");
     fs::write(home.join(".aws/credentials"), profiles).unwrap();
     let wrong = ("AWS_SECRET_ACCESS_KEY", "wrong-secret-of-the-environment");
-    let cases: [(&str, Vec<(&str, &str)>, i32); 4] = [
+    let cases = [
         ("", vec![("AWS_ACCESS_KEY_ID", access), ("AWS_SECRET_ACCESS_KEY", secret)], 0),
         ("", vec![("AWS_PROFILE", "bench")], 0),
         // What the workload says is not mixed with what the environment has.
