@@ -24,7 +24,8 @@ case ${1:-} in
       nginx=nginx-light apache2=apache2-bin
     python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages /no/ensurepip=python3-venv
     say "everything that is needed is installed"
-    command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test bed versitygw is skipped"
+    command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test beds versitygw and fake-gcs are skipped"
+    command -v npm >/dev/null || say "optional: Node.js 16 or newer with npm; without it the test bed azurite is skipped"
     command -v mkfs.xfs >/dev/null || say "optional: xfsprogs, for the test bed swift with SWIFT_FS=xfs"
     ;;
   *) usage 2 ;;

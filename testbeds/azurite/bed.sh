@@ -24,8 +24,10 @@ bed_prepare() {
 
 install_azurite() {
   [[ -e $PROGRAM ]] && return 0
-  command -v node >/dev/null && command -v npm >/dev/null ||
-    skip "no Node.js; install Node.js $NODE_NEEDED or newer with npm to run Azurite"
+  local program
+  for program in node npm; do
+    command -v $program >/dev/null || skip "no $program; install Node.js $NODE_NEEDED or newer with npm to run Azurite"
+  done
   local version
   version=$(node --version) version=${version#v}
   [[ $(printf '%s\n' "$NODE_NEEDED" "$version" | sort -V | head -n 1) == "$NODE_NEEDED" ]] ||

@@ -124,8 +124,8 @@ bed_target() { [[ $1 == keystone || $1 == proxy ]] && echo "$1"; }
 
 # ---- readiness -------------------------------------------------------------------------------------------------
 
-provision() { # provision VERB
-  timeout 300 "$PYTHON" "$HERE/provision.py" "$KEYSTONE_URL" "http://127.0.0.1:$PROXY_PORT" "$ADMIN_PASSWORD" "$1" 9>&-
+provision() { # provision VERB [MEMCACHED_PORT]
+  timeout 300 "$PYTHON" "$HERE/provision.py" "$KEYSTONE_URL" "http://127.0.0.1:$PROXY_PORT" "$ADMIN_PASSWORD" "$@" 9>&-
 }
 
 # login: set STORAGE_URL and TOKEN, as the project's user.

@@ -2,18 +2,20 @@
 
     python provision.py KEYSTONE_URL PROXY_URL ADMIN_PASSWORD all      make what is missing
     python provision.py KEYSTONE_URL PROXY_URL ADMIN_PASSWORD login    print storage URL and token of the user bench
-    python provision.py KEYSTONE_URL PROXY_URL ADMIN_PASSWORD revoke   make every token of the user bench invalid
+    python provision.py KEYSTONE_URL PROXY_URL ADMIN_PASSWORD revoke MEMCACHED_PORT
+                                        make every token of the user bench invalid, and the proxies forget all tokens
 
 Source: OpenStack "Identity API v3". Everything may be run again.
 """
 
 import json
+import socket
 import sys
 import time
 import urllib.error
 import urllib.request
 
-KEYSTONE, PROXY, ADMIN_PASSWORD, VERB = sys.argv[1:]
+KEYSTONE, PROXY, ADMIN_PASSWORD, VERB = sys.argv[1:5]
 DOMAIN = {"id": "default"}
 USER, PASSWORD, PROJECT = "bench", "benchpass", "bench"
 
@@ -107,6 +109,11 @@ def revoke():
     user = found["users"][0]["id"]
     token, _ = login(USER, PASSWORD, PROJECT)
     call("PATCH", f"/users/{user}", {"user": {"password": PASSWORD}}, admin)
+    # What the proxies have confirmed before is in memcached.
+    with socket.create_connection(("127.0.0.1", int(sys.argv[5])), 10) as memcached:
+        memcached.sendall(b"flush_all\r\n")
+        if memcached.recv(100) != b"OK\r\n":
+            sys.exit("memcached does not forget")
     # Times in Keystone's tokens are whole seconds: until the next one, new tokens would count as old ones.
     time.sleep(1.1)
     headers = {"X-Auth-Token": admin, "X-Subject-Token": token}

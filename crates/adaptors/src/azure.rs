@@ -59,9 +59,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: false,
-    copy: false,
+    copy: true,
     bulk_delete: false,
-    metadata: false,
+    metadata: true,
     delete_missing_fails: true,
 };
 

@@ -65,9 +65,9 @@ const CAPABILITY: Capability = Capability {
     range: true,
     multipart: true,
     chunked: true,
-    copy: false,
+    copy: true,
     bulk_delete: false,
-    metadata: false,
+    metadata: true,
     delete_missing_fails: true,
 };
 

@@ -409,7 +409,7 @@ const AZURITE: Entries<'_> = &[
 async fn azure_conforms_on_azurite_with_the_account_key() {
     let adaptor = adaptor(&azure::DEF, AZURITE);
     let passed = conform(adaptor.as_ref(), &Arc::default()).await;
-    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 15, "{passed:?}");
+    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 17, "{passed:?}");
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -421,7 +421,7 @@ async fn azure_conforms_on_azurite_with_a_sas_that_up_made() {
     let sas = std::fs::read_to_string(format!("{base}/azurite/sas")).unwrap();
     let adaptor = adaptor(&azure::DEF, &[AZURITE[0], ("sas", sas.trim())]);
     let passed = conform(adaptor.as_ref(), &Arc::default()).await;
-    assert_eq!(passed.len(), 15, "{passed:?}");
+    assert_eq!(passed.len(), 17, "{passed:?}");
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -446,5 +446,5 @@ async fn gcs_conforms_on_fake_gcs() {
     let entries = [("endpoint", "http://127.0.0.1:23910"), ("project", "testbed")];
     let adaptor = adaptor(&gcs::DEF, &entries);
     let passed = conform(adaptor.as_ref(), &Arc::default()).await;
-    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 16, "{passed:?}");
+    assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 18, "{passed:?}");
 }

@@ -2,7 +2,7 @@
 //! (`logging` is on by default there; here it has no effect.)
 
 use cosmark_adaptor_api::{Key, Settings};
-use cosmark_adaptors::{auth, mock, none, swift};
+use cosmark_adaptors::{auth, cdmi, gcs, mock, none, sproxyd, swift};
 
 /// Table, the key as COSBench spells it, its default there (empty: none).
 const EXPECTED: &[(&str, &[Key], &str, &str)] = &[
@@ -16,6 +16,20 @@ const EXPECTED: &[(&str, &[Key], &str, &str)] = &[
     ("swift", swift::DEF.keys, "token", "AUTH_xxx"),
     ("swift", swift::DEF.keys, "storage_url", "http://127.0.0.1:8080/auth/v1.0"),
     ("swift", swift::DEF.keys, "policy", ""),
+    ("cdmi", cdmi::DEF.keys, "type", "cdmi"),
+    ("cdmi", cdmi::DEF.keys, "root_path", ""),
+    ("cdmi", cdmi::DEF.keys, "timeout", "30000"),
+    ("cdmi", cdmi::DEF.keys, "custom_headers", ""),
+    ("cdmi", cdmi::DEF.keys, "raise_delete_errors", "false"),
+    ("cdmi", cdmi::DEF.keys, "storage_url", ""),
+    ("sproxyd", sproxyd::DEF.keys, "hosts", "127.0.0.1"),
+    ("sproxyd", sproxyd::DEF.keys, "port", "81"),
+    ("sproxyd", sproxyd::DEF.keys, "base_path", "/proxy/chord"),
+    ("sproxyd", sproxyd::DEF.keys, "pool_size", "60,10"),
+    ("sproxyd", sproxyd::DEF.keys, "timeout", "30000"),
+    ("gcs", gcs::DEF.keys, "projectid", ""),
+    ("gcs", gcs::DEF.keys, "jsonkeyfile", ""),
+    ("gcs", gcs::DEF.keys, "timeout", "30000"),
     ("mock auth", auth::mock::DEF.keys, "token", "token"),
     ("mock auth", auth::mock::DEF.keys, "delay", "10"),
     ("swauth", auth::swauth::DEF.keys, "auth_url", "http://127.0.0.1:8080/auth/v1.0"),

@@ -93,8 +93,8 @@ pub fn resolve(workload: &mut Workload) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and puts the home
-/// directory in place of a path's `~`.
+/// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and their defaults that
+/// lie in the home directory.
 fn add_from_environment(spec: &mut TargetSpec) {
     let is_given = |spec: &TargetSpec, key: &Key| {
         spec.config.entries.iter().any(|entry| key.answers_to(entry.key.trim()))

@@ -368,8 +368,8 @@ fn keystone_opens_swifts_s3_door_to_ec2_credentials() {
 #[test]
 #[ignore = "needs testbeds/keystone/up"]
 fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
-    // Five seconds of load come first; the proxy believes a token for five more after Keystone has revoked it.
-    let mut revoking = after_seconds(4, "keystone/faults", "revoke");
+    // Init and prepare come first; the main stage goes on for half a minute after them.
+    let mut revoking = after_seconds(10, "keystone/faults", "revoke");
     let directory = tempfile::tempdir().unwrap();
     let workload = repository().join("workloads/smoke.yaml");
     let target = repository().join("testbeds/keystone/target.yaml");

@@ -279,6 +279,56 @@ fn one_stage_can_drive_two_systems_and_keeps_their_results_apart() {
 }
 
 #[test]
+fn keys_come_from_the_environment_or_a_profile_as_amazons_tools_have_it_and_are_written_nowhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let (access, secret) = (server.says("access key"), server.says("secret key"));
+    let (access, secret) = (access.as_str(), secret.as_str());
+    let target = |auth: &str| {
+        let endpoint = server.says("endpoint");
+        format!(
+            "auth: {{type: aws{auth}}}\nstorage: {{type: s3, endpoint: \"{endpoint}\", path_style_access: true}}\n"
+        )
+    };
+    let text = "name: keys\ndefaults: {containers: \"r(1,1)\", container_prefix: keys-}\nstages:\n  - {name: init, works: [{type: init, workers: 1}]}\n";
+    let file = workload(directory.path(), text);
+    let home = directory.path().join("home");
+    fs::create_dir_all(home.join(".aws")).unwrap();
+    let profiles = format!("[bench]\naws_access_key_id = {access}\naws_secret_access_key = {secret}\n");
+    fs::write(home.join(".aws/credentials"), profiles).unwrap();
+    let wrong = ("AWS_SECRET_ACCESS_KEY", "wrong-secret-of-the-environment");
+    let cases = [
+        ("", vec![("AWS_ACCESS_KEY_ID", access), ("AWS_SECRET_ACCESS_KEY", secret)], 0),
+        ("", vec![("AWS_PROFILE", "bench")], 0),
+        // What the workload says is not mixed with what the environment has.
+        (", profile: bench", vec![("AWS_ACCESS_KEY_ID", access), wrong], 0),
+        ("", vec![("AWS_ACCESS_KEY_ID", access), wrong], 3),
+    ];
+    for (at, (auth, variables, code)) in cases.into_iter().enumerate() {
+        let path = directory.path().join(format!("target-{at}.yaml"));
+        fs::write(&path, target(auth)).unwrap();
+        let mut command = cosmark(directory.path());
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"] {
+            command.env_remove(name);
+        }
+        command.env("HOME", &home).envs(variables);
+        let output =
+            command.args(["run", &file, "--json", "--target", path.to_str().unwrap()]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{auth}: {}", stderr(&output));
+        let shown = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+        assert!(!shown.contains(secret) && !shown.contains(wrong.1), "{shown}");
+    }
+    for entry in fs::read_dir(directory.path().join("archive")).unwrap() {
+        let run = entry.unwrap().path();
+        for file in fs::read_dir(&run).into_iter().flatten() {
+            let bytes = fs::read(file.unwrap().path()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(secret) && !text.contains(wrong.1), "{}", run.display());
+        }
+    }
+}
+
+#[test]
 fn published_percentiles_are_those_of_the_operation_log() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), &[]);

@@ -12,7 +12,7 @@ use cosmark_adaptor_api::{
 use super::Options;
 use super::errors::{failure, is_credential_problem};
 use super::sign::{Access, Signable};
-use crate::http::{Answer, Body, Take, header, header_number, push_decimal};
+use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
 use crate::link::{Link, checked_name, checked_read, push_range_value};
 use crate::parts::{Cut, add_requests, send_all};
 use crate::s3::lines::Lines;
@@ -295,12 +295,73 @@ impl AzureClient {
         Err(self.main.failure(&call, answer.status))
     }
 
+    /// A copy inside the account. Azure may finish it after it has answered; it is not waited for, and counted as accepted.
+    async fn duplicate(
+        &mut self,
+        from: ObjectName<'_>,
+        to: ObjectName<'_>,
+        marks: &mut Marks,
+    ) -> Result<PutOutcome> {
+        checked(from)?;
+        checked(to)?;
+        let endpoint = &self.options.endpoint;
+        let scheme = if endpoint.is_tls() { "https" } else { "http" };
+        let mut source =
+            format!("{scheme}://{}{}/", endpoint.host_header(), endpoint.base_path()).into_bytes();
+        push_escaped(&mut source, from.container, false);
+        source.push(b'/');
+        push_escaped(&mut source, from.object, true);
+        if let Access::Sas(query) = &self.access {
+            source.push(b'?');
+            source.extend_from_slice(query.expose().as_bytes());
+        }
+        let call = Call {
+            lines: &[("x-ms-copy-source", source.as_slice())],
+            content_length: Some(0),
+            ..Call::new("PUT", to.container, to.object)
+        };
+        let answer = self.main.ask(&call, marks).await?;
+        if !answer.is_success() {
+            return Err(self.main.failure(&call, answer.status));
+        }
+        let status = self.main.link.connection.header("x-ms-copy-status").unwrap_or_default();
+        Ok(PutOutcome { bytes: 0, accepted_only: status.eq_ignore_ascii_case("pending") })
+    }
+
+    async fn describe(
+        &mut self,
+        name: ObjectName<'_>,
+        key: &str,
+        value: &str,
+        marks: &mut Marks,
+    ) -> Result<()> {
+        checked(name)?;
+        let is_identifier = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_identifier || !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("Azure takes no metadata `{key}` with this value"),
+            )
+            .with_hint("names are letters, digits and _, values are plain ASCII"));
+        }
+        let line = format!("x-ms-meta-{}", key.to_ascii_lowercase());
+        let call = Call {
+            query: &[("comp", "metadata")],
+            lines: &[(&line, value.trim().as_bytes())],
+            content_length: Some(0),
+            ..Call::new("PUT", name.container, name.object)
+        };
+        let answer = self.main.ask(&call, marks).await?;
+        if answer.is_success() { Ok(()) } else { Err(self.main.failure(&call, answer.status)) }
+    }
+
     async fn page(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
-        request.without_delimiter()?;
         let mut digits = Vec::new();
         push_decimal(&mut digits, u64::from(request.page_size.unwrap_or(MOST_NAMES).clamp(1, MOST_NAMES)));
         let size = String::from_utf8_lossy(&digits);
         let mut query = vec![("comp", "list")];
+        query.extend(request.delimiter.map(|delimiter| ("delimiter", delimiter)));
         query.extend(request.after.map(|after| ("marker", after)));
         query.extend(request.page_size.map(|_| ("maxresults", size.as_ref())));
         if !request.prefix.is_empty() {
@@ -403,9 +464,15 @@ pub(super) fn read_page(body: &[u8], tag: &str, want_names: bool) -> Result<List
         return Err(Error::new(ErrorKind::Protocol, "the listing holds no EnumerationResults")
             .with_hint("check that the endpoint is the account's blob service"));
     }
-    let names = if want_names { names(body, tag) } else { Vec::new() };
+    let mut names_found = if want_names { names(body, tag) } else { Vec::new() };
+    // What a delimiter folds into one.
+    let folded = xml::count(body, "BlobPrefix");
+    if want_names && folded > 0 {
+        names_found.extend(names(body, "BlobPrefix"));
+    }
     let next = xml::find(body, "NextMarker").filter(|marker| !marker.is_empty()).map(xml::unescape);
-    Ok(ListPage { count: xml::count(body, tag), names, next, bytes: body.len() as u64 })
+    let count = xml::count(body, tag) + folded;
+    Ok(ListPage { count, names: names_found, next, bytes: body.len() as u64 })
 }
 
 /// Names with characters that XML cannot hold come percent-encoded, and say so.
@@ -463,6 +530,25 @@ impl Client for AzureClient {
 
     fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
         Box::pin(self.page(request, marks))
+    }
+
+    fn copy<'a>(
+        &'a mut self,
+        from: ObjectName<'a>,
+        to: ObjectName<'a>,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, PutOutcome> {
+        Box::pin(self.duplicate(from, to, marks))
+    }
+
+    fn set_metadata<'a>(
+        &'a mut self,
+        name: ObjectName<'a>,
+        key: &'a str,
+        value: &'a str,
+        marks: &'a mut Marks,
+    ) -> OpFuture<'a, ()> {
+        Box::pin(self.describe(name, key, value, marks))
     }
 
     fn put_multipart<'a>(

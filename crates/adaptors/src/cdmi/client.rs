@@ -222,12 +222,12 @@ impl CdmiClient {
     }
 
     async fn page(&mut self, request: ListRequest<'_>, marks: &mut Marks) -> Result<ListPage> {
-        request.without_delimiter()?;
         #[derive(Deserialize)]
         struct Container {
             #[serde(default)]
             children: Vec<String>,
         }
+        request.without_delimiter()?;
         self.start_container(request.container)?;
         self.speak_cdmi(CONTAINER)?;
         let answer = self.send("GET", Body::None, Take::Keep { limit: LISTING_LIMIT }, marks).await?;
