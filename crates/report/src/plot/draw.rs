@@ -80,7 +80,9 @@ pub fn draw(chart: &Chart) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     let legend_height = legend.len() as f64 * 19.0;
     let left = widest(&axes.left) + 38.0;
-    let left = if turned { left.max(90.0) } else { left };
+    // Turned names begin left of the frame.
+    let overhang = widest(&axes.x) * SMALL / TEXT * 0.82;
+    let left = if turned { left.max((overhang - 20.0).min(170.0)) } else { left };
     let right = axes.right.as_ref().map_or(18.0, |right| widest(right) + 38.0);
     let frame = Frame { left, top: title + legend_height + 10.0, width: WIDTH - left - right, height: 300.0 };
     let note_lines = wrapped(&chart.note, SMALL, WIDTH - 24.0);

@@ -1,0 +1,7 @@
+//! Pictures and exports of runs, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod exports;
+mod pictures;
+mod support;
