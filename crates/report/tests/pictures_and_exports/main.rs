@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod exports;
+mod independent;
 mod pictures;
 mod support;
