@@ -99,7 +99,7 @@ fn axes_have_units_that_suit_the_values() {
 #[test]
 fn failures_stand_below_a_rate() {
     let (_home, runs) = mixed();
-    let all = pictures(&runs[..1], &["timeline"], &Wishes::default()).unwrap();
+    let all = pictures(&runs[..1], &["timeline"], &Wishes { only_fit: true, ..Wishes::default() }).unwrap();
     assert!(
         named(&all, "timeline-main-read-throughput").svg().contains("Failed operations: main read 0.99 %")
     );
