@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>
@@ -31,10 +31,10 @@ fn good(home: &Path, arguments: &str) -> String {
 }
 
 /// Answers one request after another with 204; gives the address and what was asked for, with the bodies' lengths.
-fn receiver() -> (std::net::SocketAddr, std::sync::mpsc::Receiver<(String, usize)>) {
+fn receiver() -> (std::net::SocketAddr, Receiver<(String, usize)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, asked) = channel();
+    let (tell, asked) = sync_channel(1000);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut reader = BufReader::new(stream.unwrap());
