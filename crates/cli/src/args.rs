@@ -116,6 +116,29 @@ pub struct RunOptions {
     /// Seconds that operations in flight may take after the load has ended
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
+    #[command(flatten)]
+    pub live: LiveOptions,
+}
+
+/// Metrics that leave while a run lasts.
+#[derive(ClapArgs, Clone, Default)]
+#[command(next_help_heading = "Metrics while the run lasts")]
+pub struct LiveOptions {
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+    /// Accept a metrics address that other machines can reach
+    #[arg(long, requires = "metrics_listen")]
+    pub metrics_allow_remote: bool,
+    /// Send metrics to a Prometheus remote-write receiver
+    #[arg(long, value_name = "URL")]
+    pub remote_write: Option<String>,
+    /// Send metrics to an OpenTelemetry receiver (OTLP over HTTP, JSON)
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
+    /// Send metrics to InfluxDB, such as http://host:8086/api/v2/write?org=O&bucket=B
+    #[arg(long, value_name = "URL")]
+    pub influx: Option<String>,
 }
 
 /// `cosmark demo`

@@ -7,6 +7,7 @@ mod diagnose;
 mod exit;
 mod goals;
 mod host;
+mod live;
 mod load;
 mod progress;
 mod registry;

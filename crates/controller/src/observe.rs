@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use cosmark_archive::StageRecord;
-use cosmark_metrics::OpSnapshot;
+use cosmark_metrics::{OpSnapshot, Snapshot};
 use cosmark_workload::model::Stage;
 
 /// Somebody who watches: a terminal, a console. Called from the controller's task; must not block.
 pub trait Observer {
     /// A stage begins.
     fn stage_begins(&mut self, news: &StageNews<'_>);
+
+    /// What one work of the stage at `index` did in one slice of time; many a second. For those who sum up themselves.
+    fn slice(&mut self, _stage: &Stage, _index: usize, _snapshot: &Snapshot) {}
 
     /// About once a second while a stage runs.
     fn progress(&mut self, progress: &Progress<'_>);

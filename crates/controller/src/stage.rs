@@ -210,7 +210,10 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
             }
             DriverEvent::Health(sample) => self.take_health(driver, &sample),
-            DriverEvent::Snapshot(snapshot) => self.take_snapshot(driver, &snapshot),
+            DriverEvent::Snapshot(snapshot) => {
+                observer.slice(&self.stage, self.index, &snapshot);
+                self.take_snapshot(driver, &snapshot);
+            }
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
             DriverEvent::SamplesLost { count } => {
                 self.lost_samples += count;

@@ -8,6 +8,7 @@ mod damage;
 mod histograms;
 mod kill;
 mod operations;
+mod overview;
 mod record;
 mod sharing;
 mod support;

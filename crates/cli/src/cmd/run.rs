@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::args::{RunArgs, RunOptions};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::live::{self, Live};
 use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
@@ -35,6 +36,7 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 /// # Errors
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
+    live::check(&options.live)?;
     let Loaded { mut workload, source, file_name, .. } = loaded;
     if let Some(times) = options.repeat {
         let seed = options.seed.or(workload.seed).unwrap_or(0);
@@ -77,6 +79,7 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         eprintln!("cosmark: {renamed}");
     }
     let operation_log = open_log(&dir, options)?;
+    let mut watching = Live::start(Terminal::new(options.quiet), &options.live, dir.record())?;
     let threads = options.threads.map_or_else(|| host::processors().saturating_sub(1).max(1), usize::from);
     let driver = LocalDriver::new(
         CATALOG,
@@ -98,9 +101,9 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
             stop,
             redact: &redact,
         };
-        let mut terminal = Terminal::new(options.quiet);
-        let ended = run_workload(job, &mut terminal).await;
+        let ended = run_workload(job, &mut watching).await;
         listening.abort();
+        watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
         Ok(ended)
     })
 }

@@ -1,6 +1,8 @@
 //! `cosmark show`: the results of a run again.
 
-use cosmark_archive::open_run;
+use std::path::Path;
+
+use cosmark_archive::{baselines, open_run};
 
 use crate::args::ShowArgs;
 use crate::cmd::run::print_results;
@@ -18,6 +20,9 @@ pub fn run(args: &ShowArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);
+    if is_baseline(&path, &run.record.name)? {
+        println!("baseline of {}", run.record.name);
+    }
     let tags = cosmark_archive::tags(&path)?;
     if !tags.is_empty() {
         println!("tags: {}", tags.into_iter().collect::<Vec<_>>().join(" "));
@@ -26,4 +31,11 @@ pub fn run(args: &ShowArgs) -> Outcome {
         println!("reason: {reason}");
     }
     Ok(Exit::Done)
+}
+
+/// True for the run that others of its workload are compared with.
+fn is_baseline(path: &Path, name: &str) -> Result<bool, Problem> {
+    let directory = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let all = baselines(&path.join(".."))?;
+    Ok(directory.is_some() && all.get(name) == directory.as_ref())
 }

@@ -110,7 +110,7 @@ pub const NAMES: &[PointName] = &[
         help: "Successes of all operations that ended",
     },
     PointName {
-        name: "cosmark_response_quantile_seconds",
+        name: "cosmark_response_percentile_seconds",
         kind: PointKind::Gauge,
         unit: "s",
         help: "Percentiles of the response time as published; absent where the data do not support them",

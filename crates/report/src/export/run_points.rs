@@ -90,17 +90,17 @@ fn gauges(points: &mut Vec<Point>, labels: &Labels, op: &OperationRecord) {
     ];
     points.extend(gauges.into_iter().filter_map(|(name, value)| Point::number(name, labels, value?)));
     let response = &op.response_ms;
-    let quantiles = [
-        ("0.5", response.p50),
-        ("0.9", response.p90),
-        ("0.95", response.p95),
-        ("0.99", response.p99),
-        ("0.999", response.p99_9),
-        ("0.9999", response.p99_99),
-        ("1", response.max),
+    let percentiles = [
+        ("50", response.p50),
+        ("90", response.p90),
+        ("95", response.p95),
+        ("99", response.p99),
+        ("99.9", response.p99_9),
+        ("99.99", response.p99_99),
+        ("100", response.max),
     ];
-    points.extend(quantiles.into_iter().filter_map(|(quantile, ms)| {
-        let extra = ("quantile", quantile.to_owned());
-        Point::with("cosmark_response_quantile_seconds", labels, extra, ms? / 1e3)
+    points.extend(percentiles.into_iter().filter_map(|(percentile, ms)| {
+        let extra = ("percentile", percentile.to_owned());
+        Point::with("cosmark_response_percentile_seconds", labels, extra, ms? / 1e3)
     }));
 }

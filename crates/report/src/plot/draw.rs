@@ -80,7 +80,9 @@ pub fn draw(chart: &Chart) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a few rows")]
     let legend_height = legend.len() as f64 * 19.0;
     let left = widest(&axes.left) + 38.0;
-    let left = if turned { left.max(90.0) } else { left };
+    // Turned names begin left of the frame.
+    let overhang = widest(&axes.x) * SMALL / TEXT * 0.82;
+    let left = if turned { left.max((overhang - 20.0).min(170.0)) } else { left };
     let right = axes.right.as_ref().map_or(18.0, |right| widest(right) + 38.0);
     let frame = Frame { left, top: title + legend_height + 10.0, width: WIDTH - left - right, height: 300.0 };
     let note_lines = wrapped(&chart.note, SMALL, WIDTH - 24.0);
@@ -146,7 +148,7 @@ fn legend_rows(chart: &Chart) -> Vec<Vec<&Series>> {
             continue;
         }
         seen.push((series.label.as_str(), series.mark));
-        let width = width_of(&series.label, TEXT) + 48.0;
+        let width = key_width(chart, series);
         if used + width > WIDTH - 24.0 {
             rows.push(Vec::new());
             used = 0.0;
@@ -159,10 +161,21 @@ fn legend_rows(chart: &Chart) -> Vec<Vec<&Series>> {
     rows
 }
 
+/// True where the axis of a series is the right one of two.
+fn points_right(chart: &Chart, series: &Series) -> bool {
+    series.side == Side::Right && chart.right.is_some()
+}
+
+/// Room for a series in the legend.
+fn key_width(chart: &Chart, series: &Series) -> f64 {
+    let arrow = if points_right(chart, series) { 20.0 } else { 0.0 };
+    width_of(&series.label, TEXT) + 48.0 + arrow
+}
+
 fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64) {
     let mut y = top;
     for row in rows {
-        let total: f64 = row.iter().map(|series| width_of(&series.label, TEXT) + 48.0).sum();
+        let total: f64 = row.iter().map(|series| key_width(chart, series)).sum();
         let mut x = ((WIDTH - total) / 2.0).max(8.0);
         for series in row {
             let middle = y - 4.0;
@@ -180,13 +193,9 @@ fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64) {
                     }
                 }
             }
-            let side = match (series.side, &chart.right) {
-                (Side::Right, Some(_)) => " →",
-                (Side::Left, Some(_)) => "",
-                _ => "",
-            };
+            let side = if points_right(chart, series) { " →" } else { "" };
             svg.words((x + 39.0, y), TEXT, Hold::Start, 0.0, false, &format!("{}{side}", series.label));
-            x += width_of(&series.label, TEXT) + 48.0;
+            x += key_width(chart, series);
         }
         y += 19.0;
     }

@@ -194,6 +194,3 @@ fn safe(name: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
     name.chars().take(120).map(kept).collect::<String>().trim_start_matches('.').to_owned()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,103 @@
+//! The list of runs, its index, tags and baselines.
+
+use std::fs;
+use std::path::Path;
+
+use cosmark_archive::{RunState, change_tags, overview, set_baseline, tags};
+
+use crate::support::{mixed, new_run, open, run_to_the_end, successes};
+
+fn a_run(root: &Path, name: &str) -> std::path::PathBuf {
+    let workload = mixed(name);
+    let run = open(root).begin(&new_run(&workload)).unwrap();
+    run_to_the_end(run, &workload, &[successes(5, 2.0, 10), successes(1, 2.0, 10)])
+}
+
+#[test]
+fn runs_are_listed_from_the_index_and_read_again_when_they_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let first = a_run(home.path(), "a");
+    a_run(home.path(), "b");
+    fs::create_dir(home.path().join("w9-cosbench")).unwrap();
+    let runs = overview(home.path()).unwrap();
+    let seen: Vec<_> =
+        runs.iter().map(|run| (run.number, run.name.as_str(), run.state, run.operations)).collect();
+    let finished = Some(RunState::Finished);
+    assert_eq!(seen, [(1, "a", finished, 6), (2, "b", finished, 6), (9, "cosbench", None, 0)]);
+    let index = home.path().join(".runs.index");
+    let text = fs::read_to_string(&index).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    // What the index says is believed as long as run.json is the same..
+    fs::write(&index, text.replace("\"name\":\"b\"", "\"name\":\"from the index\"")).unwrap();
+    assert_eq!(overview(home.path()).unwrap()[1].name, "from the index");
+    // ..and not when it is another.
+    let record = first.join("run.json");
+    let changed = fs::read_to_string(&record).unwrap().replacen("\"name\": \"a\"", "\"name\": \"other\"", 1);
+    fs::write(&record, changed).unwrap();
+    assert_eq!(overview(home.path()).unwrap()[0].name, "other");
+    // A damaged index is no index; a run that is gone is gone.
+    fs::write(&index, b"\xff\xfe{").unwrap();
+    fs::remove_dir_all(&first).unwrap();
+    let names: Vec<_> = overview(home.path()).unwrap().into_iter().map(|run| run.name).collect();
+    assert_eq!(names, ["b", "cosbench"]);
+}
+
+#[test]
+fn a_damaged_run_does_not_hide_the_others() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(a_run(home.path(), "a").join("run.json"), "{").unwrap();
+    a_run(home.path(), "b");
+    let runs = overview(home.path()).unwrap();
+    assert!(runs[0].problem.as_ref().unwrap().contains("run.json: line 1") && runs[0].state.is_none());
+    assert_eq!(runs[1].state, Some(RunState::Finished));
+}
+
+#[test]
+fn tags_and_baselines_stay_beside_the_run_and_do_not_touch_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, second) = (a_run(home.path(), "a"), a_run(home.path(), "a"));
+    let before = fs::read(first.join("run.json")).unwrap();
+    let word = |text: &str| vec![text.to_owned()];
+    change_tags(&first, &["fast".to_owned(), "nvme".to_owned()], &[]).unwrap();
+    let now = change_tags(&first, &word("new"), &word("fast")).unwrap();
+    assert_eq!(now.into_iter().collect::<Vec<_>>(), ["new", "nvme"]);
+    assert_eq!(set_baseline(&first, "a", true).unwrap(), None);
+    assert_eq!(set_baseline(&second, "a", true).unwrap().as_deref(), Some("w1-a"), "one per workload");
+    let runs = overview(home.path()).unwrap();
+    assert_eq!(runs.iter().map(|run| run.baseline).collect::<Vec<_>>(), [false, true]);
+    assert!(runs[0].tags.contains("nvme"));
+    set_baseline(&first, "a", false).unwrap();
+    assert!(overview(home.path()).unwrap()[1].baseline, "only its own is taken away");
+    set_baseline(&second, "a", false).unwrap();
+    assert!(!overview(home.path()).unwrap()[1].baseline);
+    assert_eq!(fs::read(first.join("run.json")).unwrap(), before);
+    for wrong in ["", "two words", "a,b", &"x".repeat(65)] {
+        let error = change_tags(&first, &word(wrong), &[]).unwrap_err().to_string();
+        assert!(error.contains("is not a tag"), "{error}");
+    }
+    let many: Vec<String> = (0..101).map(|n| format!("t{n}")).collect();
+    assert!(change_tags(&first, &many, &[]).is_err());
+    fs::write(first.join("tags.json"), "[").unwrap();
+    assert!(tags(&first).unwrap_err().to_string().contains("tags.json: line 1"));
+}
+
+#[test]
+fn runs_that_did_not_change_are_listed_without_reading_them() {
+    let home = tempfile::tempdir().unwrap();
+    let model = fs::read_to_string(a_run(home.path(), "a").join("run.json")).unwrap();
+    // Each is a directory with a record; a few hundred stand for many.
+    for number in 2..400 {
+        let dir = home.path().join(format!("w{number}-a"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("run.json"), &model).unwrap();
+    }
+    let first = overview(home.path()).unwrap();
+    // The index alone gives the same: records that could no longer be read are not looked at.
+    for run in &first {
+        let record = home.path().join(&run.directory).join("run.json");
+        let modified = fs::metadata(&record).unwrap().modified().unwrap();
+        fs::write(&record, "x".repeat(model.len())).unwrap();
+        fs::File::options().write(true).open(&record).unwrap().set_modified(modified).unwrap();
+    }
+    assert_eq!(overview(home.path()).unwrap(), first);
+}

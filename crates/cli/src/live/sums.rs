@@ -1,0 +1,137 @@
+//! What a run has done so far, summed up from its snapshots.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cosmark_archive::RunRecord;
+use cosmark_metrics::{OpSnapshot, Snapshot};
+use cosmark_report::export::point::{EDGES_S, Labels, Point, PointValue, buckets};
+use cosmark_workload::model::Stage;
+
+/// Sums of a run.
+pub struct Sums {
+    run: String,
+    workload: String,
+    info: Labels,
+    /// By stage, work and operation.
+    operations: BTreeMap<(usize, u16, usize), OperationSums>,
+    /// Workers of the works that run now, with their labels.
+    workers: Vec<(Labels, u32)>,
+}
+
+struct OperationSums {
+    labels: Labels,
+    outcomes: BTreeMap<String, u64>,
+    totals: [u64; TOTALS.len()],
+    counts: [u64; EDGES_S.len() + 1],
+    sum_s: f64,
+}
+
+/// Metrics that are plain sums.
+const TOTALS: [(&str, fn(&OpSnapshot) -> u64); 6] = [
+    ("cosmark_bytes_total", |op| op.bytes),
+    ("cosmark_requests_total", |op| op.requests),
+    ("cosmark_retries_total", |op| op.retries),
+    ("cosmark_connections_total", |op| op.connections),
+    ("cosmark_missed_total", |op| op.missed),
+    ("cosmark_delayed_total", |op| op.delayed),
+];
+
+#[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+impl Sums {
+    /// Nothing yet.
+    pub fn new(record: &RunRecord) -> Self {
+        let (run, workload) = (record.id.clone(), record.name.clone());
+        let info = Arc::from([
+            ("run", run.clone()),
+            ("state", "running".to_owned()),
+            ("version", record.cosmark.clone()),
+            ("workload", workload.clone()),
+        ]);
+        Self { run, workload, info, operations: BTreeMap::new(), workers: Vec::new() }
+    }
+
+    /// A stage begins.
+    pub fn begin(&mut self, stage: &Stage, index: usize) {
+        let id = stage.id(index);
+        let labels = |work: &str| {
+            Arc::from([
+                ("run", self.run.clone()),
+                ("stage", id.clone()),
+                ("work", work.to_owned()),
+                ("workload", self.workload.clone()),
+            ])
+        };
+        self.workers = stage.works.iter().map(|work| (labels(&work.name), work.workers)).collect();
+    }
+
+    /// The stage is over.
+    pub fn end(&mut self) {
+        self.workers.iter_mut().for_each(|(_, workers)| *workers = 0);
+    }
+
+    /// Adds what a work did in a slice of time.
+    pub fn add(&mut self, stage: &Stage, index: usize, snapshot: &Snapshot) {
+        let Some(work) = stage.works.get(usize::from(snapshot.work)) else { return };
+        for (at, (operation, op)) in work.operations.iter().zip(&snapshot.ops).enumerate() {
+            if op.total() == 0 && op.missed == 0 && op.delayed == 0 {
+                continue;
+            }
+            let sums = self.operations.entry((index, snapshot.work, at)).or_insert_with(|| OperationSums {
+                labels: Arc::from([
+                    ("op", operation.kind.word().to_owned()),
+                    ("operation", operation.name.clone()),
+                    ("run", self.run.clone()),
+                    ("stage", stage.id(index)),
+                    ("work", work.name.clone()),
+                    ("workload", self.workload.clone()),
+                ]),
+                outcomes: BTreeMap::new(),
+                totals: [0; TOTALS.len()],
+                counts: [0; EDGES_S.len() + 1],
+                sum_s: 0.0,
+            });
+            *sums.outcomes.entry("ok".to_owned()).or_default() += op.ok;
+            for (outcome, count) in &op.errors {
+                *sums.outcomes.entry(outcome.label()).or_default() += count;
+            }
+            for (sum, (_, own)) in sums.totals.iter_mut().zip(TOTALS) {
+                *sum += own(op);
+            }
+            let times = op.response_or_service();
+            if let Some(histogram) = times.filled() {
+                for (sum, count) in sums.counts.iter_mut().zip(buckets(histogram)) {
+                    *sum += count;
+                }
+                sums.sum_s += times.mean_ns().unwrap_or(0.0) * float(times.count()) / 1e9;
+            }
+        }
+    }
+
+    /// All metrics as they are now.
+    pub fn points(&self) -> Vec<Point> {
+        let mut points: Vec<Point> = Point::number("cosmark_run_info", &self.info, 1.0).into_iter().collect();
+        for (labels, workers) in &self.workers {
+            points.extend(Point::number("cosmark_workers", labels, f64::from(*workers)));
+        }
+        for sums in self.operations.values() {
+            points.extend(sums.outcomes.iter().filter_map(|(outcome, count)| {
+                let extra = ("outcome", outcome.clone());
+                Point::with("cosmark_operations_total", &sums.labels, extra, float(*count))
+            }));
+            let totals = TOTALS.iter().zip(sums.totals);
+            points
+                .extend(totals.filter_map(|((name, _), sum)| Point::number(name, &sums.labels, float(sum))));
+            let times = Point::number("cosmark_response_seconds", &sums.labels, 0.0);
+            points.extend(times.map(|point| Point {
+                value: PointValue::Histogram(Box::new((sums.counts, sums.sum_s))),
+                ..point
+            }));
+        }
+        points
+    }
+}

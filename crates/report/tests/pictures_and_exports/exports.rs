@@ -1,0 +1,227 @@
+//! Every format says the same as `run.json`.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use cosmark_archive::{Run, open_run};
+use cosmark_report::export::encode::remote_write;
+use cosmark_report::export::{FORMATS, Format, run_points};
+use serde_json::Value;
+
+use crate::support::{FAILED, READS, ours};
+
+fn run() -> (tempfile::TempDir, Run) {
+    let home = tempfile::tempdir().unwrap();
+    let path = ours(home.path(), "a, \"b\" = c\\", 4, 1);
+    let run = open_run(&path).unwrap();
+    (home, run)
+}
+
+fn bytes(run: &Run, format: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    Format::named(format).unwrap().write(run, &mut out).unwrap();
+    out
+}
+
+fn text(run: &Run, format: &str) -> String {
+    String::from_utf8(bytes(run, format)).unwrap()
+}
+
+#[test]
+fn every_format_writes_something_of_every_run() {
+    let (_home, run) = run();
+    for format in FORMATS {
+        assert!(!bytes(&run, format.name).is_empty(), "{}", format.name);
+    }
+}
+
+#[test]
+fn the_tidy_table_has_every_number_of_run_json() {
+    let (_home, run) = run();
+    let text = text(&run, "csv");
+    assert!(text.contains("\r\n") && text.contains("\"a, \"\"b\"\" = c\\\""), "RFC 4180");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let value = |quantity: &str| {
+        let row =
+            rows.iter().find(|row| row.get(6) == Some("window") && row.get(8) == Some(quantity)).unwrap();
+        row.get(9).unwrap().parse::<f64>().unwrap()
+    };
+    let op = &run.record.stages[0].operations[0];
+    assert_eq!(value("count"), READS as f64);
+    assert_eq!(value("response_ms.p99"), op.response_ms.p99.unwrap());
+    assert_eq!(value("errors.http_503"), FAILED as f64);
+    let counts = rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
+    let sum: u64 = counts.map(|row| row.get(9).unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, READS, "intervals add up");
+}
+
+/// Samples of Prometheus's text: name with labels, and value.
+fn samples(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (series, value) = line.split_once("} ").unwrap();
+            (format!("{series}}}"), value.split(' ').next().unwrap().parse().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn prometheus_gets_escaped_labels_and_growing_buckets() {
+    let (_home, run) = run();
+    let text = text(&run, "prometheus");
+    let samples = samples(&text);
+    let labels =
+        r#"{op="read",operation="read",run="w1",stage="s1-main",work="main",workload="a, \"b\" = c\\""#;
+    assert_eq!(samples[&format!("cosmark_operations_total{labels},outcome=\"ok\"}}")], READS as f64);
+    assert_eq!(samples[&format!("cosmark_operations_total{labels},outcome=\"http_503\"}}")], FAILED as f64);
+    assert_eq!(samples[&format!("cosmark_response_seconds_count{labels}}}")], READS as f64);
+    let edge = |edge: &str| samples[&format!("cosmark_response_seconds_bucket{labels},le=\"{edge}\"}}")];
+    assert_eq!((edge("0.00005"), edge("+Inf")), (0.0, READS as f64));
+    assert!(edge("0.05") > 0.45 * READS as f64 && edge("0.05") < 0.55 * READS as f64);
+    let mean = samples[&format!("cosmark_response_seconds_sum{labels}}}")] / READS as f64;
+    assert!((mean * 1e3 / run.record.stages[0].operations[0].response_ms.mean.unwrap() - 1.0).abs() < 1e-6);
+    let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    let unique: std::collections::BTreeSet<&&str> = families.iter().collect();
+    assert_eq!(unique.len(), families.len(), "each family once");
+}
+
+#[test]
+fn openmetrics_ends_with_its_mark_and_has_times() {
+    let (_home, run) = run();
+    let text = text(&run, "openmetrics");
+    assert!(text.ends_with("# EOF\n"));
+    assert!(text.contains("# TYPE cosmark_operations counter\n"));
+    let end = run.record.ended.unwrap().as_second();
+    let plain = text.lines().filter(|line| !line.starts_with('#'));
+    assert!(plain.clone().count() > 10 && plain.clone().all(|line| line.contains(&format!(" {end}."))));
+}
+
+#[test]
+fn otlp_is_a_request_with_cumulative_sums() {
+    let (_home, run) = run();
+    let request: Value = serde_json::from_str(&text(&run, "otel")).unwrap();
+    let metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    let named = |name: &str| metrics.iter().find(|metric| metric["name"] == name).unwrap();
+    let operations = &named("cosmark.operations")["sum"];
+    assert_eq!(
+        (&operations["aggregationTemporality"], &operations["isMonotonic"]),
+        (&2.into(), &true.into())
+    );
+    let response = &named("cosmark.response_seconds")["histogram"]["dataPoints"][0];
+    assert_eq!(response["count"], READS.to_string());
+    let (bounds, counts) =
+        (response["explicitBounds"].as_array().unwrap(), response["bucketCounts"].as_array().unwrap());
+    assert_eq!(bounds.len() + 1, counts.len());
+    let sum: u64 = counts.iter().map(|count| count.as_str().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, READS);
+}
+
+#[test]
+fn influx_lines_escape_names_and_intervals_add_up() {
+    let (_home, run) = run();
+    let text = text(&run, "influx");
+    let intervals: Vec<&str> = text.lines().filter(|line| line.contains("kind=response,")).collect();
+    let count = |line: &&str| -> u64 {
+        line.split_once("count=").unwrap().1.split_once('i').unwrap().0.parse().unwrap()
+    };
+    assert_eq!(intervals.iter().map(count).sum::<u64>(), READS);
+    assert!(intervals[0].contains(r#"workload=a\,\ "b"\ \=\ c\\ count"#), "{}", intervals[0]);
+    assert!(text.lines().all(|line| line.rsplit(' ').next().unwrap().parse::<i128>().is_ok()), "times in ns");
+}
+
+#[test]
+fn warp_gets_every_operation_of_the_window_with_its_error() {
+    let (_home, run) = run();
+    let packed = bytes(&run, "warp");
+    let mut text = String::new();
+    zstd::stream::read::Decoder::new(packed.as_slice()).unwrap().read_to_string(&mut text).unwrap();
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap().split('\t').collect();
+    let rows: Vec<Vec<&str>> =
+        lines.filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len() as u64, READS + FAILED);
+    assert!(rows.iter().all(|row| row.len() == head.len() && row[2] == "GET"));
+    let at = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let failed: Vec<_> = rows.iter().filter(|row| row[at("error")] == "http_503").collect();
+    assert_eq!(failed.len() as u64, FAILED);
+    assert!(failed.iter().all(|row| row[at("bytes")] == "0" && row[at("first_byte")].is_empty()));
+    for row in &rows {
+        let moment =
+            |name: &str| row[at(name)].parse::<cosmark_archive::Timestamp>().unwrap().as_nanosecond();
+        assert_eq!(moment("end") - moment("start"), row[at("duration_ns")].parse::<i128>().unwrap());
+    }
+}
+
+#[test]
+fn an_export_that_needs_the_operation_log_says_so() {
+    let (_home, run) = run();
+    std::fs::remove_file(run.path.join("operations.parquet")).unwrap();
+    for format in ["warp", "parquet"] {
+        let error = Format::named(format).unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains("--oplog"), "{error}");
+    }
+}
+
+/// Fields of a protobuf message: number and, for wire type 2, bytes; for others, the value's bytes.
+fn fields(mut message: &[u8]) -> Vec<(u64, Vec<u8>)> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = bytes[0];
+            *bytes = &bytes[1..];
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+    let mut found = Vec::new();
+    while !message.is_empty() {
+        let key = varint(&mut message);
+        let length = match key & 7 {
+            0 => {
+                found.push((key >> 3, varint(&mut message).to_le_bytes().to_vec()));
+                continue;
+            }
+            1 => 8,
+            2 => usize::try_from(varint(&mut message)).unwrap(),
+            other => panic!("wire type {other}"),
+        };
+        found.push((key >> 3, message[..length].to_vec()));
+        message = &message[length..];
+    }
+    found
+}
+
+#[test]
+fn remote_write_is_a_snappy_block_of_sorted_labels_and_samples() {
+    let (_home, run) = run();
+    let block = remote_write(&run_points(&run).unwrap(), 1_763_751_270_000).unwrap();
+    let request = snap::raw::Decoder::new().decompress_vec(&block).unwrap();
+    let mut ok = None;
+    for (number, series) in fields(&request) {
+        assert_eq!(number, 1);
+        let parts = fields(&series);
+        let labels: Vec<(String, String)> = parts
+            .iter()
+            .filter(|(number, _)| *number == 1)
+            .map(|(_, label)| {
+                let pair: Vec<String> =
+                    fields(label).into_iter().map(|(_, text)| String::from_utf8(text).unwrap()).collect();
+                (pair[0].clone(), pair[1].clone())
+            })
+            .collect();
+        assert!(labels.windows(2).all(|pair| pair[0].0 < pair[1].0), "{labels:?}");
+        let sample = fields(&parts.iter().find(|(number, _)| *number == 2).unwrap().1);
+        let value = f64::from_le_bytes(sample[0].1.clone().try_into().unwrap());
+        assert_eq!(sample[1].1, 1_763_751_270_000_u64.to_le_bytes());
+        let is = |name: &str, value: &str| labels.contains(&(name.to_owned(), value.to_owned()));
+        if is("__name__", "cosmark_operations_total") && is("outcome", "ok") {
+            ok = Some(value);
+        }
+    }
+    assert_eq!(ok, Some(READS as f64));
+}

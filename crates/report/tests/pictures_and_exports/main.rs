@@ -1,0 +1,8 @@
+//! Pictures and exports of runs, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod exports;
+mod independent;
+mod pictures;
+mod support;

@@ -1,0 +1,108 @@
+//! Runs to draw and to export: some that COSBench wrote, and one of ours with an operation log.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cosmark_archive::{
+    Archive, HostRecord, NewRun, OpBatch, OpLog, RunState, StageState, StageTables, TimeZone, TimelineRow,
+    Timestamp,
+};
+use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan, Snapshot};
+use cosmark_workload::Format;
+
+/// Successes of the reads of [`ours`].
+pub const READS: u64 = 2000;
+/// Its failures.
+pub const FAILED: u64 = 20;
+
+/// A run that COSBench wrote.
+pub fn cosbench(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../archive/tests/cosbench-runs").join(name)
+}
+
+pub fn at(text: &str) -> Timestamp {
+    format!("2026-11-21T{text}Z").parse().unwrap()
+}
+
+/// The n-th sample: 1 to 101 ms, one of a hundred failed.
+fn sample(n: u64) -> Sample {
+    let sent_ns = 1_000_000_000 + n * 14_000_000;
+    let failed = n % 101 == 50;
+    Sample {
+        op: 0,
+        worker: (n % 4) as u32,
+        container: 1,
+        object: n,
+        due_ns: sent_ns,
+        sent_ns,
+        first_byte_ns: if failed { 0 } else { sent_ns + 500_000 },
+        end_ns: sent_ns + 1_000_000 + (n % 100) * 1_000_000,
+        bytes: 4000,
+        status: if failed { 503 } else { 200 },
+        outcome: if failed { Outcome::failed("http_503") } else { Outcome::OK },
+        requests: 1,
+        ..Sample::default()
+    }
+}
+
+/// A run of ours called `name` in `root`: 2020 reads in one stage, logged one by one; its workers are `workers`.
+pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
+    let xml = format!(
+        r#"<workload name="x"><storage type="none"/><workflow><workstage name="main">
+           <work name="main" workers="{workers}" runtime="30">
+             <operation type="read" ratio="100" config="containers=u(1,2);objects=u(1,9)"/>
+           </work></workstage></workflow></workload>"#
+    );
+    let (workload, mistakes) = cosmark_workload::parse(&xml, Format::Xml, &Default::default());
+    let mut workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+    workload.name = name.to_owned();
+    let archive = Archive::open(root).unwrap().with_zone(TimeZone::UTC);
+    let mut run = archive
+        .begin(&NewRun {
+            number: None,
+            workload: &workload,
+            seed: Some(7),
+            source: None,
+            config_xml: "<workload/>\n",
+            config_yaml: "name: x\n",
+            host: HostRecord::default(),
+            submitted: at("18:53:50"),
+        })
+        .unwrap();
+    let log = OpLog::create(run.path(), run.layout(), at("18:54:00")).unwrap();
+    run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
+    let mut all = OpSnapshot::default();
+    let mut samples: Vec<Sample> = (0..READS + FAILED).map(sample).collect();
+    samples.iter_mut().for_each(|sample| sample.end_ns += (sample.end_ns - sample.sent_ns) * (slower - 1));
+    for (slice, part) in samples.chunks(101).enumerate() {
+        let mut op = OpSnapshot::default();
+        part.iter().for_each(|sample| op.add(sample, false));
+        let (start_ns, end_ns) = (slice as u64 * 1_414_000_000, (slice as u64 + 1) * 1_414_000_000);
+        let snapshot = Snapshot { work: 0, phase: Phase::Window, start_ns, end_ns, ops: vec![op.clone()] };
+        let start = at("18:54:00") + std::time::Duration::from_nanos(start_ns);
+        run.append_histograms(0, start, &snapshot).unwrap();
+        let ended = start + std::time::Duration::from_nanos(1_414_000_000);
+        run.append_interval(0, &TimelineRow { ended, seconds: 1.414, operations: vec![&op] }).unwrap();
+        all.merge(&op);
+    }
+    let window = 30_000_000_000;
+    let plan = SlicePlan {
+        start_ns: 0,
+        window_start_ns: 0,
+        window_end_ns: window,
+        stop_ns: window,
+        slice_ns: 1_000,
+    };
+    let batch = OpBatch { driver: Arc::from("local"), stage: 0, work: 0, clock_offset_ns: 0, plan, samples };
+    log.sender().send(batch).unwrap();
+    log.finish().unwrap();
+    let mut stage = run.record().stages[0].clone();
+    stage.set_results(&workload.stages[0], 0, &[(30.0, vec![all.clone()])]);
+    stage.enter(StageState::Completed, at("18:54:30"));
+    run.end_stage(0, stage).unwrap();
+    let mut record = run.record().clone();
+    record.state = RunState::Finished;
+    record.ended = Some(at("18:54:31"));
+    run.finish(&record, &[StageTables::of([&all])]).unwrap();
+    run.path().to_owned()
+}
