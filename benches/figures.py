@@ -96,7 +96,8 @@ def small(bench, reps):
         "GET 4 KiB TLS": lambda: bench.cosmark(closed(s3(tls, insecure=True), read, bench.seconds)),
         "wrk simstore": lambda: bench.wrk(f"{sim}/static/o1"),
         "GET 4 KiB simstore": lambda: bench.cosmark(closed(s3(sim), read, bench.seconds)),
-        "GET 4 KiB simstore, log": lambda: bench.cosmark(closed(s3(sim), read, bench.seconds), "--oplog"),
+        "GET 4 KiB simstore, apart": lambda: bench.cosmark(closed(s3(sim), read, bench.seconds), only_load=True),
+        "GET 4 KiB simstore, log": lambda: bench.cosmark(closed(s3(sim), read, bench.seconds), "--oplog", only_load=True),
     }
     try:
         find("wrk")
@@ -118,26 +119,26 @@ def small(bench, reps):
     more = median(cpu(a) - cpu(b) for a, b in both)
     yield judged("GET 4 KiB over TLS 1.3, CPU beyond plain", f"{middle(results['GET 4 KiB TLS'], cpu):.2f} us",
                  f"plain {middle(results['GET 4 KiB nginx'], cpu):.2f} us", f"+{more:.2f} us", "<= +5 us", more <= 5)
-    ratio = ratio_of(results["GET 4 KiB simstore, log"], results["GET 4 KiB simstore"], lambda run: run.rate_per_s)
+    ratio = ratio_of(results["GET 4 KiB simstore, log"], results["GET 4 KiB simstore, apart"], lambda run: run.rate_per_s)
     yield judged("op/s with the operation log", f"{middle(results['GET 4 KiB simstore, log'], lambda run: run.rate_per_s):.0f}",
-                 f"without {middle(results['GET 4 KiB simstore'], lambda run: run.rate_per_s):.0f}", f"{ratio:.3f}", ">= 0.97", ratio >= 0.97)
+                 f"without {middle(results['GET 4 KiB simstore, apart'], lambda run: run.rate_per_s):.0f}", f"{ratio:.3f}", ">= 0.97", ratio >= 0.97)
 
 
 # ---- large objects
 
 
 def large(bench, reps):
-    """10 MiB objects on four connections."""
+    """10 MiB objects on four connections. Reads are of one object, so that the server's copy is in the cache as iperf3's is."""
     port, _ = bench.nginx()
     endpoint = f"http://127.0.0.1:{port}"
-    prepare(bench, endpoint, "big", 16, 10 * MIB)
+    prepare(bench, endpoint, "big", 1, 10 * MIB)
     sim_port, _ = bench.simstore()
     write = {"type": "write", "container_name": "static", "containers": "c(1)", "object_prefix": "big", "objects": "u(1,16)",
              "sizes": "c(10)MiB"}
     load = lambda storage, operation: bench.cosmark(closed(storage, operation, bench.seconds, workers=4))  # noqa: E731
     runs = {
-        "GET 10 MiB": lambda: load(s3(endpoint), read_of(16, prefix="big")),
-        "GET 10 MiB verified": lambda: load(s3(endpoint), read_of(16, prefix="big", verify=True)),
+        "GET 10 MiB": lambda: load(s3(endpoint), read_of(1, prefix="big")),
+        "GET 10 MiB verified": lambda: load(s3(endpoint), read_of(1, prefix="big", verify=True)),
         "PUT 10 MiB": lambda: load(s3(f"http://127.0.0.1:{sim_port}", signature="none"), write),
     }
     targets = {
@@ -206,7 +207,7 @@ def crowd(bench, workers, reps):
         count = min(per_address, workers - part * per_address)
         storage = s3(f"http://127.0.0.1:{port}", source_address=f"127.0.0.{2 + part}")
         # Paced: a closed loop would open all connections at once, and the server's backlog would refuse most of them.
-        work = closed(storage, read_of(1000), bench.seconds, workers=count, rampup="8s",
+        work = closed(storage, read_of(1000), bench.seconds, workers=count, rampup=f"{max(8, workers // 8000)}s",
                       pace={"rate_per_worker": f"{10000 / workers}/s"})["stages"][0]["works"][0]
         works.append({**work, "name": f"part{part}", "storage": storage})
     load = {"name": "bench", "stages": [{"name": "main", "works": works}]}

@@ -54,6 +54,7 @@ def real_time():
 REAL_TIME = real_time()
 
 CONGESTION_FILE = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+MOST_FILES = 250_000
 OWN_NETWORK = "COSMARK_BENCH_OWN_NETWORK"
 
 
@@ -82,17 +83,19 @@ def pinned(core, command, priority=REAL_TIME):
 
 
 def prefer_load_threads(pid):
-    """Real-time priority for the load threads of a Cosmark, so that its own writers do not hold them up on a shared core."""
+    """The client's core and real-time priority for the load threads of a Cosmark; its writers stay on the other core."""
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             if thread.joinpath("comm").read_text().startswith("load-"):
-                os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(10))
+                os.sched_setaffinity(int(thread.name), {CLIENT_CORE})
+                if REAL_TIME:
+                    os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(10))
 
 
 def measure(command, limit_s, core=CLIENT_CORE, only_load=False):
-    """Runs a command to its end on the client's core; `only_load` gives its load threads the priority, not all of it."""
+    """Runs a command to its end on the client's core; with `only_load` only its load threads run there, and with priority."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        command = pinned(core, command, [] if only_load else REAL_TIME)
+        command = pinned(SERVER_CORE, command, []) if only_load else pinned(core, command)
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         until = time.monotonic() + limit_s
         while True:
@@ -104,7 +107,7 @@ def measure(command, limit_s, core=CLIENT_CORE, only_load=False):
                 os.wait4(child.pid, 0)
                 child.returncode = -9
                 raise Failed(f"{child.args} did not end within {limit_s} s")
-            if only_load and REAL_TIME:
+            if only_load:
                 prefer_load_threads(child.pid)
             time.sleep(0.02)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -120,6 +123,13 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def allow_files():
+    """As many open files as the figures need, where the right to raise the limit is given."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard, MOST_FILES), max(hard, MOST_FILES)))
 
 
 class Bench:

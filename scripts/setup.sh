@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install what is missing on a Debian machine, as root; otherwise say exactly what to install.
 #   scripts/setup.sh build     what building Cosmark needs
-#   scripts/setup.sh all       that, and what the test beds need
+#   scripts/setup.sh all       that, and what the test beds need; says what `make bench` could use besides
 # Exit code: 0 all is there, 1 something is missing.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../testbeds/lib.sh
@@ -26,6 +26,10 @@ case ${1:-} in
     say "everything that is needed is installed"
     command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test beds versitygw and fake-gcs are skipped"
     command -v npm >/dev/null || say "optional: Node.js 16 or newer with npm; without it the test bed azurite is skipped"
+    for program in wrk iperf3 valgrind nginx openssl ip unshare; do
+      PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || say "optional: $program, for its lines of make bench"
+    done
+    python3 -c 'import pyarrow' 2>/dev/null || say "optional: python3's module pyarrow, for the lines of make bench about pauses"
     command -v mkfs.xfs >/dev/null || say "optional: xfsprogs, for the test bed swift with SWIFT_FS=xfs"
     ;;
   *) usage 2 ;;

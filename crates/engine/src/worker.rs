@@ -115,6 +115,8 @@ pub async fn run(mut worker: Worker) {
 impl Worker {
     /// One operation, from its names to the books.
     async fn one(&mut self, running: &Running, desk: &mut Desk, slot: Slot, choice: Choice) {
+        // Whatever becomes of it: only an operation that ended says when its worker became free.
+        desk.free_ns = 0;
         let operation = &running.mission.work.operations[usize::from(choice.op)];
         let files = running.files[usize::from(choice.op)].as_ref();
         let (containers, objects) = &mut desk.names[usize::from(choice.op)];

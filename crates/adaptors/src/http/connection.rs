@@ -198,7 +198,6 @@ impl Connection {
             counted,
             marked,
             surplus: false,
-            rest: false,
         };
         if !receiver.accept(&self.early, marks)? {
             let mut steps = 0;
@@ -207,10 +206,6 @@ impl Connection {
                     match receiver.poll_step(cx, transport, marks) {
                         Poll::Ready(Ok(false)) => {}
                         other => return other,
-                    }
-                    if std::mem::take(&mut receiver.rest) {
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
                     }
                     if !may_go_on(&mut steps, cx) {
                         return Poll::Pending;
