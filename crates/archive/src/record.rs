@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Verdict;
 use crate::{
     ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
     Verdict, layout, parts,
