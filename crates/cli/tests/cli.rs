@@ -564,7 +564,7 @@ fn s3_line(second: u32, operation: &str) -> String {
 fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
     let directory = tempfile::tempdir().unwrap();
     let line = |number: u32| {
-        s3_line(number / 10, if number % 5 == 0 { "REST.PUT.OBJECT" } else { "REST.GET.OBJECT" })
+        s3_line(number / 10, if number.is_multiple_of(5) { "REST.PUT.OBJECT" } else { "REST.GET.OBJECT" })
     };
     let log: String = (0..40).map(line).collect();
     fs::write(directory.path().join("access.log"), &log).unwrap();

@@ -304,11 +304,21 @@ fn arguments(line: &str) -> Option<Vec<String>> {
         return None;
     }
     let rest = line.split_once("cosmark")?.1;
-    let mut arguments = Vec::new();
+    let mut arguments: Vec<String> = Vec::new();
+    // The quote that a word of several pieces began with.
+    let mut open: Option<char> = None;
     for word in rest.split_whitespace() {
+        if let (Some(quote), Some(last)) = (open, arguments.last_mut()) {
+            last.push(' ');
+            last.push_str(word.trim_end_matches(quote));
+            open = open.filter(|quote| !word.ends_with(*quote));
+            continue;
+        }
         if word.starts_with(['#', '>', '|', '&']) {
             break;
         }
+        open =
+            word.chars().next().filter(|first| ['"', '\''].contains(first) && !word[1..].ends_with(*first));
         arguments.push(word.trim_matches(['"', '\'']).to_owned());
     }
     Some(arguments)

@@ -27,8 +27,11 @@ struct OperationSums {
     sum_s: f64,
 }
 
+/// Reads one sum of an operation.
+type Total = fn(&OpSnapshot) -> u64;
+
 /// Metrics that are plain sums.
-const TOTALS: [(&str, fn(&OpSnapshot) -> u64); 6] = [
+const TOTALS: [(&str, Total); 6] = [
     ("cosmark_bytes_total", |op| op.bytes),
     ("cosmark_requests_total", |op| op.requests),
     ("cosmark_retries_total", |op| op.retries),
