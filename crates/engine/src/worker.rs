@@ -156,8 +156,6 @@ impl Worker {
                 Err(timed_out(running, desk, choice))
             }
             Err(Cut::Aborted) => {
-                // When it became free is not known: the next slot must not be due before the end of the load.
-                desk.free_ns = 0;
                 self.count_unfinished(running, desk, choice.op, slot);
                 return;
             }

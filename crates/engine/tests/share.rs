@@ -333,7 +333,7 @@ fn finishing_lets_operations_end_and_aborting_does_not() {
     };
     let slow = Faulty::new(Null, |_| Act { delay: Duration::from_millis(100), ..Act::default() });
     let finished = run_with(endless(), slow, 1, 1, |flow| {
-        std::thread::sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(600));
         flow.finish();
     });
     assert_eq!(finished.all(0).unfinished, 0);
@@ -341,7 +341,7 @@ fn finishing_lets_operations_end_and_aborting_does_not() {
     let hanging = Faulty::new(Null, |_| Act { hang: true, ..Act::default() });
     let begun = Instant::now();
     let aborted = run_with(endless(), hanging, 1, 1, |flow| {
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(500));
         flow.abort();
     });
     assert_eq!(aborted.all(0).unfinished, 2);
