@@ -185,7 +185,6 @@ fn read_keys(
             kind: kind_of(raw.kind).ok_or_else(|| wrong(&format!("key `{name}` has kind {}", raw.kind)))?,
             default,
             secret: raw.secret != 0,
-            env: None,
             help: text(raw.help, &format!("the help of key `{name}`"))?,
         });
     }
