@@ -39,6 +39,13 @@ async fn the_s3_adaptor_passes_every_case_in_every_way_to_sign() {
                 assert!(matches!(&verdict, Verdict::Failed(why) if why.contains("411")), "{verdict:?}");
                 continue;
             }
+            if case == "metadata_changes_and_the_content_stays" {
+                assert!(
+                    matches!(&verdict, Verdict::Failed(why) if why.contains("501")),
+                    "this store has no tags"
+                );
+                continue;
+            }
             assert!(!matches!(verdict, Verdict::Failed(_)), "{extra:?}: {case}: {verdict:?}");
             ran += usize::from(verdict == Verdict::Passed);
         }

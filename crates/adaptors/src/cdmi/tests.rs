@@ -1,3 +1,5 @@
+//! CDMI against a scripted server that follows the standard.
+
 use std::collections::BTreeMap;
 use std::sync::Mutex as StdMutex;
 
@@ -31,7 +33,7 @@ impl Model {
     fn answer(&mut self, request: &str) -> Script {
         let mut words = request.split(' ');
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
-        let path = path.strip_prefix("/root/").unwrap();
+        let path = path.strip_prefix('/').and_then(|rest| rest.strip_prefix("root/")).unwrap();
         match path.split_once('/') {
             None => self.root(method),
             Some((container, "")) => self.container(method, container, request),

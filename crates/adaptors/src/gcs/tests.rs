@@ -1,3 +1,5 @@
+//! Google Cloud Storage against scripted servers: what it asks, and what it makes of the answers.
+
 use cosmark_adaptor_api::{BytesSource, Marks, MultipartPlan, ObjectName, PutOptions};
 
 use super::client::{read_page, upload_place};

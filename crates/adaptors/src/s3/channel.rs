@@ -196,7 +196,11 @@ impl Channel {
                 push_lines(head, &lines);
                 let signable = Signable {
                     method: call.method,
-                    content_md5: b"",
+                    content_md5: call
+                        .lines
+                        .iter()
+                        .find(|line| line.0 == "content-md5")
+                        .map_or(b"", |line| line.1),
                     content_type: b"",
                     lines: &lines,
                     host_bucket: if in_host { call.bucket } else { "" },

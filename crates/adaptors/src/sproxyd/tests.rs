@@ -1,3 +1,5 @@
+//! sproxyd against scripted servers.
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 

@@ -90,8 +90,8 @@ fn the_fields_that_scripts_rely_on_are_there() {
         "operation": ["main", "read", "read", "read", "op1", "s1-main.read", 4, 30.0, 2000, 13, 0, 2, 3, 4, 8_192_000,
             2000.0 / 30.0, 8_192_000.0 / 30.0],
         "errors": [{"http_503": 12, "timeout": 1}, {"SlowDown": 1}, ["GET /b/o: 503 SlowDown"]],
-        "verdict": {"overall": "true_with_limits", "checks": [{"id": "V1", "name": "littles_law", "stage": "s1-main",
-            "status": "not_run", "value": null, "limit": 0.05, "message": "no operation log"}]},
+        "verdict": {"overall": "true_with_limits", "reason": null, "checks": [{"id": "V1", "name": "littles_law", "stage": "s1-main",
+            "status": "not_run", "allows": "true", "value": null, "limit": 0.05, "message": "no operation log"}]},
     });
     assert_eq!(picked, expected);
     let response = &operation["response_ms"];

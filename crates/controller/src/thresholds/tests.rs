@@ -1,3 +1,5 @@
+//! Thresholds over results that are given.
+
 use cosmark_metrics::{Outcome, Sample};
 use cosmark_workload::{Environment, Format, parse};
 

@@ -65,15 +65,16 @@ pub fn change_points(values: &[f64], p_most: f64, least_relative: f64) -> Vec<Ch
     }
 }
 
-/// The `k`-th cut between its neighbours. That its place was chosen among many counts: the chance is multiplied by the
-/// number of places that do not overlap.
+/// The `k`-th cut between its neighbours. That its place and the ends of its sides were chosen among many counts: the
+/// chance is multiplied by the number of pairs of places that do not overlap.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn change_at(points: &[f64], cuts: &[usize], k: usize) -> Option<ChangePoint> {
     let at = *cuts.get(k)?;
     let from = k.checked_sub(1).and_then(|before| cuts.get(before)).copied().unwrap_or(0);
     let to = cuts.get(k + 1).copied().unwrap_or(points.len());
     let (left, right) = (points.get(from..at)?, points.get(at..to)?);
-    let places = (points.len() as f64 / (2 * LEAST_SIDE) as f64).max(1.0);
+    let sides = points.len() as f64 / LEAST_SIDE as f64;
+    let places = (sides * sides / 2.0).max(1.0);
     let p_value = (welch(left, right) * places).min(1.0);
     Some(ChangePoint { at, before: mean(left), after: mean(right), p_value })
 }

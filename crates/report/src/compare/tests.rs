@@ -1,3 +1,5 @@
+//! Comparisons of archives that are made here, with and without a difference.
+
 use cosmark_metrics::Latency;
 use cosmark_metrics::stats::batches::Batches;
 use cosmark_metrics::stats::bootstrap::Random;

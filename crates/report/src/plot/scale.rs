@@ -23,7 +23,8 @@ pub fn fit(axis: &Axis, values: impl Iterator<Item = f64>) -> Fitted {
     let values: Vec<f64> = values.chain(axis.at_least).filter(drawable).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (least, most) = if least <= most { (least, most) } else { (0.0, 1.0) };
+    let nothing = if axis.scale == Scale::Log { (1.0, 10.0) } else { (0.0, 1.0) };
+    let (least, most) = if least <= most { (least, most) } else { nothing };
     match &axis.scale {
         Scale::FromZero => even(Scale::FromZero, 0.0, if most > 0.0 { most } else { 1.0 }),
         Scale::Log => log(least, most),

@@ -1,3 +1,5 @@
+//! Searches on virtual loads whose answer is known.
+
 use cosmark_workload::search::Over;
 
 use super::*;
