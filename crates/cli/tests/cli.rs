@@ -96,7 +96,7 @@ fn a_cosbench_workload_runs_on_mock_and_prints_nothing_but_json() {
     let checks = &record.verdict.checks;
     assert!(!checks.is_empty() && record.verdict.overall != Overall::True, "two seconds prove nothing");
     let not_run = |check: &&Check| check.status == CheckStatus::NotRun;
-    assert!(checks.iter().filter(not_run).all(|check| check.value.is_none() && !check.message.is_empty()));
+    assert!(checks.iter().filter(not_run).all(|check| !check.message.is_empty()));
 }
 
 #[test]
