@@ -123,6 +123,8 @@ pub enum Outcome {
     Worse,
     /// The data do not show a difference that matters.
     NoDifferenceShown,
+    /// Even a difference of a factor of two could hide in so little data.
+    TooShort,
     /// The data allow no test.
     NotTested,
 }
@@ -135,6 +137,7 @@ impl Outcome {
             Self::Better => "better",
             Self::Worse => "WORSE",
             Self::NoDifferenceShown => "no difference shown",
+            Self::TooShort => "too short to tell",
             Self::NotTested => "not tested",
         }
     }
@@ -228,8 +231,10 @@ impl Comparison {
     pub fn sentence(&self) -> String {
         let count = |outcome| self.rows().filter(|row| row.outcome == outcome).count();
         let (better, worse) = (count(Outcome::Better), count(Outcome::Worse));
+        let too_short = count(Outcome::TooShort);
         let mut text = match (better, worse, self.tests) {
             (_, _, 0) => "nothing could be tested".to_owned(),
+            (0, 0, _) if too_short > 0 => format!("{too_short} of {} too short to tell", self.tests),
             (0, 0, _) => "no difference shown".to_owned(),
             _ => format!("{worse} worse, {better} better of {} tested", self.tests),
         };
@@ -239,11 +244,22 @@ impl Comparison {
             text.push_str(&format!("; differences above {:.1} % would have been seen", seen * 100.0));
         }
         if let Some(seconds) = self.recommended_s() {
-            text.push_str(&format!("; to see {:.0} %, measure {seconds:.0} s per run", self.effect * 100.0));
+            let effect = self.effect * 100.0;
+            let advice = if seconds > LONGEST_ADVICE_S {
+                format!(
+                    "; to see {effect:.0} % these runs vary too much: measure longer, repeat them, and compare again"
+                )
+            } else {
+                format!("; to see {effect:.0} %, measure {seconds:.0} s per run")
+            };
+            text.push_str(&advice);
         }
         text
     }
 }
+
+/// Nobody measures longer on a comparison's word: half a day.
+const LONGEST_ADVICE_S: f64 = 12.0 * 3600.0;
 
 /// Compares the first side with each of the others; a side is one run or several repetitions of it.
 #[must_use]

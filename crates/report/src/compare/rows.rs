@@ -68,6 +68,9 @@ impl Draft {
     }
 }
 
+/// Data that would not show so great a difference show nothing.
+const HIDING: f64 = 1.0;
+
 fn verdict(row: &mut Row, low: f64, high: f64, least: f64) {
     row.outcome = if low > 1.0 + least {
         if row.metric.more_is_better() { Outcome::Better } else { Outcome::Worse }
@@ -88,6 +91,10 @@ fn single(row: &mut Row, (a, b): (Estimate, Estimate), window_s: f64, alpha: f64
         row.recommended_s = Some((window_s * longer_by(&found, wanted)).max(SHORTEST_S));
     }
     verdict(row, found.low, found.high, options.least);
+    if row.outcome == Outcome::NoDifferenceShown && row.detectable.is_some_and(|would_see| would_see > HIDING)
+    {
+        row.outcome = Outcome::TooShort;
+    }
 }
 
 fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {

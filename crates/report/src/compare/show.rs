@@ -165,7 +165,7 @@ pub fn junit(comparison: &Comparison, by_conditions: bool) -> String {
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cosmark compare\">\n");
     for pair in &comparison.pairs {
         let failed = |row: &&Row| if by_conditions { row.fails } else { row.outcome == Outcome::Worse };
-        let skipped = |row: &&Row| row.outcome == Outcome::NotTested;
+        let skipped = |row: &&Row| matches!(row.outcome, Outcome::NotTested | Outcome::TooShort);
         let _ = writeln!(
             out,
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
