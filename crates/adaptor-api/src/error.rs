@@ -32,7 +32,7 @@ pub enum ErrorKind {
     LocalIo,
     /// Stopped by us, at the end of the run or by the user.
     Aborted,
-    /// Login failed: wrong user, key or project.
+    /// Login failed: wrong user, key or project, or no store for this login.
     Denied,
 }
 

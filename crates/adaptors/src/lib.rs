@@ -20,6 +20,7 @@ mod scripted;
 mod service_account;
 pub mod sproxyd;
 pub mod swift;
+pub mod swift_object;
 pub mod webdav;
 
 use cosmark_adaptor_api::{AdaptorDef, AuthDef};
@@ -30,6 +31,7 @@ pub const ADAPTORS: &[AdaptorDef] = &[
     mock::DEF,
     s3::DEF,
     swift::DEF,
+    swift_object::DEF,
     rados::DEF,
     azure::DEF,
     gcs::DEF,

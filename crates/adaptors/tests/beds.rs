@@ -15,7 +15,7 @@ use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, AuthDef, BytesSource, ErrorKind, ListRequest, Marks, ObjectName, PutOptions,
     Session, Settings,
 };
-use cosmark_adaptors::{auth, azure, file, gcs, mock, none, rados, s3, swift, webdav};
+use cosmark_adaptors::{auth, azure, file, gcs, mock, none, rados, s3, swift, swift_object, webdav};
 
 type Entries<'a> = &'a [(&'a str, &'a str)];
 
@@ -447,4 +447,37 @@ async fn gcs_conforms_on_fake_gcs() {
     let adaptor = adaptor(&gcs::DEF, &entries);
     let passed = conform(adaptor.as_ref(), &Arc::default()).await;
     assert!(passed.contains(&"multipart_write_comes_back") && passed.len() == 18, "{passed:?}");
+}
+
+/// Past the proxy: the suite's containers need not exist.
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs a running test bed: testbeds/swift/up"]
+async fn swift_object_servers_conform_without_the_proxy_and_what_they_take_the_proxy_gives_back() {
+    let base = std::env::var("COSMARK_TESTBED_DIR")
+        .unwrap_or_else(|_| format!("{}/.cache/cosmark-testbeds", std::env::var("HOME").unwrap()));
+    let (ring, conf) = (format!("{base}/swift/etc/object.ring.gz"), format!("{base}/swift/etc/swift.conf"));
+    let direct = |replica: &'static str| {
+        let keys = [("ring", ring.as_str()), ("swift_conf", conf.as_str()), ("replica", replica)];
+        adaptor(&swift_object::DEF, &keys)
+    };
+    let session = Arc::default();
+    for replica in ["1", "3"] {
+        let passed = conform(direct(replica).as_ref(), &session).await;
+        assert!(passed.len() >= 10, "{passed:?}");
+    }
+    let proxy_session = login(&auth::swauth::DEF, SWIFT).await.unwrap();
+    let mut proxy = adaptor(&swift::DEF, &[]).client(&proxy_session).unwrap();
+    let container = container();
+    proxy.create_container(&container, &mut Marks::default()).await.unwrap();
+    let name = ObjectName { container: &container, object: "dir/by the ring" };
+    let mut node = direct("1").client(&session).unwrap();
+    node.put(name, &BytesSource(b"written to one node"), PutOptions::default(), &mut Marks::default())
+        .await
+        .unwrap();
+    let mut sink = cosmark_adaptor_api::CollectSink::new(100);
+    proxy.get(name, None, Some(&mut sink), &mut Marks::default()).await.unwrap();
+    assert_eq!(sink.bytes, b"written to one node", "the proxy looks for it where we put it");
+    // Most of its nodes have never heard of it, so the proxy's own deletion would be a 404.
+    node.delete(name, &mut Marks::default()).await.unwrap();
+    proxy.delete_container(&container, &mut Marks::default()).await.unwrap();
 }

@@ -127,7 +127,7 @@ impl Keystone {
         };
         let found = found.map_err(|lacks| self.url.no_session(status, &lacks, USUAL))?;
         let storage_url = self.wanted.find(&found.catalog).map_err(|reason| {
-            Error::new(ErrorKind::Config, format!("login at {}: {reason}", self.url.text)).with_hint(
+            Error::new(ErrorKind::Denied, format!("login at {}: {reason}", self.url.text)).with_hint(
                 "set `service`, `service_type`, `region` or `interface` to what is there; a catalogue without \
                  anything means that no project was given (`tenant_name`)",
             )

@@ -133,7 +133,7 @@ async fn a_catalogue_without_the_store_is_told_with_what_it_has() {
     for (catalog, keys, words) in cases {
         let server = scripted::serve(vec![v3_token(&catalog)]);
         let error = login(&server.url("/v3"), &with(keys)).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config);
+        assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(error.message().contains(words) && error.hint().is_some(), "{error}");
     }
 }
