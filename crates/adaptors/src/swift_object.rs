@@ -125,7 +125,7 @@ fn salt(settings: &Settings) -> Result<HashPath> {
     })?;
     let value = |wanted: &str| {
         let lines = text.lines().filter_map(|line| line.split_once('='));
-        lines.filter(|(key, _)| key.trim() == wanted).map(|(_, value)| value.trim().to_owned()).last()
+        lines.filter(|(key, _)| key.trim() == wanted).map(|(_, value)| value.trim().to_owned()).next_back()
     };
     let (prefix, suffix) = (value("swift_hash_path_prefix"), value("swift_hash_path_suffix"));
     if prefix.is_none() && suffix.is_none() {
