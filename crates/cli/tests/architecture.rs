@@ -20,8 +20,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("archive", &["metrics", "workload"]),
     ("report", &["archive", "metrics", "workload"]),
     ("wire", &["metrics", "workload"]),
+    ("bus", &["wire"]),
     ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "report", "wire", "workload"]),
+    ("service", &["archive", "bus", "controller", "metrics", "report", "wire", "workload"]),
     (
         "cli",
         &[

@@ -394,8 +394,12 @@ fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
     let refused: u64 = main.operations.iter().map(|operation| operation.failures).sum();
     let done: u64 = main.operations.iter().map(|operation| operation.count).sum();
     assert!(renewals >= 1, "{renewals} renewals, {refused} refused");
-    // Four workers: each may have been refused a few times before the new token was there.
-    assert!(refused <= 4 * 4 * renewals && done > refused, "{refused} of {done} refused");
+    // Four workers: each may have been refused a few times before the new token was there. What Swift answers besides
+    // (503 while its Keystone is slow to validate the new token) is the machine's speed, not ours.
+    let errors = || main.operations.iter().flat_map(|operation| &operation.errors);
+    let unauthorized: u64 = errors().filter(|(label, _)| *label == "http_401").map(|(_, count)| count).sum();
+    let told = format!("{refused} of {done} refused, {renewals} renewals: {:?}", errors().collect::<Vec<_>>());
+    assert!(unauthorized <= 4 * 4 * renewals && done > refused, "{told}");
 }
 
 /// What is wrong, as `--set` says it, and the words that tell it from all else.

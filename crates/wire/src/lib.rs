@@ -1,6 +1,8 @@
 //! What a controller says to its drivers and what they answer. A local run speaks the same over [`DriverLink`] inside one
 //! process: there is no second way to run a workload.
 
+pub mod api;
+
 use std::sync::Arc;
 
 use cosmark_metrics::{ClientFacts, HealthSample, Sample, SlicePlan, Snapshot};
