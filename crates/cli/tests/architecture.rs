@@ -21,8 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["archive", "metrics", "workload"]),
     ("wire", &["metrics", "workload"]),
     ("bus", &["wire"]),
-    ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
-    ("controller", &["archive", "metrics", "report", "wire", "workload"]),
+    ("driver", &["adaptor-api", "bus", "engine", "metrics", "wire", "workload"]),
+    ("controller", &["archive", "bus", "metrics", "report", "wire", "workload"]),
     ("service", &["archive", "bus", "controller", "metrics", "report", "wire", "workload"]),
     (
         "cli",
@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "adaptor-api",
             "adaptors",
             "archive",
+            "bus",
             "controller",
             "driver",
             "embedded",

@@ -15,13 +15,15 @@ pub struct Keeper {
     dir: RunDir,
     trouble: Option<ArchiveError>,
     told: bool,
+    /// What is written down happened then, and not now.
+    past: Option<Timestamp>,
 }
 
 impl Keeper {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, trouble: None, told: false }
+        Self { dir, trouble: None, told: false, past: None }
     }
 
     /// What `run.json` says.
@@ -34,6 +36,16 @@ impl Keeper {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// What is written down from now on happened then (ns since 1970), because a run is taken up; `None` = it happens now.
+    pub(crate) fn set_past(&mut self, unix_ns: Option<i64>) {
+        self.past = unix_ns.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
+    }
+
+    /// When what is written down happens.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.past.unwrap_or_else(Timestamp::now)
     }
 
     /// The first failure, once.
@@ -54,12 +66,14 @@ impl Keeper {
     }
 
     pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
-        let result = self.dir.enter_stage(stage, state, Timestamp::now());
+        let now = self.now();
+        let result = self.dir.enter_stage(stage, state, now);
         self.keep(result);
     }
 
     pub(crate) fn put_stage(&mut self, at: usize, stage: &Stage, instead: bool) {
-        let result = self.dir.put_stage(at, stage, instead, Timestamp::now());
+        let now = self.now();
+        let result = self.dir.put_stage(at, stage, instead, now);
         self.keep(result);
     }
 
@@ -89,7 +103,8 @@ impl Keeper {
     }
 
     pub(crate) fn log(&mut self, level: &str, from: &str, text: &str) {
-        let result = self.dir.log(Timestamp::now(), level, from, text);
+        let now = self.now();
+        let result = self.dir.log(now, level, from, text);
         self.keep(result);
     }
 

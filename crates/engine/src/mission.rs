@@ -48,6 +48,9 @@ pub struct StageShare {
     pub log_operations: bool,
     /// How long operations in flight may take to end after the load was stopped.
     pub drain: Duration,
+    /// When the load is to begin on the clock of [`clock::now_ns`]; `None`, or a moment that is too near = as soon as the
+    /// threads are ready.
+    pub start_ns: Option<u64>,
 }
 
 /// The first failures of a mission, by text.
@@ -331,7 +334,8 @@ pub fn start(
     flow: Arc<Flow>,
 ) -> Result<ShareHandle, EngineError> {
     memory::keep_freed();
-    let start_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
+    let soonest_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
+    let start_ns = share.start_ns.map_or(soonest_ns, |at_ns| at_ns.max(soonest_ns));
     let threads = share.threads.max(1);
     let (log_operations, drain) = (share.log_operations, share.drain);
     let missions = share
