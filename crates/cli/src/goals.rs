@@ -54,7 +54,8 @@ fn search(search: &SearchRecord) -> String {
     let load_head = if search.over == "rate" { "rate/s" } else { "workers" };
     let mut table = table(&["", load_head, "p95 ms", "mean ms", "op/s", "bandwidth", "failed", "", ""], 1);
     for trial in &search.trials {
-        let best = search.best == Some(trial.load) && !matches!(trial.purpose.as_str(), "confirm" | "again" | "repeat");
+        let best = search.best == Some(trial.load)
+            && !matches!(trial.purpose.as_str(), "confirm" | "again" | "repeat");
         table.add_row(cells(trial_row(trial, best), 1));
     }
     table.set_constraints((0..9).map(|_| ColumnConstraint::ContentWidth));

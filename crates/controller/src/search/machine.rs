@@ -238,9 +238,7 @@ impl Machine {
                     },
                     (None, Some(_)) => None,
                     (_, None) if highest.load >= to => self.confirmation(),
-                    (_, None) => {
-                        request(self.search.rounded((highest.load * 2.0).min(to)), Purpose::Double)
-                    }
+                    (_, None) => request(self.search.rounded((highest.load * 2.0).min(to)), Purpose::Double),
                 }
             }
             (Some(low), Some(high)) => match self.inside(low, high) {
@@ -437,7 +435,11 @@ impl Machine {
     fn unsettled(&self, best: Option<f64>, missed_at: Option<f64>) -> Option<String> {
         let Some(best) = best else { return Some(self.no_load()) };
         if let Some((missed, met)) = self.contradiction() {
-            return Some(format!("a higher load is better than a lower one: {}, {}", missed.text(), met.text()));
+            return Some(format!(
+                "a higher load is better than a lower one: {}, {}",
+                missed.text(),
+                met.text()
+            ));
         }
         let client = self.tried.iter().find(|one| one.load > best && one.unproven && one.votes() == 0);
         match (&self.search.loads, missed_at) {
@@ -449,7 +451,10 @@ impl Machine {
             }
             (Loads::Between(..), Some(high)) if self.is_wide(best, high) => {
                 let by_client = client.filter(|one| one.load < high).map(|one| {
-                    format!("at {} the client itself was in trouble: use a quieter machine", load_text(one.load))
+                    format!(
+                        "at {} the client itself was in trouble: use a quieter machine",
+                        load_text(one.load)
+                    )
                 });
                 return Some(by_client.unwrap_or_else(|| {
                     let (low, high) = (load_text(best), load_text(high));
@@ -466,7 +471,12 @@ impl Machine {
         weak.map(|one| match one.votes() {
             1 => format!("{} was not confirmed by another trial", load_text(one.load)),
             _ if one.met * one.missed == 0 => {
-                format!("{} was confirmed by {} of {} trials", load_text(one.load), one.run - 1, self.search.confirm)
+                format!(
+                    "{} was confirmed by {} of {} trials",
+                    load_text(one.load),
+                    one.run - 1,
+                    self.search.confirm
+                )
             }
             _ => format!("trials contradict each other: {}", one.text()),
         })

@@ -89,7 +89,10 @@ fn coverage(seeds: u64, truth: (f64, f64), mut one: impl FnMut(u64) -> (Answer, 
             println!("seed {seed}: {:?} to {:?}, {:?}", answer.best, answer.missed_at, answer.notes);
         }
     }
-    println!("{settled} of {seeds} settled, {right} hold {truth:?}, {:.1} trials each", trials as f64 / seeds as f64);
+    println!(
+        "{settled} of {seeds} settled, {right} hold {truth:?}, {:.1} trials each",
+        trials as f64 / seeds as f64
+    );
     (settled, right, trials as f64 / seeds as f64)
 }
 

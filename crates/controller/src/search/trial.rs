@@ -72,8 +72,7 @@ impl ClientState {
         }
         let late = self.lags.iter().filter(|(_, ms)| limit_ms.is_some_and(|limit| *ms > LATE * limit));
         let late = late.map(|(share, _)| (*share, "the client sent requests late"));
-        let (share, what) =
-            self.lost.iter().copied().chain(late).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (share, what) = self.lost.iter().copied().chain(late).max_by(|a, b| a.0.total_cmp(&b.0))?;
         let explains = share > LEAST_LOST && excess <= SPREADS * share;
         explains.then(|| format!("{what} ({:.1} %)", share * 100.0))
     }
@@ -117,9 +116,7 @@ pub fn judged(
             (GoalStatus::NotProven, Outcome::NotProven, Some(format!("{trouble}{seen}")))
         }
         (None, Some(missed), _) => (GoalStatus::Fail, Outcome::Told(Decision::Fail), Some(missed)),
-        (None, None, Some(open)) => {
-            (GoalStatus::NotDecided, Outcome::Told(Decision::Undecided), Some(open))
-        }
+        (None, None, Some(open)) => (GoalStatus::NotDecided, Outcome::Told(Decision::Undecided), Some(open)),
         (None, None, None) => (GoalStatus::Pass, Outcome::Told(Decision::Pass), None),
     };
     Judged { outcome, status, reason, thresholds }

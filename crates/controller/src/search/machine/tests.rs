@@ -34,7 +34,10 @@ fn any_knee_is_found_within_the_width_and_in_few_trials() {
             let (best, missed) = (answer.best.unwrap(), answer.missed_at.unwrap());
             assert!(best <= knee && knee < missed, "{knee}: {answer:?}");
             assert!((missed - best) / best <= width + 2e-3, "{knee}: {answer:?}");
-            assert!(answer.unsettled.is_none() && answer.confirmed == 3 && answer.notes.is_empty(), "{answer:?}");
+            assert!(
+                answer.unsettled.is_none() && answer.confirmed == 3 && answer.notes.is_empty(),
+                "{answer:?}"
+            );
             let upper = made.iter().filter(|request| request.load == missed).count();
             assert!(upper >= 4, "{upper} trials at the upper end");
             assert!(made.len() <= 28, "{} trials for {knee}", made.len());
@@ -56,7 +59,11 @@ fn workers_are_searched_down_to_one() {
 #[test]
 fn the_ends_of_the_range_are_said() {
     let (answer, made) = found(&search(100.0, 1000.0), |load| at_most(50.0, load));
-    assert_eq!((answer.best, made.len()), (None, 4), "a load that misses is tried again before the search gives up");
+    assert_eq!(
+        (answer.best, made.len()),
+        (None, 4),
+        "a load that misses is tried again before the search gives up"
+    );
     assert!(answer.unsettled.as_ref().is_some_and(|why| why.contains("look lower")), "{answer:?}");
     let (answer, _) = found(&search(100.0, 1000.0), |load| at_most(1e9, load));
     assert_eq!((answer.best, answer.missed_at), (Some(1000.0), None));
@@ -112,7 +119,10 @@ fn what_the_client_spoiled_is_no_miss() {
         machine.told(if limited { Outcome::NotProven } else { Outcome::Told(Decision::Pass) }, request.load);
     }
     let answer = machine.answer();
-    assert!(answer.best.is_some_and(|best| best > 285.0 && best <= 300.0) && answer.missed_at.is_none(), "{answer:?}");
+    assert!(
+        answer.best.is_some_and(|best| best > 285.0 && best <= 300.0) && answer.missed_at.is_none(),
+        "{answer:?}"
+    );
     assert!(answer.unsettled.as_ref().is_some_and(|why| why.contains("client itself")), "{answer:?}");
 }
 
