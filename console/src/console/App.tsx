@@ -73,10 +73,10 @@ export function App() {
             <Switch>
               <Route path="/" component={Home} />
               <Route path="/runs/:id">{({ id }) => <Run key={id} id={id} />}</Route>
-              <Route path="/submit/:how?">{({ how }) => <Submit {...({ how: how ?? "editor" } as object)} />}</Route>
+              <Route path="/submit/:how?">{({ how }) => <Submit how={how ?? "editor"} />}</Route>
               <Route path="/compare" component={Compare} />
               <Route path="/performance" component={Performance} />
-              <Route path="/targets/:kind?/:name?">{({ kind, name }) => <Targets {...({ kind: kind ?? null, name: name ?? null } as object)} />}</Route>
+              <Route path="/targets/:kind?/:name?">{({ kind, name }) => <Targets kind={kind ?? null} name={name ?? null} />}</Route>
               <Route path="/secrets" component={Secrets} />
               <Route><NotFound /></Route>
             </Switch>
