@@ -453,3 +453,6 @@ pub struct VerdictNews {
     /// Checks that warn or fail: id, stage, status, sentence.
     pub findings: Vec<(String, String, String, String)>,
 }
+
+#[cfg(test)]
+mod tests;
