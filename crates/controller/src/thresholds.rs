@@ -245,8 +245,9 @@ fn record_quantile(total: &Batch, share: f64, beyond: &Share, record: &mut Thres
     }
 }
 
-/// The share of requests beyond the limit. Failures are beyond it, and so is what an open loop never finished; what a
-/// closed loop has in flight at the end says nothing.
+/// The share of requests beyond the limit. Failures are beyond it, and so is what an open loop had not finished when the
+/// window ended and was older than the limit then; of what was younger nobody knows. What a closed loop has in flight at the
+/// end says nothing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -255,20 +256,18 @@ fn record_quantile(total: &Batch, share: f64, beyond: &Share, record: &mut Thres
 fn beyond(found: &Found<'_>, limit_ms: f64) -> Option<Share> {
     let limit_ns = (limit_ms * 1e6) as u64;
     let batches = found.batches.batches();
-    let total: Vec<u64> = batches.iter().map(|batch| batch.ok + batch.failed).collect();
-    let beyond: Vec<u64> = batches.iter().map(|batch| batch.beyond(limit_ns) + batch.failed).collect();
-    let share = settle::share(&total, &beyond, CONFIDENCE, SEED)?;
-    if !matches!(found.work.load, Load::Open { .. }) {
-        return Some(share);
+    let mut total: Vec<u64> = batches.iter().map(|batch| batch.ok + batch.failed).collect();
+    let mut beyond: Vec<u64> = batches.iter().map(|batch| batch.beyond(limit_ns) + batch.failed).collect();
+    if matches!(found.work.load, Load::Open { .. })
+        && let (Some(total), Some(beyond)) = (total.last_mut(), beyond.last_mut())
+    {
+        let ages = &found.op.unfinished_age;
+        let young = ages.filled().map_or(0, |ages| ages.count_between(0, limit_ns));
+        let left = found.op.unfinished.saturating_sub(young);
+        *total += left;
+        *beyond += left;
     }
-    let (ended, left) = (real(total.iter().sum()), real(found.op.unfinished));
-    let with_left = |share: f64| (share * ended + left) / (ended + left);
-    Some(Share {
-        share: with_left(share.share),
-        low: with_left(share.low),
-        high: with_left(share.high),
-        effective: share.effective,
-    })
+    settle::share(&total, &beyond, CONFIDENCE, SEED)
 }
 
 fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {

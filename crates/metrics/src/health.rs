@@ -377,8 +377,8 @@ impl HealthSummary {
     fn paused_share(&self) -> Option<f64> {
         let pauses = self.pause.filled().filter(|_| self.span_ns > 0)?;
         let long = pauses.iter_recorded().filter(|step| step.value_iterated_to() >= PAUSE_NS);
-        let paused: f64 =
-            long.map(|step| step.value_iterated_to() as f64 * step.count_since_last_iteration() as f64).sum();
+        let ns = long.map(|step| step.value_iterated_to() as f64 * step.count_since_last_iteration() as f64);
+        let paused = ns.fold(0.0, |sum, ns| sum + ns);
         Some((paused / self.span_ns as f64).min(1.0))
     }
 }
