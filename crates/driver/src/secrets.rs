@@ -121,9 +121,9 @@ pub fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretS
         let key = &entry.key;
         let value = match &entry.value {
             ConfigValue::Text(_) => continue,
-            ConfigValue::Env(name) => from
-                .variable(name)
-                .map_err(|why| format!("{kind}: `{key}` comes from the environment variable {name}, {why}"))?,
+            ConfigValue::Env(name) => from.variable(name).map_err(|why| {
+                format!("{kind}: `{key}` comes from the environment variable {name}, {why}")
+            })?,
             ConfigValue::File(path) => {
                 from.file(path).map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?
             }

@@ -55,9 +55,8 @@ impl Watcher {
     }
 
     fn give(&self, elapsed: Duration, all: bool) {
-        let taken = self.live.with_sums(|sums| {
-            sums.as_mut().map(|sums| sums.take(elapsed, all)).unwrap_or_default()
-        });
+        let taken =
+            self.live.with_sums(|sums| sums.as_mut().map(|sums| sums.take(elapsed, all)).unwrap_or_default());
         taken.into_iter().for_each(|interval| self.live.tell(&RunEvent::Interval(interval)));
     }
 
