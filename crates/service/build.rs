@@ -32,10 +32,13 @@ fn main() -> io::Result<()> {
             let path = file.strip_prefix(&root).map_err(io::Error::other)?.display().to_string();
             let kind = match path.rsplit('/').next().unwrap_or_default() {
                 "target.yaml" => "target",
-                name if directory == "workloads" && (name.ends_with(".yaml") || name.ends_with(".xml")) => "workload",
+                name if directory == "workloads" && (name.ends_with(".yaml") || name.ends_with(".xml")) => {
+                    "workload"
+                }
                 _ => continue,
             };
-            let _ = writeln!(text, "    ({kind:?}, {path:?}, include_str!({:?})),", file.display().to_string());
+            let _ =
+                writeln!(text, "    ({kind:?}, {path:?}, include_str!({:?})),", file.display().to_string());
         }
     }
     text.push_str("];\n");

@@ -191,7 +191,11 @@ fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
                 verdict_reason: record.verdict.reason.clone(),
                 kinds: each_once(operations().map(|op| op.op.as_str())),
                 drivers: each_once(
-                    record.stages.iter().flat_map(|stage| &stage.clients).map(|client| client.driver.as_str()),
+                    record
+                        .stages
+                        .iter()
+                        .flat_map(|stage| &stage.clients)
+                        .map(|client| client.driver.as_str()),
                 ),
                 stages_over: record.stages.iter().filter(|stage| stage.state.is_over()).count() as u64,
                 name: record.name.clone(),

@@ -9,9 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
 use crate::layout::{StageLayout, layout_of};
 use crate::run_dir::RECORD;
-use crate::{
-    ArchiveError, HostRecord, RunDir, RunRecord, RunState, StageState, open_run, process, tables,
-};
+use crate::{ArchiveError, HostRecord, RunDir, RunRecord, RunState, StageState, open_run, process, tables};
 
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
@@ -128,7 +126,12 @@ impl Archive {
     ///
     /// # Errors
     /// When it cannot be read or written.
-    pub fn end_killed(&self, dir: &Path, workload: &Workload, reason: &str) -> Result<RunRecord, ArchiveError> {
+    pub fn end_killed(
+        &self,
+        dir: &Path,
+        workload: &Workload,
+        reason: &str,
+    ) -> Result<RunRecord, ArchiveError> {
         let mut record = open_run(dir)?.record;
         if !matches!(record.state, RunState::Killed | RunState::Running) {
             return Ok(record);

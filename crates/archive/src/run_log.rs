@@ -38,7 +38,13 @@ pub(crate) fn line_of(at: Timestamp, zone: &TimeZone, level: &str, from: &str, t
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn append_log(dir: &Path, at: Timestamp, level: &str, from: &str, text: &str) -> Result<(), ArchiveError> {
+pub fn append_log(
+    dir: &Path,
+    at: Timestamp,
+    level: &str,
+    from: &str,
+    text: &str,
+) -> Result<(), ArchiveError> {
     let path = dir.join(LOG);
     let line = line_of(at, &TimeZone::system(), level, from, text);
     let file = OpenOptions::new().create(true).append(true).open(&path);
@@ -92,12 +98,7 @@ fn parse(line: &str) -> Option<LoggedLine> {
     let at = at.to_zoned(TimeZone::system()).ok()?.timestamp();
     let (level, rest) = rest.strip_prefix(" [")?.split_once("] [")?;
     let (from, text) = rest.split_once("] - ")?;
-    Some(LoggedLine {
-        at: Some(at),
-        level: level.to_owned(),
-        from: from.to_owned(),
-        text: text.to_owned(),
-    })
+    Some(LoggedLine { at: Some(at), level: level.to_owned(), from: from.to_owned(), text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -118,7 +119,10 @@ mod tests {
             from: from.into(),
             text: text.into(),
         };
-        assert_eq!(lines, [line("WARN", "s1-main", "one\ntwo] - [three"), line("INFO", "controller", "over")]);
+        assert_eq!(
+            lines,
+            [line("WARN", "s1-main", "one\ntwo] - [three"), line("INFO", "controller", "over")]
+        );
         assert_eq!(last_lines(dir.path(), 1).unwrap(), [line("INFO", "controller", "over")]);
         std::fs::write(dir.path().join("workload.log"), "a driver's own words\n2026-99-99 05 [x]\n").unwrap();
         let strange = last_lines(dir.path(), 10).unwrap();

@@ -23,10 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bus", &["wire"]),
     ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "report", "wire", "workload"]),
-    (
-        "service",
-        &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"],
-    ),
+    ("service", &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"]),
     (
         "cli",
         &[

@@ -96,7 +96,9 @@ impl Access {
     }
 
     fn may_try(&self, from: IpAddr) -> bool {
-        self.with_wrong(|wrong| wrong.get(&from).is_none_or(|(count, at)| left(*count, *at) <= MOST_WRONG - 1.0))
+        self.with_wrong(|wrong| {
+            wrong.get(&from).is_none_or(|(count, at)| left(*count, *at) <= MOST_WRONG - 1.0)
+        })
     }
 
     fn note_wrong(&self, from: IpAddr) {
@@ -241,7 +243,11 @@ mod tests {
             assert_eq!(door.identify(&Method::POST, &all, HERE), expected);
         }
         door.end_session(&plain);
-        assert_eq!(door.identify(&Method::GET, &plain, HERE), Err(Closed::Unknown), "a session that was ended");
+        assert_eq!(
+            door.identify(&Method::GET, &plain, HERE),
+            Err(Closed::Unknown),
+            "a session that was ended"
+        );
         let mut forged = value.into_bytes();
         *forged.last_mut().unwrap() ^= 1;
         let forged = headers(&[("cookie", std::str::from_utf8(&forged).unwrap())]);

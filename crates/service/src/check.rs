@@ -87,7 +87,8 @@ impl Reader {
 fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
     if submission.operation_log && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(
-            "a search has no operation log: its stages are not known before the run; submit it without".to_owned()
+            "a search has no operation log: its stages are not known before the run; submit it without"
+                .to_owned(),
         );
     }
     Ok(())
@@ -155,7 +156,8 @@ fn preview(stage: &Stage, index: usize) -> StagePreview {
     };
     let works = &stage.works;
     let timed = works.iter().all(|work| !work.runtime.is_zero());
-    let longest = works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
+    let longest =
+        works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
     StagePreview {
         id: stage.id(index),
         name: stage.name.clone(),

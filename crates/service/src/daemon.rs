@@ -122,17 +122,18 @@ pub async fn run(
     let secrets = Secrets::open(Arc::clone(&state), setup.home.clone())?;
     let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone()));
     let (archive, host) = (setup.archive.clone(), setup.host.clone());
-    let (desk, ends) = Desk::new(store, setup.concurrency, Arc::clone(&setup.tell), |desk: Weak<Desk>| Runner {
-        reader,
-        fleet,
-        archive,
-        host,
-        changed: Arc::new(move |id| {
-            if let Some(desk) = desk.upgrade() {
-                desk.tell_run(id);
-            }
-        }),
-    });
+    let (desk, ends) =
+        Desk::new(store, setup.concurrency, Arc::clone(&setup.tell), |desk: Weak<Desk>| Runner {
+            reader,
+            fleet,
+            archive,
+            host,
+            changed: Arc::new(move |id| {
+                if let Some(desk) = desk.upgrade() {
+                    desk.tell_run(id);
+                }
+            }),
+        });
     let access = Access::new(tokens, key, secured.is_some());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();

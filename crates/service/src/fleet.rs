@@ -146,8 +146,7 @@ impl Fleet for LocalFleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).map(|runtime| {
             let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
-            let job =
-                RunJob { workload, dir, drivers: vec![Box::new(driver)], operation_log, stop, redact };
+            let job = RunJob { workload, dir, drivers: vec![Box::new(driver)], operation_log, stop, redact };
             runtime.block_on(run_workload(job, observer))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));

@@ -71,19 +71,16 @@ impl Runner {
         let known = Hidden::of(&self.reader.catalog, &workload);
         let dir = self.begin(entry, &workload).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
-        let operation_log = open_log(&dir, entry.submission.operation_log).map_err(|error| error.to_string())?;
+        let operation_log =
+            open_log(&dir, entry.submission.operation_log).map_err(|error| error.to_string())?;
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
             Arc::new(move || changed(&id))
         };
         let for_watcher = known.clone();
         let redact = move |text: &str| for_watcher.hide(text);
-        let mut watcher = Watcher::new(
-            Arc::clone(live),
-            self.fleet.ready() > 1,
-            Box::new(redact),
-            Arc::clone(&changed),
-        );
+        let mut watcher =
+            Watcher::new(Arc::clone(live), self.fleet.ready() > 1, Box::new(redact), Arc::clone(&changed));
         let redact = |text: &str| known.hide(text);
         let tags = &entry.submission.tags;
         if !tags.is_empty() {
@@ -112,13 +109,18 @@ impl Runner {
         Ok(workload)
     }
 
-    fn begin(&self, entry: &QueueEntry, workload: &Workload) -> Result<RunDir, cosmark_archive::ArchiveError> {
+    fn begin(
+        &self,
+        entry: &QueueEntry,
+        workload: &Workload,
+    ) -> Result<RunDir, cosmark_archive::ArchiveError> {
         let catalog = &self.reader.catalog;
         let shown = hidden(catalog, workload);
         let is_xml = entry.submission.source.trim_start().starts_with('<');
         let fallback = if is_xml { "workload.xml" } else { "workload.yaml" };
         let file_name = entry.submission.file_name.as_deref().unwrap_or(fallback);
-        let file_name = Path::new(file_name).file_name().map_or(fallback.into(), |name| name.to_string_lossy());
+        let file_name =
+            Path::new(file_name).file_name().map_or(fallback.into(), |name| name.to_string_lossy());
         let source = hide_in_source(catalog, &entry.submission.source, &file_name, workload);
         Archive::open(&self.archive)?.begin(&NewRun {
             number: Some(entry.number),
@@ -160,16 +162,13 @@ impl Runner {
 pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
     let prefix = format!("w{number}-");
     let entries = std::fs::read_dir(archive).ok()?;
-    let mut found = entries.flatten().filter(|entry| {
-        entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir()
-    });
+    let mut found = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
     found.next().map(|entry| entry.path())
 }
 
-fn open_log(
-    dir: &RunDir,
-    wanted: bool,
-) -> Result<Option<(OpLog, Timestamp)>, cosmark_archive::ArchiveError> {
+fn open_log(dir: &RunDir, wanted: bool) -> Result<Option<(OpLog, Timestamp)>, cosmark_archive::ArchiveError> {
     if !wanted {
         return Ok(None);
     }

@@ -72,10 +72,9 @@ impl ClusterKey {
     /// # Errors
     /// When the system gives no random numbers.
     pub fn seal(&self, bytes: &[u8]) -> Result<Vec<u8>, ServiceError> {
-        self.secret
-            .public_key()
-            .seal(&mut crypto_box::aead::OsRng, bytes)
-            .map_err(|_| ServiceError::Bus("a submission could not be sealed; report this as a bug".to_owned()))
+        self.secret.public_key().seal(&mut crypto_box::aead::OsRng, bytes).map_err(|_| {
+            ServiceError::Bus("a submission could not be sealed; report this as a bug".to_owned())
+        })
     }
 
     /// Opens what was sealed; `None` when it was sealed for another key, or changed.

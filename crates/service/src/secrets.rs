@@ -80,13 +80,17 @@ impl SecretSource for Secrets {
     }
 
     fn named(&self, name: &str) -> Result<String, String> {
-        let unknown = || "which this controller does not have; set it in the console, or with PUT /api/v1/secrets/NAME".to_owned();
+        let unknown = || {
+            "which this controller does not have; set it in the console, or with PUT /api/v1/secrets/NAME"
+                .to_owned()
+        };
         if !is_name(name) {
             return Err(unknown());
         }
         match self.state.read(&format!("{DIRECTORY}/{name}")) {
             Ok(Some(bytes)) => {
-                let text = String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
+                let text =
+                    String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
                 Ok(text.trim_end_matches(['\n', '\r']).to_owned())
             }
             Ok(None) => Err(unknown()),

@@ -10,9 +10,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum_server::Handle;
 use axum_server::accept::Accept;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
-use axum_server::Handle;
 use hyper_util::rt::TokioTimer;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
@@ -75,7 +75,10 @@ pub fn secure(tls: &Tls, state: &StateDir, names: &[String]) -> Result<Option<Se
         }
     };
     let bad = |path: &PathBuf, cause: &dyn std::fmt::Display| {
-        ServiceError::Tls(format!("{}: {cause}; give PEM files with --tls-cert and --tls-key", path.display()))
+        ServiceError::Tls(format!(
+            "{}: {cause}; give PEM files with --tls-cert and --tls-key",
+            path.display()
+        ))
     };
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&cert)
         .and_then(Iterator::collect)
@@ -158,7 +161,9 @@ impl Patient {
             self.waiting = None;
             return poll;
         }
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_PATIENCE)));
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_PATIENCE)));
         match waiting.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -167,7 +172,11 @@ impl Patient {
 }
 
 impl AsyncRead for Patient {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }

@@ -119,12 +119,8 @@ fn all_as_json(name: Option<&str>) -> Result<Value, Problem> {
             rows.map(adaptor_as_json).collect()
         }
     };
-    let auths: Vec<Value> = CATALOG
-        .auths
-        .iter()
-        .filter(|def| wanted(def.name, def.aliases))
-        .map(auth_as_json)
-        .collect();
+    let auths: Vec<Value> =
+        CATALOG.auths.iter().filter(|def| wanted(def.name, def.aliases)).map(auth_as_json).collect();
     if adaptors.is_empty() && auths.is_empty() {
         return Err(Problem::usage(format!("no adaptor or auth is called {}", name.unwrap_or_default())));
     }

@@ -36,7 +36,9 @@ impl No {
         let error = match (first, errors) {
             (Some(first), 1) if first.line > 0 => format!("line {}: {}", first.line, first.message),
             (Some(first), 1) => first.message.clone(),
-            (Some(first), more) => format!("{more} mistakes, the first in line {}: {}", first.line, first.message),
+            (Some(first), more) => {
+                format!("{more} mistakes, the first in line {}: {}", first.line, first.message)
+            }
             (None, _) => "the workload cannot be read".to_owned(),
         };
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, refusal: Box::new(Refusal { error, mistakes }) }

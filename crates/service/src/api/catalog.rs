@@ -5,8 +5,8 @@ use std::time::Instant;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
-use cosmark_driver::secrets::{Secrets as Hidden, resolve_spec};
 use cosmark_driver::read_target;
+use cosmark_driver::secrets::{Secrets as Hidden, resolve_spec};
 use cosmark_wire::api::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
 use cosmark_workload::model::{Config, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml, to_yaml};
@@ -40,7 +40,8 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
             let Some(target) = target else {
                 return Err(No::mistakes(found.iter().map(|one| mistake(&wish.target, one)).collect()));
             };
-            let none = || TargetSpec { kind: "none".to_owned(), config: Config::default(), span: Span::default() };
+            let none =
+                || TargetSpec { kind: "none".to_owned(), config: Config::default(), span: Span::default() };
             let mut auth = target.auth.unwrap_or_else(none);
             let Some(mut storage) = target.storage else {
                 return Err(No::bad("a target that can be tried has a storage"));
@@ -53,7 +54,12 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
             let tried = app.desk.runner().fleet.try_target(&auth, &storage);
             let ms = begun.elapsed().as_secs_f64() * 1e3;
             Ok(match tried {
-                Ok(()) => TargetTest { ok: true, ms, message: "logged in, and the store answered".to_owned(), hint: None },
+                Ok(()) => TargetTest {
+                    ok: true,
+                    ms,
+                    message: "logged in, and the store answered".to_owned(),
+                    hint: None,
+                },
                 Err(text) => {
                     let text = hidden.hide(&text);
                     let (message, hint) = match text.split_once("; ") {
@@ -79,7 +85,10 @@ fn entry(kind: &str, path: &str, source: &str) -> LibraryEntry {
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let name = if stem == "target" { parent } else { stem };
     let titled = source.lines().find_map(|line| line.strip_prefix("name:")).map(str::trim);
-    let comment = source.lines().map(|line| line.trim_start_matches(['#', '<', '!', '-', ' '])).find(|line| !line.is_empty());
+    let comment = source
+        .lines()
+        .map(|line| line.trim_start_matches(['#', '<', '!', '-', ' ']))
+        .find(|line| !line.is_empty());
     let summary = comment.unwrap_or_default().trim_end_matches("-->").trim();
     LibraryEntry {
         kind: kind.to_owned(),
@@ -99,7 +108,9 @@ pub async fn convert(Body(text): Body<ConvertText>) -> Given<Converted> {
             let format = Format::detect("", &source);
             let (workload, found) = parse_what_is_there(&source, format, &Environment::default());
             let mut mistakes: Vec<_> = found.iter().map(|one| mistake(&source, one)).collect();
-            let broken = mistakes.iter().any(|one| one.severity == "error" && one.message != cosmark_workload::NO_STORAGE);
+            let broken = mistakes
+                .iter()
+                .any(|one| one.severity == "error" && one.message != cosmark_workload::NO_STORAGE);
             let Some(workload) = workload.filter(|_| !broken) else {
                 return Ok(Converted { xml: None, yaml: None, mistakes });
             };
@@ -128,7 +139,9 @@ pub async fn set_secret(
     Body(secret): Body<SecretValue>,
 ) -> Result<StatusCode, No> {
     if !is_name(&name) {
-        return Err(No::bad("a name has 1 to 64 letters, digits, or one of - _ ., and does not begin with a dot"));
+        return Err(No::bad(
+            "a name has 1 to 64 letters, digits, or one of - _ ., and does not begin with a dot",
+        ));
     }
     if secret.value.is_empty() || secret.value.len() > LONGEST {
         return Err(No::bad("a secret has 1 to 65536 bytes; DELETE forgets one"));

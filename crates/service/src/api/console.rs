@@ -34,13 +34,15 @@ const MEDIA: &[(&str, &str)] = &[
 /// A file of the console, or its page.
 pub async fn file(request: Request) -> Response {
     let path = request.uri().path();
-    let is_api = ["/api/", "/controller/", "/metrics", "/healthz"].iter().any(|prefix| path.starts_with(prefix));
+    let is_api =
+        ["/api/", "/controller/", "/metrics", "/healthz"].iter().any(|prefix| path.starts_with(prefix));
     if is_api || !matches!(*request.method(), Method::GET | Method::HEAD) {
         // COSBench's console was at /controller/: its users find ours from there.
         if matches!(path, "/controller/" | "/controller/index.html") {
             return axum::response::Redirect::temporary("/").into_response();
         }
-        return No::unknown("there is nothing at this path; /api/openapi.json lists what there is").into_response();
+        return No::unknown("there is nothing at this path; /api/openapi.json lists what there is")
+            .into_response();
     }
     let name = path.trim_start_matches('/');
     if let Some((name, bytes)) = FILES.iter().find(|(known, _)| *known == name) {
@@ -57,7 +59,10 @@ pub async fn file(request: Request) -> Response {
 }
 
 fn answer(name: &str, bytes: &'static [u8]) -> Response {
-    let media = MEDIA.iter().find(|(ending, _)| name.ends_with(ending)).map_or("application/octet-stream", |row| row.1);
+    let media = MEDIA
+        .iter()
+        .find(|(ending, _)| name.ends_with(ending))
+        .map_or("application/octet-stream", |row| row.1);
     // Names in assets/ hold a digest of what is in them.
     let keep = if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     ([(header::CONTENT_TYPE, media), (header::CACHE_CONTROL, keep)], bytes).into_response()

@@ -339,7 +339,8 @@ pub async fn config(
     };
     match source(State(app), axum::extract::Path(run.id)).await {
         Ok(axum::Json(texts)) => {
-            (attachment("workload-config.xml", "application/xml"), texts.xml.unwrap_or_default()).into_response()
+            (attachment("workload-config.xml", "application/xml"), texts.xml.unwrap_or_default())
+                .into_response()
         }
         Err(no) => text(no.status(), format!("{}\n", no.text())),
     }

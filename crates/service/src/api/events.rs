@@ -55,8 +55,7 @@ struct Reading {
 /// What comes after `seen`, until it is over or the client has fallen behind what is kept.
 fn follow(feed: Arc<Feed>, seen: u64, epoch: u64) -> impl Stream<Item = Event> {
     let news = feed.subscribe();
-    let reading =
-        Reading { feed, news, seen, waiting: Vec::new().into_iter(), over: false, begun: false };
+    let reading = Reading { feed, news, seen, waiting: Vec::new().into_iter(), over: false, begun: false };
     stream::unfold(reading, move |mut reading| async move {
         loop {
             if let Some(line) = reading.waiting.next() {

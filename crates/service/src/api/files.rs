@@ -68,7 +68,8 @@ pub async fn report(State(app): State<Shared>, Path(id): Path<String>) -> Result
     // The page has its script inside, and runs in a world of its own: no cookie, no request to anywhere.
     let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
                   font-src data:; sandbox allow-scripts allow-downloads allow-popups";
-    let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
+    let headers =
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
     Ok((headers, text).into_response())
 }
 
@@ -115,8 +116,9 @@ pub async fn one(
     let (path, bytes) = blocking(move || {
         let dir = directory(&app, &id)?;
         let found = listing(&dir)?.into_iter().find(|file| file.name == wanted);
-        let file =
-            found.ok_or_else(|| No::unknown(format!("{id} has no such file; GET /api/v1/runs/{id}/files lists them")))?;
+        let file = found.ok_or_else(|| {
+            No::unknown(format!("{id} has no such file; GET /api/v1/runs/{id}/files lists them"))
+        })?;
         Ok((dir.join(&file.name), file.bytes))
     })
     .await?;
@@ -141,9 +143,13 @@ fn media_of(name: &str) -> &'static str {
 
 /// Headers of a download.
 pub fn attachment(name: &str, media: &str) -> [(header::HeaderName, HeaderValue); 2] {
-    let plain: String = name.chars().map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\') { c } else { '_' }).collect();
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\') { c } else { '_' })
+        .collect();
     let text = format!("attachment; filename=\"{plain}\"");
-    let value = |text: &str, otherwise| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(otherwise));
+    let value =
+        |text: &str, otherwise| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(otherwise));
     [
         (header::CONTENT_TYPE, value(media, "application/octet-stream")),
         (header::CONTENT_DISPOSITION, value(&text, "attachment")),
@@ -223,9 +229,11 @@ pub async fn log(
     json(
         blocking(move || {
             let mut last = None;
-            let lines = last_lines(&directory(&app, &id)?, most)?.into_iter().map(|line| {
+            let lines = last_lines(&directory(&app, &id)?, most)?;
+            let first = lines.iter().find_map(|line| line.at);
+            let lines = lines.into_iter().map(|line| {
                 // What has no time of its own was written with the line before.
-                last = line.at.or(last);
+                last = line.at.or(last).or(first);
                 LogLine {
                     at: last.map(|at| at.to_string()).unwrap_or_default(),
                     level: line.level,
@@ -308,11 +316,13 @@ pub async fn plot(
     };
     let number = wish.number.unwrap_or(0);
     let bytes = blocking(move || {
-        let conflict = |error: cosmark_report::plot::PlotError| No::new(StatusCode::CONFLICT, error.to_string());
+        let conflict =
+            |error: cosmark_report::plot::PlotError| No::new(StatusCode::CONFLICT, error.to_string());
         let run = PlotRun::open(&directory(&app, &id)?, Some(&id)).map_err(conflict)?;
         let drawn: Vec<Picture> = pictures(&[run], &[kind.name], &wishes).map_err(conflict)?;
-        let picture =
-            drawn.get(number).ok_or_else(|| No::unknown(format!("there are {} such pictures", drawn.len())))?;
+        let picture = drawn
+            .get(number)
+            .ok_or_else(|| No::unknown(format!("there are {} such pictures", drawn.len())))?;
         let svg = picture.svg();
         if as_png { png(&picture.name, &svg).map_err(conflict) } else { Ok(svg.into_bytes()) }
     })

@@ -32,14 +32,25 @@ pub async fn show(State(app): State<Shared>) -> Response {
         "Version of the controller.",
         vec![(format!("{{version=\"{}\"}}", env!("CARGO_PKG_VERSION")), 1.0)],
     );
-    family("cosmark_controller_leads", "Whether this controller leads.", vec![(String::new(), f64::from(u8::from(leads)))]);
-    family("cosmark_runs_queued", "Runs that wait.", vec![(String::new(), count(active.iter().filter(waiting).count()))]);
+    family(
+        "cosmark_controller_leads",
+        "Whether this controller leads.",
+        vec![(String::new(), f64::from(u8::from(leads)))],
+    );
+    family(
+        "cosmark_runs_queued",
+        "Runs that wait.",
+        vec![(String::new(), count(active.iter().filter(waiting).count()))],
+    );
     let running: Vec<&RunSummary> = active.iter().filter(|run| run.position.is_none()).collect();
     family("cosmark_runs_running", "Runs that run.", vec![(String::new(), count(running.len()))]);
     let progress = running.iter().filter_map(|run| Some((format!("{{run=\"{}\"}}", run.id), run.progress?)));
     family("cosmark_run_stage_progress", "Part of the running stage that is over.", progress.collect());
     let by_state = STATES.map(|(state, word)| {
-        (format!("{{state=\"{word}\"}}"), count(drivers.iter().filter(|driver| driver.state == state).count()))
+        (
+            format!("{{state=\"{word}\"}}"),
+            count(drivers.iter().filter(|driver| driver.state == state).count()),
+        )
     });
     family("cosmark_drivers", "Drivers by state.", by_state.to_vec());
     ([(header::CONTENT_TYPE, cosmark_report::export::encode::PROMETHEUS_TYPE)], out).into_response()

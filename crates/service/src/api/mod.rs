@@ -35,8 +35,8 @@ use crate::secrets::Secrets;
 use crate::tokens::Identity;
 
 pub use answer::No;
-pub use system::status_of;
 pub use routes::{Access as Rule, ROUTES, Reply, Route};
+pub use system::status_of;
 
 /// The largest body of a request.
 const MOST_BODY: usize = 64 << 20;
@@ -81,22 +81,25 @@ pub fn router(app: Shared) -> Router {
         .layer(CompressionLayer::new().gzip(true).compress_when(small))
         .layer(middleware::from_fn(with_patience))
         .layer(CatchPanicLayer::custom(|_| {
-            No::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed by a bug; please report it").into_response()
+            No::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed by a bug; please report it")
+                .into_response()
         }))
         .layer(middleware::from_fn(security_headers))
         .with_state(app)
 }
 
 async fn no_such_method() -> No {
-    No::new(StatusCode::METHOD_NOT_ALLOWED, "this path has no such method; /api/openapi.json lists what there is")
+    No::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path has no such method; /api/openapi.json lists what there is",
+    )
 }
 
 async fn with_patience(request: Request, next: Next) -> Response {
     match tokio::time::timeout(PATIENCE, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => {
-            No::new(StatusCode::SERVICE_UNAVAILABLE, "this took too long; ask for less at a time").into_response()
-        }
+        Err(_) => No::new(StatusCode::SERVICE_UNAVAILABLE, "this took too long; ask for less at a time")
+            .into_response(),
     }
 }
 
@@ -158,7 +161,8 @@ static HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 async fn security_headers(request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with("/api/") || request.uri().path().starts_with("/controller/");
+    let is_api =
+        request.uri().path().starts_with("/api/") || request.uri().path().starts_with("/controller/");
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     for (name, value) in &HEADERS {

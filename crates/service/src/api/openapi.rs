@@ -75,10 +75,10 @@ fn reply(route: &Route) -> (String, Value) {
             let list = json!({ "type": "array", "items": reference(schema) });
             (format!("list of {schema}"), Some(content("application/json", list)))
         }
-        Reply::Json(what) => (what.to_owned(), Some(content("application/json", json!({ "description": what })))),
-        Reply::Media(media) => {
-            (media.to_owned(), Some(content(media, json!({ "type": "string" }))))
+        Reply::Json(what) => {
+            (what.to_owned(), Some(content("application/json", json!({ "description": what }))))
         }
+        Reply::Media(media) => (media.to_owned(), Some(content(media, json!({ "type": "string" })))),
         Reply::Events(schema) => {
             let what = format!("server-sent events; name and data are those of {schema}");
             (what, Some(content("text/event-stream", reference(schema))))
@@ -116,14 +116,18 @@ fn operation(route: &Route) -> Value {
     let tag = route.path.split('/').find(|part| !matches!(*part, "" | "api" | "v1")).unwrap_or("api");
     let mut responses = Map::new();
     responses.insert(status, answer);
-    let refusal = json!({ "description": "refused", "content": content("application/json", reference("Refusal")) });
+    let refusal =
+        json!({ "description": "refused", "content": content("application/json", reference("Refusal")) });
     if !route.path.starts_with("/controller/") {
         responses.insert("default".to_owned(), refusal);
     }
     let mut operation = json!({ "summary": route.summary, "tags": [tag], "parameters": parameters(route), "responses": responses });
     if let Some(body) = route.body {
         let content = if body.contains('/') {
-            content(body, json!({ "type": "object", "properties": { "config": { "type": "string", "format": "binary" } } }))
+            content(
+                body,
+                json!({ "type": "object", "properties": { "config": { "type": "string", "format": "binary" } } }),
+            )
         } else {
             content("application/json", reference(body))
         };

@@ -82,7 +82,10 @@ use Reply::{Events, Json, Many, Media, Nothing, One};
 
 /// Filters of lists of runs.
 const FILTERS: &[(&str, &str)] = &[
-    ("state", "only runs in this state: active, queuing, processing, finished, failed, terminated or cancelled"),
+    (
+        "state",
+        "only runs in this state: active, queuing, processing, finished, failed, terminated or cancelled",
+    ),
     ("search", "only runs with this text in their id, name or tags"),
     ("tag", "only runs with this tag; several by commas = all of them"),
     ("limit", "at most so many, 1 to 1000; 100 without it"),

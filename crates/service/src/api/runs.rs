@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
 use cosmark_driver::secrets::{hidden, hide_in_source};
 use cosmark_wire::api::{
-    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent, TagChange,
+    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
+    TagChange,
 };
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml, to_yaml};
 use serde::Deserialize;
@@ -100,6 +101,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
         baseline: run.baseline,
         submitted_by: None,
         drivers: run.drivers.clone(),
+        class: None,
     }
 }
 
@@ -108,14 +110,18 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let limit = filter.limit.unwrap_or(USUAL).clamp(1, MOST);
     let before = match &filter.before {
         None => u64::MAX,
-        Some(id) => number_of(id).ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?,
+        Some(id) => {
+            number_of(id).ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?
+        }
     };
     let active = app.desk.active();
     let archive = &app.desk.runner().archive;
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
-    let archived: Vec<RunSummary> = archived.iter().map(summary_of).filter(|run| !is_active(&run.id)).collect();
-    let mut all: Vec<RunSummary> = active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
+    let archived: Vec<RunSummary> =
+        archived.iter().map(summary_of).filter(|run| !is_active(&run.id)).collect();
+    let mut all: Vec<RunSummary> =
+        active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
     all.retain(|run| number_of(&run.id).is_some_and(|number| number < before));
     all.sort_by_key(|run| std::cmp::Reverse(number_of(&run.id)));
     all.truncate(limit);
@@ -127,10 +133,12 @@ fn fits(run: &RunSummary, filter: &Filter) -> bool {
     let state = filter.state.as_deref().filter(|state| !state.is_empty());
     let text = filter.search.as_deref().map(str::to_lowercase).filter(|text| !text.is_empty());
     let has = |text: &String| {
-        let words = [run.id.as_str(), run.name.as_str()].into_iter().chain(run.tags.iter().map(String::as_str));
+        let words =
+            [run.id.as_str(), run.name.as_str()].into_iter().chain(run.tags.iter().map(String::as_str));
         words.into_iter().any(|word| word.to_lowercase().contains(text))
     };
-    let tags = filter.tag.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|tag| !tag.is_empty());
+    let tags =
+        filter.tag.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|tag| !tag.is_empty());
     state.is_none_or(|state| if state == "active" { is_active } else { run.state == state })
         && text.as_ref().is_none_or(has)
         && tags.into_iter().all(|tag| run.tags.iter().any(|own| own == tag))
@@ -154,6 +162,7 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
         run.submitted_by = Some(entry.submitted_by);
         run.priority = entry.priority;
     }
+    run.class = app.desk.class(id);
     Ok(run)
 }
 
@@ -252,7 +261,8 @@ pub async fn tag(
     let (shared, wanted) = (Shared::clone(&app), id.clone());
     blocking(move || {
         let dir = directory(&shared, &wanted)?;
-        let tags = change_tags(&dir, &change.add, &change.remove).map_err(|error| No::bad(error.to_string()))?;
+        let tags =
+            change_tags(&dir, &change.add, &change.remove).map_err(|error| No::bad(error.to_string()))?;
         if let Some(live) = shared.desk.live(&wanted) {
             live.change(|summary| summary.tags = tags.into_iter().collect());
         }
@@ -283,7 +293,9 @@ pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<
     let entry = if app.desk.find(&id).is_some() { app.desk.submission(&id).await? } else { None };
     json(
         blocking(move || match entry {
-            Some(entry) if find_run(&app.desk.runner().archive, entry.number).is_none() => waiting(&app, &entry.submission),
+            Some(entry) if find_run(&app.desk.runner().archive, entry.number).is_none() => {
+                waiting(&app, &entry.submission)
+            }
             _ => archived(&directory(&app, &id)?),
         })
         .await?,
@@ -305,7 +317,10 @@ fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
 /// The texts of a run that has begun.
 fn archived(dir: &FsPath) -> Result<SourceText, No> {
     let yaml = open_run(dir)?.workload_yaml()?.unwrap_or_default();
-    let given = std::fs::read_dir(dir.join("source")).ok().and_then(|mut entries| entries.next()).and_then(Result::ok);
+    let given = std::fs::read_dir(dir.join("source"))
+        .ok()
+        .and_then(|mut entries| entries.next())
+        .and_then(Result::ok);
     let (file_name, source) = match given {
         Some(file) => {
             let text = std::fs::read_to_string(file.path()).unwrap_or_default();
@@ -315,7 +330,9 @@ fn archived(dir: &FsPath) -> Result<SourceText, No> {
     };
     let xml = match std::fs::read_to_string(dir.join("workload-config.xml")) {
         Ok(xml) => Some(xml),
-        Err(_) => parse_what_is_there(&yaml, Format::Yaml, &Environment::default()).0.map(|workload| to_xml(&workload).0),
+        Err(_) => parse_what_is_there(&yaml, Format::Yaml, &Environment::default())
+            .0
+            .map(|workload| to_xml(&workload).0),
     };
     Ok(SourceText { file_name, source, yaml, xml })
 }

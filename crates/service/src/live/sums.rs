@@ -252,7 +252,8 @@ mod tests {
         add(&mut sums, "b", slice(0, Phase::Window, 1));
         taken.extend(sums.take(Duration::ZERO, true));
         let total = |row: &&IntervalRow| row.driver.is_none();
-        let counts: Vec<u64> = taken.iter().flat_map(|i| &i.rows).filter(total).map(|row| row.count).collect();
+        let counts: Vec<u64> =
+            taken.iter().flat_map(|i| &i.rows).filter(total).map(|row| row.count).collect();
         assert_eq!(counts, [7, 6], "the late slice counts in the next interval");
         let of = |name: &str| {
             taken

@@ -69,7 +69,8 @@ impl FileStore {
 
 /// `w12`: nothing that could be a path.
 fn is_id(id: &str) -> bool {
-    id.strip_prefix('w').is_some_and(|n| !n.is_empty() && n.len() < 20 && n.bytes().all(|b| b.is_ascii_digit()))
+    id.strip_prefix('w')
+        .is_some_and(|n| !n.is_empty() && n.len() < 20 && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Small files on a local disk: read and written where they are asked for.
