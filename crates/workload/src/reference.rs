@@ -349,8 +349,8 @@ goes.
 | `from`, `to` | rate or workers |  | Doubles the load from the first until a trial fails, then halves the gap. Never beyond `to`. |
 | `steps` | list |  | All of these instead. The answer is the one with the highest throughput that meets the thresholds. |
 | `width` | share | 5 % | The gap at which the answer is settled. |
-| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then it counts as failed. |
-| `confirm` | whole number | 3 | Fresh trials at the answer, which all have to pass. |
+| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then the load is left open. |
+| `confirm` | whole number | 3 | Fresh trials at both ends of the answer: those at the answer have to pass, those above it to miss. |
 | `max_trials` | whole number | 60 | No more trials. |
 | `max_time` | duration | 24h | No trial begins later. |
 
