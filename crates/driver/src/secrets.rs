@@ -26,6 +26,11 @@ pub trait SecretSource {
     /// Why there is no value, as the end of a sentence that has named the secret.
     fn named(&self, name: &str) -> Result<String, String>;
 
+    /// True: references to named secrets stay references, for somebody else to resolve.
+    fn leaves_named(&self) -> bool {
+        false
+    }
+
     /// A variable that a key has in the table of adaptors; `None` when it is not set, or not to be used.
     fn habitual(&self, name: &str) -> Option<String>;
 
@@ -127,6 +132,7 @@ pub fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretS
             ConfigValue::File(path) => {
                 from.file(path).map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?
             }
+            ConfigValue::Secret(_) if from.leaves_named() => continue,
             ConfigValue::Secret(name) => {
                 from.named(name).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))?
             }
@@ -160,14 +166,6 @@ fn add_habitual(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
             spec.config.entries.push(ConfigEntry { key: key.name.to_owned(), value, span: Span::default() });
         }
     }
-}
-
-/// True when a value of the workload lies elsewhere, or a key would be taken from the environment.
-#[must_use]
-pub fn has_references(workload: &Workload) -> bool {
-    specs(workload)
-        .flat_map(|spec| &spec.config.entries)
-        .any(|entry| matches!(entry.value, ConfigValue::Env(_) | ConfigValue::File(_)))
 }
 
 /// A copy with `***` in place of every secret, for the archive.

@@ -41,6 +41,19 @@ impl From<ServiceError> for Refused {
     }
 }
 
+/// The word of a class in the interface.
+fn class_word(class: EndClass) -> &'static str {
+    match class {
+        EndClass::Finished => "finished",
+        EndClass::Missed => "missed",
+        EndClass::Failed => "failed",
+        EndClass::Target => "target",
+        EndClass::Workload => "workload",
+        EndClass::Ours => "ours",
+        EndClass::Cancelled => "cancelled",
+    }
+}
+
 /// The queue of a controller.
 pub struct Desk {
     store: Arc<dyn Store>,
@@ -61,7 +74,7 @@ struct Jobs {
     leading: bool,
     stopping: bool,
     active: Vec<Job>,
-    recent: Vec<(Arc<LiveRun>, Option<EndClass>)>,
+    recent: Vec<Arc<LiveRun>>,
 }
 
 struct Job {
@@ -107,6 +120,7 @@ fn summary_of(entry: &QueueEntry) -> RunSummary {
         baseline: false,
         submitted_by: Some(entry.submitted_by.clone()),
         drivers: Vec::new(),
+        class: None,
     }
 }
 
@@ -272,6 +286,7 @@ impl Desk {
         live.change(|summary| {
             summary.state.clone_from(&outcome.state);
             summary.reason.clone_from(&outcome.reason);
+            summary.class = outcome.class.map(|class| class_word(class).to_owned());
             summary.ended = Some(Timestamp::now().to_string());
             (summary.stage, summary.progress, summary.remaining_s) = (None, None, None);
             if let Some(run) = &verdict {
@@ -287,7 +302,7 @@ impl Desk {
         {
             let mut jobs = self.jobs();
             jobs.active.retain(|job| job.entry.id != id);
-            jobs.recent.push((Arc::clone(&live), outcome.class));
+            jobs.recent.push(Arc::clone(&live));
             let surplus = jobs.recent.len().saturating_sub(MOST_RECENT);
             jobs.recent.drain(..surplus);
         }
@@ -309,13 +324,14 @@ impl Desk {
     pub fn live(&self, id: &str) -> Option<Arc<LiveRun>> {
         let jobs = self.jobs();
         let active = jobs.active.iter().map(|job| &job.live);
-        active.chain(jobs.recent.iter().map(|(live, _)| live)).find(|live| live.id == id).map(Arc::clone)
+        active.chain(&jobs.recent).find(|live| live.id == id).map(Arc::clone)
     }
 
     /// What the exit code of an ended run is made of, as long as it is remembered.
     #[must_use]
-    pub fn class(&self, id: &str) -> Option<EndClass> {
-        self.jobs().recent.iter().find(|(live, _)| live.id == id).and_then(|(_, class)| *class)
+    pub fn class(&self, id: &str) -> Option<String> {
+        let live = self.jobs().recent.iter().find(|live| live.id == id).map(Arc::clone);
+        live.and_then(|live| live.summary().class)
     }
 
     /// Runs that run and wait, in their order.

@@ -275,6 +275,10 @@ pub struct RunSummary {
     pub submitted_by: Option<String>,
     /// Drivers that work or worked on it.
     pub drivers: Vec<String>,
+    /// What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
+    /// `cancelled`; known of runs that ended lately.
+    #[serde(default)]
+    pub class: Option<String>,
 }
 
 /// A move in the queue.

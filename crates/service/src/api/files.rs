@@ -229,9 +229,11 @@ pub async fn log(
     json(
         blocking(move || {
             let mut last = None;
-            let lines = last_lines(&directory(&app, &id)?, most)?.into_iter().map(|line| {
+            let lines = last_lines(&directory(&app, &id)?, most)?;
+            let first = lines.iter().find_map(|line| line.at);
+            let lines = lines.into_iter().map(|line| {
                 // What has no time of its own was written with the line before.
-                last = line.at.or(last);
+                last = line.at.or(last).or(first);
                 LogLine {
                     at: last.map(|at| at.to_string()).unwrap_or_default(),
                     level: line.level,

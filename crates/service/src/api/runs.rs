@@ -101,6 +101,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
         baseline: run.baseline,
         submitted_by: None,
         drivers: run.drivers.clone(),
+        class: None,
     }
 }
 
@@ -161,6 +162,7 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
         run.submitted_by = Some(entry.submitted_by);
         run.priority = entry.priority;
     }
+    run.class = app.desk.class(id);
     Ok(run)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{RunRecord, StageRecord, StageState, Timestamp, append_log};
+use cosmark_archive::{OperationRecord, RunRecord, StageRecord, StageState, Timestamp, append_log};
 use cosmark_controller::{Observer, Progress, SliceNews, StageNews, Tap};
 use cosmark_wire::api::{RunEvent, StageNews as StageState1};
 
@@ -82,6 +82,10 @@ impl Observer for Watcher {
         self.load_told = false;
         let sums = StageSums::new(news.stage, news.index, self.several);
         self.live.with_sums(|slot| *slot = Some(sums));
+        let workers: u64 = news.stage.works.iter().map(|work| u64::from(work.workers)).sum();
+        let long = self.planned_s.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
+        let (id, at, of) = (news.stage.id(news.index), news.index + 1, news.of);
+        self.note(&format!("stage {id} begins, {at} of {of}: {workers} workers{long}"));
     }
 
     fn slice(&mut self, slice: &SliceNews<'_>) {
@@ -116,7 +120,15 @@ impl Observer for Watcher {
         self.look_for_verdict();
     }
 
-    fn stage_ends(&mut self, _record: &StageRecord) {
+    fn stage_ends(&mut self, record: &StageRecord) {
+        let of = |count: fn(&OperationRecord) -> u64| record.operations.iter().map(count).sum::<u64>();
+        let (done, failed) = (of(|op| op.count), of(|op| op.failures));
+        let why = record.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
+        self.note(&format!(
+            "stage {} {}: {done} operations, {failed} failed{why}",
+            record.id,
+            record.state.word()
+        ));
         self.give(Duration::ZERO, true);
         self.live.with_sums(|sums| *sums = None);
         // The next look is at a stage that is over.
