@@ -246,8 +246,8 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       { name: "auth_url", default: "", required: true, secret: false, summary: "the identity service's URL" }, { name: "password", default: "", required: true, secret: true, summary: "password" }] },
   ];
   const library = [
-    { name: "mixed", title: "80 % reads, 15 % writes, 5 % deletes", summary: "How does the store do under the usual mix?", path: "workloads/mixed.yaml", source: "name: mixed\ndefaults:\n  containers: r(1,4)\n  sizes: c(64)KiB\nstages:\n  - name: init\n    works:\n      - {type: init, workers: 1}\n" },
-    { name: "s3", title: "COSBench's XML for S3", summary: "80 % reads, 20 % writes", path: "workloads/cosbench/s3.xml", source: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<workload name=\"s3\">\n</workload>\n" },
+    { kind: "workload", name: "mixed", title: "80 % reads, 15 % writes, 5 % deletes", summary: "How does the store do under the usual mix?", path: "workloads/mixed.yaml", source: "name: mixed\ndefaults:\n  containers: r(1,4)\n  sizes: c(64)KiB\nstages:\n  - name: init\n    works:\n      - {type: init, workers: 1}\n" },
+    { kind: "workload", name: "s3", title: "COSBench's XML for S3", summary: "80 % reads, 20 % writes", path: "workloads/cosbench/s3.xml", source: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<workload name=\"s3\">\n</workload>\n" },
   ];
   function check(source) {
     const mistakes = [];

@@ -9,7 +9,7 @@ import { copyText, save } from "../../components/files";
 import type { MatrixRow } from "../../data/service";
 import { exact, moment, short } from "../../format";
 import { get } from "../api";
-import { flatten, metricName, metricsOf, passes, sorted, unitOf, valuesOf, type Filter, type Flat } from "../performance";
+import { metricName, metricsOf, passes, rowOf, sorted, unitOf, valuesOf, type Filter, type Flat } from "../performance";
 import { useZone } from "../prefs";
 import { useAddress } from "../ui/address";
 import { say } from "../ui/notices";
@@ -40,7 +40,7 @@ export default function Performance() {
 function Matrix({ rows }: { rows: MatrixRow[] }) {
   useZone();
   const [address, setAddress] = useAddress();
-  const flat = useMemo(() => rows.map((row) => flatten(row)), [rows]);
+  const flat = useMemo(() => rows.map(rowOf), [rows]);
   const metrics = useMemo(() => metricsOf(flat), [flat]);
   const chosen = (address.get("metrics")?.split(",") ?? FIRST).filter((one) => metrics.includes(one));
   const sort = address.get("sort") ?? "started";
