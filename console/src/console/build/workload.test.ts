@@ -25,6 +25,9 @@ describe("a workload from a form", () => {
     const text = simpleYaml({ ...SIMPLE, loads: [{ ...SIMPLE.loads[0]!, mix }] });
     for (const part of ['objects: "u(1,100)"', 'objects: "u(101,200)"', 'objects: "u(201,300)"', 'objects: "r(1,100)"', 'objects: "r(201,300)"', 'objects: "r(1,300)"']) expect(text).toContain(part);
     expect(text).not.toContain("storage");
+    // As much as is deleted is written again.
+    expect(text).toContain('name: rewrite\n            ratio: 5\n            containers: "u(1,4)"\n            objects: "u(201,300)"');
+    expect(text).toContain("name: write\n            ratio: 15\n");
   });
 
   test("has the target, secrets by name, thresholds and an open loop", () => {

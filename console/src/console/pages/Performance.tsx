@@ -88,12 +88,13 @@ function Matrix({ rows }: { rows: MatrixRow[] }) {
       </section>
       {drawn && shown.length > 1 && (
         <section className="panel" aria-label="Over the runs">
+          <h2 className="visually-hidden">Over the runs</h2>
           {chosen.length > 1 && (
             <div role="group" aria-label="Drawn metric" className="segments">
               {chosen.map((one) => <button key={one} type="button" aria-pressed={one === drawn} onClick={() => setAddress({ draw: one })}>{metricName(one)}</button>)}
             </div>
           )}
-          <Chart key={drawn} model={trend(shown, drawn)} wide />
+          <Chart key={drawn} model={trend(shown, drawn)} wide heading="h3" />
         </section>
       )}
       <section className="panel" aria-label="Stages of the history">

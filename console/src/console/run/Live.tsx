@@ -93,6 +93,7 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
 
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
+      <h2 className="visually-hidden">Stage {name}, live</h2>
       <Cards stage={stage} />
       <div className="live-tools">
         <div role="group" aria-label="Operation" className="segments">
