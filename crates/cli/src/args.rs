@@ -198,15 +198,28 @@ pub struct QuickArgs {
     /// Operations and their shares: read, write, delete, list, head
     #[arg(long, value_name = "MIX", default_value = "read=80,write=20")]
     pub mix: String,
-    /// Concurrent workers
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub workers: u32,
+    /// Concurrent workers; default: 16, with --search at most 512
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub workers: Option<u32>,
     /// Open loop: arrivals per second, whatever the store does; workers bound the pool
     #[arg(long, value_name = "N/s")]
     pub rate: Option<String>,
-    /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    pub runtime: String,
+    /// How long to measure; default: 30s, with --search 10s for each trial
+    #[arg(long, value_name = "TIME")]
+    pub runtime: Option<String>,
+    /// Look for the highest rate that still meets this, e.g. "p95 <= 50 ms" or "p99 <= 200 ms + size / 1 MB/s"; may be
+    /// given several times
+    #[arg(long, value_name = "THRESHOLD", conflicts_with = "rate")]
+    pub search: Vec<String>,
+    /// What --search varies: rate (open loop), or workers (closed loop, as published tables of other tools)
+    #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = ["rate", "workers"])]
+    pub over: String,
+    /// Where --search begins; default: 50 per second, 1 worker
+    #[arg(long, value_name = "LOAD")]
+    pub from: Option<String>,
+    /// Beyond which --search does not look; default: 1000000 per second, 512 workers
+    #[arg(long, value_name = "LOAD")]
+    pub to: Option<String>,
     /// Objects to prepare
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub objects: u64,

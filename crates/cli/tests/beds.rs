@@ -398,7 +398,8 @@ fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
     // (503 while its Keystone is slow to validate the new token) is the machine's speed, not ours.
     let errors = || main.operations.iter().flat_map(|operation| &operation.errors);
     let unauthorized: u64 = errors().filter(|(label, _)| *label == "http_401").map(|(_, count)| count).sum();
-    let told = format!("{refused} of {done} refused, {renewals} renewals: {:?}", errors().collect::<Vec<_>>());
+    let told =
+        format!("{refused} of {done} refused, {renewals} renewals: {:?}", errors().collect::<Vec<_>>());
     assert!(unauthorized <= 4 * 4 * renewals && done > refused, "{told}");
 }
 

@@ -3,11 +3,14 @@
 
 mod catalog;
 mod health;
+mod load;
 mod local;
 mod proc;
+pub mod secrets;
 mod target;
 mod trigger;
 
 pub use catalog::{Catalog, Found, PluginRow};
+pub use load::{Reading, apply_settings, read_target, read_workload};
 pub use local::{LocalDriver, Options};
 pub use target::{Opened, open_target};

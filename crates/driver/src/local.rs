@@ -37,6 +37,8 @@ pub struct Options {
 /// The in-process driver.
 pub struct LocalDriver {
     options: Options,
+    /// Not every processor has a load thread.
+    may_wait_awake: bool,
     catalog: Catalog,
     sessions: Sessions,
     flow: Arc<Flow>,
@@ -54,7 +56,9 @@ impl LocalDriver {
     #[must_use]
     pub fn new(catalog: Catalog, options: Options) -> Self {
         let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
-        Self { options, catalog, sessions: Arc::default(), flow: Flow::new(), triggers }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let may_wait_awake = options.threads < processors;
+        Self { options, may_wait_awake, catalog, sessions: Arc::default(), flow: Flow::new(), triggers }
     }
 }
 
@@ -69,6 +73,7 @@ impl DriverLink for LocalDriver {
         let job = Job {
             catalog: self.catalog,
             options: self.options.clone(),
+            may_wait_awake: self.may_wait_awake,
             sessions: Arc::clone(&self.sessions),
             flow: Arc::clone(&self.flow),
             order,
@@ -106,6 +111,7 @@ impl DriverLink for LocalDriver {
 struct Job {
     catalog: Catalog,
     options: Options,
+    may_wait_awake: bool,
     sessions: Sessions,
     flow: Arc<Flow>,
     order: StageOrder,
@@ -171,6 +177,7 @@ impl Job {
             threads: self.options.threads,
             log_operations: self.order.log_operations,
             drain: self.options.drain,
+            may_wait_awake: self.may_wait_awake,
         };
         let (sender, mut engine_events) = mpsc::channel(MOST_WAITING);
         let running = cosmark_engine::start(share, sender, Arc::clone(&self.flow)).map_err(engine_failure)?;
@@ -223,7 +230,7 @@ impl Job {
         let events = self.events.clone();
         let threads = running.load_threads();
         Sampler::start(
-            move || threads.named(),
+            move || threads.now(),
             move |sample| {
                 let _ = events.blocking_send(DriverEvent::Health(sample));
             },

@@ -342,6 +342,7 @@ pub enum SystemEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[expect(clippy::large_enum_variant, reason = "each is made to be written at once, never kept")]
 pub enum RunEvent {
     /// The run's summary: at the start, and when it changes.
     Run(RunSummary),
