@@ -18,7 +18,7 @@ const LEAST_DRAG_PX = 6;
 type Instance = ReturnType<typeof echarts.init>;
 
 /** `live`: the values change while one looks, so the box keeps its size and is drawn only while it is seen. */
-export function Chart({ model, wide, live = false }: { model: ChartModel; wide?: boolean; live?: boolean }) {
+export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { model: ChartModel; wide?: boolean; live?: boolean; heading?: "h3" | "h4" }) {
   const theme = useContext(ThemeContext);
   const palette = PALETTES[theme];
   const zoom = useContext(ZoomContext);
@@ -87,7 +87,7 @@ export function Chart({ model, wide, live = false }: { model: ChartModel; wide?:
   return (
     <figure className={`chart${wide ? " wide" : ""}${live ? " live" : ""}`} data-chart={model.id}>
       <figcaption>
-        <h4 id={title}>{model.title}</h4>
+        <Heading id={title} className="chart-title">{model.title}</Heading>
         <p className="hint">{model.hint}</p>
       </figcaption>
       {model.empty ? (

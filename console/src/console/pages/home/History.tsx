@@ -106,7 +106,7 @@ export function History() {
       head: "again", text: true,
       cell: (run: RunSummary) => (
         <button
-          type="button" className="button small" aria-label={`Submit ${run.id} again`}
+          type="button" className="button small" aria-label={`Resubmit ${run.id}`}
           onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue again`)}
         >
           Resubmit
