@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::sync::watch;
 
 use crate::judge;
-use crate::observe::{Observer, Progress, StageNews};
+use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel, class_of};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
@@ -211,7 +211,16 @@ impl<'r, 'a> StageRun<'r, 'a> {
             }
             DriverEvent::Health(sample) => self.take_health(driver, &sample),
             DriverEvent::Snapshot(snapshot) => {
-                observer.slice(&self.stage, self.index, &snapshot);
+                if let Some(Some(launch)) = self.launches.get(driver) {
+                    observer.slice(&SliceNews {
+                        stage: &self.stage,
+                        index: self.index,
+                        driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
+                        load_started: launch.wall,
+                        start_ns: launch.start_ns,
+                        snapshot: &snapshot,
+                    });
+                }
                 self.take_snapshot(driver, &snapshot);
             }
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),

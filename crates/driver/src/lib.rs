@@ -2,12 +2,16 @@
 //! reports. It knows no adaptor by name: the tables are given to it.
 
 mod catalog;
+pub mod describe;
 mod health;
+mod load;
 mod local;
 mod proc;
+pub mod secrets;
 mod target;
 mod trigger;
 
 pub use catalog::{Catalog, Found, PluginRow};
-pub use local::{LocalDriver, Options};
+pub use load::{Reading, apply_settings, read_target, read_workload};
+pub use local::{LocalDriver, Options, try_target};
 pub use target::{Opened, open_target};

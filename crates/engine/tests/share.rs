@@ -137,6 +137,7 @@ fn run_with(
         threads,
         log_operations: true,
         drain: Duration::from_millis(300),
+        may_wait_awake: false,
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
     let flow = Flow::new();

@@ -45,7 +45,7 @@ pub struct HealthSample {
 pub struct ThreadHealth {
     /// Its name, e.g. `load-0`.
     pub name: String,
-    /// Processor time, ns.
+    /// Processor time, ns; without what it waited awake for due times.
     pub cpu_ns: u64,
     /// Time for which it was ready to run and got no processor, ns.
     pub run_queue_wait_ns: Option<u64>,

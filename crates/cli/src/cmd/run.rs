@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
+use cosmark_driver::secrets::{self, Secrets};
 use cosmark_driver::{LocalDriver, Options};
 use cosmark_workload::{search, to_xml, to_yaml};
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use crate::live::{self, Live};
 use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
-use crate::secrets::{self, Secrets};
+use crate::secrets::Own;
 use crate::{goals, host, table, verdict};
 
 /// Runs the subcommand.
@@ -47,9 +48,9 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
             "a search has no operation log: its stages are not known before the run; drop --oplog",
         ));
     }
-    secrets::resolve(&mut workload).map_err(Problem::usage)?;
+    secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
     workload.seed = options.seed.or(workload.seed).or_else(|| Some(draw_seed()));
-    let known = Secrets::of(&workload);
+    let known = Secrets::of(&CATALOG, &workload);
     let open_files = host::raise_open_files();
     let workers = workload
         .stages
@@ -63,8 +64,8 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
     if !options.quiet {
         verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
     }
-    let hidden = secrets::hidden(&workload);
-    let shown_source = secrets::hide_in_source(&source, &workload);
+    let hidden = secrets::hidden(&CATALOG, &workload);
+    let shown_source = secrets::hide_in_source(&CATALOG, &source, &file_name, &workload);
     let dir = Archive::open(&options.archive)?.begin(&NewRun {
         number: None,
         workload: &workload,
