@@ -79,6 +79,15 @@ export async function shot(page, name, fullPage = true) {
   await page.screenshot({ path: join(OUT, `${name}.png`), fullPage });
 }
 
+/** The whole of a page whose charts are drawn only while they are in sight. */
+export async function longShot(page, name) {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: before.width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 600)))));
+  await shot(page, name, false);
+  await page.setViewportSize(before);
+}
+
 /** Until something holds; asked again and again. */
 export async function until(what, holds, limitMs = PATIENCE_MS) {
   const end = Date.now() + limitMs;
