@@ -99,14 +99,18 @@ export async function until(what, holds, limitMs = PATIENCE_MS) {
   }
 }
 
-/** Runs parts one after another; one that breaks off is one failure. */
-export async function parts(all) {
+/** Runs parts one after another; one that breaks off is one failure, and ends it where the others need it. */
+export async function parts(all, dependent = false) {
   for (const [name, part] of all) {
+    if (dependent && problems.some((one) => one.startsWith("broke off"))) {
+      console.log(`${name}: not run`);
+      continue;
+    }
     const began = Date.now();
     try {
       await part();
     } catch (error) {
-      check(false, `${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
+      check(false, `broke off in ${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
     }
     console.log(`${name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
   }
