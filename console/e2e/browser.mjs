@@ -79,6 +79,15 @@ export async function shot(page, name, fullPage = true) {
   await page.screenshot({ path: join(OUT, `${name}.png`), fullPage });
 }
 
+/** The whole of a page whose charts are drawn only while they are in sight. */
+export async function longShot(page, name) {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: before.width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 600)))));
+  await shot(page, name, false);
+  await page.setViewportSize(before);
+}
+
 /** Until something holds; asked again and again. */
 export async function until(what, holds, limitMs = PATIENCE_MS) {
   const end = Date.now() + limitMs;
@@ -90,14 +99,18 @@ export async function until(what, holds, limitMs = PATIENCE_MS) {
   }
 }
 
-/** Runs parts one after another; one that breaks off is one failure. */
-export async function parts(all) {
+/** Runs parts one after another; one that breaks off is one failure, and ends it where the others need it. */
+export async function parts(all, dependent = false) {
   for (const [name, part] of all) {
+    if (dependent && problems.some((one) => one.startsWith("broke off"))) {
+      console.log(`${name}: not run`);
+      continue;
+    }
     const began = Date.now();
     try {
       await part();
     } catch (error) {
-      check(false, `${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
+      check(false, `broke off in ${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
     }
     console.log(`${name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
   }

@@ -60,12 +60,13 @@ export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { 
   }, [empty]);
 
   useEffect(() => {
-    if (!seen) return;
-    // New values alone leave the values under the pointer where they are.
-    const now = live && model.kind === "lines" ? `${theme} ${log} ${[...hidden].join()} ${width}` : "";
+    const now = live ? `${theme} ${log} ${[...hidden].join()} ${width}` : "";
     const same = now !== "" && now === shape.current;
+    // New values wait until they are looked at; a new look does not.
+    if (same && !seen) return;
     shape.current = now;
-    chart.current?.setOption(optionOf(model, view) as never, same ? { replaceMerge: ["series"] } : { notMerge: true });
+    // New values alone leave the values under the pointer where they are.
+    chart.current?.setOption(optionOf(model, view) as never, same && model.kind === "lines" ? { replaceMerge: ["series"] } : { notMerge: true });
   }, [model, view, seen, live, theme, log, hidden, width, empty]);
 
   const say = useCallback((text: string) => {

@@ -44,7 +44,6 @@ export function History() {
   useEffect(() => {
     if ((address.get("search") ?? "") !== wanted) setAddress({ search: wanted });
     // Only what was typed goes into the address.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [wanted]);
 
   const query = useInfiniteQuery({
