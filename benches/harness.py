@@ -83,19 +83,22 @@ def pinned(core, command, priority=REAL_TIME):
 
 
 def prefer_load_threads(pid):
-    """The client's core and real-time priority for the load threads of a Cosmark; its writers stay on the other core."""
+    """The client's core and high priority for the load threads of a Cosmark; its writers stay on the other core. Not real-time priority:
+    a thread that waits awake for its due times uses all of its core, and the kernel takes that away from real-time tasks."""
     with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            if thread.joinpath("comm").read_text().startswith("load-"):
-                os.sched_setaffinity(int(thread.name), {CLIENT_CORE})
-                if REAL_TIME:
-                    os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(10))
+        threads = {int(each.name): each.joinpath("comm").read_text() for each in Path(f"/proc/{pid}/task").iterdir()}
+        loads = [thread for thread, name in threads.items() if name.startswith("load-")]
+        # Not before there are any: a program that starts on one core plans for one core.
+        for thread in threads if loads else ():
+            os.sched_setaffinity(thread, {CLIENT_CORE if thread in loads else SERVER_CORE})
+            if thread in loads and REAL_TIME:
+                os.setpriority(os.PRIO_PROCESS, thread, -20)
 
 
 def measure(command, limit_s, core=CLIENT_CORE, only_load=False):
     """Runs a command to its end on the client's core; with `only_load` only its load threads run there, and with priority."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        command = pinned(SERVER_CORE, command, []) if only_load else pinned(core, command)
+        command = [str(part) for part in command] if only_load else pinned(core, command)
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
         until = time.monotonic() + limit_s
         while True:

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# The page of the HTML report (console/), which the binary embeds when it was built before.
-#   scripts/console.sh build     build console/dist/report.html if a source is newer; needs Node.js 20.19 or newer and npm
-#   scripts/console.sh test      check types and run the page's own tests
+# The web console and the page of the HTML report (console/), which the binary embeds when they were built before.
+#   scripts/console.sh build     build console/dist/report.html (one file) and console/dist/console/ (index.html and files
+#                                with hashed names) if a source is newer; needs Node.js 20.19 or newer and npm
+#   scripts/console.sh test      check types and run their own tests
 #   scripts/console.sh browser   make reports of real runs and open them in headless Chromium; screenshots stay in
 #                                target/report-screenshots. Needs target/debug/cosmark, built after the page
+#   scripts/console.sh live      drive the console in headless Chromium: against scripted runs, then against a real controller with the
+#                                embedded store; screenshots stay in console/e2e/artefacts. Needs target/debug/cosmark
 # With --if-possible as second argument, what cannot run here is said in a line "SKIPPED .." and is no failure.
 # Exit code: 0 done, 1 failed, 2 bad usage.
 set -euo pipefail
@@ -11,6 +14,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../testbeds/lib.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PAGE=console/dist/report.html
+CONSOLE=console/dist/console/index.html
 OPTIONAL=${2:-}
 log='' work='' # temporary
 trap 'rm -rf "$log" "$work"' EXIT
@@ -36,13 +40,14 @@ need_node() { # WHAT
 }
 
 build() {
-  if [[ -e $PAGE && -z $(find console -path console/node_modules -prune -o -path console/dist -prune -o -type f -newer $PAGE -print -quit) ]]; then
+  if [[ -e $PAGE && -e $CONSOLE && -z $(find console -path console/node_modules -prune -o -path console/dist -prune -o -path console/e2e -prune -o -type f -newer $PAGE -print -quit) ]]; then
     return 0
   fi
-  need_node 'page of the HTML report'
+  need_node 'web console and page of the HTML report'
   # Under another name until it is whole.
-  (cd console && npx --no-install tsc --noEmit && npx --no-install vite build --logLevel warn)
-  touch $PAGE
+  (cd console && npx --no-install tsc --noEmit && npx --no-install vite build --logLevel warn &&
+    npx --no-install vite build --config vite.console.config.ts --logLevel warn)
+  touch $PAGE $CONSOLE
 }
 
 # The line that scripts/test.sh adds up.
@@ -52,7 +57,7 @@ result() { # PASSED FAILED
 
 tests() {
   local status=0
-  need_node 'tests of the report page'
+  need_node 'tests of the console and the report page'
   log=$(mktemp)
   (cd console && npx --no-install tsc --noEmit && NO_COLOR=1 npx --no-install vitest run) 2>&1 | tee "$log" || status=$?
   result "$(sed -n 's/^ *Tests .*[^0-9]\([0-9]\+\) passed.*/\1/p' "$log" | grep . || echo 0)" \
@@ -78,9 +83,23 @@ browser() {
   (cd console && CHROMIUM=$(command -v chromium) node e2e/report.mjs ../target/report-screenshots "${reports[@]}")
 }
 
+live() {
+  local what='the console in a browser' binary=target/debug/cosmark status=0
+  need_node "$what"
+  [[ -e $CONSOLE ]] || cannot "$what" 'the console was not built; run: make console'
+  [[ -x $binary ]] || cannot "$what" "no $binary; run: cargo build -p cosmark"
+  (need_packages chromium=chromium,fonts-dejavu-core) || cannot "$what" 'no Chromium; install the package chromium'
+  CHROMIUM=$(command -v chromium)
+  export CHROMIUM
+  (cd console && node e2e/console-mock.mjs) || status=$?
+  (cd console && node e2e/console.mjs ../$binary) || status=$?
+  return "$status"
+}
+
 case ${1:-} in
   build) build ;;
   test) tests ;;
   browser) browser ;;
+  live) live ;;
   *) usage 2 ;;
 esac

@@ -110,7 +110,6 @@ export function exact(value: number | null | undefined, unit: Unit): string {
 export function clock(seconds: number): string {
   if (Math.abs(seconds) < 120) return `${significant(seconds, 4)}\u00a0s`;
   const whole = Math.round(seconds);
-  const two = (n: number) => String(n).padStart(2, "0");
   const [h, min, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
   return h > 0 ? `${h}:${two(min)}:${two(s)}` : `${min}:${two(s)}`;
 }
@@ -122,9 +121,40 @@ export function percentile(nines: number): string {
   return `${percent.toFixed(behind).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "")}\u00a0%`;
 }
 
-/** A moment, RFC 3339, in UTC without fractions. */
+/** Which clock moments are shown by: the report's is UTC, the console's is chosen. */
+export type Zone = "utc" | "local";
+
+let zone: Zone = "utc";
+
+export function setZone(choice: Zone): void {
+  zone = choice;
+}
+
+const two = (n: number) => String(n).padStart(2, "0");
+
+/** Name of the zone at that moment, such as `UTC` or `GMT+2`. */
+export function zoneName(at = new Date()): string {
+  if (zone === "utc") return "UTC";
+  const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(at);
+  return parts.find((part) => part.type === "timeZoneName")?.value ?? "local";
+}
+
+/** A moment, RFC 3339, without fractions: `2026-01-05 08:00:01 UTC`. */
 export function moment(text: string | null): string {
   if (text === null) return NO_VALUE;
+  if (zone === "local") {
+    const at = new Date(text);
+    if (Number.isNaN(at.getTime())) return text;
+    const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${zoneName(at)}`;
+  }
   const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)/.exec(text);
   return match ? `${match[1]} ${match[2]} UTC` : text;
+}
+
+/** Time of day of a moment, by the chosen clock: `08:00:01`. */
+export function timeOfDay(text: string): string {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return text;
+  return zone === "utc" ? at.toISOString().slice(11, 19) : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }

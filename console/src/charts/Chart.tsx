@@ -1,9 +1,10 @@
 // A chart with its title, legend, values, and the ways to take it along. Charts over time share one zoom.
-import { createContext, useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "react";
+import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { KeyboardEvent, MouseEvent, PointerEvent } from "react";
 import { ValueTableView } from "../components/DataTable";
 import { copyText, save } from "../components/files";
 import { clock } from "../format";
+import { ThemeContext, ZoomContext, type Zoom } from "./context";
 import { toCsv } from "./csv";
 import { echarts, type Option } from "./echarts";
 import { afterLegendClick, NONE } from "./legend";
@@ -11,22 +12,13 @@ import { tailName } from "./stage";
 import { optionOf, sentenceOf, valuesOf, type ChartModel, type View } from "./model";
 import { heatColour, PALETTES, type Theme } from "./palette";
 
-export const ThemeContext = createContext<Theme>("light");
-
-/** The part of the time axis that all charts of a stage show; null = all of it. */
-export interface Zoom {
-  range: [number, number] | null;
-  set(range: [number, number] | null): void;
-}
-
-export const ZoomContext = createContext<Zoom>({ range: null, set: () => {} });
-
 /** Fewer pixels are a click and no selection. */
 const LEAST_DRAG_PX = 6;
 
 type Instance = ReturnType<typeof echarts.init>;
 
-export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
+/** `live`: the values change while one looks, so the box keeps its size and is drawn only while it is seen. */
+export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { model: ChartModel; wide?: boolean; live?: boolean; heading?: "h3" | "h4" }) {
   const theme = useContext(ThemeContext);
   const palette = PALETTES[theme];
   const zoom = useContext(ZoomContext);
@@ -45,11 +37,16 @@ export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
     [palette, hidden, log, overTime, zoom.range, width],
   );
 
+  const empty = model.empty !== undefined;
+  const seen = useSeen(box, live && !empty);
+  const shape = useRef("");
+
   useEffect(() => {
     const element = box.current;
-    if (!element || model.empty) return;
+    if (!element || empty) return;
     const made = echarts.init(element, null, { renderer: "canvas" });
     chart.current = made;
+    shape.current = "";
     const watch = new ResizeObserver(() => {
       made.resize();
       setWidth(element.clientWidth);
@@ -60,11 +57,17 @@ export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
       made.dispose();
       chart.current = null;
     };
-  }, [model.empty]);
+  }, [empty]);
 
   useEffect(() => {
-    chart.current?.setOption(optionOf(model, view) as never, { notMerge: true });
-  }, [model, view]);
+    const now = live ? `${theme} ${log} ${[...hidden].join()} ${width}` : "";
+    const same = now !== "" && now === shape.current;
+    // New values wait until they are looked at; a new look does not.
+    if (same && !seen) return;
+    shape.current = now;
+    // New values alone leave the values under the pointer where they are.
+    chart.current?.setOption(optionOf(model, view) as never, same && model.kind === "lines" ? { replaceMerge: ["series"] } : { notMerge: true });
+  }, [model, view, seen, live, theme, log, hidden, width, empty]);
 
   const say = useCallback((text: string) => {
     setSaid(text);
@@ -83,9 +86,9 @@ export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
   };
 
   return (
-    <figure className={wide ? "chart wide" : "chart"} data-chart={model.id}>
+    <figure className={`chart${wide ? " wide" : ""}${live ? " live" : ""}`} data-chart={model.id}>
       <figcaption>
-        <h4 id={title}>{model.title}</h4>
+        <Heading id={title} className="chart-title">{model.title}</Heading>
         <p className="hint">{model.hint}</p>
       </figcaption>
       {model.empty ? (
@@ -109,6 +112,19 @@ export function Chart({ model, wide }: { model: ChartModel; wide?: boolean }) {
       )}
     </figure>
   );
+}
+
+/** Whether an element is in sight, or near; always, where that does not matter. */
+function useSeen(box: React.RefObject<HTMLElement | null>, matters: boolean): boolean {
+  const [seen, setSeen] = useState(true);
+  useEffect(() => {
+    const element = box.current?.closest("figure") ?? box.current;
+    if (!matters || !element) return;
+    const watch = new IntersectionObserver((entries) => setSeen(entries.some((entry) => entry.isIntersecting)), { rootMargin: "200px" });
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, [box, matters]);
+  return seen;
 }
 
 /** The drawing itself: pointer, keys, and the selection of a time. */

@@ -30,7 +30,10 @@ interface Common {
 
 export interface LineModel extends Common {
   kind: "lines";
-  x: "time" | "nines";
+  /** Seconds, place on the percentile axis, workers (by powers of two), or the number of a run in their order. */
+  x: "time" | "nines" | "workers" | "order";
+  /** What stands at the places of an axis of runs. */
+  xNames?: string[];
   unit: Unit;
   log?: boolean | undefined;
   /** Offer a switch between linear and logarithmic. */
@@ -117,6 +120,8 @@ function tip(head: string, rows: HTMLElement[]): HTMLElement {
 }
 
 function xText(model: LineModel, x: number): string {
+  if (model.x === "order") return model.xNames?.[x] ?? "";
+  if (model.x === "workers") return `${exact(x, "count")} worker${x === 1 ? "" : "s"}`;
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
 
@@ -149,16 +154,27 @@ function frame(view: View): Option {
   };
 }
 
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+
+/** Distance of ticks in seconds that people count by; undefined where the time is too short or too long for these. */
+export function timeStep(span: number, parts: number): number | undefined {
+  const least = span / parts;
+  return least < 0.5 ? undefined : TIME_STEPS.find((step) => step >= least);
+}
+
 function timeAxis(view: View, end: number): Option {
   const [min, max] = view.zoom ?? [0, end];
+  const parts = Math.max(2, Math.min(8, Math.floor(view.width / 90)));
+  const interval = timeStep(max - min, parts);
   return {
     type: "value",
     min,
     max,
     ...axisStyle(view.palette),
     splitLine: { show: false },
-    splitNumber: Math.max(2, Math.min(8, Math.floor(view.width / 90))),
-    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / 5), formatter: (value: number) => clock(value) },
+    splitNumber: parts,
+    ...(interval ? { interval } : {}),
+    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / (interval ?? 5)), formatter: (value: number) => clock(value) },
   };
 }
 
@@ -174,6 +190,26 @@ function phaseAreas(model: ChartModel, palette: Palette, end: number): Option {
     label: { color: palette.soft, fontSize: 10, position: "insideTop", overflow: "truncate" },
     data: areas,
   };
+}
+
+function xAxis(model: LineModel, view: View, end: number): Option {
+  const { palette } = view;
+  const style = axisStyle(palette);
+  const label = { color: palette.soft, fontSize: 11, hideOverlap: true };
+  switch (model.x) {
+    case "time":
+      return timeAxis(view, end);
+    case "workers": {
+      const places = [...new Set(model.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
+      return { type: "log", logBase: 2, ...style, splitLine: { show: false }, axisTick: { customValues: places }, axisLabel: { ...label, customValues: places, formatter: (value: number) => short(value, "count") } };
+    }
+    case "order":
+      return { type: "value", min: 0, max: Math.max(1, end), interval: 1, ...style, splitLine: { show: false }, axisLabel: { ...label, formatter: (value: number) => model.xNames?.[value] ?? "" } };
+    case "nines": {
+      const places = NINES.filter((x) => x <= end);
+      return { type: "value", min: 0, max: end, ...style, axisTick: { customValues: places }, axisLabel: { ...label, customValues: places, formatter: (value: number) => percentile(value) } };
+    }
+  }
 }
 
 /** The option of a line chart. */
@@ -192,7 +228,7 @@ function lineOption(model: LineModel, view: View): Option {
     // A null breaks the line; a logarithm has no place for 0.
     data: line.points.map(([x, y]) => [x, log && (y ?? 0) <= 0 ? null : y]),
     color: palette.categories[line.colour % palette.categories.length],
-    showSymbol: few && model.x === "time" && !line.thin,
+    showSymbol: (model.x === "workers" || (few && model.x !== "nines")) && !line.thin,
     symbol: "circle",
     symbolSize: 5,
     lineStyle: { width: line.thin ? 1 : 2, type: line.dash ?? "solid", opacity: line.thin ? 0.75 : 1 },
@@ -202,23 +238,7 @@ function lineOption(model: LineModel, view: View): Option {
   }));
   return {
     ...frame(view),
-    xAxis:
-      model.x === "time"
-        ? timeAxis(view, end)
-        : {
-            type: "value",
-            min: 0,
-            max: end,
-            ...axisStyle(palette),
-            axisTick: { customValues: NINES.filter((x) => x <= end) },
-            axisLabel: {
-              color: palette.soft,
-              fontSize: 11,
-              hideOverlap: true,
-              customValues: NINES.filter((x) => x <= end),
-              formatter: (value: number) => percentile(value),
-            },
-          },
+    xAxis: xAxis(model, view, end),
     yAxis: {
       type: log ? "log" : "value",
       ...axisStyle(palette),
@@ -325,12 +345,13 @@ export function optionOf(model: ChartModel, view: View): Option {
 /** All values of a chart. */
 export function valuesOf(model: ChartModel): ValueTable {
   if (model.kind === "lines") {
-    const first = model.x === "time" ? "time_s" : "percentile";
+    const first = { time: "time_s", nines: "percentile", workers: "workers", order: "run" }[model.x];
     const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
     const table = tableOf(first, names);
     if (model.x === "nines") {
       table.rows.forEach((one) => (one[0] = Number((100 - 100 / 10 ** Number(one[0])).toFixed(6))));
     }
+    if (model.x === "order") table.rows.forEach((one) => (one[0] = model.xNames?.[Number(one[0])] ?? one[0]!));
     return table;
   }
   return {

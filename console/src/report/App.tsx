@@ -1,6 +1,6 @@
 // The report: verdict, headline, pictures, then everything else.
 import { useEffect, useMemo, useState } from "react";
-import { ThemeContext } from "../charts/Chart";
+import { ThemeContext } from "../charts/context";
 import type { ReportData, StageData } from "../data/types";
 import { moment, short } from "../format";
 import { Checks, VerdictBanner } from "./Verdict";

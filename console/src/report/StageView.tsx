@@ -1,6 +1,7 @@
 // One stage: headline, figures by operation, charts, parts, failures, and the machines that made the load.
 import { useMemo, useState } from "react";
-import { Chart, ZoomContext } from "../charts/Chart";
+import { Chart } from "../charts/Chart";
+import { ZoomContext } from "../charts/context";
 import type { ChartModel } from "../charts/model";
 import * as charts from "../charts/stage";
 import type { GroupData, OperationData, StageData } from "../data/types";

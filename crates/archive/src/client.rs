@@ -37,6 +37,9 @@ pub struct ClientRecord {
     pub pause_p99_9_ms: Option<f64>,
     /// Longest pause.
     pub pause_max_ms: Option<f64>,
+    /// Share of the time that went into pauses of 10 ms or longer.
+    #[serde(default)]
+    pub paused_share: Option<f64>,
     /// Time for which the machine was suspended.
     pub suspended_ms: Option<f64>,
     /// Smallest step between two readings of the clock.
@@ -93,6 +96,7 @@ impl ClientRecord {
             steal_share,
             pause_p99_9_ms,
             pause_max_ms,
+            paused_share,
             suspended_ms,
             tcp_segments_out,
             tcp_retransmitted,
@@ -113,6 +117,7 @@ impl ClientRecord {
             steal_share,
             pause_p99_9_ms,
             pause_max_ms,
+            paused_share,
             suspended_ms,
             clock_resolution_ns,
             clock_cost_ns,

@@ -14,6 +14,8 @@ pub enum GoalStatus {
     Fail,
     /// The data allow both.
     NotDecided,
+    /// A trial that did not meet them while the client itself was in trouble: it says nothing about the store.
+    NotProven,
 }
 
 impl GoalStatus {
@@ -24,6 +26,7 @@ impl GoalStatus {
             Self::Pass => "met",
             Self::Fail => "missed",
             Self::NotDecided => "not decided",
+            Self::NotProven => "not proven",
         }
     }
 }
@@ -68,9 +71,12 @@ pub struct SearchRecord {
     pub best: Option<f64>,
     /// The lowest load above it that did not; null when none was found.
     pub missed_at: Option<f64>,
-    /// The gap between the two is as small as was asked, and every confirmation passed.
+    /// The gap between the two is as small as was asked, and both were confirmed by fresh trials.
     pub settled: bool,
-    /// Fresh trials at the answer that passed.
+    /// Why it is not settled; null when it is.
+    #[serde(default)]
+    pub unsettled: Option<String>,
+    /// Fresh trials at the answer that passed, up to the last.
     pub confirmed: u32,
     /// What a reader should know: not monotonic, stopped early, a confirmation that failed.
     pub notes: Vec<String>,
@@ -87,7 +93,7 @@ pub struct TrialRecord {
     pub stage: String,
     /// Rate per second or workers.
     pub load: f64,
-    /// Why it was made: `step`, `double`, `halve`, `again`, `above`, `confirm`.
+    /// Why it was made: `step`, `double`, `halve`, `again`, `repeat`, `above`, `confirm`.
     pub purpose: String,
     /// Successes per second over all operations.
     pub throughput_per_s: Option<f64>,

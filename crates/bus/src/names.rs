@@ -59,7 +59,6 @@ pub const BUCKETS: &[BucketRow] = &[
     BucketRow {
         name: HISTORY,
         max_age: None,
-        durable: true,
         holds: "one key per run that is over: its summary",
     },
     BucketRow {

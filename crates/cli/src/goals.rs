@@ -54,7 +54,8 @@ fn search(search: &SearchRecord) -> String {
     let load_head = if search.over == "rate" { "rate/s" } else { "workers" };
     let mut table = table(&["", load_head, "p95 ms", "mean ms", "op/s", "bandwidth", "failed", "", ""], 1);
     for trial in &search.trials {
-        let best = search.best == Some(trial.load) && !matches!(trial.purpose.as_str(), "confirm" | "again");
+        let best = search.best == Some(trial.load)
+            && !matches!(trial.purpose.as_str(), "confirm" | "again" | "repeat");
         table.add_row(cells(trial_row(trial, best), 1));
     }
     table.set_constraints((0..9).map(|_| ColumnConstraint::ContentWidth));
@@ -97,13 +98,14 @@ fn trial_row(trial: &TrialRecord, best: bool) -> Vec<String> {
 }
 
 fn answer(search: &SearchRecord) -> String {
-    let Some(best) = search.best else { return "  no load met the thresholds".to_owned() };
+    let why = search.unsettled.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let Some(best) = search.best else { return format!("  no load met the thresholds{why}") };
     let unit = if search.over == "rate" { "/s" } else { " workers" };
     let missed = search.missed_at.map(|load| format!(", missed at {}{unit}", units::plain(load)));
     let settled = if search.settled {
-        format!("; settled, {} confirmations passed", search.confirmed)
+        format!("; settled, both ends confirmed, {} times at the answer", search.confirmed)
     } else {
-        "; not settled".to_owned()
+        format!("; not settled{why}")
     };
     format!("  met at {}{unit}{}{settled}", units::plain(best), missed.unwrap_or_default())
 }

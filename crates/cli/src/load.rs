@@ -3,14 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use cosmark_adaptor_api::{Key, Settings};
-use cosmark_workload::check::check;
-use cosmark_workload::diagnostic::{Span, sort};
-use cosmark_workload::model::{ConfigValue, TargetSpec};
-use cosmark_workload::{
-    Diagnostic, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target, parse_target,
-    parse_what_is_there,
-};
+use cosmark_driver::{Reading, apply_settings, read_target, read_workload};
+use cosmark_workload::{Diagnostic, Format, Target, Workload};
 
 use crate::diagnose;
 use crate::exit::Problem;
@@ -96,118 +90,23 @@ pub fn load_for(
     target: Option<Target>,
     settings: &[String],
 ) -> Result<Loaded, Problem> {
-    let format = Format::detect(base_name, &source);
-    let (workload, mut diagnostics) = parse_what_is_there(&source, format, &host::environment());
-    if target.as_ref().is_some_and(|target| target.storage.is_some()) {
-        // The target is the answer to this one.
-        diagnostics.retain(|one| one.message != NO_STORAGE);
-    }
-    if let Some(workload) = &workload
-        && target.is_none()
-    {
-        diagnostics.extend(check_targets(workload, format));
-        sort(&mut diagnostics);
-    }
+    let Reading { workload, mistakes: diagnostics, format } =
+        read_workload(&CATALOG, &host::environment(), &source, base_name, target.as_ref());
     diagnose::show(shown_name, &source, &diagnostics);
-    let refused = diagnostics.iter().any(|one| one.severity == Severity::Error);
-    let Some(mut workload) = workload.filter(|_| !refused) else {
+    let Some(mut workload) = workload else {
         let count = diagnose::count(&diagnostics);
         return Err(Problem::usage(format!("{shown_name}: {count}; nothing was sent")));
     };
-    if let Some(target) = target {
-        apply_target(&mut workload, &target);
-    }
-    for setting in settings {
-        apply_setting(&mut workload, setting)
-            .map_err(|text| Problem::usage(format!("--set {setting}: {text}")))?;
-    }
-    if !settings.is_empty() {
-        let mistakes = check(&workload);
-        if let Some(mistake) = mistakes.iter().find(|one| one.severity == Severity::Error) {
-            return Err(Problem::usage(format!(
-                "after --set {}: {}",
-                settings.join(" --set "),
-                mistake.message
-            )));
-        }
-    }
+    apply_settings(&mut workload, settings).map_err(Problem::usage)?;
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
 }
 
 fn load_target(path: &Path) -> Result<Target, Problem> {
     let text = read_text(path)?;
     let shown = path.display().to_string();
-    let (target, mut diagnostics) = parse_target(&text);
-    if let Some(target) = &target {
-        for (what, spec) in [("auth", &target.auth), ("storage", &target.storage)] {
-            diagnostics.extend(spec.iter().flat_map(|spec| check_spec(what, spec, Format::Yaml)));
-        }
-        sort(&mut diagnostics);
-    }
+    let (target, diagnostics) = read_target(&CATALOG, &text);
     diagnose::show(&shown, &text, &diagnostics);
-    let refused = diagnostics.iter().any(|one| one.severity == Severity::Error);
-    target.filter(|_| !refused).ok_or_else(|| {
+    target.ok_or_else(|| {
         Problem::usage(format!("{shown}: {}; nothing was sent", diagnose::count(&diagnostics)))
     })
-}
-
-/// Mistakes in the types and keys of auths and storages.
-fn check_targets(workload: &Workload, format: Format) -> Vec<Diagnostic> {
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    let works = workload.stages.iter().flat_map(|stage| &stage.works);
-    for (what, spec) in works.flat_map(|work| [("auth", &work.auth), ("storage", &work.storage)]) {
-        for found in check_spec(what, spec, format) {
-            // Inherited elements are seen once for every work.
-            let same = |one: &Diagnostic| {
-                one.message == found.message
-                    && one.span.start == found.span.start
-                    && one.span.len == found.span.len
-            };
-            if !diagnostics.iter().any(same) {
-                diagnostics.push(found);
-            }
-        }
-    }
-    diagnostics
-}
-
-/// Unknown keys are warnings in XML, as in COSBench, and errors in YAML.
-fn check_spec(what: &str, spec: &TargetSpec, format: Format) -> Vec<Diagnostic> {
-    let given: Vec<_> = spec
-        .config
-        .entries
-        .iter()
-        .filter_map(|entry| match &entry.value {
-            ConfigValue::Text(text) => Some((entry, text.as_str())),
-            ConfigValue::Env(_) | ConfigValue::File(_) => None,
-        })
-        .collect();
-    let keys: &'static [Key] = match what {
-        "auth" => match CATALOG.auth(&spec.kind) {
-            Ok(found) => found.def.keys,
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
-        _ => match CATALOG.storage(&spec.kind, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)))
-        {
-            Ok(found) => found.def.keys,
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
-    };
-    let (_, problems) = Settings::parse(keys, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)));
-    problems
-        .into_iter()
-        .map(|problem| {
-            let span = given.get(problem.entry).map_or(spec.span, |(entry, _)| entry.span);
-            let message = format!("{what} {}: {}", spec.kind, problem.message);
-            let hint =
-                problem.hint.or_else(|| Some(format!("`cosmark adaptors {}` lists its keys", spec.kind)));
-            let severity =
-                if problem.fatal || format == Format::Yaml { Severity::Error } else { Severity::Warning };
-            Diagnostic { severity, span, message, hint }
-        })
-        .collect()
-}
-
-fn type_error(span: Span, text: String) -> Diagnostic {
-    Diagnostic::error(span, text).with_hint("`cosmark adaptors` lists what this build speaks")
 }

@@ -1,166 +1,34 @@
-//! Secrets: fetched from where the workload says, and kept out of everything that is shown or written.
+//! Where the secrets of a workload come from when its user runs it: the user's own environment and files.
 
-use cosmark_adaptor_api::Key;
-use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
-use cosmark_workload::{Span, Workload};
+use cosmark_driver::secrets::SecretSource;
 
-use crate::registry::{is_secret, keys_of};
+/// The environment and the files of who runs this program.
+pub struct Own;
 
-/// Texts shorter than this are only hidden where they stand, not wherever they occur.
-const SHORTEST: usize = 4;
-
-/// The values that must not be seen.
-#[derive(Debug, Default, Clone)]
-pub struct Secrets {
-    values: Vec<String>,
-}
-
-impl Secrets {
-    /// Those of a workload whose references are resolved.
-    #[must_use]
-    pub fn of(workload: &Workload) -> Self {
-        let mut values = Vec::new();
-        for spec in specs(workload) {
-            for entry in &spec.config.entries {
-                if let ConfigValue::Text(text) = &entry.value
-                    && is_secret(&spec.kind, &entry.key)
-                    && text.len() >= SHORTEST
-                    && !values.contains(text)
-                {
-                    values.push(text.clone());
-                }
-            }
-        }
-        // The longest first, so that one secret inside another leaves no rest behind.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { values }
+impl SecretSource for Own {
+    fn variable(&self, name: &str) -> Result<String, String> {
+        std::env::var(name).map_err(|_| "which is not set".to_owned())
     }
 
-    /// The text without them, also where XML or a URL has escaped them.
-    #[must_use]
-    pub fn hide(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for value in &self.values {
-            let in_xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-            let in_url =
-                percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
-            for form in [value.as_str(), &in_xml, &in_url] {
-                if text.contains(form) {
-                    text = text.replace(form, "***");
-                }
-            }
-        }
-        text
+    fn file(&self, path: &str) -> Result<String, String> {
+        let path = match path.strip_prefix("~/") {
+            Some(rest) => format!("{}/{rest}", self.home()),
+            None => path.to_owned(),
+        };
+        let text = std::fs::read_to_string(path).map_err(|cause| cause.to_string())?;
+        Ok(text.trim_end_matches(['\n', '\r']).to_owned())
     }
-}
 
-fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
-    workload.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| [&work.auth, &work.storage])
-}
-
-fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
-    workload
-        .stages
-        .iter_mut()
-        .flat_map(|stage| &mut stage.works)
-        .flat_map(|work| [&mut work.auth, &mut work.storage])
-}
-
-/// Replaces `{env: NAME}` and `{file: PATH}` by what they stand for.
-///
-/// # Errors
-/// One sentence that names the key and the remedy.
-pub fn resolve(workload: &mut Workload) -> Result<(), String> {
-    for spec in specs_mut(workload) {
-        let kind = spec.kind.clone();
-        for entry in &mut spec.config.entries {
-            let value = match &entry.value {
-                ConfigValue::Text(_) => continue,
-                ConfigValue::Env(name) => std::env::var(name).map_err(|_| {
-                    format!(
-                        "{kind}: `{}` comes from the environment variable {name}, which is not set",
-                        entry.key
-                    )
-                })?,
-                ConfigValue::File(path) => read_secret(path).map_err(|cause| {
-                    format!("{kind}: `{}` comes from the file {path}: {cause}", entry.key)
-                })?,
-            };
-            entry.value = ConfigValue::Text(value);
-        }
-        add_from_environment(spec);
+    fn named(&self, _name: &str) -> Result<String, String> {
+        Err("which only a controller knows; give it as {env: NAME} or {file: PATH}, or use `cosmark submit`"
+            .to_owned())
     }
-    Ok(())
-}
 
-/// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and their defaults that
-/// lie in the home directory.
-fn add_from_environment(spec: &mut TargetSpec) {
-    let is_given = |spec: &TargetSpec, key: &Key| {
-        spec.config.entries.iter().any(|entry| key.answers_to(entry.key.trim()))
-    };
-    let keys: Vec<&'static Key> = keys_of(&spec.kind).filter(|key| key.env.is_some()).collect();
-    let says_nothing = !keys.iter().any(|key| is_given(spec, key));
-    for key in keys {
-        let variable = key.env.filter(|_| says_nothing).and_then(|name| std::env::var(name).ok());
-        let fallback = key.default.filter(|default| default.starts_with("~/")).map(str::to_owned);
-        let value = variable.filter(|value| !value.is_empty()).or(fallback);
-        if let Some(value) = value
-            && !is_given(spec, key)
-        {
-            let value = ConfigValue::Text(in_home(&value));
-            spec.config.entries.push(ConfigEntry { key: key.name.to_owned(), value, span: Span::default() });
-        }
+    fn habitual(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
     }
-}
 
-/// The path with the home directory in place of `~`.
-fn in_home(path: &str) -> String {
-    let home = std::env::var("HOME").unwrap_or_default();
-    path.strip_prefix("~/").map_or_else(|| path.to_owned(), |rest| format!("{home}/{rest}"))
-}
-
-fn read_secret(path: &str) -> std::io::Result<String> {
-    std::fs::read_to_string(in_home(path)).map(|text| text.trim_end_matches(['\n', '\r']).to_owned())
-}
-
-/// A copy with `***` in place of every secret, for the archive.
-#[must_use]
-pub fn hidden(workload: &Workload) -> Workload {
-    let mut copy = workload.clone();
-    for spec in specs_mut(&mut copy) {
-        let kind = spec.kind.clone();
-        for entry in &mut spec.config.entries {
-            if matches!(entry.value, ConfigValue::Text(_)) && is_secret(&kind, &entry.key) {
-                entry.value = ConfigValue::Text("***".into());
-            }
-        }
+    fn home(&self) -> String {
+        std::env::var("HOME").unwrap_or_default()
     }
-    copy
-}
-
-/// The source text without the secrets that are written in it, whatever their length.
-#[must_use]
-pub fn hide_in_source(source: &str, workload: &Workload) -> String {
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    for spec in specs(workload) {
-        for entry in &spec.config.entries {
-            let ConfigValue::Text(value) = &entry.value else { continue };
-            let end = entry.span.start.saturating_add(entry.span.len);
-            let Some(stretch) = source.get(entry.span.start..end) else { continue };
-            if !value.is_empty()
-                && is_secret(&spec.kind, &entry.key)
-                && let Some(at) = stretch.rfind(value.as_str())
-            {
-                places.push((entry.span.start + at, value.len()));
-            }
-        }
-    }
-    places.sort_unstable();
-    places.dedup();
-    let mut hidden = source.to_owned();
-    for (at, len) in places.into_iter().rev() {
-        hidden.replace_range(at..at + len, "***");
-    }
-    Secrets::of(workload).hide(&hidden)
 }

@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bus", &["wire"]),
     ("driver", &["adaptor-api", "bus", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "bus", "metrics", "report", "wire", "workload"]),
-    ("service", &["archive", "bus", "controller", "metrics", "report", "wire", "workload"]),
+    ("service", &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"]),
     (
         "cli",
         &[
@@ -36,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "embedded",
             "metrics",
             "report",
+            "service",
             "simstore",
             "wire",
             "workload",

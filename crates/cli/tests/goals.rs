@@ -35,8 +35,8 @@ fn a_search_finds_the_capacity_of_a_store_that_has_one() {
     let store = store("capacity: {servers: 4, service_ms: 20}");
     let directory = tempfile::tempdir().unwrap();
     let stages = format!(
-        "  - name: main\n    thresholds: [p90 <= 400 ms]\n    search: {{over: rate, from: 100, to: 1600, width: 30 %, confirm: \
-         1, extend: 2}}\n    works: [{{name: main, workers: 256, rampup: 1s, runtime: 3s, rate: 1/s, {READS}}}]\n"
+        "  - name: main\n    thresholds: [p90 <= 400 ms]\n    search: {{over: rate, from: 150, to: 700, width: 15 %, confirm: \
+         2, max_time: 120s}}\n    works: [{{name: main, workers: 256, rampup: 1s, runtime: 4s, rate: 1/s, {READS}}}]\n"
     );
     let file = workload(directory.path(), &store, &stages);
     let (output, record) = run_json(directory.path(), &["run", &file, "--quiet"]);
@@ -46,16 +46,27 @@ fn a_search_finds_the_capacity_of_a_store_that_has_one() {
         assert_eq!(stage.id, trial.stage);
         assert!(directory.path().join(format!("archive/w1-goals/{}.csv", stage.id)).is_file());
     }
-    let top = search.trials.iter().find(|trial| trial.load >= 400.0).unwrap();
-    assert_eq!(top.status, GoalStatus::Fail, "twice the capacity is missed on any machine: {top:?}");
+    let top = search.trials.iter().find(|trial| trial.load >= 400.0);
+    assert!(
+        top.is_none_or(|top| matches!(top.status, GoalStatus::Fail | GoalStatus::NotProven)),
+        "twice the capacity is never met: {top:?}"
+    );
     let most = search.trials.iter().filter_map(|trial| trial.throughput_per_s).fold(0.0, f64::max);
     assert!(most <= 206.0, "no more than the capacity is ever completed, but {most}/s was");
-    if let Some(best) = search.best {
-        // A machine that does not keep up finds less, and says so; more is never right.
-        assert!(best <= 260.0, "{search:?}");
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // More is never right: in 5 s a load 5 % above the capacity leaves a queue of 250 ms.
+    assert!(search.best.is_none_or(|best| best <= 212.0), "{search:?}");
+    assert_eq!(output.status.code(), Some(if search.best.is_some() { 0 } else { 6 }), "{}", stderr(&output));
+    if search.settled {
+        let (best, missed) = (search.best.unwrap(), search.missed_at.unwrap());
+        assert!(best <= 206.0 && missed >= 194.0, "200 does not lie between {best} and {missed}: {search:?}");
+        assert!(missed / best <= 1.16 && search.confirmed >= 2, "{search:?}");
+        for end in [best, missed] {
+            let trials = search.trials.iter().filter(|trial| trial.load == end).count();
+            assert!(trials >= 3, "{trials} trials at {end}");
+        }
     } else {
-        assert_eq!(output.status.code(), Some(6));
+        // A machine that does not keep up settles nothing, and says why.
+        assert!(search.unsettled.as_ref().is_some_and(|why| !why.is_empty()), "{search:?}");
     }
     let shown = stdout(&run(directory.path(), &["show", "w1"]));
     assert!(shown.contains("search main: highest rate with p90 <= 400 ms"), "{shown}");
@@ -103,9 +114,9 @@ fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     assert!(shown.contains("medians over repetitions"), "{shown}");
     let same = run(directory.path(), &["compare", "w1", "w1"]);
     assert!(same.status.success() && stdout(&same).contains("no difference shown"), "{}", stdout(&same));
-    // The stages of the second run are called main-r1 and main-r2: only prepare is on both sides.
+    // The stages of the second run are called main-r1 and main-r2: two runs of main.
     let other = stdout(&run(directory.path(), &["compare", "w1", "w2"]));
-    assert!(other.contains("main read: only on the first side"), "{other}");
+    assert!(other.contains("1 and 2 runs can never show"), "{other}");
     let store = store("delay: [{law: {constant_ms: 60}}]");
     let file = workload(directory.path(), &store, &stages);
     assert!(run(directory.path(), &["run", &file, "-q"]).status.success());
@@ -117,4 +128,74 @@ fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     assert!(value["pairs"][0]["rows"].as_array().unwrap().len() >= 5);
     let bad = run(directory.path(), &["compare", "w1", "w9"]);
     assert_eq!(bad.status.code(), Some(2), "{}", stderr(&bad));
+}
+
+#[test]
+fn quick_looks_for_the_highest_load_that_meets_what_is_asked() {
+    let store = store("delay: [{law: {constant_ms: 2}}]");
+    let directory = tempfile::tempdir().unwrap();
+    let url = store.url().replace("http://", "s3+http://a:b@");
+    let quick = |more: &[&str]| {
+        let mut args = vec!["quick", &url, "--search", "p50 <= 10 s", "--objects", "20"];
+        args.extend(more);
+        run(directory.path(), &args)
+    };
+    // Two loads that any machine makes: what is found is the end of the range, and that is said.
+    let output = quick(&["--over", "workers", "--to", "2", "--runtime", "1s", "--quiet"]);
+    let shown = stdout(&output);
+    assert!(output.status.success(), "{shown}{}", stderr(&output));
+    assert!(shown.contains("search main: highest workers with p50 <= 10 s"), "{shown}");
+    assert!(shown.contains("every load up to 2 met the thresholds: look higher"), "{shown}");
+    let printed = stdout(&quick(&["--print"]));
+    for part in ["over: rate, from: \"50/s\", to: \"1000000/s\"", "shape: poisson", "runtime: \"10s\""] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let wrong = run(directory.path(), &["quick", &url, "--from", "5"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+}
+
+/// Takes minutes of a quiet machine: `make truth`.
+#[test]
+#[ignore = "takes minutes of a quiet machine: make truth"]
+fn a_slowdown_of_5_percent_is_found_in_the_length_that_compare_recommends() {
+    let directory = tempfile::tempdir().unwrap();
+    let run_for = |median_ms: f64, seconds: f64| {
+        let store =
+            store(&format!("delay: [{{law: {{lognormal: {{median_ms: {median_ms}, sigma: 0.1}}}}}}]"));
+        let stages = format!(
+            "  - name: main\n    works: [{{name: main, workers: 16, rampup: 2s, runtime: {seconds:.0}s, interval: 1s, {READS}}}]\n"
+        );
+        let file = workload(directory.path(), &store, &stages);
+        assert!(run(directory.path(), &["run", &file, "-q"]).status.success());
+    };
+    // What stands in the last lines of the comparison: enough for every row.
+    let recommended = |value: &serde_json::Value| {
+        let rows = value["pairs"][0]["rows"].as_array().unwrap().clone();
+        rows.iter().filter_map(|row| row["recommended_s"].as_f64()).fold(0.0, f64::max)
+    };
+    let compared = |a: &str, b: &str| {
+        let output = run(directory.path(), &["compare", a, b, "--format", "json"]);
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        println!("{}", stdout(&run(directory.path(), &["compare", a, b])));
+        value
+    };
+    let outcomes = |value: &serde_json::Value, metrics: &[&str]| -> Vec<String> {
+        let rows = value["pairs"][0]["rows"].as_array().unwrap().clone();
+        let rows = rows.iter().filter(|row| row["stage"] == "main");
+        let rows = rows.filter(|row| metrics.iter().any(|metric| row["metric"] == *metric));
+        rows.map(|row| row["outcome"].as_str().unwrap().to_owned()).collect()
+    };
+    run_for(40.0, 60.0);
+    run_for(40.0, 60.0);
+    let pilot = compared("w1", "w2");
+    let seconds = recommended(&pilot);
+    assert!((30.0..900.0).contains(&seconds), "{pilot}");
+    run_for(40.0, seconds);
+    run_for(40.0, seconds);
+    run_for(42.0, seconds);
+    let all = ["throughput", "mean", "p50", "p95", "p99"];
+    let same = outcomes(&compared("w3", "w4"), &all);
+    assert!(same.len() == 5 && same.iter().all(|one| one == "no_difference_shown"), "{same:?}");
+    let slower = outcomes(&compared("w3", "w5"), &["throughput", "mean", "p50"]);
+    assert!(slower.len() == 3 && slower.iter().all(|one| one == "worse"), "{slower:?}");
 }

@@ -10,9 +10,19 @@ use cosmark_archive::{
 use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_workload::model::Stage;
 
+/// Somebody who is told what goes into the archive, as it goes in. Called from the controller's task; must not block.
+pub trait Tap {
+    /// The stage at `index` (0-based) entered a state, or is new.
+    fn stage(&mut self, index: usize, record: &RunRecord);
+
+    /// A line of the run's log, secrets removed.
+    fn log(&mut self, level: &str, from: &str, text: &str);
+}
+
 /// A run directory whose failures do not stop the run.
 pub struct Keeper {
     dir: RunDir,
+    tap: Option<Box<dyn Tap>>,
     trouble: Option<ArchiveError>,
     told: bool,
     /// What is written down happened then, and not now.
@@ -23,7 +33,20 @@ impl Keeper {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, trouble: None, told: false, past: None }
+        Self { dir, tap: None, trouble: None, told: false, past: None }
+    }
+
+    /// Tells `tap` what goes into it.
+    #[must_use]
+    pub fn tapped(mut self, tap: Box<dyn Tap>) -> Self {
+        self.tap = Some(tap);
+        self
+    }
+
+    fn tell_stage(&mut self, stage: usize) {
+        if let Some(tap) = &mut self.tap {
+            tap.stage(stage, self.dir.record());
+        }
     }
 
     /// What `run.json` says.
@@ -69,12 +92,14 @@ impl Keeper {
         let now = self.now();
         let result = self.dir.enter_stage(stage, state, now);
         self.keep(result);
+        self.tell_stage(stage);
     }
 
     pub(crate) fn put_stage(&mut self, at: usize, stage: &Stage, instead: bool) {
         let now = self.now();
         let result = self.dir.put_stage(at, stage, instead, now);
         self.keep(result);
+        self.tell_stage(at);
     }
 
     pub(crate) fn append_interval(&mut self, stage: usize, row: &TimelineRow<'_>) {
@@ -100,12 +125,16 @@ impl Keeper {
     pub(crate) fn end_stage(&mut self, stage: usize, record: StageRecord) {
         let result = self.dir.end_stage(stage, record);
         self.keep(result);
+        self.tell_stage(stage);
     }
 
     pub(crate) fn log(&mut self, level: &str, from: &str, text: &str) {
         let now = self.now();
         let result = self.dir.log(now, level, from, text);
         self.keep(result);
+        if let Some(tap) = &mut self.tap {
+            tap.log(level, from, text);
+        }
     }
 
     pub(crate) fn script_output(&mut self, level: ScriptLevel, text: &str) {

@@ -11,6 +11,6 @@ mod stage;
 mod tally;
 mod thresholds;
 
-pub use keeper::Keeper;
-pub use observe::{Observer, Progress, StageNews};
+pub use keeper::{Keeper, Tap};
+pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use run::{EndClass, Ended, RunJob, StopLevel, run_workload};

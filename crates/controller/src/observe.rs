@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::StageRecord;
+use cosmark_archive::{StageRecord, Timestamp};
 use cosmark_metrics::{OpSnapshot, Snapshot};
 use cosmark_workload::model::Stage;
 
@@ -11,8 +11,8 @@ pub trait Observer {
     /// A stage begins.
     fn stage_begins(&mut self, news: &StageNews<'_>);
 
-    /// What one work of the stage at `index` did in one slice of time; many a second. For those who sum up themselves.
-    fn slice(&mut self, _stage: &Stage, _index: usize, _snapshot: &Snapshot) {}
+    /// What one work did on one driver in one slice of time; many a second. For those who sum up themselves.
+    fn slice(&mut self, _slice: &SliceNews<'_>) {}
 
     /// About once a second while a stage runs.
     fn progress(&mut self, progress: &Progress<'_>);
@@ -35,6 +35,23 @@ pub struct StageNews<'a> {
     pub of: usize,
     /// How long it will take, where time ends it.
     pub planned: Option<Duration>,
+}
+
+/// What one work did on one driver in one slice of time.
+#[derive(Debug, Clone, Copy)]
+pub struct SliceNews<'a> {
+    /// The stage.
+    pub stage: &'a Stage,
+    /// Its 0-based index.
+    pub index: usize,
+    /// The driver.
+    pub driver: &'a str,
+    /// When the load began on that driver.
+    pub load_started: Timestamp,
+    /// The same moment on the driver's own clock, on which the snapshot counts.
+    pub start_ns: u64,
+    /// Sums of the slice.
+    pub snapshot: &'a Snapshot,
 }
 
 /// How a stage is doing.

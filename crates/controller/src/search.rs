@@ -2,22 +2,25 @@
 //! is settled.
 
 mod machine;
+#[cfg(test)]
+mod simulated;
+mod trial;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{GoalStatus, SearchRecord, StageTables, TrialRecord, UslRecord};
+use cosmark_archive::{SearchRecord, StageTables, TrialRecord, UslRecord};
 use cosmark_metrics::Summary;
-use cosmark_metrics::stats::settle::Decision;
 use cosmark_metrics::stats::usl;
-use cosmark_workload::model::{Arrivals, Load, Stage};
+use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Over, Search, load_text};
 
 use crate::observe::Observer;
 use crate::run::{EndClass, RunJob, StopLevel};
-use crate::search::machine::{Machine, Purpose, Request};
+use crate::search::machine::{Machine, Outcome, Purpose, Request};
+use crate::search::trial::{ClientState, judged};
 use crate::stage::StageRun;
-use crate::thresholds::{Measured, judge};
+use crate::thresholds::Measured;
 
 /// A search that is over.
 pub struct SearchEnd {
@@ -65,13 +68,13 @@ pub async fn run(
             stopped = Some(format!("stopped after {:?}", search.max_time));
             break;
         }
-        let (decision, throughput, ended) = running.trial(job, request, index, observer).await;
+        let (outcome, throughput, ended) = running.trial(job, request, index, observer).await;
         if !matches!(ended.0, EndClass::Finished | EndClass::Failed) {
             (class, reason) = ended;
             stopped = Some("stopped before its end".to_owned());
             break;
         }
-        machine.told(decision, throughput);
+        machine.told(outcome, throughput);
         if *job.stop.borrow() != StopLevel::Run {
             class = EndClass::Cancelled;
             stopped = Some("cancelled".to_owned());
@@ -91,11 +94,13 @@ pub async fn run(
 fn sentence(record: &SearchRecord) -> String {
     let unit = if record.over == "rate" { "/s" } else { " workers" };
     let Some(best) = record.best else {
-        return format!("search {}: no load met {}", record.name, record.thresholds.join(", "));
+        let reason = record.unsettled.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        return format!("search {}: no load met {}{reason}", record.name, record.thresholds.join(", "));
     };
     let missed =
         record.missed_at.map(|load| format!(", not at {}{unit}", load_text(load))).unwrap_or_default();
-    let settled = if record.settled { "" } else { "; not settled" };
+    let settled =
+        record.unsettled.as_ref().map_or_else(String::new, |reason| format!("; not settled: {reason}"));
     format!("search {}: thresholds met at {}{unit}{missed}{settled}", record.name, load_text(best))
 }
 
@@ -106,7 +111,7 @@ impl Running<'_> {
         request: Request,
         first: usize,
         observer: &mut dyn Observer,
-    ) -> (Decision, f64, (EndClass, String)) {
+    ) -> (Outcome, f64, (EndClass, String)) {
         let suffix = self.suffix(request);
         let mut trial = self.search.trial(self.stage, request.load, &suffix);
         for work in &mut trial.works {
@@ -123,22 +128,16 @@ impl Running<'_> {
         if request.purpose != Purpose::Again {
             self.pooled = Measured::default();
         }
-        self.pooled.append(&ended.measured);
+        let mut pooled = self.pooled.clone();
+        pooled.append(&ended.measured);
         let id = trial.id(index);
-        let thresholds = judge(&trial, &id, &self.pooled);
-        let overload = overloaded(&trial, &self.pooled);
         let failed = (ended.class == EndClass::Failed).then(|| ended.reason.clone());
-        let of_status = |wanted: GoalStatus| thresholds.iter().find(|t| t.status == wanted);
-        let named = |t: &cosmark_archive::ThresholdRecord| {
-            format!("{} {}: {}", t.threshold, t.status.word(), t.message)
-        };
-        let missed = of_status(GoalStatus::Fail).map(named).or(overload).or(failed);
-        let open = of_status(GoalStatus::NotDecided).map(named);
-        let (status, decision) = match (&missed, &open) {
-            (Some(_), _) => (GoalStatus::Fail, Decision::Fail),
-            (None, Some(_)) => (GoalStatus::NotDecided, Decision::Undecided),
-            (None, None) => (GoalStatus::Pass, Decision::Pass),
-        };
+        let client = job.dir.record().stages.get(index).map(ClientState::of).unwrap_or_default();
+        let judged = judged(&trial, &id, &pooled, &ended.measured, failed, &client);
+        if judged.outcome != Outcome::NotProven {
+            // What the client spoiled stays out of what the trials of this load say together.
+            self.pooled = pooled;
+        }
         let (sum, window_s) = ended.measured.total();
         let summary = Summary::of(&sum, window_s);
         let throughput = summary.throughput_per_s;
@@ -151,23 +150,22 @@ impl Running<'_> {
             mean_ms: summary.response.mean,
             p95_ms: summary.response.p95,
             error_ratio: summary.success_ratio.map(|ratio| 1.0 - ratio),
-            status,
-            reason: missed.or(open),
-            thresholds,
+            status: judged.status,
+            reason: judged.reason,
+            thresholds: judged.thresholds,
         });
-        (decision, throughput.unwrap_or(0.0), (ended.class, ended.reason))
+        (judged.outcome, throughput.unwrap_or(0.0), (ended.class, ended.reason))
     }
 
     /// Every trial has a name of its own.
     fn suffix(&self, request: Request) -> String {
-        let before = self.trials.iter().filter(|trial| trial.load == request.load);
+        let word = request.purpose.word();
+        let before = || self.trials.iter().filter(|trial| trial.load == request.load);
+        let same = before().filter(|trial| trial.purpose == word).count() + 1;
         match request.purpose {
-            Purpose::Again => format!("-again{}", before.count() + 1),
-            Purpose::Above => "-above".to_owned(),
-            Purpose::Confirm => {
-                format!("-confirm{}", before.filter(|t| t.purpose == "confirm").count() + 1)
-            }
-            _ => match before.count() {
+            Purpose::Again | Purpose::Repeat | Purpose::Confirm => format!("-{word}{same}"),
+            Purpose::Above if same == 1 => "-above".to_owned(),
+            _ => match before().count() {
                 0 => String::new(),
                 more => format!("-{}", more + 1),
             },
@@ -179,39 +177,19 @@ impl Running<'_> {
         let points: Vec<(f64, f64)> =
             self.trials.iter().filter_map(|trial| trial.throughput_per_s.map(|x| (trial.load, x))).collect();
         let usl = (self.search.over == Over::Workers).then(|| usl::fit(&points, 1)).flatten();
-        let mut notes = answer.notes;
-        let settled = answer.settled && stopped.is_none();
-        notes.extend(stopped);
+        let unsettled = stopped.or(answer.unsettled);
         SearchRecord {
             name: self.stage.name.clone(),
             over: self.search.over.word().to_owned(),
             thresholds: self.stage.thresholds.iter().map(|t| t.text.clone()).collect(),
             best: answer.best,
             missed_at: answer.missed_at,
-            settled,
+            settled: unsettled.is_none(),
+            unsettled,
             confirmed: answer.confirmed,
-            notes,
+            notes: answer.notes,
             trials: self.trials.clone(),
             usl: usl.as_ref().map(UslRecord::from),
         }
     }
-}
-
-/// An open loop that does not complete what is offered has no steady response time, whatever the completed ones say.
-#[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
-fn overloaded(stage: &Stage, measured: &Measured) -> Option<String> {
-    let rate_per_s = stage.works.iter().find_map(|work| match &work.load {
-        Load::Open {
-            arrivals: Arrivals::Constant { rate_per_s } | Arrivals::Poisson { rate_per_s }, ..
-        } => Some(*rate_per_s),
-        _ => None,
-    })?;
-    let (sum, window_s) = measured.total();
-    let due = rate_per_s * window_s;
-    // Arrivals at the ends of the window, and those that Poisson draws, are off by chance.
-    let least = due * 0.99 - 3.0 * due.sqrt().max(1.0);
-    let done = sum.total() as f64;
-    (done < least).then(|| {
-        format!("offered {rate_per_s:.1}/s, completed {:.1}/s: the queue grows all the time", done / window_s)
-    })
 }

@@ -19,7 +19,7 @@ use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
 
-use crate::observe::{Observer, Progress, StageNews};
+use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
@@ -246,7 +246,16 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
             }
             DriverEvent::Snapshot(snapshot) => {
-                observer.slice(&self.stage, self.index, &snapshot);
+                if let Some(launch) = &peer.launch {
+                    observer.slice(&SliceNews {
+                        stage: &self.stage,
+                        index: self.index,
+                        driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
+                        load_started: launch.origin(),
+                        start_ns: launch.origin_ns,
+                        snapshot: &snapshot,
+                    });
+                }
                 self.take_snapshot(driver, &snapshot);
             }
             DriverEvent::Told { up_to_ns } => {

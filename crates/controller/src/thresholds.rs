@@ -2,7 +2,9 @@
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
 use cosmark_metrics::stats::batches::{Batch, Batches};
+use cosmark_metrics::stats::bootstrap::{self, estimate};
 use cosmark_metrics::stats::settle::{self, BEYOND, Decision, Share};
+use cosmark_metrics::stats::special::t_critical;
 use cosmark_metrics::{OpSnapshot, PERCENTILES};
 use cosmark_workload::model::{Load, Operation, Stage, Work, WorkKind};
 use cosmark_workload::threshold::{Metric, Threshold};
@@ -65,6 +67,25 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// Mean response time in seconds, interval by interval, of all that succeeded, and the seconds of an interval; `None`
+    /// where an interval had no success or there are too few.
+    #[must_use]
+    pub fn response_over_time(&self) -> Option<(Vec<f64>, f64)> {
+        const LEAST: usize = 8;
+        let batches: Vec<&Batches> = self.works.iter().flat_map(|work| &work.batches).collect();
+        let first = batches.first()?;
+        let at = |index: usize| -> Option<f64> {
+            let parts = batches.iter().filter_map(|one| one.batches().get(index));
+            let known = parts.filter_map(|batch| Some((batch.mean_ns()?, real(batch.ok))));
+            let (sum, count) = known.fold((0.0, 0.0), |(sum, n), (mean, ok)| (sum + mean * ok, n + ok));
+            (count > 0.0).then(|| sum / count / 1e9)
+        };
+        let times: Vec<f64> = (0..first.batches().len()).map(at).collect::<Option<_>>()?;
+        (times.len() >= LEAST).then_some((times, real(first.width_ns()) / 1e9))
+    }
+}
+
 /// An operation with what it measured.
 struct Found<'a> {
     operation: &'a Operation,
@@ -74,10 +95,23 @@ struct Found<'a> {
     window_s: f64,
 }
 
+/// A threshold that was judged.
+pub struct Judgement {
+    pub record: ThresholdRecord,
+    /// Where it is missed: the share of requests that are certainly too many beyond the limit. 0 where that is not said.
+    pub excess: f64,
+}
+
 /// Judges every threshold of a stage.
 #[must_use]
 pub fn judge(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<ThresholdRecord> {
-    let mut records = Vec::new();
+    judgements(stage, stage_id, measured).into_iter().map(|one| one.record).collect()
+}
+
+/// The same, with how far a threshold is missed.
+#[must_use]
+pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Judgement> {
+    let mut judged = Vec::new();
     for threshold in &stage.thresholds {
         let found = found(stage, threshold, measured);
         let blank = |operation: Option<&str>| ThresholdRecord {
@@ -96,18 +130,16 @@ pub fn judge(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Threshol
         if threshold.metric.is_time() && !found.is_empty() {
             for one in &found {
                 let mut record = blank(Some(&one.operation.name));
-                time(threshold, one, &mut record);
-                records.push(record);
+                let excess = time(threshold, one, &mut record);
+                judged.push(Judgement { record, excess });
             }
         } else {
             let mut record = blank(None);
-            if !found.is_empty() {
-                together(threshold, &found, &mut record);
-            }
-            records.push(record);
+            let excess = if found.is_empty() { 0.0 } else { together(threshold, &found, &mut record) };
+            judged.push(Judgement { record, excess });
         }
     }
-    records
+    judged
 }
 
 fn unit(metric: Metric) -> &'static str {
@@ -153,27 +185,34 @@ fn status(decision: Decision) -> GoalStatus {
     }
 }
 
-/// A response time of one operation.
-fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) {
+/// A response time of one operation, and what is in excess.
+fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) -> f64 {
     let op = found.op;
     if op.ok == 0 {
         if op.failed > 0 {
             record.status = GoalStatus::Fail;
             record.message = format!("all {} operations failed", op.failed);
+            return 1.0;
         }
-        return;
+        return 0.0;
     }
     let limit_ms = threshold.limit.for_size(real(op.bytes) / real(op.ok));
     record.limit = Some(limit_ms);
     let times = op.response_or_service();
     let share = match threshold.metric {
         Metric::Quantile(share) => share,
-        Metric::Mean => return plain(times.mean_ns().map(|ns| ns / 1e6), limit_ms, record),
-        _ => return plain(ms(times.max_ns()), limit_ms, record),
+        Metric::Mean => {
+            mean(found, times.mean_ns().map(|ns| ns / 1e6), limit_ms, record);
+            return 0.0;
+        }
+        _ => {
+            plain(ms(times.max_ns()), limit_ms, record);
+            return 0.0;
+        }
     };
     let needs = PERCENTILES.iter().find(|p| p.quantile == share).map_or(0, |p| p.needs());
     record.value = ms(times.quantile_ns(share)).filter(|_| op.ok >= needs);
-    let Some(beyond) = beyond(found, limit_ms) else { return };
+    let Some(beyond) = beyond(found, limit_ms) else { return 0.0 };
     record_quantile(&found.batches.total(), share, &beyond, record);
     let decision = settle::against(&beyond, 1.0 - share, BEYOND);
     record.status = status(decision);
@@ -194,6 +233,7 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
         };
         record.message = format!("{}; {text}", record.message);
     }
+    (beyond.low - (1.0 - share)).max(0.0)
 }
 
 /// The order-statistic interval of the percentile itself.
@@ -205,8 +245,9 @@ fn record_quantile(total: &Batch, share: f64, beyond: &Share, record: &mut Thres
     }
 }
 
-/// The share of requests beyond the limit. Failures are beyond it, and so is what an open loop never finished; what a
-/// closed loop has in flight at the end says nothing.
+/// The share of requests beyond the limit. Failures are beyond it, and so is what an open loop had not finished when the
+/// window ended and was older than the limit then; of what was younger nobody knows. What a closed loop has in flight at the
+/// end says nothing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -215,20 +256,18 @@ fn record_quantile(total: &Batch, share: f64, beyond: &Share, record: &mut Thres
 fn beyond(found: &Found<'_>, limit_ms: f64) -> Option<Share> {
     let limit_ns = (limit_ms * 1e6) as u64;
     let batches = found.batches.batches();
-    let total: Vec<u64> = batches.iter().map(|batch| batch.ok + batch.failed).collect();
-    let beyond: Vec<u64> = batches.iter().map(|batch| batch.beyond(limit_ns) + batch.failed).collect();
-    let share = settle::share(&total, &beyond, CONFIDENCE, SEED)?;
-    if !matches!(found.work.load, Load::Open { .. }) {
-        return Some(share);
+    let mut total: Vec<u64> = batches.iter().map(|batch| batch.ok + batch.failed).collect();
+    let mut beyond: Vec<u64> = batches.iter().map(|batch| batch.beyond(limit_ns) + batch.failed).collect();
+    if matches!(found.work.load, Load::Open { .. })
+        && let (Some(total), Some(beyond)) = (total.last_mut(), beyond.last_mut())
+    {
+        let ages = &found.op.unfinished_age;
+        let young = ages.filled().map_or(0, |ages| ages.count_between(0, limit_ns));
+        let left = found.op.unfinished.saturating_sub(young);
+        *total += left;
+        *beyond += left;
     }
-    let (ended, left) = (real(total.iter().sum()), real(found.op.unfinished));
-    let with_left = |share: f64| (share * ended + left) / (ended + left);
-    Some(Share {
-        share: with_left(share.share),
-        low: with_left(share.low),
-        high: with_left(share.high),
-        effective: share.effective,
-    })
+    settle::share(&total, &beyond, CONFIDENCE, SEED)
 }
 
 fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {
@@ -238,24 +277,106 @@ fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {
     record.message = format!("{value:.3} ms; at most {limit:.3} ms");
 }
 
-/// What is asked of all operations together.
-fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRecord) {
+/// What is asked of all operations together, and what is in excess.
+fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRecord) -> f64 {
     let limit = threshold.limit.for_size(0.0);
     record.limit = Some(limit);
     if threshold.metric == Metric::ErrorRate {
         return error_rate(found, limit, record);
     }
-    let rate = |amount: fn(&OpSnapshot) -> u64| -> f64 {
-        found.iter().filter(|f| f.window_s > 0.0).map(|f| real(amount(f.op)) / f.window_s).sum()
-    };
-    let value = if threshold.metric == Metric::Throughput { rate(|op| op.ok) } else { rate(|op| op.bytes) };
+    let throughput = threshold.metric == Metric::Throughput;
+    let amount = |ok: u64, bytes: u64| real(if throughput { ok } else { bytes });
+    let own = |f: &&Found<'_>| amount(f.op.ok, f.op.bytes) / f.window_s;
+    let value: f64 = found.iter().filter(|f| f.window_s > 0.0).map(|f| own(&f)).sum();
+    let series = over_time(found, |batch| amount(batch.ok, batch.bytes));
+    let unit = if throughput { "/s" } else { " bytes/s" };
+    interval(value, &series, record, |weights| weighted(&series, weights).map(|mean| value * mean));
+    let (low, high) = (record.low.unwrap_or(value), record.high.unwrap_or(value));
     record.value = Some(value);
-    record.status = if value >= limit { GoalStatus::Pass } else { GoalStatus::Fail };
-    let unit = if threshold.metric == Metric::Throughput { "/s" } else { " bytes/s" };
-    record.message = format!("{value:.1}{unit}; at least {limit:.1}{unit}");
+    record.status = status(if low >= limit {
+        Decision::Pass
+    } else if high < limit {
+        Decision::Fail
+    } else {
+        Decision::Undecided
+    });
+    record.message = format!("{value:.1}{unit}{}; at least {limit:.1}{unit}{}", span(record), more(record));
+    0.0
 }
 
-fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) {
+/// What all of them did together, interval by interval, each as a share of the mean.
+fn over_time(found: &[Found<'_>], amount: impl Fn(&Batch) -> f64) -> Vec<f64> {
+    let longest = found.iter().map(|f| f.batches.batches().len()).max().unwrap_or(0);
+    let mut sums = vec![0.0; longest];
+    for one in found {
+        for (sum, batch) in sums.iter_mut().zip(one.batches.batches()) {
+            *sum += amount(batch);
+        }
+    }
+    let mean = bootstrap::mean(&sums);
+    if mean > 0.0 { sums.iter().map(|sum| sum / mean).collect() } else { Vec::new() }
+}
+
+/// Mean of a series whose parts count so often.
+fn weighted(series: &[f64], weights: &[u32]) -> Option<f64> {
+    let count: f64 = weights.iter().map(|w| f64::from(*w)).sum();
+    let sum: f64 = series.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
+    (count > 0.0).then(|| sum / count)
+}
+
+/// Puts the interval around `value` into the record: what `statistic` says of resampled intervals of time. None where there
+/// are too few of them.
+fn interval(
+    value: f64,
+    series: &[f64],
+    record: &mut ThresholdRecord,
+    statistic: impl FnMut(&[u32]) -> Option<f64>,
+) {
+    let Some(found) = estimate(series, SEED, statistic) else { return };
+    let half = t_critical(2.0 * (1.0 - CONFIDENCE), found.degrees) * found.error;
+    (record.low, record.high) = (Some(value - half), Some(value + half));
+}
+
+fn span(record: &ThresholdRecord) -> String {
+    match (record.low, record.high) {
+        (Some(low), Some(high)) => format!(" ({low:.3} to {high:.3})"),
+        _ => String::new(),
+    }
+}
+
+fn more(record: &ThresholdRecord) -> &'static str {
+    if record.status == GoalStatus::NotDecided { "; both are possible: run longer" } else { "" }
+}
+
+/// A mean response time, with the interval that its memory from one interval of time to the next allows.
+fn mean(found: &Found<'_>, value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {
+    let Some(value) = value else { return };
+    let parts: Vec<(f64, f64)> = found
+        .batches
+        .batches()
+        .iter()
+        .map(|batch| (real(batch.ok), batch.mean_ns().map_or(0.0, |ns| ns / 1e6)))
+        .collect();
+    let residuals: Vec<f64> = parts.iter().map(|(ok, mean)| ok * (mean - value)).collect();
+    let of = |weights: &[u32]| {
+        let each = || parts.iter().zip(weights).map(|((ok, mean), w)| (ok * f64::from(*w), *mean));
+        let count: f64 = each().map(|(count, _)| count).sum();
+        (count > 0.0).then(|| each().map(|(count, mean)| count * mean).sum::<f64>() / count)
+    };
+    interval(value, &residuals, record, of);
+    record.value = Some(value);
+    let (low, high) = (record.low.unwrap_or(value), record.high.unwrap_or(value));
+    record.status = status(if high <= limit {
+        Decision::Pass
+    } else if low > limit {
+        Decision::Fail
+    } else {
+        Decision::Undecided
+    });
+    record.message = format!("{value:.3} ms{}; at most {limit:.3} ms{}", span(record), more(record));
+}
+
+fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) -> f64 {
     let longest = found.iter().map(|f| f.batches.batches().len()).max().unwrap_or(0);
     let (mut total, mut failed) = (vec![0; longest], vec![0; longest]);
     for one in found {
@@ -264,7 +385,7 @@ fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) {
             *failed += batch.failed;
         }
     }
-    let Some(share) = settle::share(&total, &failed, CONFIDENCE, SEED) else { return };
+    let Some(share) = settle::share(&total, &failed, CONFIDENCE, SEED) else { return 0.0 };
     record.value = Some(share.share);
     (record.low, record.high) = (Some(share.low), Some(share.high));
     let none_failed = found.iter().all(|one| one.op.failed == 0);
@@ -283,6 +404,7 @@ fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) {
         limit * 100.0,
         if decision == Decision::Undecided { "; both are possible: run longer" } else { "" }
     );
+    (share.low - limit).max(0.0)
 }
 
 #[cfg(test)]

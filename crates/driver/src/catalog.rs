@@ -1,6 +1,6 @@
 //! The tables of adaptors and auths, as the composition root hands them over.
 
-use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef};
+use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Key};
 
 /// All that a driver can speak.
 #[derive(Clone, Copy)]
@@ -24,6 +24,8 @@ pub struct PluginRow {
     pub key: &'static str,
     /// The row.
     pub row_of: fn(&str) -> cosmark_adaptor_api::Result<&'static AdaptorDef>,
+    /// True when a row that was loaded so calls this key a secret.
+    pub declares_secret: fn(&str) -> bool,
 }
 
 /// A row, and the alias that led to it.
@@ -69,6 +71,37 @@ impl Catalog {
     pub fn auth(&self, name: &str) -> Result<Found<&'static AuthDef>, String> {
         let rows = self.auths.iter().map(|def| (def.name, def.aliases, def));
         self.find("auth", name, rows.collect())
+    }
+
+    /// The keys of this storage or auth type; of both, where both have the name.
+    pub fn keys_of(&self, kind: &str) -> impl Iterator<Item = &'static Key> + use<> {
+        let adaptor = self.adaptor(kind).map(|found| found.def.keys).unwrap_or_default();
+        let auth = self.auth(kind).map(|found| found.def.keys).unwrap_or_default();
+        adaptor.iter().chain(auth)
+    }
+
+    /// True when this key of this storage or auth type is a secret. Unknown types hide what sounds like one.
+    #[must_use]
+    pub fn is_secret(&self, kind: &str, key: &str) -> bool {
+        let in_table = |keys: &'static [Key]| {
+            let answers = |row: &&Key| {
+                row.name.eq_ignore_ascii_case(key)
+                    || row.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(key))
+            };
+            keys.iter().find(answers).map(|row| row.secret)
+        };
+        let adaptor = self.adaptor(kind).ok().and_then(|found| in_table(found.def.keys));
+        let auth = self.auth(kind).ok().and_then(|found| in_table(found.def.keys));
+        match (adaptor, auth) {
+            (None, None) => {
+                let key = key.to_ascii_lowercase();
+                if (self.plugin.declares_secret)(&key) {
+                    return true;
+                }
+                ["secret", "password", "token", "key"].iter().any(|word| key.contains(word))
+            }
+            (adaptor, auth) => adaptor == Some(true) || auth == Some(true),
+        }
     }
 
     fn find<T>(

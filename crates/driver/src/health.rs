@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::clock;
+use cosmark_engine::LoadThread;
 use cosmark_metrics::{ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
 
 use crate::proc::{self, Processors, Sockets, ThreadTimes};
@@ -70,7 +71,7 @@ impl Sampler {
     /// Starts both. `threads` gives name and number of each load thread; `each` gets the samples. `None` when the system
     /// has no more threads: then nothing is known about the client, and the record says so.
     pub fn start(
-        threads: impl Fn() -> Vec<(String, i32)> + Send + 'static,
+        threads: impl Fn() -> Vec<LoadThread> + Send + 'static,
         each: impl Fn(HealthSample) + Send + 'static,
     ) -> Option<Self> {
         let pause = Arc::new(Mutex::new(Latency::preallocated()));
@@ -132,7 +133,7 @@ fn watch(
     told: &Receiver<()>,
     pause: &Mutex<Latency>,
     first: Reading,
-    threads: impl Fn() -> Vec<(String, i32)>,
+    threads: impl Fn() -> Vec<LoadThread>,
     each: impl Fn(HealthSample),
 ) {
     let mut last = first;
@@ -167,10 +168,18 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(threads: &[(String, i32)]) -> Self {
+    fn take(threads: &[LoadThread]) -> Self {
+        let times = |thread: &LoadThread| {
+            // What a thread waits awake it could work.
+            let working = |times: ThreadTimes| ThreadTimes {
+                cpu_ns: times.cpu_ns.saturating_sub(thread.idle_ns),
+                ..times
+            };
+            (thread.name.clone(), thread.id, proc::thread_times(thread.id).map(working))
+        };
         Self {
             at_ns: clock::now_ns(),
-            threads: threads.iter().map(|(name, id)| (name.clone(), *id, proc::thread_times(*id))).collect(),
+            threads: threads.iter().map(times).collect(),
             process_cpu_ns: proc::process_cpu_ns(),
             processors: proc::processors(),
             tcp_segments: proc::tcp_segments(),
@@ -260,7 +269,10 @@ mod tests {
             let _ = idle.recv();
         });
         let sleeping = heard.recv().unwrap();
-        let threads = move || vec![("load-0".to_owned(), busy), ("load-1".to_owned(), sleeping)];
+        let threads = move || {
+            let thread = |name: &str, id| LoadThread { name: name.to_owned(), id, idle_ns: 0 };
+            vec![thread("load-0", busy), thread("load-1", sleeping)]
+        };
         let sampler = Sampler::start(threads, move |sample| sender.send(sample).unwrap()).unwrap();
         spin(Duration::from_millis(1300));
         sampler.stop();

@@ -13,8 +13,7 @@ use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
     StageOrder, TriggerOrder, TriggerReport,
 };
-use cosmark_workload::model::{Stage, TargetSpec, Work};
-use cosmark_workload::share::MissionShare;
+use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
@@ -43,6 +42,8 @@ pub struct Options {
 /// The in-process driver.
 pub struct LocalDriver {
     options: Options,
+    /// Not every processor has a load thread.
+    may_wait_awake: bool,
     catalog: Catalog,
     sessions: Sessions,
     /// The stage at work.
@@ -88,7 +89,9 @@ impl LocalDriver {
     #[must_use]
     pub fn new(catalog: Catalog, options: Options) -> Self {
         let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
-        Self { options, catalog, sessions: Arc::default(), current: None, triggers }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let may_wait_awake = options.threads < processors;
+        Self { options, may_wait_awake, catalog, sessions: Arc::default(), current: None, triggers }
     }
 
     /// Lets the load of a stage begin, at a moment of this process's clock.
@@ -103,39 +106,6 @@ impl LocalDriver {
     pub(crate) fn stopper(&self, step: u32) -> Stopper {
         let current = self.of_step(step);
         Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
-    }
-
-    /// Opens the targets of a stage, logs in and asks each store once; makes no load.
-    ///
-    /// # Errors
-    /// What the first of them says.
-    pub(crate) fn ask(&self, stage: Stage) -> Result<(), Failure> {
-        let (sender, _events) = mpsc::channel(1);
-        let share = |(work, spec): (usize, &Work)| MissionShare {
-            work,
-            driver: 0,
-            first_worker: 0,
-            workers: spec.workers,
-        };
-        let shares = stage.works.iter().enumerate().map(share).collect();
-        let job = Job {
-            catalog: self.catalog,
-            options: self.options.clone(),
-            sessions: Arc::default(),
-            flow: Flow::new(),
-            gate: Arc::default(),
-            order: StageOrder {
-                step: 0,
-                stage_index: 0,
-                stage: Arc::new(stage),
-                shares,
-                seed: 0,
-                log_operations: false,
-                drain: None,
-            },
-            events: EventSender::new(0, sender),
-        };
-        job.prepare().map(drop)
     }
 
     fn of_step(&self, step: u32) -> Option<&Current> {
@@ -159,6 +129,7 @@ impl DriverLink for LocalDriver {
         let job = Job {
             catalog: self.catalog,
             options: self.options.clone(),
+            may_wait_awake: self.may_wait_awake,
             sessions: Arc::clone(&self.sessions),
             flow,
             gate,
@@ -213,6 +184,7 @@ impl DriverLink for LocalDriver {
 struct Job {
     catalog: Catalog,
     options: Options,
+    may_wait_awake: bool,
     sessions: Sessions,
     flow: Arc<Flow>,
     gate: Arc<Gate>,
@@ -248,7 +220,7 @@ impl Job {
                     .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
                 let sessions = self.session_cache(&work.auth, &opened);
                 if !asked.contains(&(&work.auth, &work.storage)) {
-                    ask(work, &opened, &sessions).await?;
+                    ask(&work.name, (&work.auth, &work.storage), &opened, &sessions).await?;
                     asked.push((&work.auth, &work.storage));
                 }
                 missions.push(Mission {
@@ -292,6 +264,7 @@ impl Job {
             log_operations: self.order.log_operations,
             drain: self.order.drain.unwrap_or(self.options.drain),
             start_ns: start.at_ns,
+            may_wait_awake: self.may_wait_awake,
         };
         let (sender, mut engine_events) = mpsc::channel(MOST_WAITING);
         let running = cosmark_engine::start(share, sender, Arc::clone(&self.flow)).map_err(engine_failure)?;
@@ -364,7 +337,7 @@ impl Job {
         let events = self.events.clone();
         let threads = running.load_threads();
         Sampler::start(
-            move || threads.named(),
+            move || threads.now(),
             move |sample| {
                 let _ = events.blocking_send(DriverEvent::Health(sample));
             },
@@ -388,13 +361,18 @@ impl Job {
 }
 
 /// Logs in and asks the store one cheap question, so that a wrong key or host is one sentence within seconds.
-async fn ask(work: &Work, opened: &Opened, sessions: &SessionCache) -> Result<(), Failure> {
+async fn ask(
+    work: &str,
+    (auth, storage): (&TargetSpec, &TargetSpec),
+    opened: &Opened,
+    sessions: &SessionCache,
+) -> Result<(), Failure> {
     let fail = |what: &str, error: &Error| {
         let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        failure(&work.name, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
+        failure(work, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
     };
-    let auth = format!("auth {}", work.auth.kind);
-    let storage = format!("storage {}", work.storage.kind);
+    let auth = format!("auth {}", auth.kind);
+    let storage = format!("storage {}", storage.kind);
     let shared = sessions.get().await.map_err(|error| fail(&auth, &error))?;
     let mut client = opened.adaptor.client(&shared.session).map_err(|error| fail(&storage, &error))?;
     let limit = opened.adaptor.timeout().unwrap_or(Duration::from_secs(30));
@@ -405,7 +383,7 @@ async fn ask(work: &Work, opened: &Opened, sessions: &SessionCache) -> Result<()
         Err(_) => {
             let text =
                 format!("{storage}: no answer to the first question within {limit:?}; check the endpoint");
-            Err(failure(&work.name, FailureClass::Target, text))
+            Err(failure(work, FailureClass::Target, text))
         }
     }
 }
@@ -415,6 +393,24 @@ fn unix_ns_of(at_ns: u64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
     now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
+}
+
+/// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.
+///
+/// # Errors
+/// What went wrong, in one sentence with its remedy.
+pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
+    let opened = open_target(catalog, auth, storage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| format!("cannot start: {cause}"))?;
+    let sessions = SessionCache::new(Arc::clone(&opened.auth));
+    let asked = tokio::task::LocalSet::new()
+        .block_on(&runtime, ask("", (auth, storage), &opened, &sessions))
+        .map_err(|failure| failure.text);
+    runtime.shutdown_background();
+    asked
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {

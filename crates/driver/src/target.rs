@@ -25,7 +25,7 @@ pub fn open_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -
     let opened_auth = (found.def.open)(&settings).map_err(|error| format!("auth {}: {error}", auth.kind))?;
     let entries = storage.config.entries.iter().filter_map(|entry| match &entry.value {
         ConfigValue::Text(text) => Some((entry.key.as_str(), text.as_str())),
-        ConfigValue::Env(_) | ConfigValue::File(_) => None,
+        ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
     });
     let found = catalog
         .storage(&storage.kind, entries)
@@ -47,7 +47,7 @@ fn settings(
     for entry in &spec.config.entries {
         match &entry.value {
             ConfigValue::Text(text) => entries.push((&entry.key, text)),
-            ConfigValue::Env(_) | ConfigValue::File(_) => {
+            ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => {
                 return Err(format!("{what} {}: the secret `{}` was not resolved", spec.kind, entry.key));
             }
         }

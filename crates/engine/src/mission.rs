@@ -1,7 +1,7 @@
 //! What the engine is told, and what it tells.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub struct StageShare {
     /// When the load is to begin on the clock of [`clock::now_ns`]; `None`, or a moment that is too near = as soon as the
     /// threads are ready.
     pub start_ns: Option<u64>,
+    /// Load threads may wait awake for their due times: there is a processor for somebody else.
+    pub may_wait_awake: bool,
 }
 
 /// The first failures of a mission, by text.
@@ -235,21 +237,44 @@ fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
 
 /// The load threads of a share.
 #[derive(Debug, Clone)]
-pub struct LoadThreads(Arc<Vec<AtomicI32>>);
+pub struct LoadThreads(Arc<Vec<ThreadFacts>>);
+
+/// What a load thread says about itself.
+#[derive(Debug, Default)]
+struct ThreadFacts {
+    /// The kernel's number of it; 0 = not started yet.
+    id: AtomicI32,
+    /// Time in which it was awake and only waited for a due time.
+    idle_ns: Arc<AtomicU64>,
+}
+
+/// A load thread as others see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadThread {
+    /// Its name.
+    pub name: String,
+    /// The kernel's number of it.
+    pub id: i32,
+    /// Processor time that it spent on waiting awake for due times: it would have been free for work.
+    pub idle_ns: u64,
+}
 
 impl LoadThreads {
-    /// Name and kernel number of each; without those that have not begun yet.
+    /// Each of them; without those that have not begun yet.
     #[must_use]
-    pub fn named(&self) -> Vec<(String, i32)> {
-        let started = self.0.iter().map(|id| id.load(Ordering::Relaxed)).enumerate();
-        started.filter(|(_, id)| *id != 0).map(|(number, id)| (thread_name(number), id)).collect()
+    pub fn now(&self) -> Vec<LoadThread> {
+        let all = self.0.iter().enumerate().map(|(number, facts)| LoadThread {
+            name: thread_name(number),
+            id: facts.id.load(Ordering::Relaxed),
+            idle_ns: facts.idle_ns.load(Ordering::Relaxed),
+        });
+        all.filter(|thread| thread.id != 0).collect()
     }
 }
 
 /// A share that runs.
 pub struct ShareHandle {
-    /// The kernel's numbers of the load threads; 0 = not started yet.
-    thread_ids: Arc<Vec<AtomicI32>>,
+    load_threads: Arc<Vec<ThreadFacts>>,
     missions: Arc<Vec<Running>>,
     flow: Arc<Flow>,
     threads: Vec<JoinHandle<Result<(), EngineError>>>,
@@ -271,7 +296,7 @@ impl ShareHandle {
     /// To find its threads in `/proc/self/task`.
     #[must_use]
     pub fn load_threads(&self) -> LoadThreads {
-        LoadThreads(Arc::clone(&self.thread_ids))
+        LoadThreads(Arc::clone(&self.load_threads))
     }
 
     /// True when all threads are done; [`ShareHandle::wait`] will not block then.
@@ -337,14 +362,15 @@ pub fn start(
     let soonest_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
     let start_ns = share.start_ns.map_or(soonest_ns, |at_ns| at_ns.max(soonest_ns));
     let threads = share.threads.max(1);
-    let (log_operations, drain) = (share.log_operations, share.drain);
+    let (log_operations, drain, may_wait_awake) = (share.log_operations, share.drain, share.may_wait_awake);
     let missions = share
         .missions
         .into_iter()
         .map(|mission| Running::new(mission, start_ns))
         .collect::<Result<Vec<_>, _>>()?;
     let missions = Arc::new(missions);
-    let thread_ids: Arc<Vec<AtomicI32>> = Arc::new((0..threads).map(|_| AtomicI32::new(0)).collect());
+    let load_threads: Arc<Vec<ThreadFacts>> =
+        Arc::new((0..threads).map(|_| ThreadFacts::default()).collect());
     let mut handles = Vec::with_capacity(threads);
     for number in 0..threads {
         let setup = thread::Setup {
@@ -353,14 +379,16 @@ pub fn start(
             threads,
             log_operations,
             drain,
+            may_wait_awake,
             events: events.clone(),
             flow: Arc::clone(&flow),
+            idle_ns: load_threads.get(number).map(|facts| Arc::clone(&facts.idle_ns)).unwrap_or_default(),
         };
-        let ids = Arc::clone(&thread_ids);
+        let all = Arc::clone(&load_threads);
         let spawned = std::thread::Builder::new().name(thread_name(number)).spawn(move || {
-            if let Some(id) = ids.get(number) {
+            if let Some(facts) = all.get(number) {
                 // SAFETY: takes nothing and cannot fail (gettid(2)).
-                id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+                facts.id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
             }
             thread::run(setup)
         });
@@ -372,5 +400,5 @@ pub fn start(
             }
         }
     }
-    Ok(ShareHandle { thread_ids, missions, flow, threads: handles })
+    Ok(ShareHandle { load_threads, missions, flow, threads: handles })
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use cosmark_adaptor_api::clock;
@@ -32,8 +33,11 @@ pub struct Setup {
     pub threads: usize,
     pub log_operations: bool,
     pub drain: Duration,
+    pub may_wait_awake: bool,
     pub events: mpsc::Sender<EngineEvent>,
     pub flow: Arc<Flow>,
+    /// Where the thread adds up what it waited awake.
+    pub idle_ns: Arc<AtomicU64>,
 }
 
 /// Operations in flight may still end for this long after the user asked to stop.
@@ -122,7 +126,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
 }
 
 async fn work(setup: Setup) -> Result<(), EngineError> {
-    let alarm = Alarm::new()?;
+    let alarm = Alarm::new(setup.may_wait_awake, Arc::clone(&setup.idle_ns))?;
     let ringing = Rc::clone(&alarm);
     let bell = tokio::task::spawn_local(async move { ringing.run().await });
     let watch = Rc::new(Watch::default());
@@ -177,6 +181,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         }
         for books in &books {
             books.roll(now_ns);
+            books.recorder.borrow_mut().prepare();
             books.hand_over(&setup.events, false);
         }
     }

@@ -10,6 +10,9 @@ use crate::Latency;
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
 pub const SATURATED_SHARE: f64 = 0.85;
 
+/// A thread that sleeps 1 ms and wakes this much later was paused.
+const PAUSE_NS: u64 = 10_000_000;
+
 /// One look (about a second) at one driver. Amounts are those of the span, levels those of its end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -46,7 +49,7 @@ pub struct HealthSample {
 pub struct ThreadHealth {
     /// Its name, e.g. `load-0`.
     pub name: String,
-    /// Processor time, ns.
+    /// Processor time, ns; without what it waited awake for due times.
     pub cpu_ns: u64,
     /// Time for which it was ready to run and got no processor, ns.
     pub run_queue_wait_ns: Option<u64>,
@@ -158,6 +161,8 @@ pub struct ClientHealth {
     pub pause_p99_9_ms: Option<f64>,
     /// Longest pause, ms.
     pub pause_max_ms: Option<f64>,
+    /// Share of the time that went into pauses of 10 ms or longer.
+    pub paused_share: Option<f64>,
     /// Time for which the machine was suspended, ms.
     pub suspended_ms: Option<f64>,
     /// TCP segments sent.
@@ -354,6 +359,7 @@ impl HealthSummary {
             steal_share: self.steal.share(),
             pause_p99_9_ms: self.pause.quantile_ns(0.999).map(|ns| scaled(ns, 1e6)),
             pause_max_ms: self.pause.max_ns().map(|ns| scaled(ns, 1e6)),
+            paused_share: self.paused_share(),
             suspended_ms: self.suspended_ns.map(|ns| scaled(ns, 1e6)),
             tcp_segments_out: self.segments_out,
             tcp_retransmitted: self.segments_retransmitted,
@@ -370,6 +376,17 @@ impl HealthSummary {
             sockets_max: self.sockets_max,
             time_wait_max: self.time_wait_max,
         }
+    }
+}
+
+impl HealthSummary {
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+    fn paused_share(&self) -> Option<f64> {
+        let pauses = self.pause.filled().filter(|_| self.span_ns > 0)?;
+        let long = pauses.iter_recorded().filter(|step| step.value_iterated_to() >= PAUSE_NS);
+        let ns = long.map(|step| step.value_iterated_to() as f64 * step.count_since_last_iteration() as f64);
+        let paused = ns.fold(0.0, |sum, ns| sum + ns);
+        Some((paused / self.span_ns as f64).min(1.0))
     }
 }
 
@@ -421,6 +438,7 @@ mod tests {
         assert_eq!(health.steal_share, Some(0.01));
         assert_eq!(health.machine_busy_share, Some(0.5));
         assert_eq!(health.pause_max_ms.map(f64::round), Some(40.0));
+        assert!(health.paused_share.is_some_and(|share| share > 0.0 && share < 0.2), "{health:?}");
         assert_eq!((health.tcp_segments_out, health.sockets_max), (Some(200), Some(40)));
         assert_eq!((health.nics[0].rx_bytes_per_s_max, health.nics[0].tx_bytes_per_s_max), (10.0, 40.0));
         assert_eq!(health.seconds, 2.0);

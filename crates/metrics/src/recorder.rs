@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{OpSnapshot, Phase, Sample, Snapshot};
+use crate::{Latency, OpSnapshot, Phase, Sample, Snapshot};
 
 /// How a run is cut into slices: on a grid from its start, and at the borders of its phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,8 @@ pub struct Recorder {
     paced: bool,
     current: Snapshot,
     ready: Vec<Snapshot>,
+    /// Histograms for the next slice, made ahead.
+    spare: Vec<Latency>,
 }
 
 impl Recorder {
@@ -82,7 +84,7 @@ impl Recorder {
         let ops = (0..operations).map(|_| OpSnapshot::preallocated(paced)).collect();
         let phase = plan.phase_at(start_ns + 1);
         let current = Snapshot { work, phase, start_ns, end_ns, ops };
-        Self { plan, paced, current, ready: Vec::new() }
+        Self { plan, paced, current, ready: Vec::new(), spare: Vec::new() }
     }
 
     /// True when the current slice is over at `now_ns`, and [`Recorder::roll`] has to come before anything else.
@@ -150,10 +152,19 @@ impl Recorder {
     }
 
     fn turn(&mut self, start_ns: u64, end_ns: u64, phase: Phase) {
-        let ops = self.current.ops.iter().map(|_| OpSnapshot::preallocated(self.paced)).collect();
+        let mut next = || self.spare.pop().unwrap_or_else(Latency::preallocated);
+        let ops = self.current.ops.iter().map(|_| OpSnapshot::made_of(self.paced, &mut next)).collect();
         let next = Snapshot { work: self.current.work, phase, start_ns, end_ns, ops };
         let full = std::mem::replace(&mut self.current, next);
         self.ready.push(full);
+    }
+
+    /// Makes one histogram for the next slice, if there are not enough of them yet. Zeroing their memory takes some ten
+    /// microseconds each; all at once, at the moment the slice turns, would be a pause that the load shows.
+    pub fn prepare(&mut self) {
+        if self.spare.len() < self.current.ops.len().saturating_mul(OpSnapshot::histograms(self.paced)) {
+            self.spare.push(Latency::preallocated());
+        }
     }
 
     /// True when a snapshot waits to be taken.

@@ -85,12 +85,21 @@ impl OpSnapshot {
     /// Empty, with the histograms of the hot path made.
     #[must_use]
     pub fn preallocated(paced: bool) -> Self {
-        Self {
-            response: if paced { Latency::preallocated() } else { Latency::default() },
-            service: Latency::preallocated(),
-            first_byte: Latency::preallocated(),
-            ..Self::default()
-        }
+        Self::made_of(paced, &mut Latency::preallocated)
+    }
+
+    /// The same from histograms that are at hand: `next` gives [`OpSnapshot::histograms`] of them, empty.
+    #[must_use]
+    pub fn made_of(paced: bool, next: &mut dyn FnMut() -> Latency) -> Self {
+        let mut if_paced = || if paced { next() } else { Latency::default() };
+        let (response, lag) = (if_paced(), if_paced());
+        Self { response, lag, service: next(), first_byte: next(), ..Self::default() }
+    }
+
+    /// Histograms that the hot path of one operation fills.
+    #[must_use]
+    pub fn histograms(paced: bool) -> usize {
+        if paced { 4 } else { 2 }
     }
 
     /// Adds one sample; `paced` = due and sent can differ.

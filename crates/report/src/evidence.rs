@@ -13,7 +13,7 @@ use cosmark_metrics::verdict::{
 };
 use cosmark_workload::Workload;
 use cosmark_workload::existence::{Missing, missing, read_bytes};
-use cosmark_workload::model::{ConfigValue, Load, OpKind, Stage, Work, WorkKind};
+use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::selector::parse_bytes;
 
 /// Fewer intervals in the window than this, and the histogram log with its slices of a second is read instead.
@@ -312,8 +312,24 @@ fn store_of(
         replicas: fact("sut_replicas").and_then(|text| text.parse().ok()),
         ram_bytes: fact("sut_ram").and_then(|text| parse_bytes(&text).ok()).map(|bytes| bytes as f64),
         cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
+        writes_zeros: writes_zeros(workload, stage),
         background: fact("sut_background").map(|text| text.to_ascii_lowercase()),
     }
+}
+
+/// Whether anything that Cosmark writes, in this stage or for it in a prepare stage, is zeros; `None` when it writes nothing.
+fn writes_zeros(workload: &Workload, stage: &Stage) -> Option<bool> {
+    let is_prepare = |work: &&Work| work.kind == WorkKind::Prepare;
+    let prepared = workload.stages.iter().flat_map(|stage| &stage.works).filter(is_prepare);
+    let own = stage.works.iter().filter(|work| work.kind == WorkKind::Normal);
+    let writes =
+        prepared.chain(own).flat_map(|work| &work.operations).filter(|op| writes_made_content(op.kind));
+    writes.map(|op| op.content == Content::Zero).reduce(|a, b| a || b)
+}
+
+/// Made content, not files of the user.
+fn writes_made_content(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Write | OpKind::MultipartWrite | OpKind::LocalWrite | OpKind::Prepare)
 }
 
 fn text_of(work: &Work, key: &str) -> Option<String> {

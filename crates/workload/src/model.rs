@@ -263,7 +263,7 @@ pub struct Config {
 pub struct ConfigEntry {
     /// Key, trimmed, case kept.
     pub key: String,
-    /// Value, trimmed, `${..}` already replaced. Native YAML secrets (`{env: NAME}`, `{file: PATH}`) stay references
+    /// Value, trimmed, `${..}` already replaced. Native YAML secrets (`{env: NAME}`, `{file: PATH}`, `{secret: NAME}`) stay references
     /// until the run: see [`ConfigValue`].
     pub value: ConfigValue,
     /// Where the entry stands in the source.
@@ -279,6 +279,8 @@ pub enum ConfigValue {
     Env(String),
     /// Path of a file whose content, without trailing newline, is the value.
     File(String),
+    /// Name of a secret that the controller keeps.
+    Secret(String),
 }
 
 /// What an operation does to the store. The word of each is [`OpKind::word`].

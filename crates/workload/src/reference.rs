@@ -184,7 +184,8 @@ one wins. `auth` and `storage` are replaced as a whole by an inner one; their li
 
 `${other}` is replaced by the value of another key of the same list as it is in effect there; `${sys:user.name}` by a system
 property that COSBench would have taken from Java, if Cosmark knows it. In `auth` and `storage` a value `${env:NAME}` is
-taken from the environment and `${file:PATH}` from a file when the run starts, and is never written anywhere.
+taken from the environment, `${file:PATH}` from a file and `${secret:NAME}` from the secrets that a controller keeps when the
+run starts, and is never written anywhere.
 A truth value is true, yes or on, or false, no or off. Whole numbers may be written as `0x10`.
 
 "#;
@@ -223,7 +224,7 @@ storage:
   type: s3
   endpoint: http://127.0.0.1:9000
   accesskey: ID
-  secretkey: {env: S3_SECRET}     # or {file: PATH}
+  secretkey: {env: S3_SECRET}     # or {file: PATH}, {secret: NAME}
 defaults:                         # keys of operations, inherited; also allowed on stage and work
   containers: r(1,4)
   objects: r(1,100)
@@ -348,8 +349,8 @@ goes.
 | `from`, `to` | rate or workers |  | Doubles the load from the first until a trial fails, then halves the gap. Never beyond `to`. |
 | `steps` | list |  | All of these instead. The answer is the one with the highest throughput that meets the thresholds. |
 | `width` | share | 5 % | The gap at which the answer is settled. |
-| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then it counts as failed. |
-| `confirm` | whole number | 3 | Fresh trials at the answer, which all have to pass. |
+| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then the load is left open. |
+| `confirm` | whole number | 3 | Fresh trials at both ends of the answer: those at the answer have to pass, those above it to miss. |
 | `max_trials` | whole number | 60 | No more trials. |
 | `max_time` | duration | 24h | No trial begins later. |
 

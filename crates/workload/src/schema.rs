@@ -36,6 +36,7 @@ pub fn json_schema() -> Value {
             {"type": ["string", "number", "boolean"]},
             closed("A value kept elsewhere", one(&[("env", "Name of an environment variable")])),
             closed("A value kept elsewhere", one(&[("file", "Path of a file whose content is the value")])),
+            closed("A value kept elsewhere", one(&[("secret", "Name of a secret that the controller keeps")])),
         ]},
         "trigger": {"anyOf": [
             {"type": "string", "description": "script.sh(arg1,arg2)"},

@@ -56,7 +56,7 @@ pub struct Search {
     pub width: f64,
     /// A trial that decides nothing is repeated and the results put together, until there are this many.
     pub extend: u32,
-    /// Fresh trials at the answer, all of which have to pass.
+    /// Fresh trials at each end of the answer: those at the answer have to pass, those above it to miss.
     pub confirm: u32,
     /// No more trials than this.
     pub max_trials: u32,

@@ -391,13 +391,14 @@ impl XmlReader<'_> {
     }
 }
 
-/// `${env:NAME}` and `${file:PATH}` as references, everything else as text.
+/// `${env:NAME}`, `${file:PATH}` and `${secret:NAME}` as references, everything else as text.
 pub(crate) fn secret_reference(value: &str) -> ConfigValue {
     let inner =
         value.strip_prefix("${").and_then(|v| v.strip_suffix('}')).filter(|v| !v.contains(['{', '}']));
     match inner.and_then(|v| v.split_once(':')) {
         Some(("env", name)) if !name.is_empty() => ConfigValue::Env(name.to_owned()),
         Some(("file", path)) if !path.is_empty() => ConfigValue::File(path.to_owned()),
+        Some(("secret", name)) if !name.is_empty() => ConfigValue::Secret(name.to_owned()),
         _ => ConfigValue::Text(value.to_owned()),
     }
 }

@@ -197,29 +197,32 @@ fn push_entry(pair: &Pair, config: &mut Config, mistakes: &mut Mistakes) {
     config.entries.push(ConfigEntry { key: pair.key.trim().to_owned(), value, span });
 }
 
-/// A text, `{env: NAME}` or `{file: PATH}`.
+/// A text, `{env: NAME}`, `{file: PATH}` or `{secret: NAME}`.
 fn config_value(node: &Node, key: &str, mistakes: &mut Mistakes) -> Option<ConfigValue> {
     let NodeKind::Mapping(pairs) = &node.kind else {
         return text_of(node, key, mistakes).map(|(text, _)| ConfigValue::Text(text.trim().to_owned()));
     };
     let [pair] = &pairs[..] else {
-        let hint = format!("write {}: {{env: NAME}} or {{file: PATH}}", shown(key));
+        let hint = format!("write {}: {{env: NAME}}, {{file: PATH}} or {{secret: NAME}}", shown(key));
         mistakes.error(node.span, "a reference has one key", hint);
         return None;
     };
     let (text, _) = text_of(&pair.value, &pair.key, mistakes)?;
     let value = text.trim().to_owned();
     if value.is_empty() {
-        mistakes.error(pair.value.span, "the reference is empty", "name a variable or a file");
+        mistakes.error(pair.value.span, "the reference is empty", "name a variable, a file or a secret");
         return None;
     }
     match pair.key.as_str() {
         "env" => Some(ConfigValue::Env(value)),
         "file" => Some(ConfigValue::File(value)),
+        "secret" => Some(ConfigValue::Secret(value)),
         _ => {
-            let message =
-                format!("a value is a text, {{env: NAME}} or {{file: PATH}}, not `{}`", shown(&pair.key));
-            mistakes.error(pair.key_span, message, spell::hint(&pair.key, ["env", "file"]));
+            let message = format!(
+                "a value is a text, {{env: NAME}}, {{file: PATH}} or {{secret: NAME}}, not `{}`",
+                shown(&pair.key)
+            );
+            mistakes.error(pair.key_span, message, spell::hint(&pair.key, ["env", "file", "secret"]));
             None
         }
     }

@@ -258,6 +258,7 @@ fn target() -> impl Strategy<Value = TargetSpec> {
         text().prop_map(|t| ConfigValue::Text(t.trim().to_owned())),
         "[A-Z_]{1,8}".prop_map(ConfigValue::Env),
         "[a-z/.~]{1,8}".prop_map(ConfigValue::File),
+        "[a-z-]{1,8}".prop_map(ConfigValue::Secret),
     ];
     let keys = prop::sample::subsequence(vec!["type", "endpoint", "a b", "secret", "config"], 0..4);
     (trimmed(), keys, prop::collection::vec(value, 4)).prop_map(|(kind, keys, values)| TargetSpec {

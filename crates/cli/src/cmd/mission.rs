@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use cosmark_driver::secrets::{self, Secrets};
 use cosmark_driver::{Files, LocalDriver};
 use cosmark_metrics::{OpSnapshot, Snapshot, Summary};
 use cosmark_wire::{
@@ -19,14 +20,14 @@ use crate::cmd::driver::options;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
 use crate::registry::CATALOG;
-use crate::secrets::{self, Secrets};
+use crate::secrets::Own;
 
 /// Runs the mission.
 pub fn run(args: &DriverArgs) -> Outcome {
     let Some(file) = &args.mission else { return Err(Problem::usage("give --join URL or --mission FILE")) };
     let mut loaded = load(file, args.target.as_deref(), &[])?;
-    secrets::resolve(&mut loaded.workload).map_err(Problem::usage)?;
-    let known = Secrets::of(&loaded.workload);
+    secrets::resolve(&CATALOG, &mut loaded.workload, &Own).map_err(Problem::usage)?;
+    let known = Secrets::of(&CATALOG, &loaded.workload);
     let (share, shares) = parse_share(&args.share)?;
     let stages = &loaded.workload.stages;
     let found = stages.iter().enumerate().find(|(_, stage)| match &args.stage {

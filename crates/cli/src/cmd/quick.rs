@@ -12,6 +12,9 @@ use crate::load::load_text;
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
+    if args.search.is_empty() && (args.from.is_some() || args.to.is_some()) {
+        return Err(Problem::usage("--from and --to belong to --search: say what has to be met"));
+    }
     let door = Door::parse(&args.url, args.insecure).map_err(Problem::usage)?;
     let text = workload(args, &door).map_err(Problem::usage)?;
     if args.print {
@@ -188,7 +191,7 @@ fn element(name: &str, keys: &[(&str, String)]) -> String {
 
 fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
     let mix = parse_mix(&args.mix)?;
-    let setup_workers = args.workers.min(16);
+    let setup_workers = workers(args).min(16);
     let mut text = String::from("name: quick\n");
     text += &element("auth", &door.auth);
     text += &element("storage", &door.storage);
@@ -224,16 +227,49 @@ fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
     Ok(text)
 }
 
+/// Length of a trial and workers of a search, where nothing else is said.
+const TRIAL: &str = "10s";
+const MOST_WORKERS: u32 = 512;
+
+fn workers(args: &QuickArgs) -> u32 {
+    args.workers.unwrap_or(if args.search.is_empty() { 16 } else { MOST_WORKERS })
+}
+
+/// The thresholds and the search of the main stage; empty without `--search`.
+fn search(args: &QuickArgs) -> String {
+    if args.search.is_empty() {
+        return String::new();
+    }
+    let (from, to) = match args.over.as_str() {
+        "workers" => ("1".to_owned(), workers(args).to_string()),
+        _ => ("50/s".to_owned(), "1000000/s".to_owned()),
+    };
+    let thresholds: Vec<String> = args.search.iter().map(|one| quoted(one)).collect();
+    format!(
+        "    thresholds: [{}]\n    search: {{over: {}, from: {}, to: {}}}\n",
+        thresholds.join(", "),
+        args.over,
+        quoted(args.from.as_deref().unwrap_or(&from)),
+        quoted(args.to.as_deref().unwrap_or(&to))
+    )
+}
+
 /// Objects 1..n are prepared and read; n+1..2n are written and deleted, so that no read can miss.
 fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
     let objects = args.objects;
-    let mut text = String::from("  - name: main\n    works:\n      - name: main\n");
+    let mut text = String::from("  - name: main\n");
+    text += &search(args);
+    text += "    works:\n      - name: main\n";
+    let runtime = args.runtime.as_deref().unwrap_or(if args.search.is_empty() { "30s" } else { TRIAL });
     let _ = writeln!(
         text,
         "        workers: {}\n        rampup: 2s\n        runtime: {}",
-        args.workers,
-        quoted(&args.runtime)
+        workers(args),
+        quoted(runtime)
     );
+    if !args.search.is_empty() && args.over == "rate" {
+        text += "        rate: {shape: poisson, rate: 1/s}\n";
+    }
     if let Some(rate) = &args.rate {
         let _ = writeln!(text, "        rate: {}", quoted(rate));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
+use cosmark_driver::secrets::{self, Secrets};
 use cosmark_driver::{Files, LocalDriver, Options};
 use cosmark_workload::{search, to_xml, to_yaml};
 use tokio::sync::watch;
@@ -16,7 +17,7 @@ use crate::live::{self, Live};
 use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
-use crate::secrets::{self, Secrets};
+use crate::secrets::Own;
 use crate::{goals, host, table, verdict};
 
 /// Runs the subcommand.
@@ -63,7 +64,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
             "a search has no operation log: its stages are not known before the run; drop --oplog",
         ));
     }
-    secrets::resolve(&mut workload).map_err(Problem::usage)?;
+    secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
     let earlier = match place {
         Place::Drivers { many: ManyArgs { take_over: Some(run), .. }, .. } => {
             Some(Earlier::find(run, &options.archive)?)
@@ -72,7 +73,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     };
     let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
     workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
-    let known = Secrets::of(&workload);
+    let known = Secrets::of(&CATALOG, &workload);
     let open_files = host::raise_open_files();
     let workers = workload
         .stages
@@ -86,8 +87,8 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     if !options.quiet {
         verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
     }
-    let hidden = secrets::hidden(&workload);
-    let shown_source = secrets::hide_in_source(&source, &workload);
+    let hidden = secrets::hidden(&CATALOG, &workload);
+    let shown_source = secrets::hide_in_source(&CATALOG, &source, &file_name, &workload);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -10,9 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmark_archive::{RunRecord, StageRecord};
-use cosmark_controller::{Observer, Progress, StageNews};
-use cosmark_metrics::Snapshot;
-use cosmark_workload::model::Stage;
+use cosmark_controller::{Observer, Progress, SliceNews, StageNews};
 
 use crate::args::LiveOptions;
 use crate::exit::Problem;
@@ -101,9 +99,9 @@ impl Observer for Live {
         self.terminal.stage_begins(news);
     }
 
-    fn slice(&mut self, stage: &Stage, index: usize, snapshot: &Snapshot) {
+    fn slice(&mut self, slice: &SliceNews<'_>) {
         if self.active {
-            self.sums.lock().add(stage, index, snapshot);
+            self.sums.lock().add(slice.stage, slice.index, slice.snapshot);
         }
     }
 

@@ -108,7 +108,7 @@ impl ArrivalQueue {
             if self.over.get() {
                 break;
             }
-            alarm.until(due_ns).await;
+            alarm.until_sharply(due_ns).await;
             self.hand_out(clock::now_ns(), &mut missed);
             let now_ns = clock::now_ns();
             if now_ns >= self.stop_ns {

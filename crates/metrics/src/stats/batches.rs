@@ -110,6 +110,13 @@ impl Batches {
         }
     }
 
+    /// Adds one success that took `response_ns`.
+    pub fn add_one(&mut self, offset_ns: u64, response_ns: u64) {
+        let batch = self.at(offset_ns);
+        batch.ok += 1;
+        *batch.times.entry(response_ns).or_default() += 1;
+    }
+
     /// Adds a distribution of successes that was written down.
     pub fn add_times(&mut self, offset_ns: u64, times: &Histogram<u64>) {
         let batch = self.at(offset_ns);

@@ -225,11 +225,11 @@ pub const CHECKS: &[CheckRow] = &[
     CheckRow {
         id: "V20",
         name: "integrity",
-        question: "Did reads give what was written?",
+        question: "Did reads give what was written, and was that real data?",
         needs: "reads with verify, or hash checks",
-        warns: "never",
+        warns: "zeros are written, which a store may compress or deduplicate",
         fails: "a body that was wrong or short",
-        remedy: "find out why; until then speed does not matter",
+        remedy: "find out why; until then speed does not matter. content: random instead of zero",
         look: content::integrity,
     },
     CheckRow {

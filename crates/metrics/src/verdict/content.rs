@@ -125,16 +125,29 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         );
         return Finding::fail(wrong as f64, 0.0, message);
     }
+    let made_of = match evidence.store.writes_zeros {
+        Some(true) => {
+            let message = "zeros were written (content: zero): a store that compresses or deduplicates stores hardly any of \
+                           it, so these rates hold for zeros only; use content: random";
+            return Finding::warn(1.0, 0.0, message);
+        }
+        Some(false) => "; what was written cannot be compressed, and no 4 KiB block of it occurs twice",
+        None => "",
+    };
     if all == 0 {
-        return Finding::does_not_apply("nothing was read");
+        return Finding::does_not_apply(format!("nothing was read{made_of}"));
     }
     let checked: u64 = reads().filter_map(|op| op.checked).sum();
     if checked == 0 {
-        return Finding::unknown(
-            "lengths were right, but no byte was compared: set verify: true on reads of what Cosmark wrote",
-        );
+        return Finding::unknown(format!(
+            "lengths were right, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}"
+        ));
     }
-    Finding::pass(0.0, 0.0, format!("{checked} of {all} reads were compared byte by byte, all right"))
+    Finding::pass(
+        0.0,
+        0.0,
+        format!("{checked} of {all} reads were compared byte by byte, all right{made_of}"),
+    )
 }
 
 fn is_wrong(class: &str) -> bool {

@@ -52,6 +52,8 @@ pub struct LoadedOperation {
     pub count: u64,
     /// Failures; `None` where the archive does not say.
     pub failures: Option<u64>,
+    /// The window over time: all that ended, and failures among them; empty where the archive does not say.
+    pub ended: Vec<(u64, u64)>,
     /// Body bytes of successes.
     pub bytes: u64,
     /// Throughput, mean, p50, p95, p99 as published.
@@ -83,6 +85,8 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         stages.push(LoadedStage { name: stage.name.clone(), operations });
     }
     add_times(&run, &mut stages)?;
+    add_failures(&run, &mut stages)?;
+    join_rounds(&mut stages);
     Ok(Loaded {
         label: label.to_owned(),
         workload: run.record.name.clone(),
@@ -120,10 +124,60 @@ fn of_record(op: &OperationRecord, several: bool) -> LoadedOperation {
         window_s: Some(op.window_s).filter(|s| *s > 0.0),
         count: op.count,
         failures: Some(op.failures),
+        ended: Vec::new(),
         bytes: op.bytes,
         published: [op.throughput_per_s, response.mean, response.p50, response.p95, response.p99],
         batches: None,
         intervals: Vec::new(),
+    }
+}
+
+/// Reads what ended and failed over time, where something failed. A file that is not there leaves it out.
+fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
+    let mut places = BTreeMap::new();
+    for (s, stage) in run.record.stages.iter().enumerate() {
+        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.failures > 0) {
+            places.insert((stage.id.clone(), op.tag.clone()), (s, o));
+        }
+    }
+    if places.is_empty() {
+        return Ok(());
+    }
+    let mut found: BTreeMap<(usize, usize), BTreeMap<u64, (u64, u64)>> = BTreeMap::new();
+    run.intervals(|line| {
+        let Some(place) = places.get(&(line.stage, line.tag)).filter(|_| line.phase == "window") else {
+            return;
+        };
+        // Drivers and late lines share an interval that begins at the same moment.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "ms since the stage began"
+        )]
+        let at_ms = (line.start_s.max(0.0) * 1e3) as u64;
+        let (ended, failed) = found.entry(*place).or_default().entry(at_ms).or_default();
+        *ended += line.count + line.failures;
+        *failed += line.failures;
+    })?;
+    for ((s, o), over_time) in found {
+        if let Some(op) = stages.get_mut(s).and_then(|stage| stage.operations.get_mut(o)) {
+            op.ended = over_time.into_values().collect();
+        }
+    }
+    Ok(())
+}
+
+/// Gives the rounds of a repeated stage (`main-r1`, `main-r2`, ..) the name that they share, so that they count as runs of it.
+pub(super) fn join_rounds(stages: &mut [LoadedStage]) {
+    let names: Vec<String> = stages.iter().map(|stage| stage.name.clone()).collect();
+    let has = |name: &str| names.iter().any(|other| other == name);
+    for stage in stages {
+        let Some((stem, round)) = stage.name.rsplit_once("-r") else { continue };
+        let numbered = !round.is_empty() && round.bytes().all(|b| b.is_ascii_digit());
+        let stem = stem.to_owned();
+        if numbered && has(&format!("{stem}-r1")) && has(&format!("{stem}-r2")) && !has(&stem) {
+            stage.name = stem;
+        }
     }
 }
 
@@ -214,6 +268,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
                 window_s: None,
                 count: op.count,
                 failures: failed,
+                ended: Vec::new(),
                 bytes: op.bytes,
                 published: [op.throughput_per_s, op.response_ms, None, op.p95_ms, op.p99_ms],
                 batches: None,

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use cosmark_metrics::PERCENTILES;
 use cosmark_metrics::stats::batches::Batches;
-use cosmark_metrics::stats::bootstrap::{Estimate, estimate, median};
+use cosmark_metrics::stats::bootstrap::{Estimate, estimate, mean, median};
 use cosmark_metrics::stats::difference::{longer_by, of_logarithms};
 use cosmark_metrics::stats::rank::{least_p, mann_whitney};
+use cosmark_metrics::stats::settle::share;
 use cosmark_metrics::stats::special::normal_cdf;
+use cosmark_metrics::stats::steady::mser5_cut;
 
 use super::load::{Loaded, LoadedOperation};
 use super::{Metric, Options, Outcome, Row};
@@ -37,8 +39,8 @@ enum Data {
     Single(Estimate, Estimate, f64),
     /// Logarithms of one value per run.
     Runs(Vec<f64>, Vec<f64>),
-    /// Failures and all that ended.
-    Counts([u64; 2], [u64; 2]),
+    /// Failures and all that ended, as many as they are worth.
+    Counts([f64; 2], [f64; 2]),
 }
 
 impl Draft {
@@ -119,10 +121,9 @@ fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {
     }
 }
 
-/// Two shares of failures, pooled score test (failures are taken as independent).
-fn counts(row: &mut Row, a: [u64; 2], b: [u64; 2], alpha: f64) {
-    #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
-    let [(ka, na), (kb, nb)] = [a, b].map(|[k, n]| (k as f64, n as f64));
+/// Two shares of failures, pooled score test. Failures come in batches, so each side counts only as many operations as are
+/// independent of each other.
+fn counts(row: &mut Row, [ka, na]: [f64; 2], [kb, nb]: [f64; 2], alpha: f64) {
     let pooled = (ka + kb) / (na + nb);
     let error = (pooled * (1.0 - pooled) * (1.0 / na + 1.0 / nb)).sqrt();
     let shift = kb / nb - ka / na;
@@ -142,14 +143,18 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     let mut warnings = warnings(a, b);
     let mut rows = Vec::new();
     let Some(first) = a.first() else { return Drafts { rows, warnings } };
+    let mut done = BTreeSet::new();
     for stage in &first.stages {
         for operation in &stage.operations {
             // Containers are made once; there is nothing to compare.
             if matches!(operation.op.as_str(), "init" | "dispose") {
                 continue;
             }
+            if !done.insert((stage.name.clone(), operation.name.clone())) {
+                continue;
+            }
             let of = |side: &[Loaded]| -> Vec<LoadedOperation> {
-                side.iter().filter_map(|run| find(run, &stage.name, &operation.name).cloned()).collect()
+                side.iter().flat_map(|run| find(run, &stage.name, &operation.name).cloned()).collect()
             };
             let (of_a, of_b) = (of(a), of(b));
             if of_b.is_empty() {
@@ -159,6 +164,12 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
             let barrier = barrier(&of_a, &of_b);
             if let Some(text) = &barrier {
                 warnings.push(format!("{} {}: {text}", stage.name, operation.name));
+            }
+            for (side, of) in [("first", &of_a), ("second", &of_b)] {
+                let drifts = of.iter().find_map(start_up);
+                warnings.extend(
+                    drifts.map(|text| format!("{} {}, {side} side: {text}", stage.name, operation.name)),
+                );
             }
             for (metric, _, _) in Metric::TABLE {
                 rows.extend(draft(&stage.name, &operation.name, *metric, (&of_a, &of_b), barrier.as_deref()));
@@ -171,9 +182,31 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     Drafts { rows, warnings }
 }
 
-fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> Option<&'r LoadedOperation> {
-    let stage = run.stages.iter().find(|one| one.name == stage)?;
-    stage.operations.iter().find(|one| one.name == operation)
+/// One per round of a repeated stage.
+fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> impl Iterator<Item = &'r LoadedOperation> {
+    let stages = run.stages.iter().filter(move |one| one.name == stage);
+    stages.filter_map(move |stage| stage.operations.iter().find(|one| one.name == operation))
+}
+
+/// A start-up inside the window (MSER-5) that is this far from the rest is told.
+const START_UP: f64 = 0.05;
+
+/// What the first part of a window is off by, if it is.
+#[expect(clippy::cast_precision_loss, reason = "counts and times need no more than 53 bits")]
+fn start_up(op: &LoadedOperation) -> Option<String> {
+    let batches = op.batches.as_ref()?;
+    let counts: Vec<f64> = batches.batches().iter().map(|batch| batch.ok as f64).collect();
+    let cut = mser5_cut(&counts);
+    let (first, rest) = counts.split_at_checked(cut).filter(|(first, _)| !first.is_empty())?;
+    let off = mean(first) / mean(rest) - 1.0;
+    let seconds = cut as f64 * batches.width_ns() as f64 / 1e9;
+    let word = if off > 0.0 { "above" } else { "below" };
+    (off.abs() > START_UP).then(|| {
+        format!(
+            "the first {seconds:.0} s drift, throughput is {:.0} % {word} the rest there: a longer rampup keeps that out",
+            off.abs() * 100.0
+        )
+    })
 }
 
 /// What makes two sides hard to compare as a whole.
@@ -194,7 +227,13 @@ fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
     for run in a.iter().chain(b).filter(ended) {
         warnings.push(format!("{} is {}", run.label, run.state));
     }
-    if a.len() == 1 && b.len() == 1 {
+    let repeated = |side: &[Loaded]| {
+        side.iter().any(|run| {
+            let names: BTreeSet<&str> = run.stages.iter().map(|stage| stage.name.as_str()).collect();
+            names.len() < run.stages.len()
+        })
+    };
+    if a.len() == 1 && b.len() == 1 && !(repeated(a) && repeated(b)) {
         warnings.push(
             "one run on each side: what differs from run to run for no reason cannot be told apart; repeat both \
              (A1,A2,.. B1,B2,..) before you believe a small difference"
@@ -301,12 +340,31 @@ fn value(op: &LoadedOperation, metric: Metric) -> Option<f64> {
 }
 
 fn failures(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<Data> {
-    let sum = |side: &[LoadedOperation]| -> Option<[u64; 2]> {
+    #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
+    let sum = |side: &[LoadedOperation]| -> Option<[f64; 2]> {
         let failed: u64 = side.iter().map(|op| op.failures).sum::<Option<u64>>()?;
         let total = failed + side.iter().map(|op| op.count).sum::<u64>();
-        (total > 0).then_some([failed, total])
+        (total > 0).then_some([failed as f64, total as f64])
     };
-    Some(Data::Counts(sum(a)?, sum(b)?))
+    let (sums_a, sums_b) = (sum(a)?, sum(b)?);
+    // A side without any failure cannot say how they would come: as on the other.
+    let (of_a, of_b) = (clustering(a), clustering(b));
+    let (of_a, of_b) = (of_a.or(of_b).unwrap_or(1.0), of_b.or(of_a).unwrap_or(1.0));
+    Some(Data::Counts(sums_a.map(|n| n / of_a), sums_b.map(|n| n / of_b)))
+}
+
+/// How many operations one independent one stands for, as far as failures are concerned: 1 where they come one by one, more
+/// where they come in batches. `None` where nothing failed or nothing is known over time.
+#[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
+fn clustering(side: &[LoadedOperation]) -> Option<f64> {
+    let over_time = || side.iter().flat_map(|op| &op.ended);
+    let total: Vec<u64> = over_time().map(|(ended, _)| *ended).collect();
+    let failed: Vec<u64> = over_time().map(|(_, failed)| *failed).collect();
+    if failed.iter().sum::<u64>() == 0 {
+        return None;
+    }
+    let found = share(&total, &failed, 0.95, SEED)?;
+    Some((total.iter().sum::<u64>() as f64 / found.effective).max(1.0))
 }
 
 fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: Metric) -> Option<Data> {

@@ -154,6 +154,70 @@ fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
 }
 
 #[test]
+fn failures_that_come_in_one_batch_are_worth_fewer_than_failures_that_do_not() {
+    let mut random = Random::new(4);
+    let a = run(&mut random, 60, 60.0, 10.0, 0.0);
+    let with = |ended: Vec<(u64, u64)>| {
+        let mut b = a.clone();
+        b.stages[0].operations[0].failures = Some(ended.iter().map(|(_, failed)| failed).sum());
+        b.stages[0].operations[0].ended = ended;
+        let comparison = compare(&[vec![a.clone()], vec![b]], &Options::default());
+        comparison.rows().find(|row| row.metric == Metric::Errors).unwrap().clone()
+    };
+    let even = with((0..60).map(|_| (60, 1)).collect());
+    assert_eq!(even.outcome, Outcome::Worse, "{even:?}");
+    let burst = with((0..60).map(|second| (60, if second == 30 { 60 } else { 0 })).collect());
+    assert_eq!((burst.outcome, burst.b), (Outcome::NoDifferenceShown, even.b), "{burst:?}");
+}
+
+#[test]
+fn rounds_of_a_stage_are_runs_of_it() {
+    let mut random = Random::new(12);
+    let mut side = |ms: f64| {
+        let mut whole = run(&mut random, 10, 60.0, ms, 0.3);
+        let stage = whole.stages.remove(0);
+        for round in 1..=8 {
+            let mut one = run(&mut random, 10, 60.0, ms, 0.3).stages.remove(0);
+            one.name = format!("{}-r{round}", stage.name);
+            whole.stages.push(one);
+        }
+        super::load::join_rounds(&mut whole.stages);
+        whole
+    };
+    let comparison = compare(&[vec![side(10.0)], vec![side(11.0)]], &Options::default());
+    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    assert_eq!((row.stage.as_str(), row.outcome), ("main", Outcome::Worse), "{row:?}");
+    assert!(row.delta.is_some(), "ranks of 8 against 8: {row:?}");
+    assert!(!comparison.pairs[0].warnings.iter().any(|w| w.contains("one run on each side")));
+    let mut names = ["main", "main-r1", "main-r2", "x-r2"]
+        .map(|name| LoadedStage { name: name.into(), operations: Vec::new() });
+    super::load::join_rounds(&mut names);
+    assert_eq!(
+        names.map(|stage| stage.name),
+        ["main", "main-r1", "main-r2", "x-r2"],
+        "names of their own stay"
+    );
+}
+
+#[test]
+fn a_start_up_in_the_window_is_told() {
+    let mut random = Random::new(8);
+    let steady = run(&mut random, 100, 60.0, 10.0, 0.0);
+    let mut warm = steady.clone();
+    let mut batches = Batches::new(1_000_000_000);
+    for second in 0..100_u64 {
+        let count = if second < 20 { 30 } else { 60 };
+        (0..count).for_each(|_| batches.add_one(second * 1_000_000_000, 10_000_000));
+    }
+    warm.stages[0].operations[0].batches = Some(batches);
+    let told = |a: &Loaded, b: &Loaded| {
+        let comparison = compare(&[vec![a.clone()], vec![b.clone()]], &Options::default());
+        comparison.pairs[0].warnings.iter().any(|w| w.contains("the first 20 s drift"))
+    };
+    assert!(told(&steady, &warm) && !told(&steady, &steady));
+}
+
+#[test]
 fn conditions_are_read_or_refused() {
     assert_eq!(FailOn::parse("p95 +5%").unwrap(), FailOn { metric: Metric::P95, change: 0.05 });
     assert_eq!(FailOn::parse("throughput-2.5%").unwrap().change, -0.025);

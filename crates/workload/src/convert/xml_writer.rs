@@ -125,6 +125,7 @@ impl Writer {
                 _ if (self.is_secret)(&target.kind, &entry.key) => "***".to_owned(),
                 ConfigValue::Env(name) => format!("${{env:{name}}}"),
                 ConfigValue::File(path) => format!("${{file:{path}}}"),
+                ConfigValue::Secret(name) => format!("${{secret:{name}}}"),
                 ConfigValue::Text(text) => {
                     if !matches!(secret_reference(text), ConfigValue::Text(_)) {
                         let message = format!("XML reads `{}` as a reference", shown(text));

@@ -134,6 +134,7 @@ impl Writer {
             ConfigValue::Text(text) => return self.text(key, text),
             ConfigValue::Env(name) => ("env", name),
             ConfigValue::File(path) => ("file", path),
+            ConfigValue::Secret(name) => ("secret", name),
         };
         self.open(&scalar(key));
         self.text(kind, text);

@@ -1,0 +1,86 @@
+// From the data of several runs to charts that lay them over each other.
+import type { Line, LineModel } from "../../charts/model";
+import type { OperationData, ReportData, StageData } from "../../data/types";
+import { figures, measured } from "../../report/figures";
+
+/** A run with the stage that was chosen of it. */
+export interface Side {
+  id: string;
+  name: string;
+  data: ReportData;
+  stage: StageData | undefined;
+}
+
+/** Names of operations that at least one side has, first those that all have. */
+export function operationsOf(sides: Side[]): string[] {
+  const count = new Map<string, number>();
+  for (const side of sides) for (const one of new Set(side.stage?.operations.map((operation) => operation.name))) count.set(one, (count.get(one) ?? 0) + 1);
+  return [...count].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
+export function operationOf(side: Side, name: string): OperationData | undefined {
+  return side.stage?.operations.find((one) => one.name === name);
+}
+
+export function labelOf(side: Side): string {
+  return side.stage && measured(side.data.stages).length > 1 ? `${side.id} ${side.stage.name}` : side.id;
+}
+
+/** Response times of one operation, all sides on one percentile axis. */
+export function cdfs(sides: Side[], operation: string): LineModel {
+  const lines = sides.flatMap((side, at): Line[] => {
+    const one = operationOf(side, operation)?.distributions.find((distribution) => distribution.kind === "response");
+    if (!one) return [];
+    const points = one.nines.map((x, i): [number, number] => [x, one.ms[i]!]);
+    return [{ name: labelOf(side), colour: at % 8, points, dash: DASHES[Math.floor(at / 8) % 3]! }];
+  });
+  return {
+    kind: "lines", x: "nines", id: "cdf", title: `Response time of ${operation} by percentile`, unit: "ms", log: true, mayLog: true, lines,
+    hint: "How long the fastest share of operations took at most; lower is faster.", empty: lines.length ? undefined : "None of these runs has times of this operation.",
+  };
+}
+
+const DASHES = ["solid", "dashed", "dotted"] as const;
+
+/** Throughput of all measured stages against their workers; null where no run has two. */
+export function scaling(sides: Side[]): LineModel | null {
+  const lines = sides.map((side, at): Line => {
+    const best = new Map<number, number>();
+    for (const stage of measured(side.data.stages)) {
+      const { workers, throughput } = figures(stage);
+      if (workers > 0 && throughput !== null) best.set(workers, Math.max(best.get(workers) ?? 0, throughput));
+    }
+    return { name: side.id, colour: at % 8, points: [...best].sort((a, b) => a[0] - b[0]) };
+  });
+  if (!lines.some((line) => line.points.length > 1)) return null;
+  return {
+    kind: "lines", x: "workers", id: "scaling", title: "Throughput against workers", unit: "per_s", lines,
+    hint: "Successful operations per second of each measured stage; of several with as many workers the best.",
+  };
+}
+
+export interface Figure {
+  name: string;
+  unit: "per_s" | "bytes_per_s" | "ms" | "share" | "count";
+  more: boolean;
+  of(one: OperationData): number | null;
+}
+
+/** Figures side by side; `more`: more is better. */
+export const FIGURES: Figure[] = [
+  { name: "throughput", unit: "per_s", more: true, of: (one) => one.throughput_per_s },
+  { name: "bandwidth", unit: "bytes_per_s", more: true, of: (one) => one.bandwidth_bytes_per_s || null },
+  { name: "mean", unit: "ms", more: false, of: (one) => one.response_ms?.mean ?? null },
+  { name: "median", unit: "ms", more: false, of: (one) => one.response_ms?.p50 ?? null },
+  { name: "p95", unit: "ms", more: false, of: (one) => one.response_ms?.p95 ?? null },
+  { name: "p99", unit: "ms", more: false, of: (one) => one.response_ms?.p99 ?? null },
+  { name: "p99.9", unit: "ms", more: false, of: (one) => one.response_ms?.p99_9 ?? null },
+  { name: "max", unit: "ms", more: false, of: (one) => one.response_ms?.max ?? null },
+  { name: "failed", unit: "share", more: false, of: (one) => (one.count + one.failures > 0 ? one.failures / (one.count + one.failures) : null) },
+  { name: "operations", unit: "count", more: true, of: (one) => one.count },
+];
+
+/** Relative to the first side; null where one of them has no value. */
+export function ratio(first: number | null, other: number | null): number | null {
+  return first === null || other === null || first === 0 ? null : other / first;
+}

@@ -1,0 +1,75 @@
+// The machines that make the load.
+import { useState } from "react";
+import { Link } from "wouter";
+import { DataTable, type Column } from "../../../components/DataTable";
+import type { DriverInfo } from "../../../data/api";
+import { bytes, exact, share, short } from "../../../format";
+import { call } from "../../api";
+import { useSession } from "../../session";
+import { Confirm } from "../../ui/Dialog";
+import { attempt } from "../../ui/notices";
+import { Empty } from "../../ui/states";
+import { Age } from "../../ui/time";
+
+function path(driver: DriverInfo): string {
+  return `drivers/${encodeURIComponent(driver.name)}`;
+}
+
+const clock = (driver: DriverInfo) =>
+  driver.clock_offset_ns === null ? "–" : `${driver.clock_offset_ns >= 0 ? "+" : "−"}${short(Math.abs(driver.clock_offset_ns), "ns")}`;
+
+export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
+  const { mayOperate } = useSession();
+  const [forget, setForget] = useState<DriverInfo | null>(null);
+  if (drivers.length === 0) {
+    return (
+      <Empty title="No driver has reported.">
+        <p>Start one on each machine that is to make load; it needs no open port, only the way to NATS:</p>
+        <p><code>cosmark driver --nats nats://CONTROLLER:4222</code></p>
+      </Empty>
+    );
+  }
+  const columns: Column<DriverInfo>[] = [
+    {
+      head: "name", text: true,
+      cell: (one) => (
+        <span className="driver-name">
+          <b>{one.name}</b>
+          {one.labels.map(([key, value]) => <span key={key} className="tag">{key}={value}</span>)}
+          {one.host !== one.name && <span className="soft"> {one.host}</span>}
+          {one.trouble && <span className="trouble-line">{one.trouble}</span>}
+        </span>
+      ),
+    },
+    { head: "state", text: true, cell: (one) => <span className={`mark driver-${one.state}`}><span className="dot" aria-hidden="true" />{one.state}</span> },
+    { head: "run", text: true, cell: (one) => (one.run ? <Link href={`/runs/${one.run}`}>{one.run}</Link> : "–") },
+    {
+      head: "load", title: "Share of its processors that is busy",
+      cell: (one) => <span className={`meter${(one.load ?? 0) > 0.9 ? " hot" : ""}`}><span style={{ width: `${Math.min(100, (one.load ?? 0) * 100)}%` }} /><b>{one.load === null ? "–" : share(one.load)}</b></span>,
+    },
+    { head: "ceiling", title: "Operations per second of its null adaptor on one core", cell: (one) => (one.ceiling_ops_per_s === null ? "–" : `${short(one.ceiling_ops_per_s, "per_s")}/s`), exact: (one) => exact(one.ceiling_ops_per_s, "per_s") },
+    { head: "cores", cell: (one) => one.cores, exact: (one) => `${bytes(one.memory_bytes)} of memory; ${one.nics.map((nic) => `${nic.name} ${nic.addresses.join(" ")}${nic.speed_bits_per_s ? ` ${short(nic.speed_bits_per_s, "bits_per_s")}` : ""}`).join("; ")}` },
+    { head: "clock", title: "Its clock minus the controller's", cell: clock, exact: (one) => (one.clock_error_ns === null ? "not known" : `± ${short(one.clock_error_ns, "ns")}`) },
+    { head: "version", text: true, cell: (one) => one.version, exact: (one) => `messages of version ${one.message_version}; speaks ${one.adaptors.join(" ")}` },
+    { head: "last seen", cell: (one) => <Age at={one.last_seen} /> },
+    ...(mayOperate ? [{
+      head: "change", text: true,
+      cell: (one: DriverInfo) => one.state === "lost" || one.state === "refused"
+        ? <button type="button" className="button small" aria-label={`Forget ${one.name}`} onClick={() => setForget(one)}>Forget</button>
+        : one.state === "drained"
+          ? <button type="button" className="button small" aria-label={`Resume ${one.name}`} onClick={() => void attempt(() => call("PATCH", path(one), { drained: false }), `${one.name} gets work again`)}>Resume</button>
+          : <button type="button" className="button small" aria-label={`Drain ${one.name}`} title="Finish what it does, and give it no new work" onClick={() => void attempt(() => call("PATCH", path(one), { drained: true }), `${one.name} gets no new work`)}>Drain</button>,
+    }] : []),
+  ];
+  return (
+    <>
+      <DataTable label="Table of drivers" columns={columns} rows={drivers} keyOf={(one) => one.name} />
+      <Confirm
+        title={`Forget ${forget?.name ?? "the driver"}?`} open={forget !== null} onClose={() => setForget(null)} action="Forget it"
+        onConfirm={async () => { if (forget) await attempt(() => call("DELETE", path(forget)), `${forget.name} is forgotten`); }}
+      >
+        It is taken off this list. If it reports again, it is back.
+      </Confirm>
+    </>
+  );
+}

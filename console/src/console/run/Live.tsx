@@ -1,0 +1,122 @@
+// A run while it goes: verdict as it forms, figures of the last interval and so far, and the charts.
+import { useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Chart } from "../../charts/Chart";
+import { ZoomContext } from "../../charts/context";
+import type { RunSummary, StageNews } from "../../data/api";
+import type { ReportData } from "../../data/types";
+import { StageView } from "../../report/StageView";
+import { get, ofRun } from "../api";
+import { common, heat, namesOf, percentileBy, percentiles, type Split } from "../live/charts";
+import type { LiveRun } from "../live/run";
+import type { LiveStage } from "../live/series";
+import { Empty } from "../ui/states";
+import { Cards, SoFar } from "./figures";
+import { SizeTable, useSoFar } from "./SizeTable";
+import { STAGE_ENDED, Timeline } from "./Timeline";
+import { Forming } from "./Forming";
+
+const WINDOWS: [string, number | null][] = [["all", null], ["5 min", 300], ["1 min", 60]];
+
+export function Live({ run, live }: { run: RunSummary; live: LiveRun }) {
+  const [chosen, setChosen] = useState<string | null>(null);
+  const stages = allStages(live.stages, useSoFar(run.id).data);
+  const started = live.stages.filter((stage) => stage.load_started !== null);
+  const current = live.stages.find((stage) => stage.id === run.stage) ?? started[started.length - 1] ?? live.stages[0];
+  const shown = stages.find((stage) => stage.id === chosen) ?? current;
+  const stage = shown ? live.live.get(shown.id) : undefined;
+  const over = shown !== undefined && STAGE_ENDED.includes(shown.state);
+  return (
+    <>
+      <Timeline stages={stages} run={run} shown={shown?.id ?? null} onShow={(id) => setChosen(id === current?.id ? null : id)} />
+      <Forming verdict={live.verdict} />
+      {shown && over && chosen !== null
+        ? <Past id={run.id} stage={shown.id} drawn={live.stages.length} />
+        : shown && stage
+          ? <LiveCharts key={shown.id} run={run} stage={stage} drawn={live.drawn} planned={shown.planned_s} name={shown.id} />
+          : (
+            <section className="panel live-panel">
+              <Empty title={shown ? `Stage ${shown.id} is ${shown.state}.` : "The run is about to begin."}>
+                <p>Figures come with its first interval.</p>
+              </Empty>
+            </section>
+          )}
+    </>
+  );
+}
+
+/** Stages that were told of, and those that are still to come. */
+export function allStages(told: StageNews[], data: ReportData | undefined): StageNews[] {
+  const known = new Set(told.map((one) => one.id));
+  const coming = (data?.stages ?? []).map((one, index): StageNews => ({ id: one.id, index, state: one.state, load_started: null, planned_s: null, reason: one.reason }));
+  return [...told, ...coming.filter((one) => !known.has(one.id))].sort((a, b) => a.index - b.index);
+}
+
+/** A stage that is over while others go on: from the archive so far, as the report shows it. */
+function Past({ id, stage, drawn }: { id: string; stage: string; drawn: number }) {
+  const query = useQuery({ queryKey: ["data", id, stage, drawn], queryFn: ({ signal }) => get<ReportData>(ofRun(id, "/data"), signal), staleTime: Infinity });
+  const found = query.data?.stages.find((one) => one.id === stage);
+  if (found) return <div className="past"><StageView stage={found} alone /></div>;
+  return <section className="panel live-panel"><Empty title={query.isPending ? "The archive is being read." : "The archive does not have this stage yet."} /></section>;
+}
+
+interface ChartsProps {
+  run: RunSummary;
+  stage: LiveStage;
+  drawn: number;
+  planned: number | null;
+  name: string;
+}
+
+function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
+  const [range, setRange] = useState<[number, number] | null>(null);
+  const [lastS, setLastS] = useState<number | null>(null);
+  const [split, setSplit] = useState<Split>("operation");
+  const [chosen, setChosen] = useState(0);
+  const operations = stage.operations();
+  const names = namesOf(operations);
+  const operation = operations[Math.min(chosen, operations.length - 1)];
+  const label = names[Math.min(chosen, names.length - 1)] ?? "operations";
+  const end = lastS === null ? Math.max(stage.endS, 1) : stage.endS;
+  const splits = (["driver", "endpoint"] as const).filter((one) => stage.parts(one).length > 0);
+
+  // A window that moves with the time, unless one was chosen by hand.
+  const shown = range ?? (lastS !== null && stage.endS > lastS ? ([stage.endS - lastS, stage.endS] as [number, number]) : null);
+  const zoom = useMemo(() => ({ range: shown, set: (next: [number, number] | null) => { setRange(next); if (next === null) setLastS(null); } }), [shown?.[0], shown?.[1]]);
+
+  const models = useMemo(() => {
+    const all = common(stage, end, split);
+    const times = split === "operation" ? percentiles(stage, end, operation, label) : percentileBy(stage, end, split, operation);
+    return [all[0]!, times, all[1]!, heat(stage, end, operation, label), ...all.slice(2)];
+    // `drawn` says that the bins changed.
+  }, [stage, drawn, end, split, operation, label]);
+
+  return (
+    <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
+      <h2 className="visually-hidden">Stage {name}, live</h2>
+      <Cards stage={stage} />
+      <div className="live-tools">
+        <div role="group" aria-label="Operation" className="segments">
+          {names.map((one, at) => <button key={one} type="button" aria-pressed={one === label} onClick={() => setChosen(at)}>{one}</button>)}
+        </div>
+        {splits.length > 0 && (
+          <div role="group" aria-label="Lines by" className="segments">
+            {(["operation", ...splits] as const).map((one) => <button key={one} type="button" aria-pressed={split === one} onClick={() => setSplit(one)}>by {one}</button>)}
+          </div>
+        )}
+        <div role="group" aria-label="Time shown" className="segments">
+          {WINDOWS.map(([text, seconds]) => (
+            <button key={text} type="button" aria-pressed={range === null && lastS === seconds} onClick={() => { setRange(null); setLastS(seconds); }}>{text}</button>
+          ))}
+        </div>
+        {planned !== null && <span className="soft">{Math.round(stage.endS)} of {Math.round(planned)} s</span>}
+      </div>
+      <ZoomContext.Provider value={zoom}>
+        <div className="charts">{models.map((model) => <Chart key={model.id.replace(/^p99-.*/, "times-response")} model={model} live />)}</div>
+      </ZoomContext.Provider>
+      <SoFar stage={stage} drawn={drawn} />
+      <SizeTable id={run.id} stage={name} />
+      {stage.dropped.size > 0 && <p className="hint">{stage.dropped.size} drivers or endpoints are not drawn one by one: there are too many. The report has them all.</p>}
+    </section>
+  );
+}

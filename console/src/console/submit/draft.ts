@@ -1,0 +1,107 @@
+// What is being prepared for submission. It stays while other pages are looked at, and over a reload.
+import type { Submission } from "../../data/api";
+import { MATRIX, SIMPLE, type MatrixForm, type SimpleForm } from "../build/workload";
+import { Store } from "../store";
+
+export interface Draft {
+  text: string;
+  fileName: string | null;
+  simple: SimpleForm;
+  matrix: MatrixForm;
+  options: Options;
+}
+
+export interface Options {
+  /** A target file as text; empty = as the workload says. */
+  target: string;
+  tags: string;
+  priority: number;
+  operationLog: boolean;
+  seed: string;
+  settings: string;
+}
+
+export const START = `# A workload: what to do, with how many workers, for how long. Ctrl+Space completes, Ctrl+Enter checks.
+name: my-workload
+defaults:
+  container_prefix: cosmark-
+  containers: r(1,4)
+  sizes: c(64)KiB
+stages:
+  - name: init
+    works:
+      - {type: init, workers: 1}
+  - name: prepare
+    works:
+      - {type: prepare, workers: 8, objects: "r(1,100)"}
+  - name: main
+    works:
+      - name: main
+        workers: 16
+        rampup: 5s
+        runtime: 60s
+        operations:
+          - {type: read, ratio: 80, containers: "u(1,4)", objects: "u(1,100)"}
+          - {type: write, ratio: 20, containers: "u(1,4)", objects: "u(101,200)"}
+  - name: cleanup
+    works:
+      - {type: cleanup, workers: 8, objects: "r(1,200)"}
+  - name: dispose
+    works:
+      - {type: dispose, workers: 1}
+`;
+
+const KEY = "cosmark-draft";
+const FRESH: Draft = {
+  text: START, fileName: null, simple: SIMPLE, matrix: MATRIX,
+  options: { target: "", tags: "", priority: 0, operationLog: false, seed: "", settings: "" },
+};
+
+function kept(): Draft {
+  try {
+    const text = sessionStorage.getItem(KEY);
+    return text ? { ...FRESH, ...(JSON.parse(text) as Partial<Draft>) } : FRESH;
+  } catch {
+    return FRESH;
+  }
+}
+
+export const draft = new Store<Draft>(kept());
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export function change(more: Partial<Draft>): void {
+  draft.set({ ...draft.get(), ...more });
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify(withoutSecrets(draft.get())));
+    } catch {
+      // Not kept over a reload.
+    }
+  }, 400);
+}
+
+/** What was typed into a field for secrets is not written down. */
+export function withoutSecrets(one: Draft): Draft {
+  const clean = <F extends SimpleForm | MatrixForm>(form: F): F => {
+    const part = (from: F["target"]["storage"]) => ({
+      ...from, keys: Object.fromEntries(Object.entries(from.keys).filter(([name, given]) => given.secret || !/secret|password|token|key$/i.test(name))),
+    });
+    return { ...form, target: { storage: part(form.target.storage), auth: part(form.target.auth) } };
+  };
+  return { ...one, simple: clean(one.simple), matrix: clean(one.matrix) };
+}
+
+export function submissionOf(source: string, fileName: string | null, options: Options): Submission {
+  return {
+    source,
+    file_name: fileName,
+    target: options.target.trim() === "" ? null : options.target,
+    settings: options.settings.split("\n").map((one) => one.trim()).filter(Boolean),
+    priority: options.priority,
+    tags: options.tags.split(",").map((one) => one.trim()).filter(Boolean),
+    operation_log: options.operationLog,
+    seed: /^\d+$/.test(options.seed.trim()) ? Number(options.seed.trim()) : null,
+  };
+}

@@ -1,0 +1,548 @@
+// Generated from crates/wire/src/api.rs, which says what each field means:
+// UPDATE_TYPES=1 cargo test -p cosmark-wire --lib types
+
+export const API_VERSION = 1;
+
+export type Role = "view" | "operate";
+
+export type SessionInfo = { 
+/**
+ * What they may do.
+ */
+role: Role, 
+/**
+ * Name of the token they came with.
+ */
+token_name: string, };
+
+export type Status = { 
+/**
+ * Name of the controller that answers.
+ */
+controller: string, 
+/**
+ * Version of Cosmark.
+ */
+version: string, 
+/**
+ * [`API_VERSION`].
+ */
+api_version: number, 
+/**
+ * Name of the controller that leads.
+ */
+leader: string, 
+/**
+ * Names of all controllers that were seen lately.
+ */
+controllers: Array<string>, 
+/**
+ * Whether NATS is connected.
+ */
+nats_connected: boolean, 
+/**
+ * Address of NATS, without credentials.
+ */
+nats: string, 
+/**
+ * The controller's clock, RFC 3339.
+ */
+now: string, 
+/**
+ * Drivers that are alive.
+ */
+drivers_alive: number, 
+/**
+ * Runs that wait.
+ */
+queued: number, 
+/**
+ * Ids of runs that are running.
+ */
+running: Array<string>, 
+/**
+ * Runs that may run at the same time.
+ */
+concurrency: number, };
+
+export type DriverState = "idle" | "busy" | "drained" | "refused" | "lost";
+
+export type DriverInfo = { 
+/**
+ * Its name, unique.
+ */
+name: string, 
+/**
+ * Labels such as `zone` = `a`, sorted by key.
+ */
+labels: Array<[string, string]>, 
+/**
+ * Version of Cosmark.
+ */
+version: string, 
+/**
+ * Version of the messages it speaks.
+ */
+message_version: number, 
+/**
+ * Host name.
+ */
+host: string, 
+/**
+ * Processors it may use.
+ */
+cores: number, 
+/**
+ * Memory of the machine.
+ */
+memory_bytes: number, 
+/**
+ * Network interfaces: name, addresses, speed.
+ */
+nics: Array<NicInfo>, 
+/**
+ * Storage types that it speaks.
+ */
+adaptors: Array<string>, 
+/**
+ * Operations per second of its null adaptor on one core, measured by itself at its start.
+ */
+ceiling_ops_per_s: number | null, 
+/**
+ * How it is doing.
+ */
+state: DriverState, 
+/**
+ * Why it is refused or lost, one sentence.
+ */
+trouble: string | null, 
+/**
+ * The run that it works on.
+ */
+run: string | null, 
+/**
+ * Share of its processors that is busy, 0 to 1.
+ */
+load: number | null, 
+/**
+ * Its clock minus the controller's, and how far that may be off; nanoseconds.
+ */
+clock_offset_ns: number | null, 
+/**
+ * Half of the fastest probe's round trip, nanoseconds.
+ */
+clock_error_ns: number | null, 
+/**
+ * When it was last heard of, RFC 3339.
+ */
+last_seen: string, };
+
+export type NicInfo = { 
+/**
+ * Such as `eth0`.
+ */
+name: string, 
+/**
+ * Its addresses.
+ */
+addresses: Array<string>, 
+/**
+ * Speed in bits per second, where the system tells.
+ */
+speed_bits_per_s: number | null, };
+
+export type Submission = { 
+/**
+ * The workload: COSBench's XML or native YAML.
+ */
+source: string, 
+/**
+ * Name of its file; its ending may tell the format.
+ */
+file_name: string | null, 
+/**
+ * A target file (YAML) that says where the store is; replaces what the workload says.
+ */
+target: string | null, 
+/**
+ * Settings `KEY=VALUE`, as `--set`.
+ */
+settings: Array<string>, 
+/**
+ * Runs with a higher one come first; among equals the order of submission decides.
+ */
+priority: number, 
+/**
+ * Tags for the history.
+ */
+tags: Array<string>, 
+/**
+ * Keep a log of every operation.
+ */
+operation_log: boolean, 
+/**
+ * Seed; drawn if none.
+ */
+seed: number | null, };
+
+export type Mistake = { 
+/**
+ * `error` or `warning`.
+ */
+severity: string, 
+/**
+ * One sentence.
+ */
+message: string, 
+/**
+ * What to do.
+ */
+hint: string | null, 
+/**
+ * Line, from 1; 0 when it has no place in the source.
+ */
+line: number, 
+/**
+ * Column in UTF-16 units, from 1.
+ */
+column: number, 
+/**
+ * End of the place, same units.
+ */
+end_line: number, 
+/**
+ * End of the place, same units.
+ */
+end_column: number, };
+
+export type CheckResult = { 
+/**
+ * True if it would be accepted.
+ */
+ok: boolean, 
+/**
+ * Every mistake, at its place.
+ */
+mistakes: Array<Mistake>, 
+/**
+ * Name of the workload.
+ */
+name: string | null, 
+/**
+ * Its stages, matrices expanded.
+ */
+stages: Array<StagePreview>, 
+/**
+ * Sentences of the verdict's checks that can be made before any load.
+ */
+preflight: Array<string>, };
+
+export type StagePreview = { 
+/**
+ * Such as `s3-main`.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Names of its works.
+ */
+works: Array<string>, 
+/**
+ * Workers of all its works.
+ */
+workers: number, 
+/**
+ * How long it lasts, seconds, where time ends it.
+ */
+seconds: number | null, 
+/**
+ * Operations it makes, where counts end it.
+ */
+operations: number | null, 
+/**
+ * Bytes that it writes, where that is known before.
+ */
+bytes_written: number | null, };
+
+export type Submitted = { 
+/**
+ * Id of the run, such as `w12`.
+ */
+id: string, 
+/**
+ * Warnings.
+ */
+mistakes: Array<Mistake>, };
+
+export type RunSummary = { 
+/**
+ * Such as `w12`.
+ */
+id: string, 
+/**
+ * Name of the workload.
+ */
+name: string, 
+/**
+ * `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench.
+ */
+state: string, 
+/**
+ * Why it ended so, one sentence.
+ */
+reason: string | null, 
+/**
+ * RFC 3339.
+ */
+submitted: string | null, 
+/**
+ * RFC 3339.
+ */
+started: string | null, 
+/**
+ * RFC 3339.
+ */
+ended: string | null, 
+/**
+ * Priority in the queue.
+ */
+priority: number, 
+/**
+ * Place in the queue from 0; none when it does not wait.
+ */
+position: number | null, 
+/**
+ * Id of the stage that is running.
+ */
+stage: string | null, 
+/**
+ * Stages that are over, and all.
+ */
+stages_done: number, 
+/**
+ * All stages.
+ */
+stages: number, 
+/**
+ * Part of the running stage that is over, 0 to 1.
+ */
+progress: number | null, 
+/**
+ * Seconds until the running stage ends, where that is known.
+ */
+remaining_s: number | null, 
+/**
+ * `true`, `true_with_limits`, `not_proven` or `false`.
+ */
+verdict: string | null, 
+/**
+ * First reason of the verdict.
+ */
+verdict_reason: string | null, 
+/**
+ * Kinds of operations, such as `read` and `write`.
+ */
+operations: Array<string>, 
+/**
+ * Tags.
+ */
+tags: Array<string>, 
+/**
+ * Whether it is the baseline of its workload.
+ */
+baseline: boolean, 
+/**
+ * Who submitted it: the name of the token.
+ */
+submitted_by: string | null, 
+/**
+ * Drivers that work or worked on it.
+ */
+drivers: Array<string>, };
+
+export type QueueMove = { 
+/**
+ * New priority.
+ */
+priority: number | null, 
+/**
+ * Put it directly before this run, and give it that run's priority.
+ */
+before: string | null, };
+
+export type FileInfo = { 
+/**
+ * Path below the run's directory.
+ */
+name: string, 
+/**
+ * Length.
+ */
+bytes: number, 
+/**
+ * One phrase on what is in it.
+ */
+what: string, };
+
+export type Refusal = { 
+/**
+ * One sentence, with the remedy.
+ */
+error: string, 
+/**
+ * The mistakes of a workload, if that is why.
+ */
+mistakes: Array<Mistake>, };
+
+export type SystemEvent = { "event": "everything", "data": { 
+/**
+ * The controller.
+ */
+status: Status, 
+/**
+ * All drivers.
+ */
+drivers: Array<DriverInfo>, 
+/**
+ * Runs that wait or run, in their order.
+ */
+active: Array<RunSummary>, } } | { "event": "status", "data": Status } | { "event": "driver", "data": DriverInfo } | { "event": "driver_gone", "data": string } | { "event": "run", "data": RunSummary };
+
+export type RunEvent = { "event": "run", "data": RunSummary } | { "event": "stage", "data": StageNews } | { "event": "interval", "data": Interval } | { "event": "log", "data": LogLine } | { "event": "verdict", "data": VerdictNews } | { "event": "end", "data": { 
+/**
+ * State of the run.
+ */
+state: string, } };
+
+export type StageNews = { 
+/**
+ * Such as `s3-main`.
+ */
+id: string, 
+/**
+ * Index from 0.
+ */
+index: number, 
+/**
+ * COSBench's words: `waiting`, `booting`, .. `completed`.
+ */
+state: string, 
+/**
+ * Start of the load, RFC 3339.
+ */
+load_started: string | null, 
+/**
+ * How long it should last, seconds.
+ */
+planned_s: number | null, 
+/**
+ * Why it failed.
+ */
+reason: string | null, };
+
+export type Interval = { 
+/**
+ * Such as `s3-main`.
+ */
+stage: string, 
+/**
+ * Start of the interval since the stage's load began, seconds.
+ */
+start_s: number, 
+/**
+ * End of it.
+ */
+end_s: number, 
+/**
+ * One row per operation (all drivers together), then the same per driver where there are several.
+ */
+rows: Array<IntervalRow>, };
+
+export type IntervalRow = { 
+/**
+ * Name of the work.
+ */
+work: string, 
+/**
+ * Name of the operation.
+ */
+operation: string, 
+/**
+ * The driver; none for all together.
+ */
+driver: string | null, 
+/**
+ * The endpoint; none for all together.
+ */
+endpoint: string | null, 
+/**
+ * `rampup`, `window`, `rampdown` or `drain`.
+ */
+phase: string, 
+/**
+ * Successes.
+ */
+count: number, 
+/**
+ * Failures.
+ */
+failures: number, 
+/**
+ * Arrivals dropped for want of a free worker.
+ */
+missed: number, 
+/**
+ * Body bytes of successes.
+ */
+bytes: number, 
+/**
+ * Operations in flight, mean over the interval.
+ */
+in_flight: number, 
+/**
+ * Response times in ms: mean, p50, p90, p95, p99, p99.9, max; none without successes.
+ */
+response_ms: [number, number, number, number, number, number, number] | null, 
+/**
+ * Failures by label, such as `http_503`.
+ */
+errors: Array<[string, number]>, 
+/**
+ * Successes by response time: (index of the class, count); the bound of class `i` is `2^(i/4)` microseconds.
+ */
+heat: Array<[number, number]>, };
+
+export type LogLine = { 
+/**
+ * RFC 3339.
+ */
+at: string, 
+/**
+ * `INFO`, `WARN` or `ERROR`.
+ */
+level: string, 
+/**
+ * Who says it: `controller`, a driver's name, a stage's id.
+ */
+from: string, 
+/**
+ * The text, secrets removed.
+ */
+text: string, };
+
+export type VerdictNews = { 
+/**
+ * `true`, `true_with_limits`, `not_proven` or `false`.
+ */
+overall: string, 
+/**
+ * First reason.
+ */
+reason: string | null, 
+/**
+ * Checks that warn or fail: id, stage, status, sentence.
+ */
+findings: Array<[string, string, string, string]>, };

@@ -1,0 +1,77 @@
+// Answers of the controller that are not of crates/wire: of the comparison (crates/report/src/compare.rs), and what
+// describes adaptors, the library and the history.
+
+export interface AdaptorKey {
+  name: string;
+  default: string | null;
+  required?: boolean;
+  secret: boolean;
+  summary?: string;
+  help?: string;
+  aliases?: string[];
+  value?: string;
+}
+
+export interface Adaptor {
+  kind: string;
+  name: string;
+  aliases: string[];
+  summary: string;
+  capability?: string[] | Record<string, unknown> | string | null;
+  keys: AdaptorKey[];
+}
+
+export interface LibraryEntry {
+  /** `workload` or `target`. */
+  kind: string;
+  name: string;
+  title: string;
+  summary: string;
+  path: string;
+  source: string;
+}
+
+export interface TestResult {
+  ok: boolean;
+  ms: number | null;
+  message: string;
+  hint: string | null;
+}
+
+export interface CompareRow {
+  stage: string;
+  operation: string;
+  metric: string;
+  unit: string;
+  a: number | null;
+  b: number | null;
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+  p: number | null;
+  delta: number | null;
+  detectable: number | null;
+  recommended_s: number | null;
+  outcome: "better" | "worse" | "no_difference_shown" | "too_short" | "not_tested";
+  note: string | null;
+  fails: boolean;
+}
+
+export interface ComparePair {
+  a: string;
+  b: string;
+  rows: CompareRow[];
+  warnings: string[];
+}
+
+export interface Comparison {
+  confidence: number;
+  tests: number;
+  least: number;
+  effect: number;
+  sentence?: string;
+  pairs: ComparePair[];
+}
+
+/** A row of the history: facts of the run, of the stage, and every metric; nested figures keep their names. */
+export type MatrixRow = Record<string, unknown>;

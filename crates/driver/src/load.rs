@@ -1,0 +1,146 @@
+//! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
+//! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
+
+use cosmark_adaptor_api::{Key, Settings};
+use cosmark_workload::check::check;
+use cosmark_workload::diagnostic::{Span, sort};
+use cosmark_workload::model::{ConfigValue, TargetSpec};
+use cosmark_workload::{
+    Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
+    parse_target, parse_what_is_there,
+};
+
+use crate::catalog::Catalog;
+
+/// What a text says.
+pub struct Reading {
+    /// What to do, secrets still references; `None` when a mistake is an error.
+    pub workload: Option<Workload>,
+    /// Every mistake, by place.
+    pub mistakes: Vec<Diagnostic>,
+    /// Its format.
+    pub format: Format,
+}
+
+/// Reads a workload, checks it, and puts `target` into it. `file_name` may tell the format.
+#[must_use]
+pub fn read_workload(
+    catalog: &Catalog,
+    environment: &Environment,
+    source: &str,
+    file_name: &str,
+    target: Option<&Target>,
+) -> Reading {
+    let format = Format::detect(file_name, source);
+    let (workload, mut mistakes) = parse_what_is_there(source, format, environment);
+    if target.is_some_and(|target| target.storage.is_some()) {
+        // The target is the answer to this one.
+        mistakes.retain(|one| one.message != NO_STORAGE);
+    }
+    if let Some(workload) = &workload
+        && target.is_none()
+    {
+        mistakes.extend(check_targets(catalog, workload, format));
+        sort(&mut mistakes);
+    }
+    let refused = mistakes.iter().any(|one| one.severity == Severity::Error);
+    let workload = workload.filter(|_| !refused).map(|mut workload| {
+        if let Some(target) = target {
+            apply_target(&mut workload, target);
+        }
+        workload
+    });
+    Reading { workload, mistakes, format }
+}
+
+/// Reads a target file and checks it; `None` when a mistake is an error.
+#[must_use]
+pub fn read_target(catalog: &Catalog, text: &str) -> (Option<Target>, Vec<Diagnostic>) {
+    let (target, mut mistakes) = parse_target(text);
+    if let Some(target) = &target {
+        for (what, spec) in [("auth", &target.auth), ("storage", &target.storage)] {
+            mistakes.extend(spec.iter().flat_map(|spec| check_spec(catalog, what, spec, Format::Yaml)));
+        }
+        sort(&mut mistakes);
+    }
+    let refused = mistakes.iter().any(|one| one.severity == Severity::Error);
+    (target.filter(|_| !refused), mistakes)
+}
+
+/// Applies `KEY=VALUE` settings and checks the workload again.
+///
+/// # Errors
+/// A sentence that names the setting.
+pub fn apply_settings(workload: &mut Workload, settings: &[String]) -> Result<(), String> {
+    for setting in settings {
+        apply_setting(workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
+    }
+    if settings.is_empty() {
+        return Ok(());
+    }
+    match check(workload).into_iter().find(|one| one.severity == Severity::Error) {
+        Some(mistake) => Err(format!("after --set {}: {}", settings.join(" --set "), mistake.message)),
+        None => Ok(()),
+    }
+}
+
+/// Mistakes in the types and keys of auths and storages.
+fn check_targets(catalog: &Catalog, workload: &Workload, format: Format) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    for (what, spec) in works.flat_map(|work| [("auth", &work.auth), ("storage", &work.storage)]) {
+        for found in check_spec(catalog, what, spec, format) {
+            // Inherited elements are seen once for every work.
+            let same = |one: &Diagnostic| {
+                one.message == found.message
+                    && one.span.start == found.span.start
+                    && one.span.len == found.span.len
+            };
+            if !diagnostics.iter().any(same) {
+                diagnostics.push(found);
+            }
+        }
+    }
+    diagnostics
+}
+
+/// Unknown keys are warnings in XML, as in COSBench, and errors in YAML.
+fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) -> Vec<Diagnostic> {
+    let given: Vec<_> = spec
+        .config
+        .entries
+        .iter()
+        .filter_map(|entry| match &entry.value {
+            ConfigValue::Text(text) => Some((entry, text.as_str())),
+            ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
+        })
+        .collect();
+    let keys: &'static [Key] = match what {
+        "auth" => match catalog.auth(&spec.kind) {
+            Ok(found) => found.def.keys,
+            Err(text) => return vec![type_error(spec.span, text)],
+        },
+        _ => match catalog.storage(&spec.kind, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)))
+        {
+            Ok(found) => found.def.keys,
+            Err(text) => return vec![type_error(spec.span, text)],
+        },
+    };
+    let (_, problems) = Settings::parse(keys, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)));
+    problems
+        .into_iter()
+        .map(|problem| {
+            let span = given.get(problem.entry).map_or(spec.span, |(entry, _)| entry.span);
+            let message = format!("{what} {}: {}", spec.kind, problem.message);
+            let hint =
+                problem.hint.or_else(|| Some(format!("`cosmark adaptors {}` lists its keys", spec.kind)));
+            let severity =
+                if problem.fatal || format == Format::Yaml { Severity::Error } else { Severity::Warning };
+            Diagnostic { severity, span, message, hint }
+        })
+        .collect()
+}
+
+fn type_error(span: Span, text: String) -> Diagnostic {
+    Diagnostic::error(span, text).with_hint("`cosmark adaptors` lists what this build speaks")
+}

@@ -1,0 +1,221 @@
+//! Secrets: fetched from where the workload says, and kept out of everything that is shown or written.
+
+use cosmark_adaptor_api::Key;
+use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
+use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
+
+use crate::catalog::Catalog;
+
+/// Where secrets come from. What an asker must not read, it does not give.
+pub trait SecretSource {
+    /// A variable of the environment that a workload names: `{env: NAME}`.
+    ///
+    /// # Errors
+    /// Why there is no value, as the end of a sentence that has named the variable.
+    fn variable(&self, name: &str) -> Result<String, String>;
+
+    /// What a file that a workload names holds: `{file: PATH}`.
+    ///
+    /// # Errors
+    /// Why there is no value, as the end of a sentence that has named the file.
+    fn file(&self, path: &str) -> Result<String, String>;
+
+    /// What the controller keeps under a name: `{secret: NAME}`.
+    ///
+    /// # Errors
+    /// Why there is no value, as the end of a sentence that has named the secret.
+    fn named(&self, name: &str) -> Result<String, String>;
+
+    /// True: references to named secrets stay references, for somebody else to resolve.
+    fn leaves_named(&self) -> bool {
+        false
+    }
+
+    /// A variable that a key has in the table of adaptors; `None` when it is not set, or not to be used.
+    fn habitual(&self, name: &str) -> Option<String>;
+
+    /// The home directory, for `~/`.
+    fn home(&self) -> String;
+}
+
+/// Texts shorter than this are only hidden where they stand, not wherever they occur.
+const SHORTEST: usize = 4;
+
+/// The values that must not be seen.
+#[derive(Debug, Default, Clone)]
+pub struct Secrets {
+    values: Vec<String>,
+}
+
+impl Secrets {
+    /// Those of a workload whose references are resolved.
+    #[must_use]
+    pub fn of(catalog: &Catalog, workload: &Workload) -> Self {
+        Self::among(catalog, specs(workload))
+    }
+
+    /// Those of one auth and one storage.
+    #[must_use]
+    pub fn of_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -> Self {
+        Self::among(catalog, [auth, storage].into_iter())
+    }
+
+    fn among<'a>(catalog: &Catalog, specs: impl Iterator<Item = &'a TargetSpec>) -> Self {
+        let mut values = Vec::new();
+        for spec in specs {
+            for entry in &spec.config.entries {
+                if let ConfigValue::Text(text) = &entry.value
+                    && catalog.is_secret(&spec.kind, &entry.key)
+                    && text.len() >= SHORTEST
+                    && !values.contains(text)
+                {
+                    values.push(text.clone());
+                }
+            }
+        }
+        // The longest first, so that one secret inside another leaves no rest behind.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        Self { values }
+    }
+
+    /// The text without them, also where XML or a URL has escaped them.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for value in &self.values {
+            let in_xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+            let in_url =
+                percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
+            for form in [value.as_str(), &in_xml, &in_url] {
+                if text.contains(form) {
+                    text = text.replace(form, "***");
+                }
+            }
+        }
+        text
+    }
+}
+
+fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
+    workload.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| [&work.auth, &work.storage])
+}
+
+fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
+    workload
+        .stages
+        .iter_mut()
+        .flat_map(|stage| &mut stage.works)
+        .flat_map(|work| [&mut work.auth, &mut work.storage])
+}
+
+/// Replaces `{env: NAME}`, `{file: PATH}` and `{secret: NAME}` by what they stand for.
+///
+/// # Errors
+/// One sentence that names the key and the remedy.
+pub fn resolve(catalog: &Catalog, workload: &mut Workload, from: &dyn SecretSource) -> Result<(), String> {
+    specs_mut(workload).try_for_each(|spec| resolve_spec(catalog, spec, from))
+}
+
+/// The same for one auth or storage.
+///
+/// # Errors
+/// One sentence that names the key and the remedy.
+pub fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSource) -> Result<(), String> {
+    let kind = &spec.kind;
+    for entry in &mut spec.config.entries {
+        let key = &entry.key;
+        let value = match &entry.value {
+            ConfigValue::Text(_) => continue,
+            ConfigValue::Env(name) => from.variable(name).map_err(|why| {
+                format!("{kind}: `{key}` comes from the environment variable {name}, {why}")
+            })?,
+            ConfigValue::File(path) => {
+                from.file(path).map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?
+            }
+            ConfigValue::Secret(_) if from.leaves_named() => continue,
+            ConfigValue::Secret(name) => {
+                from.named(name).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))?
+            }
+        };
+        entry.value = ConfigValue::Text(value);
+    }
+    add_habitual(catalog, spec, from);
+    Ok(())
+}
+
+/// Adds what the environment gives for keys that have a variable, if the workload gives none of them, and their defaults that
+/// lie in the home directory.
+fn add_habitual(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSource) {
+    let is_given = |spec: &TargetSpec, key: &Key| {
+        spec.config.entries.iter().any(|entry| key.answers_to(entry.key.trim()))
+    };
+    let keys: Vec<&'static Key> = catalog.keys_of(&spec.kind).filter(|key| key.env.is_some()).collect();
+    let says_nothing = !keys.iter().any(|key| is_given(spec, key));
+    for key in keys {
+        let variable = key.env.filter(|_| says_nothing).and_then(|name| from.habitual(name));
+        let fallback = key.default.filter(|default| default.starts_with("~/")).map(str::to_owned);
+        let value = variable.filter(|value| !value.is_empty()).or(fallback);
+        if let Some(value) = value
+            && !is_given(spec, key)
+        {
+            let value = match value.strip_prefix("~/") {
+                Some(rest) => format!("{}/{rest}", from.home()),
+                None => value,
+            };
+            let value = ConfigValue::Text(value);
+            spec.config.entries.push(ConfigEntry { key: key.name.to_owned(), value, span: Span::default() });
+        }
+    }
+}
+
+/// A copy with `***` in place of every secret, for the archive.
+#[must_use]
+pub fn hidden(catalog: &Catalog, workload: &Workload) -> Workload {
+    let mut copy = workload.clone();
+    for spec in specs_mut(&mut copy) {
+        let kind = spec.kind.clone();
+        for entry in &mut spec.config.entries {
+            if matches!(entry.value, ConfigValue::Text(_)) && catalog.is_secret(&kind, &entry.key) {
+                entry.value = ConfigValue::Text("***".into());
+            }
+        }
+    }
+    copy
+}
+
+/// The source text without the secrets that are written in it, whatever their length, also those that a target has replaced
+/// since. `workload` is what was made of it; `file_name` may tell the format.
+#[must_use]
+pub fn hide_in_source(catalog: &Catalog, source: &str, file_name: &str, workload: &Workload) -> String {
+    let format = Format::detect(file_name, source);
+    let as_written = parse_what_is_there(source, format, &Environment::default()).0;
+    let text = match &as_written {
+        Some(written) => hide_places(catalog, source, written),
+        None => source.to_owned(),
+    };
+    Secrets::of(catalog, workload).hide(&text)
+}
+
+fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for spec in specs(workload) {
+        for entry in &spec.config.entries {
+            let ConfigValue::Text(value) = &entry.value else { continue };
+            let end = entry.span.start.saturating_add(entry.span.len);
+            let Some(stretch) = source.get(entry.span.start..end) else { continue };
+            if !value.is_empty()
+                && catalog.is_secret(&spec.kind, &entry.key)
+                && let Some(at) = stretch.rfind(value.as_str())
+            {
+                places.push((entry.span.start + at, value.len()));
+            }
+        }
+    }
+    places.sort_unstable();
+    places.dedup();
+    let mut hidden = source.to_owned();
+    for (at, len) in places.into_iter().rev() {
+        hidden.replace_range(at..at + len, "***");
+    }
+    Secrets::of(catalog, workload).hide(&hidden)
+}
