@@ -5,6 +5,8 @@
 #   scripts/console.sh test      check types and run their own tests
 #   scripts/console.sh browser   make reports of real runs and open them in headless Chromium; screenshots stay in
 #                                target/report-screenshots. Needs target/debug/cosmark, built after the page
+#   scripts/console.sh live      drive the console in headless Chromium: against scripted runs, then against a real controller with the
+#                                embedded store; screenshots stay in console/e2e/artefacts. Needs target/debug/cosmark
 # With --if-possible as second argument, what cannot run here is said in a line "SKIPPED .." and is no failure.
 # Exit code: 0 done, 1 failed, 2 bad usage.
 set -euo pipefail
@@ -81,9 +83,23 @@ browser() {
   (cd console && CHROMIUM=$(command -v chromium) node e2e/report.mjs ../target/report-screenshots "${reports[@]}")
 }
 
+live() {
+  local what='the console in a browser' binary=target/debug/cosmark status=0
+  need_node "$what"
+  [[ -e $CONSOLE ]] || cannot "$what" 'the console was not built; run: make console'
+  [[ -x $binary ]] || cannot "$what" "no $binary; run: cargo build -p cosmark"
+  (need_packages chromium=chromium,fonts-dejavu-core) || cannot "$what" 'no Chromium; install the package chromium'
+  CHROMIUM=$(command -v chromium)
+  export CHROMIUM
+  (cd console && node e2e/console-mock.mjs) || status=$?
+  (cd console && node e2e/console.mjs ../$binary) || status=$?
+  return "$status"
+}
+
 case ${1:-} in
   build) build ;;
   test) tests ;;
   browser) browser ;;
+  live) live ;;
   *) usage 2 ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change is accepted.
-#   scripts/test.sh all      the page of the report and its tests, format, lints, the workspace's tests, reports in a
-#                            browser, and the tests against real systems (testbeds/)
+#   scripts/test.sh all      the console, the page of the report and their tests, format, lints, the workspace's tests,
+#                            reports and the console in a browser, and the tests against real systems (testbeds/)
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
@@ -155,13 +155,14 @@ run_beds() {
 
 case ${1:-} in
   all)
-    test_phase 'report page: build' 900 scripts/console.sh build --if-possible
-    test_phase 'report page: tests' 600 scripts/console.sh test --if-possible
+    test_phase 'console and report page: build' 900 scripts/console.sh build --if-possible
+    test_phase 'console and report page: tests' 600 scripts/console.sh test --if-possible
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
     test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
+    test_phase 'console in a browser' 1200 scripts/console.sh live --if-possible
     run_beds all
     ;;
   beds) run_beds beds ;;

@@ -1,6 +1,6 @@
 // A controller that is not one: the console's REST and events with scripted drivers and runs, in simulated time.
 //   node e2e/mock.mjs [PORT]          serves console/dist/console too; token: operate (or view)
-// As a module: `startMock({ port, speed, series })`. Speed: simulated seconds per second; series: drivers times operations.
+// As a module: `startMock({ speed, drivers, manual })`. Speed: simulated seconds per second; manual: time goes by `step` alone.
 import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join, resolve } from "node:path";
@@ -20,9 +20,10 @@ function random(seed) {
   };
 }
 
-export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, intervalS = 1, schema = "{}", queued = 3, ended = 14, autoStart = true } = {}) {
+export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, intervalS = 1, schema = "{}", queued = 3, ended = 14, autoStart = true, manual = false } = {}) {
   const epoch = Date.now();
-  const simulated = () => epoch + (Date.now() - epoch) * speed;
+  let stepped = 0;
+  const simulated = () => (manual ? epoch + stepped : epoch + (Date.now() - epoch) * speed);
   const stamp = (ms = simulated()) => new Date(ms).toISOString();
   const sessions = new Map();
   const secrets = new Set(["s3-prod", "swift-lab"]);
@@ -118,7 +119,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     log(run, "INFO", "controller", `${run.summary.id} begins with seed 42`);
     for (const name of run.summary.drivers) { Object.assign(fleet.get(name), { state: "busy", run: run.summary.id }); tell("driver", fleet.get(name)); }
     nextStage(run);
-    run.timer = setInterval(() => advance(run), (intervalS * 1000) / speed);
+    if (!manual) run.timer = setInterval(() => advance(run), (intervalS * 1000) / speed);
   }
   function nextStage(run) {
     const before = run.stages[run.at.stage];
@@ -246,8 +247,8 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       { name: "auth_url", default: "", required: true, secret: false, summary: "the identity service's URL" }, { name: "password", default: "", required: true, secret: true, summary: "password" }] },
   ];
   const library = [
-    { name: "mixed", title: "80 % reads, 15 % writes, 5 % deletes", summary: "How does the store do under the usual mix?", path: "workloads/mixed.yaml", source: "name: mixed\ndefaults:\n  containers: r(1,4)\n  sizes: c(64)KiB\nstages:\n  - name: init\n    works:\n      - {type: init, workers: 1}\n" },
-    { name: "s3", title: "COSBench's XML for S3", summary: "80 % reads, 20 % writes", path: "workloads/cosbench/s3.xml", source: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<workload name=\"s3\">\n</workload>\n" },
+    { kind: "workload", name: "mixed", title: "80 % reads, 15 % writes, 5 % deletes", summary: "How does the store do under the usual mix?", path: "workloads/mixed.yaml", source: "name: mixed\ndefaults:\n  containers: r(1,4)\n  sizes: c(64)KiB\nstages:\n  - name: init\n    works:\n      - {type: init, workers: 1}\n" },
+    { kind: "workload", name: "s3", title: "COSBench's XML for S3", summary: "80 % reads, 20 % writes", path: "workloads/cosbench/s3.xml", source: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<workload name=\"s3\">\n</workload>\n" },
   ];
   function check(source) {
     const mistakes = [];
@@ -401,6 +402,15 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     runs,
+    /** With `manual`: lets so many intervals of a run go by. */
+    async step(run, intervals) {
+      for (let n = 0; n < intervals && run.summary.state === "processing"; n += 1) {
+        stepped += intervalS * 1000;
+        advance(run);
+        // The connection gets its turn.
+        if (n % 4 === 3) await new Promise((done) => setTimeout(done, 1));
+      }
+    },
     /** Breaks every connection and takes none for so long. */
     cut(ms) {
       closedUntil = Date.now() + ms;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bytes, clock, duration, exact, grouped, moment, percentile, share, short, significant } from "./format";
+import { bytes, clock, duration, exact, grouped, moment, percentile, setZone, share, short, significant, timeOfDay, zoneName } from "./format";
 
 const plain = (text: string) => text.replace(/[\u2009\u00a0]/g, " ");
 
@@ -57,4 +57,12 @@ describe("numbers that people read", () => {
     expect(moment(null)).toBe("–");
     expect(plain(grouped(1_000_000))).toBe("1 000 000");
   });
+});
+
+test("moments are of the zone that was chosen, and say so", () => {
+  setZone("local");
+  expect(moment("2026-01-05T08:00:01.25Z")).toMatch(/^2026-01-0[456] \d\d:\d0?\d?:\d\d \S+$/);
+  expect(moment("soon")).toBe("soon");
+  setZone("utc");
+  expect([moment("2026-01-05T08:00:01.25Z"), timeOfDay("2026-01-05T08:00:01.25Z"), zoneName()]).toEqual(["2026-01-05 08:00:01 UTC", "08:00:01", "UTC"]);
 });

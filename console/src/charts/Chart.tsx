@@ -18,7 +18,7 @@ const LEAST_DRAG_PX = 6;
 type Instance = ReturnType<typeof echarts.init>;
 
 /** `live`: the values change while one looks, so the box keeps its size and is drawn only while it is seen. */
-export function Chart({ model, wide, live = false }: { model: ChartModel; wide?: boolean; live?: boolean }) {
+export function Chart({ model, wide, live = false, heading: Heading = "h4" }: { model: ChartModel; wide?: boolean; live?: boolean; heading?: "h3" | "h4" }) {
   const theme = useContext(ThemeContext);
   const palette = PALETTES[theme];
   const zoom = useContext(ZoomContext);
@@ -60,12 +60,13 @@ export function Chart({ model, wide, live = false }: { model: ChartModel; wide?:
   }, [empty]);
 
   useEffect(() => {
-    if (!seen) return;
-    // New values alone leave the values under the pointer where they are.
-    const now = live && model.kind === "lines" ? `${theme} ${log} ${[...hidden].join()} ${width}` : "";
+    const now = live ? `${theme} ${log} ${[...hidden].join()} ${width}` : "";
     const same = now !== "" && now === shape.current;
+    // New values wait until they are looked at; a new look does not.
+    if (same && !seen) return;
     shape.current = now;
-    chart.current?.setOption(optionOf(model, view) as never, same ? { replaceMerge: ["series"] } : { notMerge: true });
+    // New values alone leave the values under the pointer where they are.
+    chart.current?.setOption(optionOf(model, view) as never, same && model.kind === "lines" ? { replaceMerge: ["series"] } : { notMerge: true });
   }, [model, view, seen, live, theme, log, hidden, width, empty]);
 
   const say = useCallback((text: string) => {
@@ -87,7 +88,7 @@ export function Chart({ model, wide, live = false }: { model: ChartModel; wide?:
   return (
     <figure className={`chart${wide ? " wide" : ""}${live ? " live" : ""}`} data-chart={model.id}>
       <figcaption>
-        <h4 id={title}>{model.title}</h4>
+        <Heading id={title} className="chart-title">{model.title}</Heading>
         <p className="hint">{model.hint}</p>
       </figcaption>
       {model.empty ? (

@@ -154,16 +154,27 @@ function frame(view: View): Option {
   };
 }
 
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+
+/** Distance of ticks in seconds that people count by; undefined where the time is too short or too long for these. */
+export function timeStep(span: number, parts: number): number | undefined {
+  const least = span / parts;
+  return least < 0.5 ? undefined : TIME_STEPS.find((step) => step >= least);
+}
+
 function timeAxis(view: View, end: number): Option {
   const [min, max] = view.zoom ?? [0, end];
+  const parts = Math.max(2, Math.min(8, Math.floor(view.width / 90)));
+  const interval = timeStep(max - min, parts);
   return {
     type: "value",
     min,
     max,
     ...axisStyle(view.palette),
     splitLine: { show: false },
-    splitNumber: Math.max(2, Math.min(8, Math.floor(view.width / 90))),
-    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / 5), formatter: (value: number) => clock(value) },
+    splitNumber: parts,
+    ...(interval ? { interval } : {}),
+    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / (interval ?? 5)), formatter: (value: number) => clock(value) },
   };
 }
 

@@ -3,7 +3,7 @@ import { operation, stage, times } from "../data/sample";
 import { conditions, figures, leading, measured } from "../report/figures";
 import { toCsv } from "./csv";
 import { afterLegendClick, NONE } from "./legend";
-import { byteInterval, logTicks, optionOf, sentenceOf, valuesOf } from "./model";
+import { byteInterval, logTicks, optionOf, sentenceOf, timeStep, valuesOf } from "./model";
 import { heatColour, operationColours, PALETTES } from "./palette";
 import * as charts from "./stage";
 
@@ -144,4 +144,8 @@ describe("headline figures", () => {
     expect(leading(stage([operation({ count: 1, failures: 0 }), operation({ name: "write" })]), 1)[0]!.name).toBe("write");
     expect(conditions(stage([operation({ response_ms: times(1) })]), (s) => `${s} s`)).toBe("4 workers · closed loop · 10 s measured");
   });
+});
+
+test("ticks of time stand where people count: whole minutes, not 50 s", () => {
+  expect([timeStep(260, 6), timeStep(60, 6), timeStep(3600, 8), timeStep(7, 6), timeStep(1, 6)]).toEqual([60, 10, 600, 2, undefined]);
 });

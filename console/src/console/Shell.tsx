@@ -171,7 +171,8 @@ function Settings() {
 function Foot() {
   const { status } = useStore(system);
   const [zone] = useZone();
-  const place = zone === "utc" ? "UTC" : `${Intl.DateTimeFormat().resolvedOptions().timeZone} (${zoneName()})`;
+  const named = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const place = zone === "utc" || named === "UTC" ? "UTC" : `${named} (${zoneName()})`;
   return (
     <footer className="foot">
       <span>Times are {place}.</span>

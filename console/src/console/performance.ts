@@ -16,8 +16,20 @@ export function flatten(row: MatrixRow, prefix = ""): Flat {
   return flat;
 }
 
+/** A row as the page has it: its failures as a share, and when it was. */
+export function rowOf(row: MatrixRow): Flat {
+  const flat = flatten(row);
+  const [count, failures] = [flat["count"], flat["failures"]];
+  if (flat["error_rate"] === undefined && typeof count === "number" && typeof failures === "number") {
+    flat["error_rate"] = count + failures > 0 ? failures / (count + failures) : null;
+  }
+  delete flat["success_ratio"];
+  flat["started"] ??= flat["submitted"] ?? null;
+  return flat;
+}
+
 /** Figures about the row and not of it. */
-const FACTS = new Set(["run", "name", "state", "started", "ended", "submitted", "verdict", "tags", "baseline", "stage", "stage_name", "stage_state", "work", "operation", "op", "sample", "host", "hostname", "cosmark", "driver", "reason", "workload"]);
+const FACTS = new Set(["run", "name", "state", "started", "ended", "submitted", "verdict", "tags", "baseline", "stage", "stage_name", "stage_state", "work", "operation", "op", "sample", "host", "hostname", "cosmark", "driver", "reason", "workload", "withheld"]);
 
 export function unitOf(metric: string): Unit {
   if (/bytes_per_s$/.test(metric)) return "bytes_per_s";

@@ -22,6 +22,8 @@ export interface Adaptor {
 }
 
 export interface LibraryEntry {
+  /** `workload` or `target`. */
+  kind: string;
   name: string;
   title: string;
   summary: string;

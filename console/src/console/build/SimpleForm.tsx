@@ -77,7 +77,7 @@ export function SimpleForm({ form, onChange }: { form: Form; onChange(form: Form
           {form.loads.length > 1 && <button type="button" className="button small" onClick={() => set({ loads: form.loads.filter((_, i) => i !== at) })}>Remove load {at + 1}</button>}
         </Group>
       ))}
-      <p><button type="button" className="button" onClick={() => set({ loads: [...form.loads, { ...(form.loads[form.loads.length - 1] ?? { name: "main", mix: READ_WRITE, workers: 16, rate: "", rampupS: 5, runtimeS: 30, totalOps: 0, delayS: 0 }), name: `main${form.loads.length + 1}` }] })}>Add a load</button></p>
+      <p><button type="button" className="button" onClick={() => set({ loads: [...form.loads, { ...(form.loads[form.loads.length - 1] ?? { name: "main", mix: READ_WRITE, workers: 16, rate: "", rampupS: 5, runtimeS: 60, totalOps: 0, delayS: 0 }), name: `main${form.loads.length + 1}` }] })}>Add a load</button></p>
       <Group title="Thresholds">
         <label className="field">
           <span>What the loads have to reach</span>

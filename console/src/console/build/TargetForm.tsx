@@ -13,7 +13,7 @@ export function useSecrets() {
   return useQuery({ queryKey: ["secrets"], queryFn: ({ signal }) => get<string[]>("secrets", signal), staleTime: 10_000 });
 }
 
-export function TargetForm({ target, onChange }: { target: Target; onChange(target: Target): void }) {
+export function TargetForm({ target, onChange, none = "as the target file says" }: { target: Target; onChange(target: Target): void; none?: string }) {
   const adaptors = useAdaptors().data ?? [];
   const secrets = useSecrets().data ?? [];
   const of = (kind: string) => adaptors.filter((one) => one.kind === kind);
@@ -21,9 +21,9 @@ export function TargetForm({ target, onChange }: { target: Target; onChange(targ
     <>
       <Part
         label="Storage" part={target.storage} adaptors={of("storage")} secrets={secrets} onChange={(storage) => onChange({ ...target, storage })}
-        none={["", "as the target file or the workload says"]}
+        none={["", none]}
       />
-      <Part label="Login" part={target.auth} adaptors={of("auth").filter((one) => one.name !== "none")} secrets={secrets} onChange={(auth) => onChange({ ...target, auth })} none={["none", "none: the storage's own keys"]} />
+      <Part label="Login" part={target.auth} adaptors={of("auth").filter((one) => one.name !== "none")} secrets={secrets} onChange={(auth) => onChange({ ...target, auth })} none={["none", "none"]} />
     </>
   );
 }

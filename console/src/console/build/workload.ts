@@ -70,11 +70,11 @@ const AROUND: Around = {
 
 export const SIMPLE: SimpleForm = {
   ...AROUND, containers: 4, objects: 100, size: "64KiB", verify: false, threshold: "",
-  loads: [{ name: "main", mix: READ_WRITE, workers: 16, rate: "", rampupS: 5, runtimeS: 30, totalOps: 0, delayS: 0 }],
+  loads: [{ name: "main", mix: READ_WRITE, workers: 16, rate: "", rampupS: 5, runtimeS: 60, totalOps: 0, delayS: 0 }],
 };
 
 export const MATRIX: MatrixForm = {
-  ...AROUND, name: "my-matrix", sizes: "4KiB, 64KiB, 1MiB", containers: "4", objects: "100", workers: "1, 8, 64", rampupS: 5, runtimeS: 30, delayS: 0, repeat: 1,
+  ...AROUND, name: "my-matrix", sizes: "4KiB, 64KiB, 1MiB", containers: "4", objects: "100", workers: "1, 8, 64", rampupS: 5, runtimeS: 60, delayS: 0, repeat: 1,
   mixes: [{ ...READ_WRITE, name: "read", read: 100, write: 0 }, { ...READ_WRITE, name: "write", read: 0, write: 100 }],
 };
 
@@ -92,12 +92,37 @@ export function sizes(text: string): string {
 
 const seconds = (s: number) => (s > 0 ? `${s}s` : undefined);
 
+type Part = "read" | "write" | "delete";
+
+/** An operation of a mix, and the part of the objects that it works on. */
+interface Share {
+  type: (typeof KINDS)[number];
+  name?: string;
+  ratio: number;
+  part: Part | null;
+}
+
+/** What is deleted has to be written again, or soon every delete finds nothing: so as many writes go there. */
+function shares(mix: Mix): Share[] {
+  const again = mix.delete > 0 ? Math.min(mix.delete, mix.write) : 0;
+  const all: Share[] = [
+    { type: "read", ratio: mix.read, part: "read" },
+    { type: "write", ratio: mix.write - again, part: "write", ...(again ? { name: "write" } : {}) },
+    { type: "write", ratio: again, part: "delete", name: "rewrite" },
+    { type: "delete", ratio: mix.delete, part: "delete" },
+    { type: "list", ratio: mix.list, part: null },
+    { type: "head", ratio: mix.head, part: "read" },
+  ];
+  return all.filter((one) => one.ratio > 0);
+}
+
+const PARTS: Part[] = ["read", "write", "delete"];
+
 /** Reads, writes and deletes have n objects each, one part behind the other. */
 function operations(mix: Mix, containers: string, n: number): Value[] {
-  const parts: Record<(typeof KINDS)[number], number | null> = { read: 0, write: 1, delete: 2, list: null, head: 0 };
-  return KINDS.filter((kind) => mix[kind] > 0).map((kind) => {
-    const at = parts[kind];
-    return { type: kind, ratio: mix[kind], containers, ...(at === null ? {} : { objects: `u(${at * n + 1},${(at + 1) * n})` }) };
+  return shares(mix).map(({ part, type, name, ratio }) => {
+    const at = part === null ? -1 : PARTS.indexOf(part);
+    return { type, name, ratio, containers, objects: part === null ? undefined : `u(${at * n + 1},${(at + 1) * n})` };
   });
 }
 
@@ -161,13 +186,13 @@ export function matrixYaml(form: MatrixForm): string {
     repeat: form.repeat > 1 ? form.repeat : undefined,
     works: [{
       name: mix.name, workers: "${{ matrix.workers }}", rampup: seconds(form.rampupS), runtime: seconds(form.runtimeS),
-      operations: KINDS.filter((kind) => mix[kind] > 0).map((kind): Fields => ({
-        type: kind, ratio: mix[kind], containers: `u(1,${containers.length > 1 ? "${{ matrix.containers }}" : (containers[0] ?? 1)})`,
-        ...(kind === "list" ? {} : {
+      operations: shares(mix).map(({ part, type, name, ratio }): Fields => ({
+        type, name, ratio, containers: `u(1,${containers.length > 1 ? "${{ matrix.containers }}" : (containers[0] ?? 1)})`,
+        ...(part === null ? {} : {
           objects: `u(1,${objects.length > 1 ? "${{ matrix.objects }}" : (objects[0] ?? 1)})`,
-          object_prefix: prefix(kind === "write" ? "written-" : kind === "delete" ? "deleted-" : "objects-"),
+          object_prefix: prefix(part === "write" ? "written-" : part === "delete" ? "deleted-" : "objects-"),
         }),
-        ...(kind === "write" ? size : {}),
+        ...(type === "write" ? size : {}),
       })),
     }],
   }));

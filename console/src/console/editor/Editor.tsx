@@ -70,7 +70,7 @@ export default function Editor(props: { value: string; onChange(text: string): v
           language.current.of(languageExtension(spoken.current, () => latest.current.know)),
           Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { latest.current.onCheck(); return true; } }])),
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
-          EditorView.contentAttributes.of({ "aria-label": "Workload; Escape, then Tab leaves the editor", spellcheck: "false" }),
+          EditorView.contentAttributes.of({ "aria-label": "Workload; Escape, then Tab leaves the editor", spellcheck: "false", tabindex: "0" }),
           EditorView.updateListener.of((update) => { if (update.docChanged) latest.current.onChange(update.state.doc.toString()); }),
         ],
       }),

@@ -37,6 +37,8 @@ export class RunFeed {
   private pending: Partial<LiveRun> = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly stream: EventStream;
+  /** Whether intervals may be missing before the next one: after a connection was lost. */
+  private torn = new Set<string>();
 
   constructor(readonly id: string) {
     this.stream = new EventStream(ofRun(id, "/events"), {
@@ -47,7 +49,10 @@ export class RunFeed {
         }
         this.draw();
       },
-      onConnection: (connection) => this.store.set({ ...this.store.get(), connection }),
+      onConnection: (connection) => {
+        if (connection.phase === "waiting" || connection.phase === "resting") this.torn = new Set(this.live.keys());
+        this.store.set({ ...this.store.get(), connection });
+      },
       onRefused: () => this.store.set({ ...this.store.get(), missing: true }),
     });
   }
@@ -95,7 +100,9 @@ export class RunFeed {
       const [oldest] = this.live.keys();
       if (this.live.size > KEPT_STAGES && oldest !== undefined) this.live.delete(oldest);
     }
-    if (stage.add(interval)) this.pending.drawn = this.now("drawn") + 1;
+    if (!stage.add(interval, this.torn.has(interval.stage))) return;
+    this.torn.delete(interval.stage);
+    this.pending.drawn = this.now("drawn") + 1;
   }
 
   /** Hands on what has come, not more often than people see. */
@@ -111,10 +118,11 @@ export class RunFeed {
   }
 }
 
-/** Stages in their order, each with its last news. */
+/** Stages in their order, each with its last news; what news do not say stays as it was. */
 export function withStage(stages: StageNews[], news: StageNews): StageNews[] {
-  const others = stages.filter((one) => one.index !== news.index);
-  return [...others, news].sort((a, b) => a.index - b.index);
+  const before = stages.find((one) => one.index === news.index);
+  const known = { ...news, load_started: news.load_started ?? before?.load_started ?? null, planned_s: news.planned_s ?? before?.planned_s ?? null };
+  return [...stages.filter((one) => one !== before), known].sort((a, b) => a.index - b.index);
 }
 
 /** The log with a line more; one that was there already (a stream that began again) is left out. */

@@ -152,20 +152,33 @@ export class LiveStage {
     return this.used ? this.to[this.used - 1]! : 0;
   }
 
-  /** Adds an interval; one that was here before is left alone, so a stream may begin again. */
-  add(interval: Interval): boolean {
+  /**
+   * Adds an interval; one that was here before is left alone, so a stream may begin again. Time of which nothing was told
+   * is time in which nothing ended, unless the connection was `torn`.
+   */
+  add(interval: Interval, torn = false): boolean {
     if (interval.end_s <= this.endS + EPSILON_S) return false;
-    if (this.used === BINS) this.halve();
-    const bin = this.used;
-    this.used += 1;
-    this.from[bin] = interval.start_s;
-    this.to[bin] = interval.end_s;
+    if (!torn && this.used > 0 && interval.start_s > this.endS + EPSILON_S) {
+      const still = this.bin(this.endS, interval.start_s);
+      this.phase[still] = this.phase[still - 1]!;
+      if (PHASES[this.phase[still]!] === "window") this.windowS += interval.start_s - this.from[still]!;
+    }
+    const bin = this.bin(interval.start_s, interval.end_s);
     const phases = new Set(interval.rows.map((row) => row.phase));
     const named = phases.has("window") ? "window" : (interval.rows[0]?.phase ?? "window");
     this.phase[bin] = Math.max(0, PHASES.indexOf(named));
     if (named === "window") this.windowS += interval.end_s - interval.start_s;
     for (const row of interval.rows) this.seriesOf(row)?.add(bin, row, 1 / Math.max(1, phases.size));
     return true;
+  }
+
+  /** A new bin at the end. */
+  private bin(from: number, to: number): number {
+    if (this.used === BINS) this.halve();
+    this.from[this.used] = from;
+    this.to[this.used] = to;
+    this.used += 1;
+    return this.used - 1;
   }
 
   private seriesOf(row: IntervalRow): Series | undefined {

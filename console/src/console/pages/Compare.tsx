@@ -111,7 +111,7 @@ function Sides({ ids }: { ids: string[] }) {
             <SideTable sides={sides} operation={operation} onStage={(at, id) => setAddress({ stages: chosen.map((one, i) => (i === at ? id : one)).join(",") })} />
             {sides.length > 1 && <Bars sides={sides} operation={operation} />}
             <div className="charts compare-charts">
-              <Chart key={`cdf-${operation}-${ids.join()}`} model={cdfs(sides, operation)} />
+              <Chart key={`cdf-${operation}-${ids.join()}`} model={cdfs(sides, operation)} heading="h3" />
               <Scaling sides={sides} />
             </div>
           </>
@@ -123,7 +123,7 @@ function Sides({ ids }: { ids: string[] }) {
 
 function Scaling({ sides }: { sides: Side[] }) {
   const model = scaling(sides);
-  return model ? <Chart key={sides.map((side) => side.id).join()} model={model} /> : null;
+  return model ? <Chart key={sides.map((side) => side.id).join()} model={model} heading="h3" /> : null;
 }
 
 function SideTable({ sides, operation, onStage }: { sides: Side[]; operation: string; onStage(at: number, id: string): void }) {

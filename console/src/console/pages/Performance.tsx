@@ -9,7 +9,7 @@ import { copyText, save } from "../../components/files";
 import type { MatrixRow } from "../../data/service";
 import { exact, moment, short } from "../../format";
 import { get } from "../api";
-import { flatten, metricName, metricsOf, passes, sorted, unitOf, valuesOf, type Filter, type Flat } from "../performance";
+import { metricName, metricsOf, passes, rowOf, sorted, unitOf, valuesOf, type Filter, type Flat } from "../performance";
 import { useZone } from "../prefs";
 import { useAddress } from "../ui/address";
 import { say } from "../ui/notices";
@@ -40,7 +40,7 @@ export default function Performance() {
 function Matrix({ rows }: { rows: MatrixRow[] }) {
   useZone();
   const [address, setAddress] = useAddress();
-  const flat = useMemo(() => rows.map((row) => flatten(row)), [rows]);
+  const flat = useMemo(() => rows.map(rowOf), [rows]);
   const metrics = useMemo(() => metricsOf(flat), [flat]);
   const chosen = (address.get("metrics")?.split(",") ?? FIRST).filter((one) => metrics.includes(one));
   const sort = address.get("sort") ?? "started";
@@ -88,12 +88,13 @@ function Matrix({ rows }: { rows: MatrixRow[] }) {
       </section>
       {drawn && shown.length > 1 && (
         <section className="panel" aria-label="Over the runs">
+          <h2 className="visually-hidden">Over the runs</h2>
           {chosen.length > 1 && (
             <div role="group" aria-label="Drawn metric" className="segments">
               {chosen.map((one) => <button key={one} type="button" aria-pressed={one === drawn} onClick={() => setAddress({ draw: one })}>{metricName(one)}</button>)}
             </div>
           )}
-          <Chart key={drawn} model={trend(shown, drawn)} wide />
+          <Chart key={drawn} model={trend(shown, drawn)} wide heading="h3" />
         </section>
       )}
       <section className="panel" aria-label="Stages of the history">

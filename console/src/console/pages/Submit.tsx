@@ -161,7 +161,7 @@ function EditorPanel({ mistakes, onCheck }: { mistakes: Mistake[]; onCheck(): vo
     setOver(false);
     void open(event.dataTransfer.files[0]);
   };
-  const workloads = (library.data ?? []).filter((one) => !/target/i.test(one.path));
+  const workloads = (library.data ?? []).filter((one) => one.kind !== "target");
   return (
     <section
       className={`panel editor-panel${over ? " over" : ""}`} aria-label="Editor"

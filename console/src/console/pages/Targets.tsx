@@ -105,7 +105,7 @@ function TestTarget() {
     <section className="panel" aria-labelledby="test">
       <div className="panel-head"><h2 id="test">Test a target</h2><span className="soft">logs in and asks the store one cheap question</span></div>
       <div className="two wide-left">
-        <div className="builder"><TargetForm target={target} onChange={(next) => { setTarget(next); setOwn(null); setResult(null); }} /></div>
+        <div className="builder"><TargetForm none="choose one" target={target} onChange={(next) => { setTarget(next); setOwn(null); setResult(null); }} /></div>
         <div className="stack">
           <label className="field">
             <span>Target file</span>

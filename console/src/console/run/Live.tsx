@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { Chart } from "../../charts/Chart";
 import { ZoomContext } from "../../charts/context";
-import type { RunSummary } from "../../data/api";
+import type { RunSummary, StageNews } from "../../data/api";
 import type { ReportData } from "../../data/types";
 import { StageView } from "../../report/StageView";
 import { get, ofRun } from "../api";
@@ -12,7 +12,7 @@ import type { LiveRun } from "../live/run";
 import type { LiveStage } from "../live/series";
 import { Empty } from "../ui/states";
 import { Cards, SoFar } from "./figures";
-import { SizeTable } from "./SizeTable";
+import { SizeTable, useSoFar } from "./SizeTable";
 import { STAGE_ENDED, Timeline } from "./Timeline";
 import { Forming } from "./Forming";
 
@@ -20,14 +20,15 @@ const WINDOWS: [string, number | null][] = [["all", null], ["5 min", 300], ["1 m
 
 export function Live({ run, live }: { run: RunSummary; live: LiveRun }) {
   const [chosen, setChosen] = useState<string | null>(null);
+  const stages = allStages(live.stages, useSoFar(run.id).data);
   const started = live.stages.filter((stage) => stage.load_started !== null);
   const current = live.stages.find((stage) => stage.id === run.stage) ?? started[started.length - 1] ?? live.stages[0];
-  const shown = live.stages.find((stage) => stage.id === chosen) ?? current;
+  const shown = stages.find((stage) => stage.id === chosen) ?? current;
   const stage = shown ? live.live.get(shown.id) : undefined;
   const over = shown !== undefined && STAGE_ENDED.includes(shown.state);
   return (
     <>
-      <Timeline stages={live.stages} run={run} shown={shown?.id ?? null} onShow={(id) => setChosen(id === current?.id ? null : id)} />
+      <Timeline stages={stages} run={run} shown={shown?.id ?? null} onShow={(id) => setChosen(id === current?.id ? null : id)} />
       <Forming verdict={live.verdict} />
       {shown && over && chosen !== null
         ? <Past id={run.id} stage={shown.id} drawn={live.stages.length} />
@@ -42,6 +43,13 @@ export function Live({ run, live }: { run: RunSummary; live: LiveRun }) {
           )}
     </>
   );
+}
+
+/** Stages that were told of, and those that are still to come. */
+export function allStages(told: StageNews[], data: ReportData | undefined): StageNews[] {
+  const known = new Set(told.map((one) => one.id));
+  const coming = (data?.stages ?? []).map((one, index): StageNews => ({ id: one.id, index, state: one.state, load_started: null, planned_s: null, reason: one.reason }));
+  return [...told, ...coming.filter((one) => !known.has(one.id))].sort((a, b) => a.index - b.index);
 }
 
 /** A stage that is over while others go on: from the archive so far, as the report shows it. */
@@ -85,6 +93,7 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
 
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
+      <h2 className="visually-hidden">Stage {name}, live</h2>
       <Cards stage={stage} />
       <div className="live-tools">
         <div role="group" aria-label="Operation" className="segments">

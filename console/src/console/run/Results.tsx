@@ -14,7 +14,7 @@ export function Results({ data, run }: { data: ReportData; run: RunSummary }) {
   const main = useMemo(() => measured(stages), [stages]);
   const named = () => decodeURIComponent(location.hash.replace(/^#stage=/, ""));
   const [wanted, setWanted] = useState(named);
-  const stage = stages.find((one) => one.id === wanted) ?? main[0] ?? stages[0];
+  const stage = stages.find((one) => one.id === wanted || one.name === wanted) ?? main[0] ?? stages[0];
 
   useEffect(() => {
     const follow = () => setWanted(named());

@@ -6,12 +6,19 @@ import { operationNames } from "../../charts/stage";
 import { get, ofRun } from "../api";
 
 const EVERY_MS = 30_000;
+/** Until the archive is there. */
+const FIRST_MS = 2000;
+
+/** The report's data of the archive so far, now and then. */
+export function useSoFar(id: string) {
+  return useQuery({
+    queryKey: ["data-so-far", id], queryFn: ({ signal }) => get<ReportData>(ofRun(id, "/data"), signal),
+    refetchInterval: (query) => (query.state.data ? EVERY_MS : FIRST_MS), retry: false, staleTime: EVERY_MS, gcTime: 0,
+  });
+}
 
 export function SizeTable({ id, stage }: { id: string; stage: string }) {
-  const query = useQuery({
-    queryKey: ["data-so-far", id], queryFn: ({ signal }) => get<ReportData>(ofRun(id, "/data"), signal),
-    refetchInterval: EVERY_MS, retry: false, staleTime: EVERY_MS, gcTime: 0,
-  });
+  const query = useSoFar(id);
   const found = query.data?.stages.find((one) => one.id === stage);
   if (!found) return null;
   const names = operationNames(found.operations);

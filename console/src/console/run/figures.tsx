@@ -50,6 +50,9 @@ interface Row {
 
 const PARTS: [string, (row: Row) => string | null][] = [["driver", (row) => row.one.driver], ["endpoint", (row) => row.one.endpoint]];
 
+/** Longer tables begin closed. */
+const MOST_OPEN = 12;
+
 /** Sums of the window so far (of all of it, before the window began), by operation, driver and endpoint. */
 export function SoFar({ stage }: { stage: LiveStage; drawn: number }) {
   const which = stage.windowS > 0 ? "window" : "all";
@@ -86,10 +89,10 @@ export function SoFar({ stage }: { stage: LiveStage; drawn: number }) {
         if (parts.length === 0) return null;
         parts.sort((a, b) => (of(a) ?? "").localeCompare(of(b) ?? "", "en", { numeric: true }));
         return (
-          <div key={word}>
-            <h3>By {word}</h3>
+          <details key={word} className="parts" open={parts.length <= MOST_OPEN}>
+            <summary><h3>By {word}</h3></summary>
             <DataTable label={`Sums by ${word}`} columns={columns(word)} rows={parts} keyOf={(row) => row.label} />
-          </div>
+          </details>
         );
       })}
     </>

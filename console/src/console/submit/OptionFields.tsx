@@ -8,7 +8,7 @@ import type { Options } from "./draft";
 export function OptionFields({ options, onChange }: { options: Options; onChange(options: Options): void }) {
   const set = (more: Partial<Options>) => onChange({ ...options, ...more });
   const library = useQuery({ queryKey: ["library"], queryFn: ({ signal }) => get<LibraryEntry[]>("library", signal), staleTime: Infinity });
-  const targets = (library.data ?? []).filter((one) => /target/i.test(one.path));
+  const targets = (library.data ?? []).filter((one) => one.kind === "target");
   return (
     <>
       <div className="panel-head"><h2>With it</h2></div>

@@ -39,7 +39,7 @@ stages:
       - name: main
         workers: 16
         rampup: 5s
-        runtime: 30s
+        runtime: 60s
         operations:
           - {type: read, ratio: 80, containers: "u(1,4)", objects: "u(1,100)"}
           - {type: write, ratio: 20, containers: "u(1,4)", objects: "u(101,200)"}

@@ -57,13 +57,13 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
       cell: (one: DriverInfo) => one.state === "lost" || one.state === "refused"
         ? <button type="button" className="button small" aria-label={`Forget ${one.name}`} onClick={() => setForget(one)}>Forget</button>
         : one.state === "drained"
-          ? <button type="button" className="button small" aria-label={`Give ${one.name} work again`} onClick={() => void attempt(() => call("PATCH", path(one), { drained: false }), `${one.name} gets work again`)}>Resume</button>
+          ? <button type="button" className="button small" aria-label={`Resume ${one.name}`} onClick={() => void attempt(() => call("PATCH", path(one), { drained: false }), `${one.name} gets work again`)}>Resume</button>
           : <button type="button" className="button small" aria-label={`Drain ${one.name}`} title="Finish what it does, and give it no new work" onClick={() => void attempt(() => call("PATCH", path(one), { drained: true }), `${one.name} gets no new work`)}>Drain</button>,
     }] : []),
   ];
   return (
     <>
-      <DataTable label="Drivers" columns={columns} rows={drivers} keyOf={(one) => one.name} />
+      <DataTable label="Table of drivers" columns={columns} rows={drivers} keyOf={(one) => one.name} />
       <Confirm
         title={`Forget ${forget?.name ?? "the driver"}?`} open={forget !== null} onClose={() => setForget(null)} action="Forget it"
         onConfirm={async () => { if (forget) await attempt(() => call("DELETE", path(forget)), `${forget.name} is forgotten`); }}

@@ -44,7 +44,6 @@ export function History() {
   useEffect(() => {
     if ((address.get("search") ?? "") !== wanted) setAddress({ search: wanted });
     // Only what was typed goes into the address.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [wanted]);
 
   const query = useInfiniteQuery({
@@ -106,7 +105,7 @@ export function History() {
       head: "again", text: true,
       cell: (run: RunSummary) => (
         <button
-          type="button" className="button small" aria-label={`Submit ${run.id} again`}
+          type="button" className="button small" aria-label={`Resubmit ${run.id}`}
           onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue again`)}
         >
           Resubmit

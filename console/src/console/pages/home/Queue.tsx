@@ -38,7 +38,7 @@ export function Queue({ runs }: { runs: RunSummary[] }) {
     return <Empty title="Nothing waits."><p>Runs that are submitted while others run wait here and can be put in order.</p></Empty>;
   }
   return (
-    <GridList aria-label="Waiting runs, in their order" className="queue" items={runs} dragAndDropHooks={dragAndDropHooks} disallowEmptySelection={false} keyboardNavigationBehavior="tab">
+    <GridList aria-label="Waiting runs, in their order" className="queue" items={runs} dependencies={[runs, busy, mayOperate]} dragAndDropHooks={dragAndDropHooks} disallowEmptySelection={false} keyboardNavigationBehavior="tab">
       {(run) => {
         const at = runs.findIndex((one) => one.id === run.id);
         return (

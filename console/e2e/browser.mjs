@@ -1,0 +1,123 @@
+// What the tests of the console in a browser share: the browser, checks that are counted, axe, screenshots.
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export const OUT = process.env.COSMARK_ARTEFACTS ?? fileURLToPath(new URL("./artefacts", import.meta.url));
+/** The machine may be slow and busy: what takes longer than this is a failure. */
+export const PATIENCE_MS = 120_000;
+
+export const problems = [];
+let checks = 0;
+
+export function check(holds, text) {
+  checks += 1;
+  if (!holds) {
+    problems.push(text);
+    console.log(`FAILED ${text}`);
+  }
+  return holds;
+}
+
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  if (!existsSync(executablePath)) {
+    console.error(`no browser at ${executablePath}`);
+    process.exit(77);
+  }
+  mkdirSync(OUT, { recursive: true });
+  return chromium.launch({
+    executablePath,
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** A page that counts as a failure what it should not do: errors, and requests to anywhere but `base`. */
+export async function open(browser, base, name, options = {}) {
+  const context = await browser.newContext({ acceptDownloads: true, viewport: { width: 1280, height: 720 }, timezoneId: "UTC", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  page.setDefaultNavigationTimeout(PATIENCE_MS);
+  const allowed = { errors: /status of 401|status of 404|ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_NETWORK|ERR_SOCKET|status of 503/ };
+  page.on("console", (message) => {
+    if (message.type() === "error" && !allowed.errors.test(message.text())) check(false, `${name}: console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => check(false, `${name}: error: ${error.message}`));
+  page.on("request", (request) => {
+    if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${base}/`)) check(false, `${name}: request to ${request.url()}`);
+  });
+  return { context, page };
+}
+
+export async function logIn(page, base, token) {
+  await page.goto(`${base}/`);
+  await page.locator("input[name=token]").fill(token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator(".bar-top").waitFor();
+}
+
+export async function axe(page, name) {
+  await page.evaluate(axeSource);
+  const result = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+  for (const violation of result.violations) {
+    const where = violation.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" | ");
+    check(false, `${name}: axe ${violation.id}: ${violation.help} at ${where}`);
+  }
+  check(result.passes.length > 8, `${name}: axe looked at hardly anything`);
+}
+
+/** Nothing is wider than the window. */
+export async function fits(page, name) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  check(wide <= 0, `${name}: scrolls sideways by ${wide} px`);
+}
+
+export async function shot(page, name, fullPage = true) {
+  await page.screenshot({ path: join(OUT, `${name}.png`), fullPage });
+}
+
+/** The whole of a page whose charts are drawn only while they are in sight. */
+export async function longShot(page, name) {
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: before.width, height: await page.evaluate(() => document.documentElement.scrollHeight) });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 600)))));
+  await shot(page, name, false);
+  await page.setViewportSize(before);
+}
+
+/** Until something holds; asked again and again. */
+export async function until(what, holds, limitMs = PATIENCE_MS) {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const value = await holds();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`waited ${limitMs / 1000} s in vain for: ${what}`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+/** Runs parts one after another; one that breaks off is one failure, and ends it where the others need it. */
+export async function parts(all, dependent = false) {
+  for (const [name, part] of all) {
+    if (dependent && problems.some((one) => one.startsWith("broke off"))) {
+      console.log(`${name}: not run`);
+      continue;
+    }
+    const began = Date.now();
+    try {
+      await part();
+    } catch (error) {
+      check(false, `broke off in ${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
+    }
+    console.log(`${name}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  }
+}
+
+export function finish(what) {
+  console.log(`${what}; screenshots in ${OUT}`);
+  console.log(`test result: ${problems.length ? "FAILED" : "ok"}. ${Math.max(0, checks - problems.length)} passed; ${problems.length} failed; 0 ignored`);
+  process.exitCode = problems.length ? 1 : 0;
+}

@@ -1,0 +1,278 @@
+// The console against the scripted controller (mock.mjs): every page in both themes, axe, phone and wall screen, keyboard, a lost
+// connection, no layout shift, flat memory over twenty simulated minutes with 50 series.
+//   node e2e/console-mock.mjs
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { axe, check, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
+import { startMock } from "./mock.mjs";
+
+const MOST_JS_BYTES = 600_000;
+const DIST = fileURLToPath(new URL("../dist/console/assets", import.meta.url));
+
+const SCHEMA = JSON.stringify({
+  properties: { name: { type: "string", description: "Name of the workload." }, stages: { type: "array", items: { properties: { name: { type: "string" }, works: { type: "array" } } } } },
+});
+
+const browser = await launch();
+/** Stands still: what it shows is the same every time. */
+const still = await startMock({ autoStart: false, schema: SCHEMA });
+const PAGES = [
+  ["home", "/", "text=Resubmit"],
+  ["submit", "/submit", ".cm-content"],
+  ["form", "/submit/form", ".builder"],
+  ["matrix", "/submit/matrix", ".builder"],
+  ["compare-empty", "/compare", "text=Choose two runs"],
+  ["compare", "/compare?runs=w1,w2,w3", "[data-chart=cdf] canvas"],
+  ["performance", "/performance", "[data-chart] canvas"],
+  ["targets", "/targets/storage/s3", "#adaptor"],
+  ["secrets", "/secrets", ".secret-list"],
+  ["run-ended", "/runs/w1", "[data-chart=throughput] canvas"],
+  ["run-waiting", "/runs/w16", "text=This run waits"],
+  ["run-unknown", "/runs/w999", "text=does not exist"],
+  ["not-found", "/no/such/page", "text=does not exist"],
+];
+
+async function everyPage() {
+  const { context, page } = await open(browser, still.url, "pages");
+  const both = async (name) => {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+      await axe(page, `${name} ${colorScheme}`);
+      await shot(page, `${name}-${colorScheme}`);
+    }
+    await fits(page, name);
+  };
+  await page.goto(`${still.url}/`);
+  await page.locator(".login").waitFor();
+  check((await page.evaluate(() => document.documentElement.dataset.theme)) === "light", "the theme is not set before the console begins");
+  await logIn(page, still.url, "operate");
+  for (const [name, path, wanted] of PAGES) {
+    await page.goto(still.url + path);
+    await page.locator(wanted).first().waitFor();
+    if (path.startsWith("/submit")) await page.locator(".check-word .status").waitFor();
+    await both(name);
+  }
+  await page.getByRole("button", { name: /^Settings and log out/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await page.locator(".login").waitFor();
+  await both("login");
+  await context.close();
+}
+
+async function otherScreens() {
+  for (const [device, options] of [["phone", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true }], ["wall", { viewport: { width: 3840, height: 2160 } }]]) {
+    const { context, page } = await open(browser, still.url, device, options);
+    await logIn(page, still.url, "operate");
+    for (const [name, path, wanted] of PAGES) {
+      if (device === "wall" && !["home", "compare", "run-ended"].includes(name)) continue;
+      if (/empty|unknown|not-found/.test(name)) continue;
+      await page.goto(still.url + path);
+      await page.locator(wanted).first().waitFor();
+      await fits(page, `${name} on a ${device}`);
+      await shot(page, `${name}-${device}`, device === "phone");
+    }
+    await context.close();
+  }
+}
+
+async function whoMayOnlyLook() {
+  const { context, page } = await open(browser, still.url, "view");
+  await logIn(page, still.url, "view");
+  await page.locator("text=Compare").first().waitFor();
+  await page.locator(".queue-item").first().waitFor();
+  check((await page.getByRole("button", { name: /^(Cancel|Resubmit|Drain|Submit)/ }).count()) === 0, "view: buttons are offered that a viewer may not use");
+  await page.goto(`${still.url}/submit`);
+  await page.locator(".check-word .status").waitFor();
+  check(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "view: submitting is offered");
+  await context.close();
+}
+
+async function keyboard() {
+  const { context, page } = await open(browser, still.url, "keyboard");
+  await logIn(page, still.url, "operate");
+  await page.locator(".queue-item").nth(2).waitFor();
+  const order = () => page.locator(".queue-name a").allTextContents();
+  const before = await order();
+  // By keys: take the last one, two places up.
+  await page.locator(".queue-item").first().focus();
+  for (const key of ["ArrowDown", "ArrowDown", "Tab", "Enter"]) await page.keyboard.press(key);
+  await page.locator(".queue .react-aria-DropIndicator").first().waitFor({ state: "attached" });
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await until("the queue is in another order", async () => (await order()).join() !== before.join());
+  check((await order()).length === 3, "keyboard: runs are missing from the queue");
+  // By pointer: the first to the end.
+  const now = await order();
+  const [from, to] = [await page.locator(".queue-item").first().boundingBox(), await page.locator(".queue-item").nth(2).boundingBox()];
+  await page.mouse.move(from.x + 16, from.y + 16);
+  await page.mouse.down();
+  await page.mouse.move(from.x + 20, from.y + 30, { steps: 4 });
+  await page.mouse.move(to.x + 30, to.y + to.height - 2, { steps: 8 });
+  await page.mouse.up();
+  await until("dragging changed the order", async () => (await order()).join() !== now.join());
+  const third = await order();
+  await page.getByRole("button", { name: /^Move .* down$/ }).first().click();
+  await until("a button changed the order", async () => (await order()).join() !== third.join());
+  await page.locator("body").press("?");
+  await page.getByRole("dialog").waitFor();
+  await axe(page, "keys");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.locator("body").press("/");
+  check(await page.evaluate(() => document.activeElement?.getAttribute("type") === "search"), "keyboard: / does not go to the search");
+  await page.keyboard.type("nightly");
+  await until("the history is searched", async () => (await page.locator(".history tbody tr").count()) < 14 && page.url().includes("search=nightly"));
+  await page.locator("body").press("Escape");
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await page.waitForURL(/\/targets/);
+  await page.goto(`${still.url}/submit`);
+  const editor = page.locator(".cm-content");
+  await editor.click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("st");
+  await page.locator(".cm-tooltip-autocomplete").waitFor();
+  check((await page.locator(".cm-tooltip-autocomplete").textContent()).includes("stages"), "editor: the schema completes nothing");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("name: x\nwrkers: 1");
+  await page.locator(".cm-lintRange-error").waitFor();
+  check((await page.locator(".mistakes").first().textContent()).includes("Did you mean"), "editor: the mistake has no hint");
+  check(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "editor: a workload with mistakes can be submitted");
+  await context.close();
+}
+
+async function live() {
+  // 24 drivers with two operations, and all together: 50 series; 20 simulated minutes.
+  const mock = await startMock({ drivers: 24, mainS: 1200, manual: true, queued: 2, schema: SCHEMA });
+  const run = [...mock.runs.values()].find((one) => one.summary.state === "processing");
+  const { context, page } = await open(browser, mock.url, "live");
+  await page.addInitScript(() => {
+    globalThis.shifts = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shifts.push({ value: entry.value, at: entry.startTime, what: entry.sources.map((source) => source.node?.className ?? source.node?.nodeName).join(" ") });
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await logIn(page, mock.url, "operate");
+  await page.goto(`${mock.url}/runs/${run.summary.id}`);
+  await page.locator(".timeline").waitFor();
+  const shown = async () => Number(/\d+/.exec(await page.locator(".live-tools > .soft").textContent())[0]);
+  /** Lets time go by up to a second of the main stage, and waits until the page shows it. */
+  const reach = async (second) => {
+    while (run.stages[run.at.stage]?.id !== "s3-main") await mock.step(run, 1);
+    await mock.step(run, second - run.at.t);
+    await until(`second ${second} is shown`, async () => (await shown()) >= second);
+  };
+  await mock.step(run, 20);
+  await page.locator('[data-chart="heat"] canvas').first().waitFor();
+  await reach(30);
+  await page.evaluate(() => (globalThis.shifts = []));
+  const cdp = await context.newCDPSession(page);
+  const heap = async () => {
+    await cdp.send("HeapProfiler.collectGarbage");
+    const { usedSize, backingStorageSize = 0 } = await cdp.send("Runtime.getHeapUsage");
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    return { bytes: usedSize + backingStorageSize, nodes: metrics.find((one) => one.name === "Nodes")?.value ?? 0 };
+  };
+  await cdp.send("Performance.enable");
+  for (let second = 60; second <= 180; second += 30) await reach(second);
+  const first = await heap();
+  await page.getByRole("button", { name: "by driver" }).click();
+  await until("lines by driver", async () => (await page.locator('[data-chart="throughput"] .legend button').count()) === 24);
+  await axe(page, "live");
+  await shot(page, "live-by-driver-light");
+  await page.getByRole("button", { name: "by operation" }).click();
+
+  // The pointer shows exact values, and they stay while new ones come.
+  const plot = page.locator('[data-chart="throughput"] .plot');
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 90);
+  await page.locator('[data-chart="throughput"] .tip').waitFor();
+  for (let second = 200; second <= 260; second += 20) await reach(second);
+  check((await page.locator('[data-chart="throughput"] .tip').count()) > 0, "live: the values under the pointer went away");
+  // A selection zooms every chart over time.
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 90, { steps: 4 });
+  await page.mouse.up();
+  await page.locator(".unzoom").first().waitFor();
+  check((await page.locator(".unzoom").count()) >= 4, "live: a selection zooms one chart only");
+  await plot.focus();
+  await page.keyboard.press("0");
+  await until("all is shown again", async () => (await page.locator(".unzoom").count()) === 0);
+  // A click on the legend isolates.
+  const entries = page.locator('[data-chart="throughput"] .legend button');
+  await entries.nth(1).click();
+  check((await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")))).join() === "false,true", "live: a click on the legend does not isolate");
+  await entries.nth(1).click();
+
+  // The connection is lost, said so, and comes back with the state as it was.
+  await page.evaluate(() => (globalThis.sameP = true));
+  mock.cut(2500);
+  await page.locator(".stale").waitFor();
+  await shot(page, "stale-light", false);
+  await page.locator(".stale").waitFor({ state: "detached" });
+  const count = async () => Number((await page.locator(".live-cards .card").first().locator("p").nth(1).textContent()).replace(/\D/g, ""));
+  const counted = await count();
+  await mock.step(run, 10);
+  await until("the run goes on after the connection was lost", async () => (await count()) > counted);
+  check(await page.evaluate(() => globalThis.sameP === true), "live: the page was loaded anew after the connection was lost");
+  const told = run.news.filter(([name, data]) => name === "interval" && data.stage === "s3-main");
+  const all = told.reduce((sum, [, data]) => sum + data.rows.filter((row) => row.driver === null).reduce((a, row) => a + row.count, 0), 0);
+  await until("every operation that was told is shown once", async () => (await count()) === all);
+
+  for (let second = 300; second <= 1080; second += 60) await reach(second);
+  const last = await heap();
+  const grown = (last.bytes - first.bytes) / 2 ** 20;
+  console.log(`memory: ${(first.bytes / 2 ** 20).toFixed(1)} MiB after 3 min, ${(last.bytes / 2 ** 20).toFixed(1)} MiB after 18 min; nodes ${first.nodes}, ${last.nodes}`);
+  check(grown < 12, `live: memory grew by ${grown.toFixed(1)} MiB in fifteen simulated minutes`);
+  // The log keeps 500 lines of about nine nodes each.
+  check(last.nodes < 9000, `live: nodes grew from ${first.nodes} to ${last.nodes}`);
+  const shifts = await page.evaluate(() => globalThis.shifts);
+  const moved = shifts.reduce((sum, one) => sum + one.value, 0);
+  check(moved < 0.1, `live: the layout shifted by ${moved.toFixed(3)}: ${shifts.slice(0, 5).map((one) => `${one.what} ${one.value.toFixed(3)}`).join("; ")}`);
+  await longShot(page, "live-light");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await axe(page, "live dark");
+  await longShot(page, "live-dark");
+  await fits(page, "live");
+
+  // After its end the same page shows the results.
+  await mock.step(run, 1000);
+  check(run.summary.state === "finished", "the run has not ended");
+  await page.locator(".verdict").waitFor();
+  await page.locator('[data-chart="distribution"] canvas').waitFor();
+  await context.close();
+  await mock.stop();
+}
+
+function size() {
+  const bytes = readdirSync(DIST).filter((name) => name.endsWith(".js")).reduce((sum, name) => sum + gzipSync(readFileSync(`${DIST}/${name}`)).length, 0);
+  console.log(`JavaScript, compressed: ${bytes} bytes`);
+  check(bytes < MOST_JS_BYTES, `JavaScript is ${bytes} bytes compressed`);
+}
+
+async function firstPaint() {
+  const { context, page } = await open(browser, still.url, "first paint");
+  await logIn(page, still.url, "operate");
+  await page.goto(`${still.url}/`);
+  await page.locator(".queue-item").first().waitFor();
+  const ms = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  // A figure to read; a busy machine is no failure of the page.
+  console.log(`first contentful paint: ${Math.round(ms)} ms`);
+  check(ms > 0, "there was no first paint");
+  await context.close();
+}
+
+const wanted = process.argv[2];
+await parts([
+  ["size", size], ["pages", everyPage], ["screens", otherScreens], ["viewer", whoMayOnlyLook],
+  ["keyboard", keyboard], ["live", live], ["paint", firstPaint],
+].filter(([name]) => !wanted || wanted.split(",").includes(name)));
+await browser.close();
+await still.stop();
+finish("The console was driven against scripted runs");

@@ -1,0 +1,365 @@
+// The console against a real controller with real drivers and the embedded store, in headless Chromium:
+//   node e2e/console.mjs COSMARK      COSMARK is the binary, built after the console
+// Log in and out, test a target, keep a secret, submit by editor, by form and by matrix, watch live, cancel, compare, download, lose the
+// controller and go on when it is back. Screenshots go to e2e/artefacts.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { axe, check, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
+
+const [given] = process.argv.slice(2);
+if (!given) {
+  console.error("usage: node e2e/console.mjs COSMARK");
+  process.exit(2);
+}
+const cosmark = resolve(given);
+const work = mkdtempSync(join(tmpdir(), "cosmark-console-"));
+const children = [];
+const SECRET = "a-very-secret-key-of-the-test";
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Starts a process whose output goes to a file; it is ended with the test. */
+function start(name, args, env = {}) {
+  const log = join(work, `${name}.log`);
+  const file = openSync(log, "a");
+  const child = spawn(cosmark, args, { cwd: work, stdio: ["ignore", file, file], env: { ...process.env, XDG_STATE_HOME: join(work, "state-home"), ...env } });
+  const one = { name, child, log, text: () => readFileSync(log, "utf8"), ended: new Promise((done) => child.on("exit", done)) };
+  children.push(one);
+  return one;
+}
+
+async function answers(url, what, limitMs) {
+  await until(`${what} answers`, async () => fetch(url).then(() => true, () => false), limitMs);
+}
+
+const [port, storePort] = [await freePort(), await freePort()];
+const base = `http://127.0.0.1:${port}`;
+const state = join(work, "state");
+const has = (command) => spawnSync(cosmark, [command, "--help"], { stdio: "ignore" }).status === 0;
+if (!has("controller")) {
+  console.log("this binary has no controller");
+  process.exit(77);
+}
+
+function startController() {
+  return start("controller", ["controller", "--local", "--threads", "1", "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
+}
+
+start("store", ["serve", "--listen", `127.0.0.1:${storePort}`, "--access-key", "tester"], { COSMARK_SERVE_SECRET: SECRET });
+const made = spawnSync(cosmark, ["controller", "--state", state, "--add-token", "browser", "--role", "operate"], { encoding: "utf8" });
+const token = made.stdout.trim().split("\n").pop();
+let controller = startController();
+await answers(`${base}/healthz`, "the controller");
+await answers(`http://127.0.0.1:${storePort}/`, "the store");
+
+const TARGET = `storage:
+  type: s3
+  endpoint: http://127.0.0.1:${storePort}
+  accesskey: tester
+  secretkey: {secret: store-key}
+  path_style_access: true
+`;
+
+function workload(name, runtime, workers = 2) {
+  return `name: ${name}
+defaults: {container_prefix: e2e-${name}-, containers: "r(1,1)", sizes: c(16)KiB}
+stages:
+  - name: init
+    works: [{type: init, workers: 1}]
+  - name: prepare
+    works: [{type: prepare, workers: 2, objects: "r(1,20)"}]
+  - name: main
+    works:
+      - name: main
+        workers: ${workers}
+        rampup: 1s
+        runtime: ${runtime}s
+        operations:
+          - {type: read, ratio: 80, containers: "u(1,1)", objects: "u(1,20)"}
+          - {type: write, ratio: 20, containers: "u(1,1)", objects: "u(21,40)"}
+  - name: cleanup
+    works: [{type: cleanup, workers: 2, objects: "r(1,40)"}]
+  - name: dispose
+    works: [{type: dispose, workers: 1}]
+`;
+}
+
+const browser = await launch();
+const { context, page } = await open(browser, base, "console");
+const ids = [];
+
+async function both(name, long = false) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
+    await axe(page, `${name} ${colorScheme}`);
+    await (long ? longShot : shot)(page, `real-${name}-${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await fits(page, name);
+}
+
+/** Puts a text into the editor and waits for the controller's word on it. */
+async function write(text) {
+  const editor = page.locator(".cm-content");
+  await editor.click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}
+
+const word = (text) => page.locator(".check-word", { hasText: text }).waitFor();
+
+/** Submits what is on the page; gives the id of the run. */
+async function submit() {
+  await page.getByRole("button", { name: "Submit", exact: true }).click();
+  await page.waitForURL(/\/runs\/w\d+$/);
+  const id = page.url().split("/").pop();
+  ids.push(id);
+  return id;
+}
+
+async function login() {
+  await page.goto(`${base}/runs/w1`);
+  await page.locator(".login").waitFor();
+  await page.locator("input[name=token]").fill("no-such-token");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.locator("#login-trouble").filter({ hasText: "not known" }).waitFor();
+  await page.goto(`${base}/`);
+  await logIn(page, base, token);
+  await page.locator(".connection.good").waitFor();
+  await page.locator("text=The first").or(page.locator("text=No run has ended yet")).first().waitFor();
+  await page.locator(".drivers tbody tr").first().waitFor();
+  check(!(await page.evaluate(() => document.cookie)).includes("cosmark"), "scripts can read the session's cookie");
+  await both("home-first");
+}
+
+async function targetAndSecret() {
+  await page.goto(`${base}/secrets`);
+  await page.getByLabel("Name").fill("store-key");
+  await page.getByLabel("Value").fill(SECRET);
+  await page.getByRole("button", { name: "Keep" }).click();
+  await page.locator(".secret-list", { hasText: "store-key" }).waitFor();
+  await both("secrets");
+  await page.goto(`${base}/targets`);
+  await page.locator("#adaptor").waitFor();
+  await page.getByLabel("Storage").selectOption("s3");
+  await page.getByLabel("endpoint", { exact: false }).first().fill("http://127.0.0.1:1");
+  await page.getByRole("button", { name: "Test this target" }).click();
+  await page.locator(".tested.bad").waitFor();
+  await page.getByLabel("Target file").fill(TARGET);
+  await page.getByRole("button", { name: "Test this target" }).click();
+  await page.locator(".tested").waitFor();
+  check((await page.locator(".tested.good").count()) === 1, `the store's test says: ${await page.locator(".tested").textContent()}`);
+  await page.getByRole("button", { name: "Use it for the next submission" }).click();
+  await both("targets");
+}
+
+async function byEditor() {
+  await page.goto(`${base}/submit`);
+  await page.locator(".cm-content").waitFor();
+  const library = page.getByLabel("Begin with a workload of the library");
+  check((await library.locator("option").count()) > 5, "the library is empty");
+  await write(workload("watched", 8).replace("workers: 2\n        rampup", "wrkers: 2\n        rampup"));
+  await page.locator(".cm-lintRange-error").first().waitFor();
+  await both("submit-mistake");
+  await write(workload("watched", 8));
+  await word("can be run");
+  check((await page.getByLabel("Stages").locator("tbody tr").count()) === 5, "the preview does not have the five stages");
+  await both("submit");
+  await page.getByLabel("Tags").fill("e2e, editor");
+  const id = await submit();
+  // Live.
+  await page.locator('[data-chart="throughput"] canvas').waitFor();
+  await page.locator(".timeline .step").nth(4).waitFor();
+  await until("operations are counted", async () => Number((await page.locator(".live-cards .card").first().locator("p").nth(1).textContent()).replace(/\D/g, "")) > 0);
+  await both("live", true);
+  await page.locator(".log-line").first().waitFor();
+  // Then the results, without a reload.
+  await page.locator(".verdict").waitFor();
+  await page.locator('[data-chart="distribution"] canvas').waitFor();
+  await page.locator(".state-finished").first().waitFor();
+  await both("results");
+  for (const kind of ["PNG", "SVG"]) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator('[data-chart="throughput"]').getByRole("button", { name: kind }).click()]);
+    const path = join(OUT, `real-${download.suggestedFilename()}`);
+    await download.saveAs(path);
+    check(statSync(path).size > 2000, `${kind} is empty`);
+  }
+  const [archive] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download" }).click()]);
+  const path = join(work, "archive.tar.gz");
+  await archive.saveAs(path);
+  const listed = spawnSync("tar", ["-tzf", path], { encoding: "utf8" }).stdout;
+  check(/run\.json/.test(listed), `the downloaded archive has no run.json: ${listed.slice(0, 200)}`);
+  await page.getByRole("tab", { name: "Files" }).click();
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "run.json", exact: true }).click()]);
+  check((await file.path()) && JSON.parse(readFileSync(await file.path(), "utf8")).id === id, "run.json is not that of the run");
+  await page.getByRole("tab", { name: "Workload" }).click();
+  const source = page.getByRole("region", { name: "Workload", exact: true });
+  await source.waitFor();
+  check((await source.textContent()).includes("name: watched"), "the workload of the run is not shown");
+  check(!(await page.content()).includes(SECRET), "a secret stands in the page");
+  await page.getByRole("button", { name: "☆ Baseline" }).click();
+  await page.getByRole("button", { name: "★ Baseline" }).waitFor();
+  await page.getByRole("button", { name: "+ tag" }).click();
+  await page.getByLabel("New tag").fill("kept");
+  await page.keyboard.press("Enter");
+  await page.locator(".tags .tag", { hasText: "kept" }).waitFor();
+}
+
+async function byForm() {
+  await page.goto(`${base}/submit/form`);
+  await page.getByLabel("Name").first().fill("by-form");
+  await page.getByLabel("Containers").fill("1");
+  await page.getByLabel("Objects per container").fill("10");
+  await page.getByLabel("Size").fill("4KiB");
+  await page.getByLabel("Workers", { exact: true }).fill("2");
+  await page.getByLabel("Ramp-up").fill("1");
+  await page.getByLabel("Measured").fill("4");
+  await word("can be run");
+  await both("form");
+  await page.getByRole("button", { name: "COSBench XML" }).click();
+  await page.locator(".generated", { hasText: "<workload" }).waitFor();
+  await submit();
+  await page.locator(".state-finished").first().waitFor();
+  await page.locator(".verdict").waitFor();
+  await page.goto(`${base}/submit/matrix`);
+  await page.getByLabel("Object sizes").fill("1KiB, 4KiB");
+  await page.getByLabel("Workers", { exact: true }).fill("1, 2");
+  await page.getByLabel("Objects per container").fill("10");
+  await page.getByLabel("Ramp-up").fill("0");
+  await page.getByLabel("Measured").fill("1");
+  await word("can be run");
+  check((await page.locator(".figure b").textContent()).startsWith("8 "), "the matrix does not count its stages");
+  await both("matrix");
+  await submit();
+  await page.locator(".state-finished").first().waitFor();
+  await page.locator("#overview").waitFor();
+  await both("results-matrix");
+}
+
+async function queueAndCancel() {
+  for (const [name, runtime] of [["long", 120], ["second", 3], ["third", 3]]) {
+    await page.goto(`${base}/submit/editor`);
+    await page.locator(".cm-content").waitFor();
+    await write(workload(name, runtime));
+    await word("can be run");
+    await submit();
+  }
+  await page.goto(`${base}/`);
+  await page.locator(".queue-item").nth(1).waitFor();
+  const order = () => page.locator(".queue-name a").allTextContents();
+  check((await order()).join() === "second,third", `the queue is ${await order()}`);
+  await page.getByRole("button", { name: /^Move .* up$/ }).nth(1).click();
+  await until("the third is before the second", async () => (await order()).join() === "third,second");
+  await page.locator(".run-card .progress").waitFor();
+  await both("home-busy");
+
+  // The controller is killed; the page says so, and goes on when it is back.
+  const long = ids[ids.length - 3];
+  await page.goto(`${base}/runs/${long}`);
+  await page.locator('[data-chart="throughput"] canvas').waitFor();
+  await page.evaluate(() => (globalThis.same = true));
+  controller.child.kill("SIGKILL");
+  await controller.ended;
+  await page.locator(".stale").waitFor();
+  await both("stale");
+  controller = startController();
+  await answers(`${base}/healthz`, "the controller after its restart");
+  await page.getByRole("button", { name: "Try now" }).first().click({ timeout: 3000 }).catch(() => undefined);
+  await page.locator(".stale").waitFor({ state: "detached" });
+  await page.locator(".connection.good").or(page.locator(".login")).first().waitFor();
+  check(await page.evaluate(() => globalThis.same === true), "the page was loaded anew after the controller was killed");
+  if (await page.locator(".login").count()) {
+    await page.locator("input[name=token]").fill(token);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.locator(".bar-top").waitFor();
+  }
+  // What ran was cut off and is told so; what waited still waits or runs.
+  await page.goto(`${base}/`);
+  await page.locator(".history tbody tr", { hasText: "watched" }).first().waitFor();
+  await page.goto(`${base}/submit/editor`);
+  await page.locator(".cm-content").waitFor();
+  await write(workload("cancelled", 300));
+  await word("can be run");
+  const id = await submit();
+  await page.getByRole("button", { name: `Cancel ${id}` }).waitFor();
+  await page.locator('[data-chart="throughput"] canvas').waitFor();
+  await page.getByRole("button", { name: `Cancel ${id}` }).click();
+  await page.getByRole("alertdialog").waitFor();
+  await both("cancel");
+  await page.getByRole("button", { name: "Cancel the run" }).click();
+  await page.locator(".state-cancelled").first().waitFor();
+  await page.locator(".verdict").waitFor();
+}
+
+async function compareAndPerformance() {
+  await page.goto(`${base}/`);
+  await page.locator(".history tbody tr").nth(1).waitFor();
+  const [first, other] = ids;
+  for (const id of [first, other]) await page.getByRole("checkbox", { name: `Choose ${id} to compare` }).check();
+  await page.getByRole("button", { name: /^Compare 2/ }).click();
+  await page.locator("[data-chart=cdf] canvas").waitFor();
+  await page.locator(".pair, .failed-state").first().waitFor();
+  await both("compare");
+  const link = page.url();
+  await page.goto(`${base}/performance`);
+  await page.locator("[data-chart] canvas").first().waitFor();
+  check((await page.getByRole("region", { name: "Performance matrix" }).locator("tbody tr").count()) > 5, "the matrix over the history has too few rows");
+  await page.getByLabel("Search runs, stages, tags").fill("watched");
+  await until("the matrix is filtered", async () => (await page.locator("tbody tr").allTextContents()).every((text) => text.includes("watched")));
+  await page.getByText(/^Metrics:/).click();
+  await page.getByLabel("service p95", { exact: true }).check();
+  await page.getByRole("columnheader", { name: "service p95" }).waitFor();
+  await both("performance");
+  // A link shows the same again.
+  await page.goto(link);
+  await page.locator("[data-chart=cdf] canvas").waitFor();
+  check((await page.locator(".chosen li").count()) === 2, "the link to a comparison does not show it");
+  await page.goto(`${base}/runs/w9999`);
+  await page.locator("text=does not exist").waitFor();
+  await page.goto(`${base}/no-such-page`);
+  await page.locator("text=does not exist").waitFor();
+  await both("not-found");
+}
+
+async function logout() {
+  await page.goto(`${base}/`);
+  await page.getByRole("button", { name: /^Settings and log out/ }).click();
+  await page.getByRole("menuitem", { name: "Log out" }).click();
+  await page.locator(".login").waitFor();
+  await page.goto(`${base}/secrets`);
+  await page.locator(".login").waitFor();
+  const answer = await page.evaluate(() => fetch("/api/v1/runs").then((one) => one.status));
+  check(answer === 401, `after logging out the history answers ${answer}`);
+}
+
+async function end() {
+  await browser.close();
+  for (const one of children.reverse()) {
+    if (one.child.exitCode !== null || one.child.signalCode !== null) continue;
+    one.child.kill("SIGTERM");
+    const hard = setTimeout(() => one.child.kill("SIGKILL"), 15_000);
+    await one.ended;
+    clearTimeout(hard);
+  }
+}
+
+process.on("SIGTERM", () => void end().then(() => process.exit(1)));
+await parts([
+  ["log in", login], ["target and secret", targetAndSecret], ["by editor", byEditor], ["by form and matrix", byForm], ["queue, a killed controller, cancel", queueAndCancel],
+  ["compare and performance", compareAndPerformance], ["log out", logout],
+], true);
+await shot(page, "real-last", false).catch(() => undefined);
+await end();
+if (problems.length) for (const one of children) console.log(`-- ${one.name}\n${one.text().split("\n").slice(-25).join("\n")}`);
+else rmSync(work, { recursive: true, force: true });
+finish("The console was driven against a real controller");
