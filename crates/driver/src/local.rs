@@ -13,7 +13,8 @@ use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
     StageOrder, TriggerOrder, TriggerReport,
 };
-use cosmark_workload::model::TargetSpec;
+use cosmark_workload::model::{Stage, TargetSpec, Work};
+use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
@@ -106,6 +107,40 @@ impl LocalDriver {
     pub(crate) fn stopper(&self, step: u32) -> Stopper {
         let current = self.of_step(step);
         Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
+    }
+
+    /// Opens the targets of a stage, logs in and asks each store once; makes no load.
+    ///
+    /// # Errors
+    /// What the first of them says.
+    pub(crate) fn ask(&self, stage: Stage) -> Result<(), Failure> {
+        let (sender, _events) = mpsc::channel(1);
+        let share = |(work, spec): (usize, &Work)| MissionShare {
+            work,
+            driver: 0,
+            first_worker: 0,
+            workers: spec.workers,
+        };
+        let shares = stage.works.iter().enumerate().map(share).collect();
+        let job = Job {
+            catalog: self.catalog,
+            options: self.options.clone(),
+            sessions: Arc::default(),
+            may_wait_awake: self.may_wait_awake,
+            flow: Flow::new(),
+            gate: Arc::default(),
+            order: StageOrder {
+                step: 0,
+                stage_index: 0,
+                stage: Arc::new(stage),
+                shares,
+                seed: 0,
+                log_operations: false,
+                drain: None,
+            },
+            events: EventSender::new(0, sender),
+        };
+        job.prepare().map(drop)
     }
 
     fn of_step(&self, step: u32) -> Option<&Current> {
@@ -388,13 +423,6 @@ async fn ask(
     }
 }
 
-/// What the wall clock says at a moment of the run clock, ns since 1970.
-fn unix_ns_of(at_ns: u64) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
-}
-
 /// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.
 ///
 /// # Errors
@@ -411,6 +439,13 @@ pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) ->
         .map_err(|failure| failure.text);
     runtime.shutdown_background();
     asked
+}
+
+/// What the wall clock says at a moment of the run clock, ns since 1970.
+fn unix_ns_of(at_ns: u64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {
