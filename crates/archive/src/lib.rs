@@ -26,6 +26,7 @@ mod reader;
 mod record;
 mod root;
 mod run_dir;
+mod run_log;
 mod series;
 mod tables;
 mod verdict;
@@ -48,5 +49,6 @@ pub use record::{
 };
 pub use root::{Archive, NewRun, Source};
 pub use run_dir::{RunDir, ScriptLevel};
+pub use run_log::{LoggedLine, append_log, last_lines};
 pub use tables::{OperationBuckets, StageTables, TimelineRow};
 pub use verdict::{Check, CheckStatus, Overall, Verdict};

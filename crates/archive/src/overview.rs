@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{Lock, read_bounded, write_whole};
 use crate::root::{LOCK, number_of};
-use crate::{ArchiveError, RunState, open_run};
+use crate::{ArchiveError, Overall, RunState, open_run};
 
 /// Tags of a run.
 const TAGS: &str = "tags.json";
@@ -21,7 +21,7 @@ const BASELINES: &str = ".baselines.json";
 /// The index.
 const INDEX: &str = ".runs.index";
 /// Form of the index; another one is made again.
-const INDEX_FORM: u32 = 1;
+const INDEX_FORM: u32 = 2;
 /// A run has at most this many tags.
 pub const MOST_TAGS: usize = 100;
 /// A tag has at most this many characters.
@@ -54,6 +54,18 @@ pub struct RunGlance {
     pub operations: u64,
     /// Operations that failed.
     pub failures: u64,
+    /// Why it ended as it did.
+    pub reason: Option<String>,
+    /// Whether its numbers can be believed; `None` when the record cannot be read.
+    pub verdict: Option<Overall>,
+    /// Why the verdict is no better.
+    pub verdict_reason: Option<String>,
+    /// What its operations do, each once, in order.
+    pub kinds: Vec<String>,
+    /// Names of its drivers.
+    pub drivers: Vec<String>,
+    /// Stages that are over.
+    pub stages_over: u64,
     /// Why its record cannot be read; `None` = it can, or there is none (COSBench wrote it).
     pub problem: Option<String>,
     /// What the user calls it.
@@ -149,6 +161,12 @@ fn empty(number: u64, directory: String, problem: Option<String>) -> RunGlance {
         stages: 0,
         operations: 0,
         failures: 0,
+        reason: None,
+        verdict: None,
+        verdict_reason: None,
+        kinds: Vec::new(),
+        drivers: Vec::new(),
+        stages_over: 0,
         problem,
         tags: BTreeSet::new(),
         baseline: false,
@@ -168,12 +186,34 @@ fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
                 stages: record.stages.len() as u64,
                 operations: operations().map(|op| op.count).sum(),
                 failures: operations().map(|op| op.failures).sum(),
+                reason: record.reason.clone(),
+                verdict: Some(record.verdict.overall),
+                verdict_reason: record.verdict.reason.clone(),
+                kinds: each_once(operations().map(|op| op.op.as_str())),
+                drivers: each_once(
+                    record
+                        .stages
+                        .iter()
+                        .flat_map(|stage| &stage.clients)
+                        .map(|client| client.driver.as_str()),
+                ),
+                stages_over: record.stages.iter().filter(|stage| stage.state.is_over()).count() as u64,
                 name: record.name.clone(),
                 ..empty(number, directory, None)
             }
         }
         Err(error) => empty(number, directory, Some(error.to_string())),
     }
+}
+
+fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        if !seen.iter().any(|known| known == name) {
+            seen.push(name.to_owned());
+        }
+    }
+    seen
 }
 
 /// The index by directory. One that is damaged, too large or of another form counts as none.

@@ -160,6 +160,15 @@ impl Run {
         read_timeline(&self.path.join(format!("{}.csv", files::safe_name(&stage.id))))
     }
 
+    /// The same as it lies in its file; empty when the stage never ran.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn timeline_text(&self, stage: &StageRecord) -> Result<Vec<u8>, ArchiveError> {
+        let path = self.path.join(format!("{}.csv", files::safe_name(&stage.id)));
+        if path.exists() { fs::read(&path).map_err(ArchiveError::io("read", &path)) } else { Ok(Vec::new()) }
+    }
+
     /// Writes `report.html` under a temporary name and renames it; gives its path.
     ///
     /// # Errors

@@ -8,7 +8,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
 use crate::layout::{StageLayout, layout_of};
-use crate::{ArchiveError, HostRecord, RunDir, RunRecord, process, tables};
+use crate::run_dir::RECORD;
+use crate::{ArchiveError, HostRecord, RunDir, RunRecord, RunState, StageState, open_run, process, tables};
 
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
@@ -118,6 +119,45 @@ impl Archive {
         record.seed = new.seed;
         record.process = Some(process::this_process());
         RunDir::create(self.clone(), path, stem, record, layout_of(new.workload))
+    }
+
+    /// Ends the run in `dir`, whose process is gone: its record says so with `reason`, its table is written from what it
+    /// has, and it enters the index files. Gives the record; nothing is changed when the run is over already.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn end_killed(
+        &self,
+        dir: &Path,
+        workload: &Workload,
+        reason: &str,
+    ) -> Result<RunRecord, ArchiveError> {
+        let mut record = open_run(dir)?.record;
+        if !matches!(record.state, RunState::Killed | RunState::Running) {
+            return Ok(record);
+        }
+        let now = Timestamp::now();
+        record.state = RunState::Terminated;
+        record.reason = Some(reason.to_owned());
+        record.ended = Some(now);
+        record.process = None;
+        for stage in record.stages.iter_mut().filter(|stage| !stage.state.is_over()) {
+            let begun = stage.started.is_some();
+            stage.enter(if begun { StageState::Terminated } else { StageState::Aborted }, now);
+        }
+        let layout = layout_of(workload);
+        // A search may have put stages in: then the layout is no longer that of the workload, and the table is left out.
+        if layout.len() == record.stages.len() {
+            let stem = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let summary = tables::summary(&record, &layout, &self.zone);
+            write_whole(&dir.join(format!("{stem}.csv")), false, |out| out.write_all(&summary))?;
+            self.index(&record, &layout)?;
+        }
+        write_whole(&dir.join(RECORD), true, |out| {
+            serde_json::to_writer_pretty(&mut *out, &record)?;
+            out.write_all(b"\n")
+        })?;
+        Ok(record)
     }
 
     pub(crate) fn zone(&self) -> &TimeZone {

@@ -12,6 +12,7 @@ use crate::files::{GrowingFile, write_whole};
 use crate::hlog::LogWriter;
 use crate::interval::INTERVALS;
 use crate::layout::{StageLayout, layout_of_stage};
+use crate::run_log::line_of;
 use crate::tables::{self, StageTables, TimelineRow};
 use crate::{Archive, ArchiveError, IntervalLine, RunRecord, RunState, StageRecord, StageState};
 
@@ -303,9 +304,7 @@ impl RunDir {
     /// # Errors
     /// When the file cannot be written.
     pub fn log(&mut self, at: Timestamp, level: &str, from: &str, text: &str) -> Result<(), ArchiveError> {
-        let at = at.to_zoned(self.archive.zone().clone());
-        let text = text.trim_end().replace('\n', "\n    ");
-        self.log.append(format!("{} [{level}] [{from}] - {text}\n", at.strftime("%F %T,%3f")).as_bytes())
+        self.log.append(line_of(at, self.archive.zone(), level, from, text).as_bytes())
     }
 
     /// Adds the log of one driver's share of a work to `workload.log`.

@@ -54,3 +54,18 @@ pub fn count(diagnostics: &[Diagnostic]) -> String {
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     format!("{}, {}", plural(errors, "error"), plural(warnings, "warning"))
 }
+
+/// Prints mistakes that a controller found.
+pub fn show_remote(mistakes: &[serde_json::Value]) {
+    for one in mistakes {
+        let text = |key: &str| one[key].as_str().unwrap_or_default();
+        let place = match (one["line"].as_u64().unwrap_or(0), one["column"].as_u64().unwrap_or(0)) {
+            (0, _) => String::new(),
+            (line, column) => format!("{line}:{column}: "),
+        };
+        eprintln!("{place}{}: {}", text("severity"), text("message"));
+        if !text("hint").is_empty() {
+            eprintln!("  {}", text("hint"));
+        }
+    }
+}

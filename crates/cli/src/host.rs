@@ -75,3 +75,12 @@ pub fn raise_open_files() -> u64 {
         before
     }
 }
+
+/// Memory of this machine; 0 where the system does not tell.
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
+}

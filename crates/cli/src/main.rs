@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
 
 mod args;
+mod client;
 mod cmd;
 mod diagnose;
 mod exit;
@@ -36,6 +37,11 @@ fn main() -> std::process::ExitCode {
         Command::Judge(judge) => cmd::judge::run(&judge),
         Command::Report(report) => cmd::report::run(&report),
         Command::List(list) => cmd::list::run(&list),
+        Command::Controller(controller) => cmd::controller::run(&controller),
+        Command::Submit(submit) => cmd::submit::run(&submit),
+        Command::Cancel(cancel) => cmd::cancel::run(&cancel),
+        Command::Logs(logs) => cmd::logs::run(&logs),
+        Command::Drivers(drivers) => cmd::drivers::run(&drivers),
         Command::Tag(tag) => cmd::tag::run(&tag),
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),

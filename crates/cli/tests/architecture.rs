@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bus", &["wire"]),
     ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "report", "wire", "workload"]),
-    ("service", &["archive", "bus", "controller", "metrics", "report", "wire", "workload"]),
+    ("service", &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"]),
     (
         "cli",
         &[
@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "embedded",
             "metrics",
             "report",
+            "service",
             "simstore",
             "wire",
             "workload",

@@ -2,6 +2,7 @@
 //! reports. It knows no adaptor by name: the tables are given to it.
 
 mod catalog;
+pub mod describe;
 mod health;
 mod load;
 mod local;
@@ -12,5 +13,5 @@ mod trigger;
 
 pub use catalog::{Catalog, Found, PluginRow};
 pub use load::{Reading, apply_settings, read_target, read_workload};
-pub use local::{LocalDriver, Options};
+pub use local::{LocalDriver, Options, try_target};
 pub use target::{Opened, open_target};

@@ -13,7 +13,7 @@ use cosmark_wire::{
     DriverEvent, DriverLink, Failure, FailureClass, FailureExample, MissionReport, StageOrder, TriggerOrder,
     TriggerReport,
 };
-use cosmark_workload::model::{TargetSpec, Work};
+use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
@@ -142,7 +142,7 @@ impl Job {
                     .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
                 let sessions = self.session_cache(&work.auth, &opened);
                 if !asked.contains(&(&work.auth, &work.storage)) {
-                    ask(work, &opened, &sessions).await?;
+                    ask(&work.name, (&work.auth, &work.storage), &opened, &sessions).await?;
                     asked.push((&work.auth, &work.storage));
                 }
                 missions.push(Mission {
@@ -254,13 +254,18 @@ impl Job {
 }
 
 /// Logs in and asks the store one cheap question, so that a wrong key or host is one sentence within seconds.
-async fn ask(work: &Work, opened: &Opened, sessions: &SessionCache) -> Result<(), Failure> {
+async fn ask(
+    work: &str,
+    (auth, storage): (&TargetSpec, &TargetSpec),
+    opened: &Opened,
+    sessions: &SessionCache,
+) -> Result<(), Failure> {
     let fail = |what: &str, error: &Error| {
         let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        failure(&work.name, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
+        failure(work, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
     };
-    let auth = format!("auth {}", work.auth.kind);
-    let storage = format!("storage {}", work.storage.kind);
+    let auth = format!("auth {}", auth.kind);
+    let storage = format!("storage {}", storage.kind);
     let shared = sessions.get().await.map_err(|error| fail(&auth, &error))?;
     let mut client = opened.adaptor.client(&shared.session).map_err(|error| fail(&storage, &error))?;
     let limit = opened.adaptor.timeout().unwrap_or(Duration::from_secs(30));
@@ -271,9 +276,27 @@ async fn ask(work: &Work, opened: &Opened, sessions: &SessionCache) -> Result<()
         Err(_) => {
             let text =
                 format!("{storage}: no answer to the first question within {limit:?}; check the endpoint");
-            Err(failure(&work.name, FailureClass::Target, text))
+            Err(failure(work, FailureClass::Target, text))
         }
     }
+}
+
+/// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.
+///
+/// # Errors
+/// What went wrong, in one sentence with its remedy.
+pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
+    let opened = open_target(catalog, auth, storage)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| format!("cannot start: {cause}"))?;
+    let sessions = SessionCache::new(Arc::clone(&opened.auth));
+    let asked = tokio::task::LocalSet::new()
+        .block_on(&runtime, ask("", (auth, storage), &opened, &sessions))
+        .map_err(|failure| failure.text);
+    runtime.shutdown_background();
+    asked
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {

@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::Key;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
-use cosmark_workload::{Span, Workload};
+use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
 
 use crate::catalog::Catalog;
 
@@ -26,6 +26,11 @@ pub trait SecretSource {
     /// Why there is no value, as the end of a sentence that has named the secret.
     fn named(&self, name: &str) -> Result<String, String>;
 
+    /// True: references to named secrets stay references, for somebody else to resolve.
+    fn leaves_named(&self) -> bool {
+        false
+    }
+
     /// A variable that a key has in the table of adaptors; `None` when it is not set, or not to be used.
     fn habitual(&self, name: &str) -> Option<String>;
 
@@ -46,8 +51,18 @@ impl Secrets {
     /// Those of a workload whose references are resolved.
     #[must_use]
     pub fn of(catalog: &Catalog, workload: &Workload) -> Self {
+        Self::among(catalog, specs(workload))
+    }
+
+    /// Those of one auth and one storage.
+    #[must_use]
+    pub fn of_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -> Self {
+        Self::among(catalog, [auth, storage].into_iter())
+    }
+
+    fn among<'a>(catalog: &Catalog, specs: impl Iterator<Item = &'a TargetSpec>) -> Self {
         let mut values = Vec::new();
-        for spec in specs(workload) {
+        for spec in specs {
             for entry in &spec.config.entries {
                 if let ConfigValue::Text(text) = &entry.value
                     && catalog.is_secret(&spec.kind, &entry.key)
@@ -98,26 +113,33 @@ fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
 /// # Errors
 /// One sentence that names the key and the remedy.
 pub fn resolve(catalog: &Catalog, workload: &mut Workload, from: &dyn SecretSource) -> Result<(), String> {
-    for spec in specs_mut(workload) {
-        let kind = spec.kind.clone();
-        for entry in &mut spec.config.entries {
-            let key = &entry.key;
-            let value = match &entry.value {
-                ConfigValue::Text(_) => continue,
-                ConfigValue::Env(name) => from.variable(name).map_err(|why| {
-                    format!("{kind}: `{key}` comes from the environment variable {name}, {why}")
-                })?,
-                ConfigValue::File(path) => from
-                    .file(path)
-                    .map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?,
-                ConfigValue::Secret(name) => {
-                    from.named(name).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))?
-                }
-            };
-            entry.value = ConfigValue::Text(value);
-        }
-        add_habitual(catalog, spec, from);
+    specs_mut(workload).try_for_each(|spec| resolve_spec(catalog, spec, from))
+}
+
+/// The same for one auth or storage.
+///
+/// # Errors
+/// One sentence that names the key and the remedy.
+pub fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSource) -> Result<(), String> {
+    let kind = &spec.kind;
+    for entry in &mut spec.config.entries {
+        let key = &entry.key;
+        let value = match &entry.value {
+            ConfigValue::Text(_) => continue,
+            ConfigValue::Env(name) => from.variable(name).map_err(|why| {
+                format!("{kind}: `{key}` comes from the environment variable {name}, {why}")
+            })?,
+            ConfigValue::File(path) => {
+                from.file(path).map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?
+            }
+            ConfigValue::Secret(_) if from.leaves_named() => continue,
+            ConfigValue::Secret(name) => {
+                from.named(name).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))?
+            }
+        };
+        entry.value = ConfigValue::Text(value);
     }
+    add_habitual(catalog, spec, from);
     Ok(())
 }
 
@@ -146,14 +168,6 @@ fn add_habitual(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
     }
 }
 
-/// True when a value of the workload lies elsewhere, or a key would be taken from the environment.
-#[must_use]
-pub fn has_references(workload: &Workload) -> bool {
-    specs(workload)
-        .flat_map(|spec| &spec.config.entries)
-        .any(|entry| matches!(entry.value, ConfigValue::Env(_) | ConfigValue::File(_)))
-}
-
 /// A copy with `***` in place of every secret, for the archive.
 #[must_use]
 pub fn hidden(catalog: &Catalog, workload: &Workload) -> Workload {
@@ -169,9 +183,20 @@ pub fn hidden(catalog: &Catalog, workload: &Workload) -> Workload {
     copy
 }
 
-/// The source text without the secrets that are written in it, whatever their length.
+/// The source text without the secrets that are written in it, whatever their length, also those that a target has replaced
+/// since. `workload` is what was made of it; `file_name` may tell the format.
 #[must_use]
-pub fn hide_in_source(catalog: &Catalog, source: &str, workload: &Workload) -> String {
+pub fn hide_in_source(catalog: &Catalog, source: &str, file_name: &str, workload: &Workload) -> String {
+    let format = Format::detect(file_name, source);
+    let as_written = parse_what_is_there(source, format, &Environment::default()).0;
+    let text = match &as_written {
+        Some(written) => hide_places(catalog, source, written),
+        None => source.to_owned(),
+    };
+    Secrets::of(catalog, workload).hide(&text)
+}
+
+fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
     let mut places: Vec<(usize, usize)> = Vec::new();
     for spec in specs(workload) {
         for entry in &spec.config.entries {

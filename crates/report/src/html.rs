@@ -29,9 +29,8 @@ pub fn page_is_built_in() -> bool {
 /// # Errors
 /// When the archive cannot be read, the file cannot be written, or the page is not built in.
 pub fn write(directory: &Path, output: Option<&Path>) -> Result<PathBuf, ReportError> {
-    let page = PAGE.ok_or(ReportError::NoPage)?;
     let run = open_run(directory)?;
-    let html = fill(page, &json(&run)?)?;
+    let html = page_of(&run)?;
     match output {
         None => Ok(run.write_report(html.as_bytes())?),
         Some(path) => {
@@ -39,6 +38,14 @@ pub fn write(directory: &Path, output: Option<&Path>) -> Result<PathBuf, ReportE
             Ok(path.to_owned())
         }
     }
+}
+
+/// The report of a run that was opened already, as a text.
+///
+/// # Errors
+/// When the archive cannot be read, or the page is not built in.
+pub fn page_of(run: &Run) -> Result<String, ReportError> {
+    fill(PAGE.ok_or(ReportError::NoPage)?, &json(run)?)
 }
 
 /// The data as JSON that may stand in an HTML document, small enough.

@@ -3,12 +3,13 @@
 //! (crate archive) and the data of the report (crate report), which the service hands on as they are.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Version of this interface; its paths begin with `/api/v1`.
 pub const API_VERSION: u32 = 1;
 
 /// What a person or script may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Role {
@@ -19,7 +20,7 @@ pub enum Role {
 }
 
 /// Who is logged in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SessionInfo {
     /// What they may do.
@@ -29,7 +30,7 @@ pub struct SessionInfo {
 }
 
 /// The controller at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Status {
     /// Name of the controller that answers.
@@ -59,7 +60,7 @@ pub struct Status {
 }
 
 /// How a driver is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum DriverState {
@@ -76,7 +77,7 @@ pub enum DriverState {
 }
 
 /// A driver as the controller knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DriverInfo {
     /// Its name, unique.
@@ -117,7 +118,7 @@ pub struct DriverInfo {
 }
 
 /// A network interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct NicInfo {
     /// Such as `eth0`.
@@ -130,7 +131,7 @@ pub struct NicInfo {
 }
 
 /// A workload to be run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Submission {
@@ -161,7 +162,7 @@ pub struct Submission {
 }
 
 /// A mistake in a workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Mistake {
     /// `error` or `warning`.
@@ -181,7 +182,7 @@ pub struct Mistake {
 }
 
 /// What a submission would do: the answer to a check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CheckResult {
     /// True if it would be accepted.
@@ -197,7 +198,7 @@ pub struct CheckResult {
 }
 
 /// A stage before it is run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StagePreview {
     /// Such as `s3-main`.
@@ -219,7 +220,7 @@ pub struct StagePreview {
 }
 
 /// What became of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Submitted {
     /// Id of the run, such as `w12`.
@@ -229,7 +230,7 @@ pub struct Submitted {
 }
 
 /// A run, wherever it is: in the queue, running, or in the archive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunSummary {
     /// Such as `w12`.
@@ -274,10 +275,14 @@ pub struct RunSummary {
     pub submitted_by: Option<String>,
     /// Drivers that work or worked on it.
     pub drivers: Vec<String>,
+    /// What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
+    /// `cancelled`; known of runs that ended lately.
+    #[serde(default)]
+    pub class: Option<String>,
 }
 
 /// A move in the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct QueueMove {
@@ -290,7 +295,7 @@ pub struct QueueMove {
 }
 
 /// A file of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FileInfo {
     /// Path below the run's directory.
@@ -303,7 +308,7 @@ pub struct FileInfo {
 }
 
 /// A refusal: the body of every answer with a status of 400 or more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Refusal {
     /// One sentence, with the remedy.
@@ -314,7 +319,7 @@ pub struct Refusal {
 }
 
 /// Data of the events of `/api/v1/events`. The event's name is the tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum SystemEvent {
@@ -339,7 +344,7 @@ pub enum SystemEvent {
 
 /// Data of the events of `/api/v1/runs/ID/events`. The event's name is the tag. A connection first gets all rows of the
 /// run so far (or from `Last-Event-ID` on), then what comes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[expect(clippy::large_enum_variant, reason = "each is made to be written at once, never kept")]
@@ -362,7 +367,7 @@ pub enum RunEvent {
 }
 
 /// A stage's state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StageNews {
     /// Such as `s3-main`.
@@ -380,7 +385,7 @@ pub struct StageNews {
 }
 
 /// Sums of one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Interval {
     /// Such as `s3-main`.
@@ -394,7 +399,7 @@ pub struct Interval {
 }
 
 /// Sums of one operation in one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct IntervalRow {
     /// Name of the work.
@@ -430,7 +435,7 @@ pub struct IntervalRow {
 }
 
 /// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LogLine {
     /// RFC 3339.
@@ -444,7 +449,7 @@ pub struct LogLine {
 }
 
 /// A verdict, perhaps before its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct VerdictNews {
     /// `true`, `true_with_limits`, `not_proven` or `false`.
@@ -453,6 +458,141 @@ pub struct VerdictNews {
     pub reason: Option<String>,
     /// Checks that warn or fail: id, stage, status, sentence.
     pub findings: Vec<(String, String, String, String)>,
+}
+
+/// A login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Login {
+    /// The token.
+    pub token: String,
+}
+
+/// Whether a driver is to be given work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Drain {
+    /// True: no new work.
+    pub drained: bool,
+}
+
+/// How a run is to end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Cancel {
+    /// At once: operations in flight are dropped.
+    #[serde(default)]
+    pub abort: bool,
+}
+
+/// A change of tags.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TagChange {
+    /// Words without blanks and commas.
+    #[serde(default)]
+    pub add: Vec<String>,
+    /// Tags to take away.
+    #[serde(default)]
+    pub remove: Vec<String>,
+}
+
+/// Whether a run is the baseline of its workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Baseline {
+    /// True: others are compared with it.
+    pub baseline: bool,
+}
+
+/// The texts of a run's workload, secrets removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SourceText {
+    /// Name of the file it came in.
+    pub file_name: String,
+    /// As it was given.
+    pub source: String,
+    /// As it was understood, native YAML.
+    pub yaml: String,
+    /// The same as COSBench XML.
+    pub xml: Option<String>,
+}
+
+/// A target to be tried: YAML with `auth:` and `storage:`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TargetText {
+    /// The YAML.
+    pub target: String,
+}
+
+/// How a target answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TargetTest {
+    /// True: it let us in and answered.
+    pub ok: bool,
+    /// How long that took, milliseconds.
+    pub ms: f64,
+    /// One sentence.
+    pub message: String,
+    /// What to do, where that is known.
+    pub hint: Option<String>,
+}
+
+/// A workload or target that comes with Cosmark.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LibraryEntry {
+    /// `workload` or `target`.
+    pub kind: String,
+    /// Name of its file without ending.
+    pub name: String,
+    /// Its name inside.
+    pub title: String,
+    /// Its first sentence.
+    pub summary: String,
+    /// Path in the source tree.
+    pub path: String,
+    /// The text.
+    pub source: String,
+}
+
+/// A workload to be converted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ConvertText {
+    /// XML or YAML.
+    pub source: String,
+}
+
+/// A workload in both formats; none where its mistakes are too many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Converted {
+    /// COSBench XML.
+    pub xml: Option<String>,
+    /// Native YAML.
+    pub yaml: Option<String>,
+    /// Mistakes, and what the other format cannot say.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A secret to be kept.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SecretValue {
+    /// The secret. It is never given back.
+    pub value: String,
 }
 
 #[cfg(test)]

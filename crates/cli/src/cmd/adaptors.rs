@@ -1,7 +1,8 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use cosmark_adaptor_api::{AdaptorDef, Alias, Capability, Key, STORE_FACTS};
+use cosmark_adaptor_api::{AdaptorDef, Alias, Key, STORE_FACTS};
+use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -85,35 +86,6 @@ fn print_aliases(aliases: &[Alias]) {
     }
 }
 
-fn abilities(can: Capability) -> Vec<&'static str> {
-    let Capability {
-        stores,
-        containers,
-        head,
-        list,
-        range,
-        multipart,
-        chunked,
-        copy,
-        bulk_delete,
-        metadata,
-        delete_missing_fails: _,
-    } = can;
-    let all = [
-        (stores, "store"),
-        (containers, "containers"),
-        (head, "head"),
-        (list, "list"),
-        (range, "ranges"),
-        (multipart, "multipart"),
-        (chunked, "chunked writes"),
-        (copy, "copies"),
-        (bulk_delete, "bulk deletes"),
-        (metadata, "metadata"),
-    ];
-    all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
-}
-
 fn print_keys(keys: &[Key]) {
     if keys.is_empty() {
         println!("  no keys");
@@ -140,41 +112,17 @@ fn all_as_json(name: Option<&str>) -> Result<Value, Problem> {
     let wanted = |row: &str, aliases: &[Alias]| {
         name.is_none_or(|name| row == name || aliases.iter().any(|alias| alias.name == name))
     };
-    let storage_as_json = |def: &AdaptorDef| {
-        json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
-            "capability": abilities(def.capability), "keys": keys_as_json(def.keys) })
-    };
     let adaptors: Vec<Value> = match name.filter(|name| is_file(name)) {
-        Some(file) => vec![storage_as_json(plugin_row(file)?)],
+        Some(file) => vec![adaptor_as_json(plugin_row(file)?)],
         None => {
             let rows = CATALOG.adaptors.iter().filter(|def| wanted(def.name, def.aliases));
-            rows.map(storage_as_json).collect()
+            rows.map(adaptor_as_json).collect()
         }
     };
-    let auths: Vec<Value> = CATALOG
-        .auths
-        .iter()
-        .filter(|def| wanted(def.name, def.aliases))
-        .map(|def| {
-            json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
-                "keys": keys_as_json(def.keys) })
-        })
-        .collect();
+    let auths: Vec<Value> =
+        CATALOG.auths.iter().filter(|def| wanted(def.name, def.aliases)).map(auth_as_json).collect();
     if adaptors.is_empty() && auths.is_empty() {
         return Err(Problem::usage(format!("no adaptor or auth is called {}", name.unwrap_or_default())));
     }
     Ok(json!({ "storage": adaptors, "auth": auths }))
-}
-
-fn alias_names(aliases: &[Alias]) -> Vec<&'static str> {
-    aliases.iter().map(|alias| alias.name).collect()
-}
-
-fn keys_as_json(keys: &[Key]) -> Vec<Value> {
-    keys.iter()
-        .map(|key| {
-            json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),
-                "default": key.default, "secret": key.secret, "env": key.env, "help": key.help })
-        })
-        .collect()
 }

@@ -4,13 +4,18 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use cosmark_archive::{RunGlance, RunState, TimeZone, Timestamp, overview};
+use cosmark_wire::api::RunSummary;
 use serde_json::{Value, json};
 
 use crate::args::ListArgs;
+use crate::client::Client;
 use crate::exit::{Exit, Outcome, Problem};
 
 /// Runs the subcommand.
 pub fn run(args: &ListArgs) -> Outcome {
+    if args.client.controller.is_some() {
+        return of_controller(args);
+    }
     if !args.archive.is_dir() {
         let shown = args.archive.display();
         return Err(Problem::usage(format!("no archive at {shown}; name one with --archive DIR")));
@@ -41,6 +46,61 @@ pub fn run(args: &ListArgs) -> Outcome {
     runs.iter().for_each(|run| {
         table.add_row(row(run));
     });
+    println!("{table}");
+    Ok(Exit::Done)
+}
+
+/// Runs that a controller has in its queue and its history.
+fn of_controller(args: &ListArgs) -> Outcome {
+    let client = Client::new(&args.client)?;
+    let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("limit", "1000");
+    for (name, value) in [("search", &args.search), ("state", &args.state)] {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    query.append_pair("tag", &args.tags.join(","));
+    let runs: Vec<RunSummary> = client.get(&format!("/api/v1/runs?{}", query.finish()))?;
+    let submitted = |run: &RunSummary| run.submitted.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
+    let runs: Vec<RunSummary> = runs
+        .into_iter()
+        .filter(|run| since.is_none_or(|since| submitted(run).is_some_and(|at| at >= since)))
+        .collect();
+    if args.json {
+        let text = serde_json::to_string_pretty(&runs).map_err(|cause| Problem::ours(cause.to_string()))?;
+        println!("{text}");
+        return Ok(Exit::Done);
+    }
+    if runs.is_empty() {
+        println!("no runs at {}", client.url());
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+        "id",
+        "name",
+        "state",
+        "submitted",
+        "stage",
+        "verdict",
+        "tags",
+    ]);
+    for run in &runs {
+        let state = match run.position {
+            Some(position) => format!("{} ({position} before it)", run.state),
+            None => run.state.clone(),
+        };
+        let stage = run.stage.clone().unwrap_or_else(|| format!("{} of {}", run.stages_done, run.stages));
+        let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
+        tags.extend(run.tags.iter().cloned());
+        let at = submitted(run).map(|at| at.strftime("%F %T UTC").to_string());
+        let verdict = run.verdict.as_deref().map(|word| word.replace('_', " "));
+        let cells = [state, at.unwrap_or_default(), stage, verdict.unwrap_or_default(), tags.join(" ")];
+        let [state, at, stage, verdict, tags] = cells;
+        table.add_row([run.id.clone(), run.name.clone(), state, at, stage, verdict, tags]);
+    }
     println!("{table}");
     Ok(Exit::Done)
 }

@@ -65,7 +65,7 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
     }
     let hidden = secrets::hidden(&CATALOG, &workload);
-    let shown_source = secrets::hide_in_source(&CATALOG, &source, &workload);
+    let shown_source = secrets::hide_in_source(&CATALOG, &source, &file_name, &workload);
     let dir = Archive::open(&options.archive)?.begin(&NewRun {
         number: None,
         workload: &workload,

@@ -466,8 +466,8 @@ impl Machine {
             }
             _ => {}
         }
-        let ends = [Some(best), missed_at].into_iter().flatten().filter_map(|load| self.at(load));
-        let weak = ends.filter(|one| self.search.confirm == 0 || one.agreeing() < self.needed()).next();
+        let mut ends = [Some(best), missed_at].into_iter().flatten().filter_map(|load| self.at(load));
+        let weak = ends.find(|one| self.search.confirm == 0 || one.agreeing() < self.needed());
         weak.map(|one| match one.votes() {
             1 => format!("{} was not confirmed by another trial", load_text(one.load)),
             _ if one.met * one.missed == 0 => {

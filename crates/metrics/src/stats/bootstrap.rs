@@ -170,9 +170,10 @@ pub fn estimate(
     Some(Estimate { value, error, degrees })
 }
 
-/// Six to ten long batches: enough of them to have a variance, each long enough to forget the last.
+/// Four to ten batches: enough of them to have a variance that is worth something, each long enough to forget the last as far
+/// as the series allows.
 fn batch_pieces(n: usize) -> usize {
-    (n / 10).clamp(4, 10)
+    (n / 5).clamp(4, 10)
 }
 
 fn batch_error(

@@ -1,0 +1,60 @@
+//! `cosmark drivers`: the drivers of a controller.
+
+use comfy_table::{Table, presets};
+use cosmark_wire::api::{Drain, DriverInfo};
+
+use crate::args::DriversArgs;
+use crate::client::Client;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::units;
+
+/// Runs the subcommand.
+pub fn run(args: &DriversArgs) -> Outcome {
+    let client = Client::new(&args.client)?;
+    let change =
+        args.drain.as_ref().map(|name| (name, true)).or(args.undrain.as_ref().map(|name| (name, false)));
+    if let Some((name, drained)) = change {
+        let name = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
+        let _: DriverInfo = client.send("PATCH", &format!("/api/v1/drivers/{name}"), &Drain { drained })?;
+    }
+    let drivers: Vec<DriverInfo> = client.get("/api/v1/drivers")?;
+    if args.json {
+        let text =
+            serde_json::to_string_pretty(&drivers).map_err(|cause| Problem::ours(cause.to_string()))?;
+        println!("{text}");
+        return Ok(Exit::Done);
+    }
+    if drivers.is_empty() {
+        println!("no drivers; `cosmark driver --join NATS-URL` brings one");
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+        "name",
+        "state",
+        "run",
+        "host",
+        "cores",
+        "ceiling",
+        "labels",
+        "last seen",
+        "",
+    ]);
+    for driver in &drivers {
+        let state = serde_json::to_value(driver.state).ok();
+        let labels: Vec<String> = driver.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        table.add_row([
+            driver.name.clone(),
+            state.as_ref().and_then(|state| state.as_str()).unwrap_or_default().to_owned(),
+            driver.run.clone().unwrap_or_default(),
+            driver.host.clone(),
+            driver.cores.to_string(),
+            driver.ceiling_ops_per_s.map_or_else(String::new, |rate| format!("{} op/s", units::rate(rate))),
+            labels.join(" "),
+            driver.last_seen.clone(),
+            driver.trouble.clone().unwrap_or_default(),
+        ]);
+    }
+    println!("{table}");
+    Ok(Exit::Done)
+}

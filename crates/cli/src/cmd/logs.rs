@@ -1,0 +1,71 @@
+//! `cosmark logs`: the log of a controller's run.
+
+use std::time::Duration;
+
+use cosmark_wire::api::LogLine;
+use serde_json::Value;
+
+use crate::args::LogsArgs;
+use crate::client::Client;
+use crate::cmd::cancel::run_id;
+use crate::exit::{Exit, Outcome, Problem};
+
+/// A stream that broke off is taken up again after this time.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// A controller may be away for so long.
+const MOST_SILENCES: u32 = 60;
+
+/// Runs the subcommand.
+pub fn run(args: &LogsArgs) -> Outcome {
+    let client = Client::new(&args.client)?;
+    let id = run_id(&args.id)?;
+    let show = |line: &LogLine| -> Result<(), Problem> {
+        if args.json {
+            let text = serde_json::to_string(line).map_err(|cause| Problem::ours(cause.to_string()))?;
+            println!("{text}");
+        } else {
+            println!("{} {:<5} {}: {}", line.at, line.level, line.from, line.text);
+        }
+        Ok(())
+    };
+    let path = format!("/api/v1/runs/{id}/log?tail={}", args.tail);
+    if !args.follow {
+        let lines: Vec<LogLine> = client.get(&path)?;
+        lines.iter().try_for_each(show)?;
+        return Ok(Exit::Done);
+    }
+    // A run that waits has no log yet; what is there already comes with the events of a run that runs.
+    let run: Value = client.get(&format!("/api/v1/runs/{id}"))?;
+    if !matches!(run["state"].as_str(), Some("queuing" | "processing")) {
+        let lines: Vec<LogLine> = client.get(&path)?;
+        lines.iter().try_for_each(show)?;
+    }
+    let events = format!("/api/v1/runs/{id}/events");
+    let (mut last, mut silences) = (None, 0);
+    loop {
+        let done = client.events(&events, &mut last, |name, data| match name {
+            "log" => {
+                if let Ok(line) = serde_json::from_value::<LogLine>(data.clone()) {
+                    show(&line)?;
+                }
+                Ok(false)
+            }
+            "end" => {
+                eprintln!("cosmark: {id} is over: {}", data["state"].as_str().unwrap_or_default());
+                Ok(true)
+            }
+            _ => Ok(false),
+        });
+        match done {
+            Ok(true) => return Ok(Exit::Done),
+            Ok(false) => silences = 0,
+            Err(problem) => {
+                silences += 1;
+                if silences > MOST_SILENCES || problem.exit() == Exit::Usage {
+                    return Err(problem);
+                }
+            }
+        }
+        std::thread::sleep(AGAIN_AFTER);
+    }
+}

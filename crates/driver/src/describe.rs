@@ -1,0 +1,62 @@
+//! The tables of adaptors and auths as others are told of them: names, what they can, their keys.
+
+use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Capability, Key};
+use serde_json::{Value, json};
+
+/// What a storage can, in words.
+#[must_use]
+pub fn abilities(can: Capability) -> Vec<&'static str> {
+    let Capability {
+        stores,
+        containers,
+        head,
+        list,
+        range,
+        multipart,
+        chunked,
+        copy,
+        bulk_delete,
+        metadata,
+        delete_missing_fails: _,
+    } = can;
+    let all = [
+        (stores, "store"),
+        (containers, "containers"),
+        (head, "head"),
+        (list, "list"),
+        (range, "ranges"),
+        (multipart, "multipart"),
+        (chunked, "chunked writes"),
+        (copy, "copies"),
+        (bulk_delete, "bulk deletes"),
+        (metadata, "metadata"),
+    ];
+    all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
+}
+
+/// A row of the table of adaptors.
+#[must_use]
+pub fn adaptor_as_json(def: &AdaptorDef) -> Value {
+    json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
+        "capability": abilities(def.capability), "keys": keys_as_json(def.keys) })
+}
+
+/// A row of the table of auths.
+#[must_use]
+pub fn auth_as_json(def: &AuthDef) -> Value {
+    json!({ "name": def.name, "summary": def.summary, "aliases": alias_names(def.aliases),
+        "keys": keys_as_json(def.keys) })
+}
+
+fn alias_names(aliases: &[Alias]) -> Vec<&'static str> {
+    aliases.iter().map(|alias| alias.name).collect()
+}
+
+fn keys_as_json(keys: &[Key]) -> Vec<Value> {
+    keys.iter()
+        .map(|key| {
+            json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),
+                "default": key.default, "secret": key.secret, "env": key.env, "help": key.help })
+        })
+        .collect()
+}

@@ -1,0 +1,194 @@
+//! How requests are read and refusals written: every refusal is a [`Refusal`] in JSON.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use cosmark_wire::api::{Mistake, Refusal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Shared;
+use crate::ServiceError;
+use crate::access::Closed;
+use crate::desk::Refused;
+use crate::tokens::Identity;
+
+/// A refusal.
+#[derive(Debug)]
+pub struct No {
+    status: StatusCode,
+    refusal: Box<Refusal>,
+}
+
+impl No {
+    /// With one sentence.
+    pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, refusal: Box::new(Refusal { error: error.into(), mistakes: Vec::new() }) }
+    }
+
+    /// A workload with mistakes.
+    #[must_use]
+    pub fn mistakes(mistakes: Vec<Mistake>) -> Self {
+        let errors = mistakes.iter().filter(|one| one.severity == "error").count();
+        let first = mistakes.iter().find(|one| one.severity == "error");
+        let error = match (first, errors) {
+            (Some(first), 1) if first.line > 0 => format!("line {}: {}", first.line, first.message),
+            (Some(first), 1) => first.message.clone(),
+            (Some(first), more) => {
+                format!("{more} mistakes, the first in line {}: {}", first.line, first.message)
+            }
+            (None, _) => "the workload cannot be read".to_owned(),
+        };
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, refusal: Box::new(Refusal { error, mistakes }) }
+    }
+
+    /// The role does not suffice.
+    #[must_use]
+    pub fn may_only_look(who: &Identity) -> Self {
+        let text = format!("the token `{}` may only look; log in with one whose role is operate", who.name);
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
+    /// There is no such thing.
+    pub fn unknown(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// Something that was asked for wrongly.
+    pub fn bad(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    /// Our fault, or this machine's.
+    pub fn ours(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+    }
+
+    /// Its sentence.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.refusal.error
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl From<Closed> for No {
+    fn from(closed: Closed) -> Self {
+        match closed {
+            Closed::Unknown => Self::new(
+                StatusCode::UNAUTHORIZED,
+                "log in with a token: `Authorization: Bearer TOKEN`; the controller showed one at its first start",
+            ),
+            Closed::TooMany => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many wrong tokens came from this address; wait half a minute",
+            ),
+            Closed::Foreign => Self::new(
+                StatusCode::FORBIDDEN,
+                "a change by session cookie needs the header `X-Cosmark: 1` and comes from the console's own pages; scripts \
+                 use `Authorization: Bearer TOKEN`",
+            ),
+        }
+    }
+}
+
+impl From<Refused> for No {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unknown(text) => Self::unknown(text),
+            Refused::Conflict(text) => Self::new(StatusCode::CONFLICT, text),
+            Refused::Mistakes(mistakes) => Self::mistakes(mistakes),
+            Refused::TooMany(text) => Self::new(StatusCode::TOO_MANY_REQUESTS, text),
+            Refused::Ours(error) => error.into(),
+        }
+    }
+}
+
+impl From<ServiceError> for No {
+    fn from(error: ServiceError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+    }
+}
+
+impl From<cosmark_archive::ArchiveError> for No {
+    fn from(error: cosmark_archive::ArchiveError) -> Self {
+        Self::ours(error.to_string())
+    }
+}
+
+impl From<cosmark_report::ReportError> for No {
+    fn from(error: cosmark_report::ReportError) -> Self {
+        Self::ours(error.to_string())
+    }
+}
+
+impl IntoResponse for No {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(&*self.refusal)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+        }
+        response
+    }
+}
+
+/// What handlers give.
+pub type Given<T> = Result<axum::Json<T>, No>;
+
+/// JSON of a value.
+pub fn json<T: Serialize>(value: T) -> Given<T> {
+    Ok(axum::Json(value))
+}
+
+/// The body of a request, JSON.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
+    type Rejection = No;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, No> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            let status = rejection.status();
+            match status {
+                StatusCode::PAYLOAD_TOO_LARGE => No::new(status, "the request is larger than 64 MiB"),
+                _ => No::bad("the request broke off"),
+            }
+        })?;
+        // A request without a body asks for nothing special.
+        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        serde_json::from_slice(text).map(Self).map_err(|cause| {
+            No::bad(format!("the body is not what is expected here: {cause}; /api/openapi.json describes it"))
+        })
+    }
+}
+
+/// The query of a request.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Params<T> {
+    type Rejection = No;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &Shared) -> Result<Self, No> {
+        let query = Query::<T>::try_from_uri(&parts.uri);
+        query.map(|Query(value)| Self(value)).map_err(|rejection| No::bad(rejection.body_text()))
+    }
+}
+
+/// Runs something that reads files on a thread where that harms nobody.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, No> + Send + 'static,
+) -> Result<T, No> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|_| Err(No::ours("this request failed by a bug; please report it")))
+}

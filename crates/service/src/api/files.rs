@@ -1,0 +1,333 @@
+//! What a run has left: data of the report, files, pictures, exports. File names come from the directory's own listing: a
+//! name that is not in it is not opened.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path as FsPath, PathBuf};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use cosmark_archive::last_lines;
+use cosmark_report::export::Format;
+use cosmark_report::plot::{KINDS, Metric, Picture, PlotRun, Wishes, pictures, png};
+use cosmark_report::{ReportError, data as report_data, html};
+use cosmark_wire::api::{FileInfo, LogLine};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures_util::stream;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::answer::{Given, Params, blocking, json};
+use super::runs::{directory, open};
+use super::{No, Shared};
+
+/// Lines of a log without a wish.
+const USUAL_LINES: usize = 1000;
+/// Lines of a log at most.
+const MOST_LINES: usize = 10_000;
+/// Files of a run's directory that are listed.
+const MOST_FILES: usize = 10_000;
+/// What is read of a file at a time.
+const PART: usize = 64 << 10;
+
+/// What is in the files of a run, by name or ending.
+const WHAT: &[(&str, &str)] = &[
+    ("run.json", "the record of the run: everything but what is over time"),
+    ("workload.log", "what happened, line by line"),
+    ("workload.yaml", "the workload as it was run, native YAML"),
+    ("workload-config.xml", "the workload as it was run, COSBench XML"),
+    ("histograms.hlog", "response times over time (HdrHistogram log)"),
+    ("intervals.csv", "counts by operation, driver and interval"),
+    ("clients.csv", "how the load drivers were doing, second by second"),
+    ("operations.parquet", "one row per operation"),
+    ("report.html", "the report: one file that works offline"),
+    ("scripts.log", "what trigger scripts printed"),
+    ("tags.json", "tags"),
+    ("-rt-histogram.csv", "response times in buckets of 10 ms, as COSBench"),
+    (".parquet", "rows of operations"),
+    (".csv", "a table, as COSBench"),
+];
+
+/// `GET runs/ID/data`
+pub async fn data(State(app): State<Shared>, Path(id): Path<String>) -> Given<report_data::ReportData> {
+    json(blocking(move || Ok(report_data::read_run(&open(&app, &id)?, None)?)).await?)
+}
+
+/// `GET runs/ID/report`: made when it is asked for, so that it shows what there is now.
+pub async fn report(State(app): State<Shared>, Path(id): Path<String>) -> Result<Response, No> {
+    let text = blocking(move || {
+        html::page_of(&open(&app, &id)?).map_err(|error| match error {
+            ReportError::NoPage => No::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+            error => error.into(),
+        })
+    })
+    .await?;
+    // The page has its script inside, and runs in a world of its own: no cookie, no request to anywhere.
+    let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
+                  font-src data:; sandbox allow-scripts allow-downloads allow-popups";
+    let headers =
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)];
+    Ok((headers, text).into_response())
+}
+
+/// All files below a run's directory, sorted by name. Half-written ones and links are left out.
+fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
+    let mut found = Vec::new();
+    let mut open = vec![(dir.to_owned(), String::new())];
+    while let Some((directory, prefix)) = open.pop() {
+        let fail = |cause: std::io::Error| No::ours(format!("cannot read {}: {cause}", directory.display()));
+        for entry in std::fs::read_dir(&directory).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Ok(kind) = entry.file_type() else { continue };
+            let shown = format!("{prefix}{name}");
+            if name.starts_with('.') || found.len() >= MOST_FILES {
+                continue;
+            }
+            if kind.is_dir() && prefix.is_empty() {
+                open.push((entry.path(), format!("{shown}/")));
+            } else if kind.is_file() {
+                let bytes = entry.metadata().map_or(0, |meta| meta.len());
+                let what = WHAT.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, what)| *what);
+                let given = if shown.starts_with("source/") { "the workload as it was given" } else { "" };
+                let what = if given.is_empty() { what.unwrap_or_default() } else { given };
+                found.push(FileInfo { name: shown, bytes, what: what.to_owned() });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// `GET runs/ID/files`
+pub async fn list(State(app): State<Shared>, Path(id): Path<String>) -> Given<Vec<FileInfo>> {
+    json(blocking(move || listing(&directory(&app, &id)?)).await?)
+}
+
+/// `GET runs/ID/files/NAME`
+pub async fn one(
+    State(app): State<Shared>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, No> {
+    let wanted = name.clone();
+    let (path, bytes) = blocking(move || {
+        let dir = directory(&app, &id)?;
+        let found = listing(&dir)?.into_iter().find(|file| file.name == wanted);
+        let file = found.ok_or_else(|| {
+            No::unknown(format!("{id} has no such file; GET /api/v1/runs/{id}/files lists them"))
+        })?;
+        Ok((dir.join(&file.name), file.bytes))
+    })
+    .await?;
+    let file_name = name.rsplit('/').next().unwrap_or_default();
+    let body = stream_of(move |out| {
+        let mut file = File::open(&path)?.take(bytes);
+        std::io::copy(&mut file, out).map(drop)
+    });
+    Ok((attachment(file_name, media_of(file_name)), body).into_response())
+}
+
+fn media_of(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("json") => "application/json",
+        Some("csv") => "text/csv; charset=utf-8",
+        Some("xml") => "application/xml",
+        // Never shown as a page: files of a run are what somebody wrote.
+        Some("log" | "yaml" | "yml" | "txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Headers of a download.
+pub fn attachment(name: &str, media: &str) -> [(header::HeaderName, HeaderValue); 2] {
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\') { c } else { '_' })
+        .collect();
+    let text = format!("attachment; filename=\"{plain}\"");
+    let value =
+        |text: &str, otherwise| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(otherwise));
+    [
+        (header::CONTENT_TYPE, value(media, "application/octet-stream")),
+        (header::CONTENT_DISPOSITION, value(&text, "attachment")),
+    ]
+}
+
+/// Gives what is written to it as parts of a body; waits for the client and ends with it.
+struct Parts(mpsc::Sender<Result<Bytes, std::io::Error>>);
+
+impl Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes))).map_err(gone)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A body that `fill` writes on a thread where that harms nobody.
+fn stream_of(fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()> + Send + 'static) -> Body {
+    let (sender, receiver) = mpsc::channel(4);
+    tokio::task::spawn_blocking(move || {
+        let mut out = std::io::BufWriter::with_capacity(PART, Parts(sender.clone()));
+        if let Err(cause) = fill(&mut out).and_then(|()| out.flush()) {
+            // A client sees that the body broke off.
+            drop(sender.blocking_send(Err(cause)));
+        }
+    });
+    Body::from_stream(stream::unfold(receiver, |mut receiver| async move {
+        receiver.recv().await.map(|part| (part, receiver))
+    }))
+}
+
+/// `GET runs/ID/archive.tar.gz`
+pub async fn archive(State(app): State<Shared>, Path(id): Path<String>) -> Result<Response, No> {
+    let (dir, files) = blocking(move || {
+        let dir = directory(&app, &id)?;
+        let files = listing(&dir)?;
+        Ok((dir, files))
+    })
+    .await?;
+    let stem = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let headers = attachment(&format!("{stem}.tar.gz"), "application/gzip");
+    let body = stream_of(move |out| {
+        let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::fast()));
+        for file in files {
+            let path: PathBuf = dir.join(&file.name);
+            let Ok(open) = File::open(&path) else { continue };
+            let mut head = tar::Header::new_gnu();
+            head.set_metadata(&open.metadata()?);
+            // A file may grow meanwhile: exactly what the head says goes in.
+            head.set_size(file.bytes);
+            let padded = open.chain(std::io::repeat(0)).take(file.bytes);
+            tar.append_data(&mut head, format!("{stem}/{}", file.name), padded)?;
+        }
+        tar.into_inner()?.finish()?.flush()
+    });
+    Ok((headers, body).into_response())
+}
+
+/// How much of a log.
+#[derive(Debug, Deserialize)]
+pub struct Tail {
+    tail: Option<usize>,
+}
+
+/// `GET runs/ID/log`
+pub async fn log(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Params(Tail { tail }): Params<Tail>,
+) -> Given<Vec<LogLine>> {
+    let most = tail.unwrap_or(USUAL_LINES).clamp(1, MOST_LINES);
+    json(
+        blocking(move || {
+            let mut last = None;
+            let lines = last_lines(&directory(&app, &id)?, most)?;
+            let first = lines.iter().find_map(|line| line.at);
+            let lines = lines.into_iter().map(|line| {
+                // What has no time of its own was written with the line before.
+                last = line.at.or(last).or(first);
+                LogLine {
+                    at: last.map(|at| at.to_string()).unwrap_or_default(),
+                    level: line.level,
+                    from: line.from,
+                    text: line.text,
+                }
+            });
+            Ok(lines.collect())
+        })
+        .await?,
+    )
+}
+
+/// What to export.
+#[derive(Debug, Deserialize)]
+pub struct ExportWish {
+    format: String,
+}
+
+/// `GET runs/ID/export`
+pub async fn export(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Params(wish): Params<ExportWish>,
+) -> Result<Response, No> {
+    let format = Format::named(&wish.format).ok_or_else(|| {
+        let known: Vec<&str> = cosmark_report::export::FORMATS.iter().map(|format| format.name).collect();
+        No::bad(format!("there is no format {}; known are {}", wish.format, known.join(", ")))
+    })?;
+    let name = format!("{id}.{}", format.ending);
+    let bytes = blocking(move || {
+        let mut out = Vec::new();
+        format
+            .write(&open(&app, &id)?, &mut out)
+            .map_err(|error| No::new(StatusCode::CONFLICT, error.to_string()))?;
+        Ok(out)
+    })
+    .await?;
+    let media = if format.binary { "application/octet-stream" } else { "text/plain; charset=utf-8" };
+    Ok((attachment(&name, media), bytes).into_response())
+}
+
+/// What to draw.
+#[derive(Debug, Deserialize)]
+pub struct PlotWish {
+    kind: String,
+    format: Option<String>,
+    metric: Option<String>,
+    stage: Option<String>,
+    operation: Option<String>,
+    number: Option<usize>,
+}
+
+/// `GET runs/ID/plot`
+pub async fn plot(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Params(wish): Params<PlotWish>,
+) -> Result<Response, No> {
+    let kind = KINDS.iter().find(|kind| kind.name == wish.kind).ok_or_else(|| {
+        let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        No::bad(format!("there is no kind {}; known are {}", wish.kind, known.join(", ")))
+    })?;
+    let as_png = match wish.format.as_deref() {
+        None | Some("svg") => false,
+        Some("png") => true,
+        Some(other) => return Err(No::bad(format!("there is no format {other}; known are svg and png"))),
+    };
+    let metrics = match wish.metric.as_deref() {
+        None => Vec::new(),
+        Some(name) => vec![Metric::named(name).ok_or_else(|| {
+            No::bad(format!("there is no metric {name}; `cosmark plot --help` lists them"))
+        })?],
+    };
+    let wishes = Wishes {
+        metrics,
+        stages: wish.stage.into_iter().collect(),
+        operations: wish.operation.into_iter().collect(),
+        ..Wishes::default()
+    };
+    let number = wish.number.unwrap_or(0);
+    let bytes = blocking(move || {
+        let conflict =
+            |error: cosmark_report::plot::PlotError| No::new(StatusCode::CONFLICT, error.to_string());
+        let run = PlotRun::open(&directory(&app, &id)?, Some(&id)).map_err(conflict)?;
+        let drawn: Vec<Picture> = pictures(&[run], &[kind.name], &wishes).map_err(conflict)?;
+        let picture = drawn
+            .get(number)
+            .ok_or_else(|| No::unknown(format!("there are {} such pictures", drawn.len())))?;
+        let svg = picture.svg();
+        if as_png { png(&picture.name, &svg).map_err(conflict) } else { Ok(svg.into_bytes()) }
+    })
+    .await?;
+    let media = if as_png { "image/png" } else { "image/svg+xml" };
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+    Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, policy)], bytes).into_response())
+}

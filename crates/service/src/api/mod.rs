@@ -1,0 +1,177 @@
+//! The interface over HTTP. Every route is a row of [`routes::ROUTES`]: who may use it, what it takes and gives; the router, the
+//! access rules, the OpenAPI document and the reference page are made from the rows.
+
+mod answer;
+mod catalog;
+mod compare;
+mod console;
+mod cosbench;
+mod events;
+mod files;
+mod metrics;
+pub mod openapi;
+mod routes;
+mod runs;
+mod session;
+mod system;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
+use cosmark_wire::api::Role;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+
+use crate::access::{Access, Closed};
+use crate::desk::Desk;
+use crate::secrets::Secrets;
+use crate::tokens::Identity;
+
+pub use answer::No;
+pub use routes::{Access as Rule, ROUTES, Reply, Route};
+pub use system::status_of;
+
+/// The largest body of a request.
+const MOST_BODY: usize = 64 << 20;
+/// A request is answered within this time; events and downloads only begin within it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the handlers share.
+pub struct App {
+    /// Name of this controller.
+    pub name: String,
+    /// The queue.
+    pub desk: Arc<Desk>,
+    /// The door.
+    pub access: Access,
+    /// Secrets by name.
+    pub secrets: Secrets,
+    /// Who leads, if not this controller; set by whoever looks after the lease.
+    pub leader: tokio::sync::watch::Receiver<Option<crate::store::Leader>>,
+    /// When this process began, part of the ids of events.
+    pub epoch: u64,
+}
+
+/// As every handler sees it.
+pub type Shared = Arc<App>;
+
+/// All routes, with everything that holds for each.
+pub fn router(app: Shared) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        router = router.route(route.path, (route.handler)());
+    }
+    let small = SizeAbove::new(1024)
+        .and(NotForContentType::new("text/event-stream"))
+        .and(NotForContentType::IMAGES)
+        .and(NotForContentType::new("application/gzip"));
+    router
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&app), guard))
+        .fallback(console::file)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), only_the_leader))
+        .layer(DefaultBodyLimit::max(MOST_BODY))
+        .layer(CompressionLayer::new().gzip(true).compress_when(small))
+        .layer(middleware::from_fn(with_patience))
+        .layer(CatchPanicLayer::custom(|_| {
+            No::new(StatusCode::INTERNAL_SERVER_ERROR, "this request failed by a bug; please report it")
+                .into_response()
+        }))
+        .layer(middleware::from_fn(security_headers))
+        .with_state(app)
+}
+
+async fn no_such_method() -> No {
+    No::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path has no such method; /api/openapi.json lists what there is",
+    )
+}
+
+async fn with_patience(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => No::new(StatusCode::SERVICE_UNAVAILABLE, "this took too long; ask for less at a time")
+            .into_response(),
+    }
+}
+
+/// A controller that does not lead sends everybody to the one that does.
+async fn only_the_leader(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let leader = app.leader.borrow().clone();
+    match leader {
+        Some(leader) if request.uri().path() != "/healthz" => {
+            if leader.url.is_empty() {
+                let text = "no controller leads at the moment; ask again in a few seconds";
+                return No::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+            }
+            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            Redirect::temporary(&format!("{}{path}", leader.url)).into_response()
+        }
+        _ => next.run(request).await,
+    }
+}
+
+/// Lets in whom the row of the route lets in.
+async fn guard(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
+    let row = ROUTES.iter().find(|row| Some(row.path) == path.as_deref() && row.method == method.as_str());
+    let rule = row.map_or(Rule::Operate, |row| row.access);
+    if matches!(rule, Rule::Open | Rule::Own) {
+        return next.run(request).await;
+    }
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let Some(from) = from else { return No::from(Closed::Unknown).into_response() };
+    let who = match app.access.identify(request.method(), request.headers(), from) {
+        Ok(who) => who,
+        Err(closed) => return No::from(closed).into_response(),
+    };
+    if rule == Rule::Operate && who.role != Role::Operate {
+        return No::may_only_look(&who).into_response();
+    }
+    request.extensions_mut().insert(who);
+    next.run(request).await
+}
+
+/// Who makes a request that was let in.
+pub type Who = axum::Extension<Identity>;
+
+/// What every answer says to browsers. Scripts and everything else come from here alone; styles may stand in the page, which
+/// the editor and the charts need.
+static HEADERS: [(HeaderName, &str); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; \
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+];
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let is_api =
+        request.uri().path().starts_with("/api/") || request.uri().path().starts_with("/controller/");
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in &HEADERS {
+        if !headers.contains_key(name) {
+            headers.insert(name.clone(), HeaderValue::from_static(value));
+        }
+    }
+    if is_api && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}

@@ -1,0 +1,212 @@
+//! The OpenAPI document (OpenAPI 3.1), made from the rows of the routes and the types of the interface.
+
+use cosmark_wire::api;
+use serde_json::{Map, Value, json};
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{RefOr, path::ParameterIn};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::answer::Given;
+use super::routes::{Access, ROUTES, Reply, Route};
+
+/// `GET /api/openapi.json`
+pub async fn show() -> Given<Value> {
+    super::answer::json(document())
+}
+
+fn put<T: ToSchema + PartialSchema>(all: &mut Map<String, Value>) {
+    let mut parts: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];
+    T::schemas(&mut parts);
+    for (name, schema) in parts {
+        // Schemas are maps, lists and texts: all can be written.
+        all.insert(name, serde_json::to_value(schema).unwrap_or_default());
+    }
+}
+
+/// The types that routes take and give, with everything in them.
+fn schemas() -> Map<String, Value> {
+    let mut all = Map::new();
+    put::<api::Refusal>(&mut all);
+    put::<api::SessionInfo>(&mut all);
+    put::<api::Login>(&mut all);
+    put::<api::Status>(&mut all);
+    put::<api::DriverInfo>(&mut all);
+    put::<api::Drain>(&mut all);
+    put::<api::Submission>(&mut all);
+    put::<api::CheckResult>(&mut all);
+    put::<api::Submitted>(&mut all);
+    put::<api::RunSummary>(&mut all);
+    put::<api::QueueMove>(&mut all);
+    put::<api::Cancel>(&mut all);
+    put::<api::TagChange>(&mut all);
+    put::<api::Baseline>(&mut all);
+    put::<api::FileInfo>(&mut all);
+    put::<api::SourceText>(&mut all);
+    put::<api::LogLine>(&mut all);
+    put::<api::TargetText>(&mut all);
+    put::<api::TargetTest>(&mut all);
+    put::<api::LibraryEntry>(&mut all);
+    put::<api::ConvertText>(&mut all);
+    put::<api::Converted>(&mut all);
+    put::<api::SecretValue>(&mut all);
+    put::<api::SystemEvent>(&mut all);
+    put::<api::RunEvent>(&mut all);
+    all
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn content(media: &str, schema: Value) -> Value {
+    json!({ media: { "schema": schema } })
+}
+
+fn reply(route: &Route) -> (String, Value) {
+    let created = matches!(route.reply, Reply::One("Submitted"));
+    let status = match route.reply {
+        Reply::Nothing => "204",
+        _ if created => "201",
+        _ => "200",
+    };
+    let (description, body) = match route.reply {
+        Reply::One(schema) => (schema.to_owned(), Some(content("application/json", reference(schema)))),
+        Reply::Many(schema) => {
+            let list = json!({ "type": "array", "items": reference(schema) });
+            (format!("list of {schema}"), Some(content("application/json", list)))
+        }
+        Reply::Json(what) => {
+            (what.to_owned(), Some(content("application/json", json!({ "description": what }))))
+        }
+        Reply::Media(media) => (media.to_owned(), Some(content(media, json!({ "type": "string" })))),
+        Reply::Events(schema) => {
+            let what = format!("server-sent events; name and data are those of {schema}");
+            (what, Some(content("text/event-stream", reference(schema))))
+        }
+        Reply::Nothing => ("done".to_owned(), None),
+    };
+    let mut answer = json!({ "description": description });
+    if let Some(body) = body {
+        answer["content"] = body;
+    }
+    (status.to_owned(), answer)
+}
+
+/// `/a/{*name}` is `/a/{name}` in the document.
+fn path_of(route: &Route) -> String {
+    route.path.replace("{*", "{")
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let place = |place: ParameterIn| serde_json::to_value(place).unwrap_or_default();
+    let path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let path = path.map(|name| {
+        let name = name.trim_start_matches('*');
+        json!({ "name": name, "in": place(ParameterIn::Path), "required": true, "schema": { "type": "string" } })
+    });
+    let query = route.query.iter().map(|(name, what)| {
+        json!({ "name": name, "in": place(ParameterIn::Query), "required": false, "description": what,
+                "schema": { "type": "string" } })
+    });
+    path.chain(query).collect()
+}
+
+fn operation(route: &Route) -> Value {
+    let (status, answer) = reply(route);
+    let tag = route.path.split('/').find(|part| !matches!(*part, "" | "api" | "v1")).unwrap_or("api");
+    let mut responses = Map::new();
+    responses.insert(status, answer);
+    let refusal =
+        json!({ "description": "refused", "content": content("application/json", reference("Refusal")) });
+    if !route.path.starts_with("/controller/") {
+        responses.insert("default".to_owned(), refusal);
+    }
+    let mut operation = json!({ "summary": route.summary, "tags": [tag], "parameters": parameters(route), "responses": responses });
+    if let Some(body) = route.body {
+        let content = if body.contains('/') {
+            content(
+                body,
+                json!({ "type": "object", "properties": { "config": { "type": "string", "format": "binary" } } }),
+            )
+        } else {
+            content("application/json", reference(body))
+        };
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    }
+    let need = match route.access {
+        Access::Open => None,
+        Access::View => Some("view"),
+        Access::Operate => Some("operate"),
+        Access::Own => Some("its own"),
+    };
+    if let Some(need) = need {
+        operation["description"] = format!("Role: {need}.").into();
+    }
+    if matches!(route.access, Access::Open) {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+/// The document.
+#[must_use]
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(path_of(route)).or_insert_with(|| json!({}));
+        path[route.method.to_lowercase()] = operation(route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cosmark controller",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+            "description": "Queue, runs, drivers and results of a Cosmark controller. Scripts send `Authorization: Bearer TOKEN`; \
+                            the console has a session cookie, with which changes need the header `X-Cosmark: 1` and an Origin \
+                            of its own. Every refusal is a `Refusal`.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas(),
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer" },
+                "session": { "type": "apiKey", "in": "cookie", "name": crate::access::COOKIE },
+            },
+        },
+        "security": [{ "bearer": [] }, { "session": [] }],
+    })
+}
+
+/// The reference page of the routes, in Markdown: the table of `docs/reference/rest.md`.
+#[must_use]
+pub fn routes_as_markdown() -> String {
+    let mut out = String::from("| method and path | role | takes | gives | |\n|---|---|---|---|---|\n");
+    for route in ROUTES {
+        let role = match route.access {
+            Access::Open => "none",
+            Access::View => "view",
+            Access::Operate => "operate",
+            Access::Own => "own login",
+        };
+        let query: Vec<String> = route.query.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let body = route.body.map(|body| format!("`{body}`")).into_iter();
+        let takes: Vec<String> = body.chain(query).collect();
+        let gives = match route.reply {
+            Reply::One(schema) => format!("`{schema}`"),
+            Reply::Many(schema) => format!("list of `{schema}`"),
+            Reply::Json(what) => what.to_owned(),
+            Reply::Media(media) => media.to_owned(),
+            Reply::Events(schema) => format!("events `{schema}`"),
+            Reply::Nothing => "204".to_owned(),
+        };
+        out.push_str(&format!(
+            "| `{} {}` | {role} | {} | {gives} | {} |\n",
+            route.method,
+            path_of(route),
+            takes.join(", "),
+            route.summary
+        ));
+    }
+    out
+}

@@ -1,0 +1,338 @@
+//! Runs: submit, list, change.
+
+use std::path::{Path as FsPath, PathBuf};
+
+use axum::extract::{Extension, Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
+use cosmark_driver::secrets::{hidden, hide_in_source};
+use cosmark_wire::api::{
+    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
+    TagChange,
+};
+use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml, to_yaml};
+use serde::Deserialize;
+
+use super::answer::{Body, Given, Params, blocking, json};
+use super::{App, No, Shared};
+use crate::live::overall_word;
+use crate::runner::find_run;
+use crate::tokens::Identity;
+
+/// Filters of a list of runs.
+#[derive(Debug, Default, Deserialize)]
+pub struct Filter {
+    state: Option<String>,
+    search: Option<String>,
+    tag: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    before: Option<String>,
+}
+
+/// Runs of a list without a limit.
+const USUAL: usize = 100;
+/// Runs of a list at most.
+const MOST: usize = 1000;
+
+/// The number in `w12`.
+pub fn number_of(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix('w')?;
+    let good = !digits.is_empty() && digits.len() < 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    good.then(|| digits.parse().ok()).flatten()
+}
+
+/// What there is to say where a run is not.
+pub fn unknown(id: &str) -> No {
+    No::unknown(format!("there is no run {id}; GET /api/v1/runs lists them"))
+}
+
+/// The directory of a run.
+pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
+    let found = number_of(id).and_then(|number| find_run(&app.desk.runner().archive, number));
+    found.ok_or_else(|| match app.desk.find(id) {
+        Some(_) => No::new(StatusCode::CONFLICT, format!("{id} waits in the queue: it has no archive yet")),
+        None => unknown(id),
+    })
+}
+
+/// The record of a run; of a running one with the results of its running stage as they stand.
+pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
+    let path = directory(app, id)?;
+    match app.desk.live(id) {
+        Some(live) => Ok(live.so_far(path)?),
+        None => Ok(open_run(&path)?),
+    }
+}
+
+fn state_word(state: Option<RunState>) -> &'static str {
+    match state {
+        Some(RunState::Running) => "processing",
+        // As COSBench would have it: something ended it.
+        Some(RunState::Killed) | None => "terminated",
+        Some(state) => state.word(),
+    }
+}
+
+/// A run of the archive.
+fn summary_of(run: &RunGlance) -> RunSummary {
+    let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+    let time = |at: Option<cosmark_archive::Timestamp>| at.map(|at| at.to_string());
+    RunSummary {
+        id: format!("w{}", run.number),
+        name: run.name.clone(),
+        state: state_word(run.state).to_owned(),
+        reason: run.reason.clone().or_else(|| run.problem.clone()),
+        submitted: time(run.submitted),
+        started: time(run.started),
+        ended: time(run.ended),
+        priority: 0,
+        position: None,
+        stage: None,
+        stages_done: count(run.stages_over),
+        stages: count(run.stages),
+        progress: None,
+        remaining_s: None,
+        verdict: run.verdict.map(|verdict| overall_word(verdict).to_owned()),
+        verdict_reason: run.verdict_reason.clone(),
+        operations: run.kinds.clone(),
+        tags: run.tags.iter().cloned().collect(),
+        baseline: run.baseline,
+        submitted_by: None,
+        drivers: run.drivers.clone(),
+        class: None,
+    }
+}
+
+/// All runs that fit, newest first. Reads the archive.
+pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
+    let limit = filter.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let before = match &filter.before {
+        None => u64::MAX,
+        Some(id) => {
+            number_of(id).ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?
+        }
+    };
+    let active = app.desk.active();
+    let archive = &app.desk.runner().archive;
+    let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
+    let is_active = |id: &str| active.iter().any(|run| run.id == id);
+    let archived: Vec<RunSummary> =
+        archived.iter().map(summary_of).filter(|run| !is_active(&run.id)).collect();
+    let mut all: Vec<RunSummary> =
+        active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
+    all.retain(|run| number_of(&run.id).is_some_and(|number| number < before));
+    all.sort_by_key(|run| std::cmp::Reverse(number_of(&run.id)));
+    all.truncate(limit);
+    Ok(all)
+}
+
+fn fits(run: &RunSummary, filter: &Filter) -> bool {
+    let is_active = matches!(run.state.as_str(), "queuing" | "processing");
+    let state = filter.state.as_deref().filter(|state| !state.is_empty());
+    let text = filter.search.as_deref().map(str::to_lowercase).filter(|text| !text.is_empty());
+    let has = |text: &String| {
+        let words =
+            [run.id.as_str(), run.name.as_str()].into_iter().chain(run.tags.iter().map(String::as_str));
+        words.into_iter().any(|word| word.to_lowercase().contains(text))
+    };
+    let tags =
+        filter.tag.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|tag| !tag.is_empty());
+    state.is_none_or(|state| if state == "active" { is_active } else { run.state == state })
+        && text.as_ref().is_none_or(has)
+        && tags.into_iter().all(|tag| run.tags.iter().any(|own| own == tag))
+}
+
+/// One run, wherever it is.
+pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
+    if let Some(run) = app.desk.find(id) {
+        return Ok(run);
+    }
+    let (shared, wanted) = (Shared::clone(app), id.to_owned());
+    let mut run = blocking(move || {
+        directory(&shared, &wanted)?;
+        let number = number_of(&wanted);
+        let all = overview(&shared.desk.runner().archive)?;
+        let found = all.iter().find(|run| Some(run.number) == number).map(summary_of);
+        found.ok_or_else(|| unknown(&wanted))
+    })
+    .await?;
+    if let Some(entry) = app.desk.submission(id).await.unwrap_or_default() {
+        run.submitted_by = Some(entry.submitted_by);
+        run.priority = entry.priority;
+    }
+    run.class = app.desk.class(id);
+    Ok(run)
+}
+
+/// `POST check`
+pub async fn check(State(app): State<Shared>, Body(submission): Body<Submission>) -> Given<CheckResult> {
+    json(blocking(move || Ok(app.desk.runner().reader.check(&submission))).await?)
+}
+
+/// `POST runs`
+pub async fn submit(
+    State(app): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Body(submission): Body<Submission>,
+) -> Result<Response, No> {
+    let (id, mistakes) = app.desk.submit(submission, &who.name).await?;
+    Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
+}
+
+/// `GET runs`
+pub async fn list(State(app): State<Shared>, Params(filter): Params<Filter>) -> Given<Vec<RunSummary>> {
+    json(blocking(move || select(&app, &filter)).await?)
+}
+
+/// `GET runs/ID`
+pub async fn one(State(app): State<Shared>, Path(id): Path<String>) -> Given<RunSummary> {
+    json(find(&app, &id).await?)
+}
+
+/// `GET runs/ID/record`
+pub async fn record(State(app): State<Shared>, Path(id): Path<String>) -> Given<RunRecord> {
+    json(blocking(move || Ok(open(&app, &id)?.record)).await?)
+}
+
+/// `PATCH runs/ID/queue`
+pub async fn reorder(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Body(to): Body<QueueMove>,
+) -> Given<RunSummary> {
+    json(app.desk.reorder(&id, &to).await?)
+}
+
+/// `POST runs/ID/cancel`
+pub async fn cancel(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Body(wish): Body<Cancel>,
+) -> Given<RunSummary> {
+    if app.desk.find(&id).is_none() {
+        let run = find(&app, &id).await?;
+        return Err(No::new(StatusCode::CONFLICT, format!("{id} is over: {}", run.state)));
+    }
+    json(app.desk.cancel(&id, wish.abort).await?)
+}
+
+/// `POST runs/ID/resubmit`
+pub async fn resubmit(
+    State(app): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Path(id): Path<String>,
+) -> Result<Response, No> {
+    let submission = match app.desk.submission(&id).await? {
+        Some(entry) => Submission { seed: entry.submission.seed, ..entry.submission },
+        None => {
+            let (app, id) = (Shared::clone(&app), id.clone());
+            blocking(move || from_archive(&directory(&app, &id)?, &id)).await?
+        }
+    };
+    let (id, mistakes) = app.desk.submit(submission, &who.name).await?;
+    Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
+}
+
+/// What can be submitted again of a run that was not submitted here, or long ago.
+fn from_archive(dir: &FsPath, id: &str) -> Result<Submission, No> {
+    let yaml = open_run(dir)?.workload_yaml()?;
+    let gone = "its submission is no longer kept; submit its workload again with its target";
+    let yaml = yaml.ok_or_else(|| No::new(StatusCode::CONFLICT, format!("{id}: {gone}")))?;
+    if yaml.contains("***") {
+        return Err(No::new(StatusCode::CONFLICT, format!("{id} had secrets, and {gone}")));
+    }
+    Ok(Submission { source: yaml, file_name: Some("workload.yaml".to_owned()), ..Submission::default() })
+}
+
+async fn changed(app: &Shared, id: &str) -> Given<RunSummary> {
+    let run = find(app, id).await?;
+    app.desk.tell_all(&SystemEvent::Run(run.clone()));
+    json(run)
+}
+
+/// `PUT runs/ID/tags`
+pub async fn tag(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Body(change): Body<TagChange>,
+) -> Given<RunSummary> {
+    let (shared, wanted) = (Shared::clone(&app), id.clone());
+    blocking(move || {
+        let dir = directory(&shared, &wanted)?;
+        let tags =
+            change_tags(&dir, &change.add, &change.remove).map_err(|error| No::bad(error.to_string()))?;
+        if let Some(live) = shared.desk.live(&wanted) {
+            live.change(|summary| summary.tags = tags.into_iter().collect());
+        }
+        Ok(())
+    })
+    .await?;
+    changed(&app, &id).await
+}
+
+/// `PUT runs/ID/baseline`
+pub async fn baseline(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Body(wish): Body<Baseline>,
+) -> Given<RunSummary> {
+    let (shared, wanted) = (Shared::clone(&app), id.clone());
+    blocking(move || {
+        let dir = directory(&shared, &wanted)?;
+        let name = open_run(&dir)?.record.name;
+        Ok(set_baseline(&dir, &name, wish.baseline).map(drop)?)
+    })
+    .await?;
+    changed(&app, &id).await
+}
+
+/// `GET runs/ID/source`
+pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<SourceText> {
+    let entry = if app.desk.find(&id).is_some() { app.desk.submission(&id).await? } else { None };
+    json(
+        blocking(move || match entry {
+            Some(entry) if find_run(&app.desk.runner().archive, entry.number).is_none() => {
+                waiting(&app, &entry.submission)
+            }
+            _ => archived(&directory(&app, &id)?),
+        })
+        .await?,
+    )
+}
+
+/// The texts of a run that waits.
+fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
+    let reader = &app.desk.runner().reader;
+    let Some(workload) = reader.read(submission).workload else {
+        return Err(No::new(StatusCode::CONFLICT, "the workload can no longer be read"));
+    };
+    let file_name = submission.file_name.clone().unwrap_or_else(|| "workload".to_owned());
+    let shown = hidden(&reader.catalog, &workload);
+    let source = hide_in_source(&reader.catalog, &submission.source, &file_name, &workload);
+    Ok(SourceText { file_name, source, yaml: to_yaml(&shown), xml: Some(to_xml(&shown).0) })
+}
+
+/// The texts of a run that has begun.
+fn archived(dir: &FsPath) -> Result<SourceText, No> {
+    let yaml = open_run(dir)?.workload_yaml()?.unwrap_or_default();
+    let given = std::fs::read_dir(dir.join("source"))
+        .ok()
+        .and_then(|mut entries| entries.next())
+        .and_then(Result::ok);
+    let (file_name, source) = match given {
+        Some(file) => {
+            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+            (file.file_name().to_string_lossy().into_owned(), text)
+        }
+        None => ("workload.yaml".to_owned(), yaml.clone()),
+    };
+    let xml = match std::fs::read_to_string(dir.join("workload-config.xml")) {
+        Ok(xml) => Some(xml),
+        Err(_) => parse_what_is_there(&yaml, Format::Yaml, &Environment::default())
+            .0
+            .map(|workload| to_xml(&workload).0),
+    };
+    Ok(SourceText { file_name, source, yaml, xml })
+}

@@ -1,0 +1,207 @@
+//! What a submission would do: its mistakes, its stages, what can be said before any load. Nothing is sent.
+
+use cosmark_adaptor_api::Error;
+use cosmark_driver::secrets::resolve;
+use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
+use cosmark_wire::api::{CheckResult, Mistake, StagePreview, Submission};
+use cosmark_workload::model::{OpKind, Operation, Stage, Work, WorkKind};
+use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
+
+use crate::secrets::Secrets;
+
+/// What a workload is read with.
+#[derive(Clone)]
+pub struct Reader {
+    /// The tables.
+    pub catalog: Catalog,
+    /// Values of `${sys:..}`.
+    pub environment: Environment,
+    /// Secrets by name.
+    pub secrets: Secrets,
+}
+
+/// A submission that was read.
+pub struct Checked {
+    /// Its mistakes, those of its target and settings after those of the workload.
+    pub mistakes: Vec<Mistake>,
+    /// What to do, secrets resolved; `None` when a mistake is an error.
+    pub workload: Option<Workload>,
+}
+
+impl Reader {
+    /// With a catalog that loads no plugin: a path in a submission must not become code in the controller.
+    #[must_use]
+    pub fn new(mut catalog: Catalog, environment: Environment, secrets: Secrets) -> Self {
+        catalog.plugin.row_of = |_| {
+            Err(Error::new(
+                cosmark_adaptor_api::ErrorKind::Config,
+                "a controller loads no plugins; run this workload with `cosmark run`",
+            ))
+        };
+        Self { catalog, environment, secrets }
+    }
+
+    /// Reads a submission.
+    #[must_use]
+    pub fn read(&self, submission: &Submission) -> Checked {
+        let mut mistakes = Vec::new();
+        let mut target = None;
+        let mut target_refused = false;
+        if let Some(text) = submission.target.as_deref().filter(|text| !text.trim().is_empty()) {
+            let (read, found) = read_target(&self.catalog, text);
+            target_refused = read.is_none();
+            target = read;
+            mistakes.extend(found.iter().map(|one| without_place("target: ", one)));
+        }
+        let name = submission.file_name.as_deref().unwrap_or("workload");
+        let Reading { workload, mistakes: found, .. } =
+            read_workload(&self.catalog, &self.environment, &submission.source, name, target.as_ref());
+        mistakes.splice(0..0, found.iter().map(|one| mistake(&submission.source, one)));
+        let mut workload = workload.filter(|_| !target_refused);
+        if let Some(read) = &mut workload {
+            let applied = apply_settings(read, &submission.settings)
+                .and_then(|()| resolve(&self.catalog, read, &self.secrets))
+                .and_then(|()| suits(read, submission));
+            if let Err(text) = applied {
+                mistakes.push(of_all("error", text));
+                workload = None;
+            }
+        }
+        Checked { mistakes, workload }
+    }
+
+    /// The answer to a check.
+    #[must_use]
+    pub fn check(&self, submission: &Submission) -> CheckResult {
+        let Checked { mistakes, workload } = self.read(submission);
+        let (stages, preflight) = match &workload {
+            Some(workload) => (previews(workload), sentences(workload)),
+            None => (Vec::new(), Vec::new()),
+        };
+        let name = workload.as_ref().map(|workload| workload.name.clone());
+        CheckResult { ok: workload.is_some(), mistakes, name, stages, preflight }
+    }
+}
+
+/// What only shows when everything else is right.
+fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
+    if submission.operation_log && workload.stages.iter().any(|stage| stage.search.is_some()) {
+        return Err(
+            "a search has no operation log: its stages are not known before the run; submit it without"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    }
+}
+
+fn of_all(severity: &str, message: String) -> Mistake {
+    let severity = severity.to_owned();
+    Mistake { severity, message, hint: None, line: 0, column: 0, end_line: 0, end_column: 0 }
+}
+
+fn without_place(what: &str, one: &Diagnostic) -> Mistake {
+    let message = format!("{what}{}", one.message);
+    Mistake { hint: one.hint.clone(), ..of_all(severity(one.severity), message) }
+}
+
+/// A mistake at its place; columns count UTF-16 units, as editors do.
+#[must_use]
+pub fn mistake(source: &str, one: &Diagnostic) -> Mistake {
+    let place = |offset: usize| {
+        let mut end = offset.min(source.len());
+        while !source.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = source.get(..end).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before.get(line_start..).unwrap_or_default().encode_utf16().count() + 1;
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+    };
+    let ((line, column), (end_line, end_column)) = (place(one.span.start), place(one.span.end()));
+    Mistake {
+        severity: severity(one.severity).to_owned(),
+        message: one.message.clone(),
+        hint: one.hint.clone(),
+        line,
+        column,
+        end_line,
+        end_column,
+    }
+}
+
+fn sentences(workload: &Workload) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for check in cosmark_report::preflight(workload) {
+        let stage = check.stage.map(|id| format!("{id}: ")).unwrap_or_default();
+        lines.push(format!("{} {stage}{}", check.id, check.message));
+    }
+    lines
+}
+
+fn previews(workload: &Workload) -> Vec<StagePreview> {
+    workload.stages.iter().enumerate().map(|(index, stage)| preview(stage, index)).collect()
+}
+
+fn preview(stage: &Stage, index: usize) -> StagePreview {
+    let sum = |values: Vec<Option<u64>>| {
+        values.into_iter().try_fold(0_u64, |sum, value| value.map(|value| sum.saturating_add(value)))
+    };
+    let works = &stage.works;
+    let timed = works.iter().all(|work| !work.runtime.is_zero());
+    let longest =
+        works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
+    StagePreview {
+        id: stage.id(index),
+        name: stage.name.clone(),
+        works: works.iter().map(|work| work.name.clone()).collect(),
+        workers: works.iter().fold(0, |sum, work| sum.saturating_add(work.workers)),
+        seconds: timed.then(|| (longest + stage.closure_delay).as_secs_f64()),
+        operations: sum(works.iter().map(operations).collect()),
+        bytes_written: sum(works.iter().map(bytes_written).collect()),
+    }
+}
+
+/// How many operations a work makes, where counts end it.
+fn operations(work: &Work) -> Option<u64> {
+    if work.total_ops.is_some() || work.kind == WorkKind::Normal {
+        return work.total_ops;
+    }
+    let op = work.operations.first()?;
+    let containers = op.containers.as_ref().map_or(1, |containers| containers.count());
+    Some(containers.saturating_mul(op.objects.as_ref().map_or(1, |objects| objects.count().max(1))))
+}
+
+/// How many bytes a work writes; `None` where time ends it and it writes.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an estimate for people"
+)]
+fn bytes_written(work: &Work) -> Option<u64> {
+    let is_file = |op: &Operation| matches!(op.kind, OpKind::FileWrite | OpKind::MultipartFileWrite);
+    let writes = |op: &&Operation| op.sizes.is_some() || is_file(op) || op.kind == OpKind::Copy;
+    let total: f64 = work.operations.iter().map(|op| op.weight).sum();
+    if work.operations.iter().filter(writes).all(|op| op.weight <= 0.0) {
+        return Some(0);
+    }
+    if work.operations.iter().filter(writes).any(|op| op.sizes.is_none()) {
+        return None;
+    }
+    let operations = operations(work)? as f64;
+    let share = |op: &Operation| if total > 0.0 { op.weight / total } else { 1.0 };
+    let mean: f64 = work
+        .operations
+        .iter()
+        .filter_map(|op| op.sizes.as_ref().map(|sizes| share(op) * sizes.mean_bytes()))
+        .sum();
+    Some((operations * mean).round() as u64)
+}

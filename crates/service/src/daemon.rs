@@ -1,0 +1,215 @@
+//! The controller, put together: state, queue, drivers, interface; from its start to its end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum_server::Handle;
+use cosmark_archive::HostRecord;
+use cosmark_driver::Catalog;
+use cosmark_wire::api::{DriverInfo, SystemEvent};
+use cosmark_workload::Environment;
+use tokio::sync::watch;
+
+use crate::ServiceError;
+use crate::access::Access;
+use crate::api::{App, Shared, router, status_of};
+use crate::check::Reader;
+use crate::desk::Desk;
+use crate::fleet::{Fleet, LocalFleet};
+use crate::runner::Runner;
+use crate::seal::ClusterKey;
+use crate::secrets::Secrets;
+use crate::serve::{Tls, listen, secure, serve};
+use crate::state::StateDir;
+use crate::store::{FileStore, Store};
+use crate::tokens::Tokens;
+
+/// A status goes to those who watch at least this often.
+const STATUS_EVERY: Duration = Duration::from_secs(10);
+/// Drivers are looked at this often.
+const DRIVERS_EVERY: Duration = Duration::from_secs(2);
+/// Clients may end their requests for so long.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+/// Runs may end for so long when the controller is to end.
+const LAST_RUNS: Duration = Duration::from_secs(30);
+
+/// How a controller is to be.
+#[derive(Clone)]
+pub struct Setup {
+    /// Its name.
+    pub name: String,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// How it is spoken to.
+    pub tls: Tls,
+    /// In the clear, also where other machines can reach it.
+    pub insecure: bool,
+    /// Its state directory.
+    pub state: PathBuf,
+    /// Where runs are archived.
+    pub archive: PathBuf,
+    /// Runs at the same time.
+    pub concurrency: usize,
+    /// What drivers speak.
+    pub catalog: Catalog,
+    /// Values of `${sys:..}`.
+    pub environment: Environment,
+    /// The home directory, for `~` in defaults of keys.
+    pub home: String,
+    /// This machine.
+    pub host: HostRecord,
+    /// Shows a sentence to the operator.
+    pub tell: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The driver of a controller without NATS.
+pub struct LocalSetup {
+    /// Load threads.
+    pub threads: usize,
+    /// Where trigger scripts may come from.
+    pub scripts: Option<PathBuf>,
+    /// Operations in flight may end for this long after the load.
+    pub drain: Duration,
+    /// What others are told of it.
+    pub about: DriverInfo,
+}
+
+/// Runs a controller with its driver in this process, until `stop` is done.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run_local(
+    setup: Setup,
+    local: LocalSetup,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServiceError> {
+    let state = Arc::new(StateDir::claim(&setup.state)?);
+    let key = Arc::new(ClusterKey::open(&state)?);
+    let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
+    let LocalSetup { threads, scripts, drain, about } = local;
+    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, scripts, drain, about));
+    let parts = Parts { state, key, store, fleet };
+    run(setup, parts, watch::channel(None).1, stop).await
+}
+
+/// What differs between a controller with and one without NATS.
+pub struct Parts {
+    pub state: Arc<StateDir>,
+    pub key: Arc<ClusterKey>,
+    pub store: Arc<dyn Store>,
+    pub fleet: Arc<dyn Fleet>,
+}
+
+/// Runs a controller of these parts until `stop` is done. `leader` says who leads, if it is another one.
+pub async fn run(
+    setup: Setup,
+    parts: Parts,
+    leader: watch::Receiver<Option<crate::store::Leader>>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServiceError> {
+    if !setup.listen.ip().is_loopback() && matches!(setup.tls, Tls::Off) && !setup.insecure {
+        return Err(ServiceError::InTheClear { listen: setup.listen });
+    }
+    let Parts { state, key, store, fleet } = parts;
+    let (tokens, first) = Tokens::open(&state)?;
+    let names = vec!["localhost".to_owned(), setup.host.hostname.clone(), setup.listen.ip().to_string()];
+    let secured = secure(&setup.tls, &state, &names)?;
+    let listener = listen(setup.listen)?;
+    let address = listener.local_addr().map_err(ServiceError::Start)?;
+    let secrets = Secrets::open(Arc::clone(&state), setup.home.clone())?;
+    let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone()));
+    let (archive, host) = (setup.archive.clone(), setup.host.clone());
+    let (desk, ends) =
+        Desk::new(store, setup.concurrency, Arc::clone(&setup.tell), |desk: Weak<Desk>| Runner {
+            reader,
+            fleet,
+            archive,
+            host,
+            changed: Arc::new(move |id| {
+                if let Some(desk) = desk.upgrade() {
+                    desk.tell_run(id);
+                }
+            }),
+        });
+    let access = Access::new(tokens, key, secured.is_some());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
+    let app =
+        Arc::new(App { name: setup.name.clone(), desk: Arc::clone(&desk), access, secrets, leader, epoch });
+    let scheme = if secured.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}");
+    state.write("address", format!("{url}\n").as_bytes())?;
+    welcome(&setup, &url, secured.as_ref().map(|secured| secured.fingerprint.as_str()), first.as_deref());
+    desk.take_up().await?;
+    let working = tokio::spawn(Arc::clone(&desk).work(ends));
+    let telling = tokio::spawn(tell_for_ever(Arc::clone(&app)));
+    let handle = Handle::new();
+    let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone()));
+    stop.await;
+    if !desk.stop() {
+        (setup.tell)("ending: what runs is stopped and archived");
+        wait_for_runs(&desk).await;
+    }
+    handle.graceful_shutdown(Some(LAST_REQUESTS));
+    telling.abort();
+    let served = serving.await;
+    working.abort();
+    state.remove("address")?;
+    served.unwrap_or(Ok(()))
+}
+
+fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&str>) {
+    let tell = &setup.tell;
+    tell(&format!("controller {} at {url}, archive in {}", setup.name, setup.archive.display()));
+    if let Some(fingerprint) = fingerprint {
+        tell(&format!("its certificate's SHA-256 is {fingerprint}"));
+    }
+    if let Some(token) = first {
+        tell(&format!(
+            "token of `admin`, shown this once: {token}\n  in the browser: open {url} and log in with it\n  in scripts: \
+             Authorization: Bearer TOKEN, or COSMARK_TOKEN for `cosmark submit`; on this machine `cosmark submit` finds its own"
+        ));
+    }
+}
+
+/// Tells those who watch everything how it stands: the status, and drivers that changed.
+async fn tell_for_ever(app: Shared) {
+    let mut known: Vec<DriverInfo> = Vec::new();
+    let mut ticks: u64 = 0;
+    let mut tick = tokio::time::interval(DRIVERS_EVERY);
+    loop {
+        tick.tick().await;
+        if ticks.is_multiple_of(STATUS_EVERY.as_secs() / DRIVERS_EVERY.as_secs()) {
+            app.desk.tell_all(&SystemEvent::Status(status_of(&app).await));
+        }
+        ticks += 1;
+        let drivers = app.desk.runner().fleet.drivers();
+        for driver in &drivers {
+            let same = |other: &&DriverInfo| {
+                other.name == driver.name
+                    && other.state == driver.state
+                    && other.run == driver.run
+                    && other.load == driver.load
+                    && other.clock_offset_ns == driver.clock_offset_ns
+            };
+            if !known.iter().any(|other| same(&other)) {
+                app.desk.tell_all(&SystemEvent::Driver(driver.clone()));
+                app.desk.look();
+            }
+        }
+        for gone in known.iter().filter(|old| !drivers.iter().any(|driver| driver.name == old.name)) {
+            app.desk.tell_all(&SystemEvent::DriverGone(gone.name.clone()));
+        }
+        known = drivers;
+    }
+}
+
+async fn wait_for_runs(desk: &Desk) {
+    let until = tokio::time::Instant::now() + LAST_RUNS;
+    while tokio::time::Instant::now() < until && !desk.stop() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

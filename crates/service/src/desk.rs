@@ -1,0 +1,562 @@
+//! The queue: what waits, what runs, in which order, and what becomes of it. Every change is kept in the store before it is
+//! told to anybody.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cosmark_archive::{Archive, Timestamp};
+use cosmark_controller::{EndClass, StopLevel};
+use cosmark_wire::api::{Mistake, QueueMove, RunEvent, RunSummary, Submission, SystemEvent};
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::ServiceError;
+use crate::live::{Feed, LiveRun};
+use crate::runner::{Outcome, Runner};
+use crate::store::{QueueEntry, Store};
+
+/// Runs that may wait; more are a mistake of a script.
+const MOST_QUEUED: usize = 1000;
+/// Ended runs whose events are kept for those who watched them.
+const MOST_RECENT: usize = 8;
+/// Events for those who watch everything.
+const MOST_SYSTEM_BYTES: usize = 4 << 20;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub enum Refused {
+    /// There is no such run.
+    Unknown(String),
+    /// It is not in a state for that.
+    Conflict(String),
+    /// The workload has mistakes.
+    Mistakes(Vec<Mistake>),
+    /// Too much at once.
+    TooMany(String),
+    /// Our fault, or this machine's.
+    Ours(ServiceError),
+}
+
+impl From<ServiceError> for Refused {
+    fn from(error: ServiceError) -> Self {
+        Self::Ours(error)
+    }
+}
+
+/// The word of a class in the interface.
+fn class_word(class: EndClass) -> &'static str {
+    match class {
+        EndClass::Finished => "finished",
+        EndClass::Missed => "missed",
+        EndClass::Failed => "failed",
+        EndClass::Target => "target",
+        EndClass::Workload => "workload",
+        EndClass::Ours => "ours",
+        EndClass::Cancelled => "cancelled",
+    }
+}
+
+/// The queue of a controller.
+pub struct Desk {
+    store: Arc<dyn Store>,
+    runner: Runner,
+    concurrency: usize,
+    jobs: Mutex<Jobs>,
+    wake: Notify,
+    /// Events for those who watch everything.
+    pub feed: Arc<Feed>,
+    ended: mpsc::Sender<(String, Outcome)>,
+    /// One change of the queue at a time.
+    changing: tokio::sync::Mutex<()>,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    leading: bool,
+    stopping: bool,
+    active: Vec<Job>,
+    recent: Vec<Arc<LiveRun>>,
+}
+
+struct Job {
+    entry: QueueEntry,
+    live: Arc<LiveRun>,
+    /// There while it runs.
+    stop: Option<watch::Sender<StopLevel>>,
+}
+
+impl Job {
+    fn of(entry: QueueEntry) -> Self {
+        let live = LiveRun::new(summary_of(&entry));
+        Self { entry, live, stop: None }
+    }
+
+    /// Later ones come later.
+    fn place(&self) -> (bool, std::cmp::Reverse<i32>, i64, u64) {
+        let entry = &self.entry;
+        (self.stop.is_none(), std::cmp::Reverse(entry.priority), entry.order, entry.number)
+    }
+}
+
+fn summary_of(entry: &QueueEntry) -> RunSummary {
+    RunSummary {
+        id: entry.id.clone(),
+        name: entry.name.clone(),
+        state: "queuing".to_owned(),
+        reason: None,
+        submitted: Some(entry.submitted.clone()),
+        started: None,
+        ended: None,
+        priority: entry.priority,
+        position: None,
+        stage: None,
+        stages_done: 0,
+        stages: entry.stages,
+        progress: None,
+        remaining_s: None,
+        verdict: None,
+        verdict_reason: None,
+        operations: entry.operations.clone(),
+        tags: entry.submission.tags.clone(),
+        baseline: false,
+        submitted_by: Some(entry.submitted_by.clone()),
+        drivers: Vec::new(),
+        class: None,
+    }
+}
+
+impl Desk {
+    /// A queue that does not lead yet. `tell` shows a sentence to the operator.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn Store>,
+        concurrency: usize,
+        tell: Arc<dyn Fn(&str) + Send + Sync>,
+        runner: impl FnOnce(std::sync::Weak<Self>) -> Runner,
+    ) -> (Arc<Self>, mpsc::Receiver<(String, Outcome)>) {
+        let (ended, ends) = mpsc::channel(64);
+        let desk = Arc::new_cyclic(|own| Self {
+            store,
+            runner: runner(own.clone()),
+            concurrency: concurrency.max(1),
+            jobs: Mutex::default(),
+            wake: Notify::new(),
+            feed: Arc::new(Feed::new(MOST_SYSTEM_BYTES)),
+            ended,
+            changing: tokio::sync::Mutex::new(()),
+            tell,
+        });
+        (desk, ends)
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        // Entries are changed whole.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How runs are made.
+    #[must_use]
+    pub fn runner(&self) -> &Runner {
+        &self.runner
+    }
+
+    /// Where it is kept.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Runs that may run at the same time.
+    #[must_use]
+    pub fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// Takes up the queue: what waited waits on, what ran and cannot go on is archived as such.
+    ///
+    /// # Errors
+    /// When the queue cannot be read.
+    pub async fn take_up(&self) -> Result<(), ServiceError> {
+        let mut waiting = Vec::new();
+        for mut entry in self.store.queue().await? {
+            if entry.started.is_none() {
+                waiting.push(entry);
+                continue;
+            }
+            let reason = "the controller ended in the middle of the run; what it had measured is here";
+            match self.runner.close_cut_off(&entry, reason) {
+                Ok(None) => {
+                    entry.started = None;
+                    self.store.put(entry.clone()).await?;
+                    waiting.push(entry);
+                }
+                Ok(Some(outcome)) => {
+                    (self.tell)(&format!("{} was cut off: {}", entry.id, outcome.reason.unwrap_or_default()));
+                    self.store.end(entry).await?;
+                }
+                Err(text) => {
+                    (self.tell)(&format!("{} was cut off and cannot be archived: {text}", entry.id));
+                    self.store.end(entry).await?;
+                }
+            }
+        }
+        {
+            let mut jobs = self.jobs();
+            jobs.active = waiting.into_iter().map(Job::of).collect();
+            jobs.leading = true;
+        }
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    /// Begins what may begin, and takes note of what has ended, for ever.
+    pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<(String, Outcome)>) {
+        loop {
+            while let Some(id) = self.next() {
+                self.begin(&id).await;
+            }
+            tokio::select! {
+                () = self.wake.notified() => {}
+                Some((id, outcome)) = ends.recv() => self.take_end(&id, outcome).await,
+            }
+        }
+    }
+
+    /// The next run that may begin: one that was cancelled while it waited at once, the others while there is room.
+    fn next(&self) -> Option<String> {
+        let jobs = self.jobs();
+        if !jobs.leading || jobs.stopping {
+            return None;
+        }
+        let waiting = || jobs.active.iter().filter(|job| job.stop.is_none());
+        if let Some(job) = waiting().find(|job| job.entry.cancelled.is_some()) {
+            return Some(job.entry.id.clone());
+        }
+        let running = jobs.active.iter().filter(|job| job.stop.is_some()).count();
+        let room = running < self.concurrency && self.runner.fleet.ready() > 0;
+        waiting().filter(|_| room).min_by_key(|job| job.place()).map(|job| job.entry.id.clone())
+    }
+
+    async fn begin(&self, id: &str) {
+        let began = {
+            let mut jobs = self.jobs();
+            let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) else { return };
+            let level = match job.entry.cancelled {
+                Some(true) => StopLevel::Abort,
+                Some(false) => StopLevel::Finish,
+                None => StopLevel::Run,
+            };
+            let (stop, stopped) = watch::channel(level);
+            job.stop = Some(stop);
+            job.entry.started = Some(Timestamp::now().to_string());
+            (job.entry.clone(), Arc::clone(&job.live), stopped)
+        };
+        let (entry, live, stopped) = began;
+        let (id, ended) = (entry.id.clone(), self.ended.clone());
+        if let Err(error) = self.store.put(entry.clone()).await {
+            let reason = Some(format!("the queue could not be written: {error}"));
+            self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
+            return;
+        }
+        live.change(|summary| {
+            summary.state = "processing".to_owned();
+            summary.started = entry.started.clone();
+            summary.position = None;
+        });
+        self.tell_run(&id);
+        self.tell_positions();
+        let runner = self.runner.clone();
+        let begun = std::thread::Builder::new().name(id.clone()).spawn(move || {
+            let outcome = runner.run(&entry, &live, stopped);
+            // Only a service that is gone does not take note.
+            drop(ended.blocking_send((entry.id, outcome)));
+        });
+        if let Err(cause) = begun {
+            let reason = Some(format!("cannot start a thread: {cause}"));
+            self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
+        }
+    }
+
+    async fn take_end(&self, id: &str, outcome: Outcome) {
+        let Some((entry, live)) = self.entry(id) else { return };
+        let stopping = self.jobs().stopping;
+        if let Err(error) = self.store.end(entry).await {
+            (self.tell)(&format!("{id} has ended, but the queue could not be written: {error}"));
+        }
+        let verdict = live.path().and_then(|path| cosmark_archive::open_run(&path).ok());
+        live.change(|summary| {
+            summary.state.clone_from(&outcome.state);
+            summary.reason.clone_from(&outcome.reason);
+            summary.class = outcome.class.map(|class| class_word(class).to_owned());
+            summary.ended = Some(Timestamp::now().to_string());
+            (summary.stage, summary.progress, summary.remaining_s) = (None, None, None);
+            if let Some(run) = &verdict {
+                let verdict = &run.record.verdict;
+                summary.verdict = Some(crate::live::overall_word(verdict.overall).to_owned());
+                summary.verdict_reason.clone_from(&verdict.reason);
+            }
+        });
+        if let Some(run) = verdict {
+            live.tell(&RunEvent::Verdict(crate::live::news_of(&run.record.verdict)));
+        }
+        live.tell(&RunEvent::End { state: outcome.state });
+        {
+            let mut jobs = self.jobs();
+            jobs.active.retain(|job| job.entry.id != id);
+            jobs.recent.push(Arc::clone(&live));
+            let surplus = jobs.recent.len().saturating_sub(MOST_RECENT);
+            jobs.recent.drain(..surplus);
+        }
+        self.feed.push("run", &live.summary());
+        if !stopping {
+            self.tell_positions();
+        }
+        self.wake.notify_one();
+    }
+
+    fn entry(&self, id: &str) -> Option<(QueueEntry, Arc<LiveRun>)> {
+        let jobs = self.jobs();
+        let job = jobs.active.iter().find(|job| job.entry.id == id)?;
+        Some((job.entry.clone(), Arc::clone(&job.live)))
+    }
+
+    /// A run that runs or has ended lately.
+    #[must_use]
+    pub fn live(&self, id: &str) -> Option<Arc<LiveRun>> {
+        let jobs = self.jobs();
+        let active = jobs.active.iter().map(|job| &job.live);
+        active.chain(&jobs.recent).find(|live| live.id == id).map(Arc::clone)
+    }
+
+    /// What the exit code of an ended run is made of, as long as it is remembered.
+    #[must_use]
+    pub fn class(&self, id: &str) -> Option<String> {
+        let live = self.jobs().recent.iter().find(|live| live.id == id).map(Arc::clone);
+        live.and_then(|live| live.summary().class)
+    }
+
+    /// Runs that run and wait, in their order.
+    #[must_use]
+    pub fn active(&self) -> Vec<RunSummary> {
+        let jobs = self.jobs();
+        let mut active: Vec<&Job> = jobs.active.iter().collect();
+        active.sort_by_key(|job| job.place());
+        let mut position = 0;
+        let mut summaries = Vec::with_capacity(active.len());
+        for job in active {
+            let mut summary = job.live.summary();
+            if job.stop.is_none() {
+                summary.position = Some(position);
+                summary.priority = job.entry.priority;
+                position += 1;
+            }
+            summaries.push(summary);
+        }
+        summaries
+    }
+
+    /// A run that waits or runs.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<RunSummary> {
+        self.active().into_iter().find(|summary| summary.id == id)
+    }
+
+    /// What was submitted for a run that waits or runs, or ended lately.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn submission(&self, id: &str) -> Result<Option<QueueEntry>, ServiceError> {
+        match self.entry(id) {
+            Some((entry, _)) => Ok(Some(entry)),
+            None => self.store.ended(id).await,
+        }
+    }
+
+    /// Tells those who watch everything how a run stands.
+    pub fn tell_run(&self, id: &str) {
+        if let Some(summary) = self.find(id) {
+            self.feed.push("run", &summary);
+        }
+    }
+
+    fn tell_positions(&self) {
+        self.active().iter().filter(|one| one.position.is_some()).for_each(|one| self.feed.push("run", one));
+    }
+
+    /// Tells an event to those who watch everything.
+    pub fn tell_all(&self, event: &SystemEvent) {
+        match event {
+            SystemEvent::Status(data) => self.feed.push("status", data),
+            SystemEvent::Driver(data) => self.feed.push("driver", data),
+            SystemEvent::DriverGone(data) => self.feed.push("driver_gone", data),
+            SystemEvent::Run(data) => self.feed.push("run", data),
+            SystemEvent::Everything { .. } => {}
+        }
+    }
+
+    /// Puts a workload into the queue.
+    ///
+    /// # Errors
+    /// Its mistakes, or that it cannot be kept.
+    pub async fn submit(
+        self: &Arc<Self>,
+        submission: Submission,
+        by: &str,
+    ) -> Result<(String, Vec<Mistake>), Refused> {
+        let one_at_a_time = self.changing.lock().await;
+        if self.jobs().active.len() >= MOST_QUEUED {
+            return Err(Refused::TooMany(format!(
+                "{MOST_QUEUED} runs wait already; cancel some, or wait until they are done"
+            )));
+        }
+        let desk = Arc::clone(self);
+        let by = by.to_owned();
+        let read = tokio::task::spawn_blocking(move || desk.prepare(submission, by));
+        let (mut entry, mistakes) = read.await.map_err(|_| ours("a submission could not be read"))??;
+        entry.number = self.store.number(entry.number).await?;
+        entry.id = format!("w{}", entry.number);
+        self.store.put(entry.clone()).await?;
+        let id = entry.id.clone();
+        self.jobs().active.push(Job::of(entry));
+        self.tell_run(&id);
+        self.wake.notify_one();
+        drop(one_at_a_time);
+        Ok((id, mistakes))
+    }
+
+    /// Reads a submission and takes a number from the archive. Blocks.
+    fn prepare(&self, submission: Submission, by: String) -> Result<(QueueEntry, Vec<Mistake>), Refused> {
+        let checked = self.runner.reader.read(&submission);
+        let Some(workload) = checked.workload else { return Err(Refused::Mistakes(checked.mistakes)) };
+        for tag in &submission.tags {
+            let bad = |c: char| c.is_whitespace() || c.is_control() || c == ',';
+            if tag.is_empty() || tag.chars().count() > cosmark_archive::LONGEST_TAG || tag.contains(bad) {
+                return Err(Refused::Conflict(format!(
+                    "{tag:?} is not a tag: a tag is a word without blanks and commas, up to 64 characters"
+                )));
+            }
+        }
+        let number = Archive::open(&self.runner.archive)
+            .and_then(|archive| archive.reserve())
+            .map_err(ServiceError::from)?;
+        let mut operations: Vec<String> = Vec::new();
+        let works = workload.stages.iter().flat_map(|stage| &stage.works);
+        for word in works.flat_map(|work| &work.operations).map(|op| op.kind.word()) {
+            if !operations.iter().any(|known| known == word) {
+                operations.push(word.to_owned());
+            }
+        }
+        let drawn = crate::seal::random::<8>().map(|bytes| u64::from_le_bytes(bytes) >> 11)?;
+        let entry = QueueEntry {
+            id: String::new(),
+            number,
+            submitted: Timestamp::now().to_string(),
+            submitted_by: by,
+            name: workload.name.clone(),
+            stages: u32::try_from(workload.stages.len()).unwrap_or(u32::MAX),
+            operations,
+            priority: submission.priority,
+            order: self.jobs().active.iter().map(|job| job.entry.order).max().unwrap_or(0).saturating_add(1),
+            seed: submission.seed.or(workload.seed).unwrap_or(drawn),
+            started: None,
+            cancelled: None,
+            submission,
+        };
+        Ok((entry, checked.mistakes))
+    }
+
+    /// Asks a run to end: operations in flight may end, or not.
+    ///
+    /// # Errors
+    /// When it neither waits nor runs.
+    pub async fn cancel(&self, id: &str, abort: bool) -> Result<RunSummary, Refused> {
+        let one_at_a_time = self.changing.lock().await;
+        let entry = {
+            let mut jobs = self.jobs();
+            let job = jobs.active.iter_mut().find(|job| job.entry.id == id).ok_or_else(|| unknown(id))?;
+            let abort = abort || job.entry.cancelled == Some(true);
+            job.entry.cancelled = Some(abort);
+            if let Some(stop) = &job.stop {
+                stop.send_replace(if abort { StopLevel::Abort } else { StopLevel::Finish });
+            }
+            job.entry.clone()
+        };
+        self.store.put(entry).await?;
+        self.wake.notify_one();
+        drop(one_at_a_time);
+        self.find(id).ok_or_else(|| unknown(id))
+    }
+
+    /// Moves a run that waits.
+    ///
+    /// # Errors
+    /// When it does not wait, or the one before which it is to go does not.
+    pub async fn reorder(&self, id: &str, to: &QueueMove) -> Result<RunSummary, Refused> {
+        let one_at_a_time = self.changing.lock().await;
+        let changed = {
+            let mut jobs = self.jobs();
+            move_in(&mut jobs.active, id, to)?
+        };
+        for entry in changed {
+            self.store.put(entry).await?;
+        }
+        drop(one_at_a_time);
+        self.tell_positions();
+        self.wake.notify_one();
+        self.find(id).ok_or_else(|| unknown(id))
+    }
+
+    /// The controller is to end: nothing new begins, and what runs is told to stop at once. True when nothing runs.
+    pub fn stop(&self) -> bool {
+        let mut jobs = self.jobs();
+        jobs.stopping = true;
+        let running = jobs.active.iter().filter_map(|job| job.stop.as_ref());
+        running.map(|stop| stop.send_replace(StopLevel::Abort)).count() == 0
+    }
+
+    /// Looks whether something may begin, for instance because a driver has come.
+    pub fn look(&self) {
+        self.wake.notify_one();
+    }
+}
+
+fn ours(text: &str) -> Refused {
+    Refused::Ours(ServiceError::Bus(format!("{text}; report this as a bug")))
+}
+
+fn unknown(id: &str) -> Refused {
+    Refused::Unknown(format!("no run {id} waits or runs"))
+}
+
+/// Moves a waiting run; gives the entries that changed.
+fn move_in(active: &mut [Job], id: &str, to: &QueueMove) -> Result<Vec<QueueEntry>, Refused> {
+    let waits = |active: &[Job], id: &str| {
+        let job = active.iter().find(|job| job.entry.id == id).ok_or_else(|| unknown(id))?;
+        match job.stop {
+            None => Ok(job.entry.priority),
+            Some(_) => Err(Refused::Conflict(format!("{id} runs already; only what waits can be moved"))),
+        }
+    };
+    waits(active, id)?;
+    let before = to.before.as_deref().filter(|before| *before != id);
+    let priority = match before {
+        Some(before) => Some(waits(active, before)?),
+        None => to.priority,
+    };
+    let old: Vec<QueueEntry> = active.iter().map(|job| job.entry.clone()).collect();
+    active.sort_by_key(Job::place);
+    let mut order: Vec<String> = active.iter().map(|job| job.entry.id.clone()).collect();
+    if let Some(before) = before {
+        order.retain(|one| one != id);
+        let at = order.iter().position(|one| one == before).unwrap_or(order.len());
+        order.insert(at, id.to_owned());
+    }
+    for job in active.iter_mut() {
+        if let Some(priority) = priority.filter(|_| job.entry.id == id) {
+            job.entry.priority = priority;
+        }
+        let at = order.iter().position(|one| *one == job.entry.id).unwrap_or(0);
+        job.entry.order = i64::try_from(at).unwrap_or(i64::MAX);
+    }
+    let changed = |entry: &&QueueEntry| !old.contains(entry);
+    Ok(active.iter().map(|job| &job.entry).filter(changed).cloned().collect())
+}

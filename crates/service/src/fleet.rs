@@ -1,0 +1,159 @@
+//! Who makes the load. A controller without NATS has one driver in its own process; one with NATS has those that joined.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cosmark_archive::{OpLog, Timestamp};
+use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
+use cosmark_driver::{Catalog, LocalDriver, Options, try_target};
+use cosmark_wire::api::{DriverInfo, DriverState};
+use cosmark_workload::Workload;
+use cosmark_workload::model::TargetSpec;
+use tokio::sync::watch;
+
+/// A run that is ready for its drivers.
+pub struct FleetJob<'a> {
+    /// Such as `w12`.
+    pub id: &'a str,
+    /// What to do; secrets are resolved, the seed is set.
+    pub workload: &'a Workload,
+    /// Where it is written down.
+    pub dir: Keeper,
+    /// The operation log, if asked for.
+    pub operation_log: Option<(OpLog, Timestamp)>,
+    /// Whether to go on.
+    pub stop: watch::Receiver<StopLevel>,
+    /// Takes secrets out of texts.
+    pub redact: &'a dyn Fn(&str) -> String,
+    /// Who watches.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// Drivers, and a way to run a workload on them.
+pub trait Fleet: Send + Sync {
+    /// All drivers that are known.
+    fn drivers(&self) -> Vec<DriverInfo>;
+
+    /// How many may be given work now.
+    fn ready(&self) -> usize {
+        self.drivers().iter().filter(|one| matches!(one.state, DriverState::Idle | DriverState::Busy)).count()
+    }
+
+    /// Gives a driver no new work, or gives it work again; false when there is none of this name.
+    ///
+    /// # Errors
+    /// One sentence.
+    fn drain(&self, name: &str, drained: bool) -> Result<bool, String>;
+
+    /// Forgets a driver that is lost; false when there is none of this name.
+    ///
+    /// # Errors
+    /// One sentence, also for one that is alive.
+    fn forget(&self, name: &str) -> Result<bool, String>;
+
+    /// Runs a workload to its end. Blocks: it has a thread of its own.
+    ///
+    /// # Errors
+    /// One sentence when it could not begin.
+    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String>;
+
+    /// Logs in at a target and asks it one cheap question. Blocks for as long as the target's own patience, at most half a
+    /// minute.
+    ///
+    /// # Errors
+    /// What went wrong, in one sentence with its remedy.
+    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String>;
+}
+
+/// One driver inside this process.
+pub struct LocalFleet {
+    catalog: Catalog,
+    /// Load threads.
+    threads: usize,
+    /// Where trigger scripts may come from.
+    scripts: Option<PathBuf>,
+    /// Operations in flight may end for this long.
+    drain: Duration,
+    about: DriverInfo,
+    now: Arc<Mutex<Now>>,
+}
+
+#[derive(Default)]
+struct Now {
+    drained: bool,
+    runs: Vec<String>,
+}
+
+impl LocalFleet {
+    /// A driver that speaks what is in `catalog`; `about` is what others are told of it.
+    #[must_use]
+    pub fn new(
+        catalog: Catalog,
+        threads: usize,
+        scripts: Option<PathBuf>,
+        drain: Duration,
+        about: DriverInfo,
+    ) -> Self {
+        Self { catalog, threads, scripts, drain, about, now: Arc::default() }
+    }
+
+    fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
+        look(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Fleet for LocalFleet {
+    fn drivers(&self) -> Vec<DriverInfo> {
+        let (state, run) = self.with_now(|now| {
+            let state = match (now.drained, now.runs.is_empty()) {
+                (true, _) => DriverState::Drained,
+                (false, true) => DriverState::Idle,
+                (false, false) => DriverState::Busy,
+            };
+            (state, now.runs.first().cloned())
+        });
+        vec![DriverInfo { state, run, last_seen: Timestamp::now().to_string(), ..self.about.clone() }]
+    }
+
+    fn drain(&self, name: &str, drained: bool) -> Result<bool, String> {
+        if name != self.about.name {
+            return Ok(false);
+        }
+        self.with_now(|now| now.drained = drained);
+        Ok(true)
+    }
+
+    fn forget(&self, name: &str) -> Result<bool, String> {
+        if name != self.about.name {
+            return Ok(false);
+        }
+        Err(format!("the driver {name} lives in the controller itself; it cannot be forgotten"))
+    }
+
+    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String> {
+        let id = job.id.to_owned();
+        self.with_now(|now| now.runs.push(id.clone()));
+        let driver = LocalDriver::new(
+            self.catalog,
+            Options {
+                name: self.about.name.clone(),
+                threads: self.threads,
+                scripts: self.scripts.clone(),
+                drain: self.drain,
+            },
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).map(|runtime| {
+            let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
+            let job = RunJob { workload, dir, drivers: vec![Box::new(driver)], operation_log, stop, redact };
+            runtime.block_on(run_workload(job, observer))
+        });
+        self.with_now(|now| now.runs.retain(|run| *run != id));
+        ended
+    }
+
+    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
+        try_target(&self.catalog, auth, storage)
+    }
+}

@@ -1,0 +1,10 @@
+//! What is going on now: events for those who watch, sums of the stages that run.
+
+pub mod feed;
+mod run;
+pub mod sums;
+mod watcher;
+
+pub use feed::{Batch, Feed, Line};
+pub use run::{LiveRun, news_of, overall_word};
+pub use watcher::{RunTap, Watcher};

@@ -1,0 +1,193 @@
+//! Watches a run from inside the controller and tells the others. It runs on the run's own task: it only adds up and passes
+//! on; the verdict, which reads files, is looked for on another thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{OperationRecord, RunRecord, StageRecord, StageState, Timestamp, append_log};
+use cosmark_controller::{Observer, Progress, SliceNews, StageNews, Tap};
+use cosmark_wire::api::{RunEvent, StageNews as StageState1};
+
+use super::run::LiveRun;
+use super::sums::StageSums;
+
+/// The verdict is looked for at most this often.
+const VERDICT_EVERY: Duration = Duration::from_secs(5);
+/// The summary is sent at most this often while nothing but its progress changes.
+const SUMMARY_EVERY: Duration = Duration::from_secs(1);
+
+/// Passes on what happens in a run.
+pub struct Watcher {
+    live: Arc<LiveRun>,
+    redact: Box<dyn Fn(&str) -> String>,
+    several: bool,
+    planned_s: Option<f64>,
+    load_told: bool,
+    judged: Instant,
+    judging: Arc<AtomicBool>,
+    summed: Instant,
+    changed: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Watcher {
+    /// Watches for `live`; `several` = more than one driver; `redact` takes secrets out of texts; `changed` is called when
+    /// the summary has changed.
+    #[must_use]
+    pub fn new(
+        live: Arc<LiveRun>,
+        several: bool,
+        redact: Box<dyn Fn(&str) -> String>,
+        changed: Arc<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            live,
+            redact,
+            several,
+            planned_s: None,
+            load_told: false,
+            judged: now,
+            judging: Arc::default(),
+            summed: now,
+            changed,
+        }
+    }
+
+    fn give(&self, elapsed: Duration, all: bool) {
+        let taken =
+            self.live.with_sums(|sums| sums.as_mut().map(|sums| sums.take(elapsed, all)).unwrap_or_default());
+        taken.into_iter().for_each(|interval| self.live.tell(&RunEvent::Interval(interval)));
+    }
+
+    fn look_for_verdict(&mut self) {
+        if self.judged.elapsed() < VERDICT_EVERY || self.judging.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.judged = Instant::now();
+        let (live, judging) = (Arc::clone(&self.live), Arc::clone(&self.judging));
+        let begun = std::thread::Builder::new().name("verdict".into()).spawn(move || {
+            live.judge();
+            judging.store(false, Ordering::Release);
+        });
+        if begun.is_err() {
+            self.judging.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn stage_begins(&mut self, news: &StageNews<'_>) {
+        self.planned_s = news.planned.map(|planned| planned.as_secs_f64());
+        self.load_told = false;
+        let sums = StageSums::new(news.stage, news.index, self.several);
+        self.live.with_sums(|slot| *slot = Some(sums));
+        let workers: u64 = news.stage.works.iter().map(|work| u64::from(work.workers)).sum();
+        let long = self.planned_s.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
+        let (id, at, of) = (news.stage.id(news.index), news.index + 1, news.of);
+        self.note(&format!("stage {id} begins, {at} of {of}: {workers} workers{long}"));
+    }
+
+    fn slice(&mut self, slice: &SliceNews<'_>) {
+        if !self.load_told {
+            self.load_told = true;
+            self.live.tell(&RunEvent::Stage(StageState1 {
+                id: slice.stage.id(slice.index),
+                index: u32::try_from(slice.index).unwrap_or(u32::MAX),
+                state: StageState::Running.word().to_owned(),
+                load_started: Some(slice.load_started.to_string()),
+                planned_s: self.planned_s,
+                reason: None,
+            }));
+        }
+        self.live.with_sums(|sums| {
+            if let Some(sums) = sums {
+                sums.add(slice);
+            }
+        });
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        self.give(progress.elapsed, false);
+        if self.summed.elapsed() >= SUMMARY_EVERY {
+            self.summed = Instant::now();
+            self.live.change(|summary| {
+                summary.progress = progress.done;
+                summary.remaining_s = progress.remaining.map(|left| left.as_secs_f64());
+            });
+            (self.changed)();
+        }
+        self.look_for_verdict();
+    }
+
+    fn stage_ends(&mut self, record: &StageRecord) {
+        let of = |count: fn(&OperationRecord) -> u64| record.operations.iter().map(count).sum::<u64>();
+        let (done, failed) = (of(|op| op.count), of(|op| op.failures));
+        let why = record.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
+        self.note(&format!(
+            "stage {} {}: {done} operations, {failed} failed{why}",
+            record.id,
+            record.state.word()
+        ));
+        self.give(Duration::ZERO, true);
+        self.live.with_sums(|sums| *sums = None);
+        // The next look is at a stage that is over.
+        self.judged = self.judged.checked_sub(VERDICT_EVERY).unwrap_or(self.judged);
+        self.look_for_verdict();
+    }
+
+    fn note(&mut self, text: &str) {
+        let text = (self.redact)(text);
+        if let Some(path) = self.live.path() {
+            // What cannot be written is still told; a full disk is told by the archive.
+            drop(append_log(&path, Timestamp::now(), "INFO", "controller", &text));
+        }
+        self.live.log("INFO", "controller", &text);
+    }
+}
+
+/// Passes on what goes into the archive.
+pub struct RunTap {
+    live: Arc<LiveRun>,
+    changed: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl RunTap {
+    /// For `live`; `changed` is called when the summary has changed.
+    #[must_use]
+    pub fn new(live: Arc<LiveRun>, changed: Arc<dyn Fn() + Send + Sync>) -> Self {
+        Self { live, changed }
+    }
+}
+
+impl Tap for RunTap {
+    fn stage(&mut self, index: usize, record: &RunRecord) {
+        let Some(stage) = record.stages.get(index) else { return };
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        self.live.tell(&RunEvent::Stage(StageState1 {
+            id: stage.id.clone(),
+            index: count(index),
+            state: stage.state.word().to_owned(),
+            load_started: None,
+            planned_s: None,
+            reason: stage.reason.clone(),
+        }));
+        let over = record.stages.iter().filter(|stage| stage.state.is_over()).count();
+        let current = (!stage.state.is_over()).then(|| stage.id.clone());
+        self.live.change(|summary| {
+            if summary.started.is_none() {
+                summary.started = record.started.map(|at| at.to_string());
+            }
+            if summary.stage != current || current.is_none() {
+                (summary.progress, summary.remaining_s) = (None, None);
+            }
+            summary.stage = current;
+            (summary.stages_done, summary.stages) = (count(over), count(record.stages.len()));
+        });
+        (self.changed)();
+    }
+
+    fn log(&mut self, level: &str, from: &str, text: &str) {
+        self.live.log(level, from, text);
+    }
+}

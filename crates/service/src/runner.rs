@@ -1,0 +1,177 @@
+//! One run from the queue to its end, on a thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cosmark_archive::{Archive, HostRecord, NewRun, OpLog, RunDir, Source, Timestamp};
+use cosmark_controller::{EndClass, Ended, Keeper, StopLevel};
+use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
+use cosmark_workload::{Workload, to_xml, to_yaml};
+use tokio::sync::watch;
+
+use crate::check::Reader;
+use crate::fleet::{Fleet, FleetJob};
+use crate::live::{LiveRun, RunTap, Watcher};
+use crate::store::QueueEntry;
+
+/// What every run needs.
+#[derive(Clone)]
+pub struct Runner {
+    /// How submissions are read.
+    pub reader: Arc<Reader>,
+    /// Who makes the load.
+    pub fleet: Arc<dyn Fleet>,
+    /// The archive's directory.
+    pub archive: PathBuf,
+    /// This machine.
+    pub host: HostRecord,
+    /// Called when the summary of a run has changed.
+    pub changed: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// `finished`, `failed`, `terminated` or `cancelled`.
+    pub state: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// What the exit code of a command is made of, where it came that far.
+    pub class: Option<EndClass>,
+}
+
+impl Runner {
+    /// Runs it to its end. Blocks.
+    pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, stop: watch::Receiver<StopLevel>) -> Outcome {
+        match self.try_run(entry, live, stop) {
+            Ok(ended) => {
+                if let Some(trouble) = &ended.archive_trouble {
+                    live.log("ERROR", "controller", &format!("the archive is not complete: {trouble}"));
+                }
+                self.write_report(&ended, live);
+                Outcome {
+                    state: ended.record.state.word().to_owned(),
+                    reason: ended.record.reason.clone(),
+                    class: Some(ended.class),
+                }
+            }
+            Err(text) => {
+                live.log("ERROR", "controller", &text);
+                Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
+            }
+        }
+    }
+
+    fn try_run(
+        &self,
+        entry: &QueueEntry,
+        live: &Arc<LiveRun>,
+        stop: watch::Receiver<StopLevel>,
+    ) -> Result<Ended, String> {
+        let workload = self.workload(entry)?;
+        let known = Hidden::of(&self.reader.catalog, &workload);
+        let dir = self.begin(entry, &workload).map_err(|error| error.to_string())?;
+        live.begins_at(dir.path().to_owned());
+        let operation_log =
+            open_log(&dir, entry.submission.operation_log).map_err(|error| error.to_string())?;
+        let changed: Arc<dyn Fn() + Send + Sync> = {
+            let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
+            Arc::new(move || changed(&id))
+        };
+        let for_watcher = known.clone();
+        let redact = move |text: &str| for_watcher.hide(text);
+        let mut watcher =
+            Watcher::new(Arc::clone(live), self.fleet.ready() > 1, Box::new(redact), Arc::clone(&changed));
+        let redact = |text: &str| known.hide(text);
+        let tags = &entry.submission.tags;
+        if !tags.is_empty() {
+            cosmark_archive::change_tags(dir.path(), tags, &[]).map_err(|error| error.to_string())?;
+        }
+        let job = FleetJob {
+            id: &entry.id,
+            workload: &workload,
+            dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
+            operation_log,
+            stop,
+            redact: &redact,
+            observer: &mut watcher,
+        };
+        self.fleet.run(job)
+    }
+
+    /// The workload of an entry, as it is run.
+    fn workload(&self, entry: &QueueEntry) -> Result<Workload, String> {
+        let checked = self.reader.read(&entry.submission);
+        let mut workload = checked.workload.ok_or_else(|| {
+            let first = checked.mistakes.iter().find(|one| one.severity == "error");
+            first.map_or_else(|| "the workload can no longer be read".to_owned(), |one| one.message.clone())
+        })?;
+        workload.seed = Some(entry.seed);
+        Ok(workload)
+    }
+
+    fn begin(
+        &self,
+        entry: &QueueEntry,
+        workload: &Workload,
+    ) -> Result<RunDir, cosmark_archive::ArchiveError> {
+        let catalog = &self.reader.catalog;
+        let shown = hidden(catalog, workload);
+        let is_xml = entry.submission.source.trim_start().starts_with('<');
+        let fallback = if is_xml { "workload.xml" } else { "workload.yaml" };
+        let file_name = entry.submission.file_name.as_deref().unwrap_or(fallback);
+        let file_name =
+            Path::new(file_name).file_name().map_or(fallback.into(), |name| name.to_string_lossy());
+        let source = hide_in_source(catalog, &entry.submission.source, &file_name, workload);
+        Archive::open(&self.archive)?.begin(&NewRun {
+            number: Some(entry.number),
+            workload,
+            seed: workload.seed,
+            source: Some(Source { file_name: &file_name, text: &source }),
+            config_xml: &to_xml(&shown).0,
+            config_yaml: &to_yaml(&shown),
+            host: self.host.clone(),
+            submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
+        })
+    }
+
+    /// The HTML report; that it could not be made does not make the run a failure.
+    fn write_report(&self, ended: &Ended, live: &LiveRun) {
+        if ended.archive_trouble.is_some() || !cosmark_report::html::page_is_built_in() {
+            return;
+        }
+        if let Err(problem) = cosmark_report::html::write(&ended.path, None) {
+            live.log("WARN", "controller", &format!("no report.html: {problem}"));
+        }
+    }
+
+    /// Archives a run that was cut off with the controller before; `None` when it had not begun, so that it may wait again.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn close_cut_off(&self, entry: &QueueEntry, reason: &str) -> Result<Option<Outcome>, String> {
+        let Some(dir) = find_run(&self.archive, entry.number) else { return Ok(None) };
+        let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;
+        let workload = self.workload(entry)?;
+        let record = archive.end_killed(&dir, &workload, reason).map_err(|error| error.to_string())?;
+        Ok(Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None }))
+    }
+}
+
+/// The directory of the run with this number.
+#[must_use]
+pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
+    let prefix = format!("w{number}-");
+    let entries = std::fs::read_dir(archive).ok()?;
+    let mut found = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
+    found.next().map(|entry| entry.path())
+}
+
+fn open_log(dir: &RunDir, wanted: bool) -> Result<Option<(OpLog, Timestamp)>, cosmark_archive::ArchiveError> {
+    if !wanted {
+        return Ok(None);
+    }
+    let epoch = Timestamp::now();
+    Ok(Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)))
+}

@@ -1,0 +1,108 @@
+//! Secrets that the controller keeps by name, so that workloads need not hold them: one file each, for its owner alone. They
+//! can be set and removed from outside, never read.
+
+use std::sync::Arc;
+
+use cosmark_driver::secrets::SecretSource;
+
+use crate::ServiceError;
+use crate::state::StateDir;
+
+const DIRECTORY: &str = "secrets";
+/// Longer ones are no secrets of an object store.
+pub const LONGEST: usize = 64 << 10;
+
+/// The secrets of a state directory.
+#[derive(Clone)]
+pub struct Secrets {
+    state: Arc<StateDir>,
+    home: String,
+}
+
+/// True for what can be the name of a secret: 1 to 64 letters, digits, `-`, `_`, `.`, not beginning with a dot.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.len() <= 64 && !name.starts_with('.') && name.chars().all(good)
+}
+
+impl Secrets {
+    /// Those of this state directory; `home` stands for `~` in defaults of keys.
+    ///
+    /// # Errors
+    /// When their directory cannot be made.
+    pub fn open(state: Arc<StateDir>, home: String) -> Result<Self, ServiceError> {
+        state.directory(DIRECTORY)?;
+        Ok(Self { state, home })
+    }
+
+    /// Their names, sorted.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, ServiceError> {
+        self.state.names(DIRECTORY)
+    }
+
+    /// Keeps one. The name is a name ([`is_name`]).
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), ServiceError> {
+        self.state.write(&format!("{DIRECTORY}/{name}"), value.as_bytes())
+    }
+
+    /// Forgets one; false when there is none of this name.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<bool, ServiceError> {
+        let there = self.names()?.iter().any(|known| known == name);
+        if there {
+            self.state.remove(&format!("{DIRECTORY}/{name}"))?;
+        }
+        Ok(there)
+    }
+}
+
+/// Who submits a workload must not read the controller's environment and files by it.
+impl SecretSource for Secrets {
+    fn variable(&self, _name: &str) -> Result<String, String> {
+        Err("and a controller gives away nothing of its environment; use {secret: NAME}, or `cosmark submit`, which takes \
+             the variable from where it runs"
+            .to_owned())
+    }
+
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Err("a controller gives away none of its files; use {secret: NAME}, or `cosmark submit`, which reads the file \
+             where it runs"
+            .to_owned())
+    }
+
+    fn named(&self, name: &str) -> Result<String, String> {
+        let unknown = || {
+            "which this controller does not have; set it in the console, or with PUT /api/v1/secrets/NAME"
+                .to_owned()
+        };
+        if !is_name(name) {
+            return Err(unknown());
+        }
+        match self.state.read(&format!("{DIRECTORY}/{name}")) {
+            Ok(Some(bytes)) => {
+                let text =
+                    String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
+                Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+            }
+            Ok(None) => Err(unknown()),
+            Err(error) => Err(format!("which cannot be read: {error}")),
+        }
+    }
+
+    fn habitual(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn home(&self) -> String {
+        self.home.clone()
+    }
+}

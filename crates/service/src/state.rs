@@ -1,0 +1,158 @@
+//! The state directory: what a controller keeps beside the archive. Only its owner can read it. Files are written under a
+//! temporary name and renamed, so that a kill leaves the old one or the new one.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::ServiceError;
+
+/// Files larger than this are no state of ours.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A directory that one controller uses.
+pub struct StateDir {
+    path: PathBuf,
+    /// Held as long as the controller lives.
+    lock: Option<File>,
+}
+
+impl StateDir {
+    /// Makes the directory if it is not there, and closes it to others.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(path: &Path) -> Result<Self, ServiceError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o700)))
+            .map_err(|cause| ServiceError::State { path: path.to_owned(), cause })?;
+        Ok(Self { path: path.to_owned(), lock: None })
+    }
+
+    /// The same, for the one controller that may use it.
+    ///
+    /// # Errors
+    /// When another one does.
+    pub fn claim(path: &Path) -> Result<Self, ServiceError> {
+        let mut state = Self::open(path)?;
+        let file = state.path.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(&file)
+            .map_err(|cause| ServiceError::State { path: file.clone(), cause })?;
+        lock.try_lock().map_err(|_| ServiceError::Taken { path: path.to_owned() })?;
+        state.lock = Some(lock);
+        Ok(state)
+    }
+
+    /// True for the controller that holds it.
+    #[must_use]
+    pub fn is_claimed(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Where something lies in it.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What a file holds; `None` when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, ServiceError> {
+        read(&self.path.join(name))
+    }
+
+    /// Writes a whole file that only its owner can read.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ServiceError> {
+        write(&self.path.join(name), bytes)
+    }
+
+    /// Removes a file; one that is not there is no mistake.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), ServiceError> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(ServiceError::State { path, cause }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a directory in it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn directory(&self, name: &str) -> Result<PathBuf, ServiceError> {
+        let path = self.path.join(name);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .map_err(|cause| ServiceError::State { path: path.clone(), cause })?;
+        Ok(path)
+    }
+
+    /// Names of the files of a directory in it, sorted; those of half-written files are left out.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn names(&self, directory: &str) -> Result<Vec<String>, ServiceError> {
+        let path = self.path.join(directory);
+        let fail = |cause| ServiceError::State { path: path.clone(), cause };
+        let entries = match fs::read_dir(&path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(fail)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+/// What a private file holds; `None` when it is not there.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ServiceError> {
+    let fail = |cause| ServiceError::State { path: path.to_owned(), cause };
+    match fs::metadata(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(fail(cause)),
+        Ok(meta) if meta.len() > MOST_BYTES => {
+            return Err(fail(io::Error::other("the file is too large to be ours; move it away")));
+        }
+        Ok(_) => {}
+    }
+    fs::read(path).map(Some).map_err(fail)
+}
+
+/// Writes a private file under a temporary name, waits until the disk has it, and renames it.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), ServiceError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let temporary = path.with_file_name(format!(".{name}.tmp-{}", std::process::id()));
+    // One that an earlier process of the same number left may have other rights.
+    drop(fs::remove_file(&temporary));
+    let written =
+        OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+    written.and_then(|()| fs::rename(&temporary, path)).map_err(|cause| {
+        drop(fs::remove_file(&temporary));
+        ServiceError::State { path: path.to_owned(), cause }
+    })
+}
