@@ -121,6 +121,25 @@ impl Archive {
         RunDir::create(self.clone(), path, stem, record, layout_of(new.workload))
     }
 
+    /// The same for a run that another process began and did not end: its incomplete directory is replaced.
+    ///
+    /// # Errors
+    /// When the run in it has ended, or anything cannot be written.
+    pub fn begin_again(&self, new: &NewRun<'_>) -> Result<RunDir, ArchiveError> {
+        let Some(number) = new.number else { return self.begin(new) };
+        let path = self.root.join(format!("w{number}-{}", safe_name(&new.workload.name)));
+        if path.exists() {
+            let record = crate::open_run(&path)?.record;
+            if !matches!(record.state, crate::RunState::Running | crate::RunState::Killed) {
+                return Err(ArchiveError::NoSuchPlace {
+                    what: format!("an unfinished run in {}, which has ended,", path.display()),
+                });
+            }
+            fs::remove_dir_all(&path).map_err(ArchiveError::io("remove directory", &path))?;
+        }
+        self.begin(new)
+    }
+
     /// Ends the run in `dir`, whose process is gone: its record says so with `reason`, its table is written from what it
     /// has, and it enters the index files. Gives the record; nothing is changed when the run is over already.
     ///

@@ -150,7 +150,11 @@ pub async fn run(
     let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone()));
     stop.await;
     if !desk.stop() {
-        (setup.tell)("ending: what runs is stopped and archived");
+        (setup.tell)(if desk.runner().fleet.continues() {
+            "ending: what runs goes on without this controller"
+        } else {
+            "ending: what runs is stopped and archived"
+        });
         wait_for_runs(&desk).await;
     }
     handle.graceful_shutdown(Some(LAST_REQUESTS));

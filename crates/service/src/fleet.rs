@@ -24,6 +24,8 @@ pub struct FleetJob<'a> {
     pub operation_log: Option<(OpLog, Timestamp)>,
     /// Whether to go on.
     pub stop: watch::Receiver<StopLevel>,
+    /// Becomes true when this controller is to let go of the run, for itself or another to take up.
+    pub abandon: watch::Receiver<bool>,
     /// Takes secrets out of texts.
     pub redact: &'a dyn Fn(&str) -> String,
     /// Who watches.
@@ -52,11 +54,16 @@ pub trait Fleet: Send + Sync {
     /// One sentence, also for one that is alive.
     fn forget(&self, name: &str) -> Result<bool, String>;
 
-    /// Runs a workload to its end. Blocks: it has a thread of its own.
+    /// True when runs outlive the controller: one that ends lets go of them, and the next takes them up.
+    fn continues(&self) -> bool {
+        false
+    }
+
+    /// Runs a workload to its end; `None` when it was let go. Blocks: it has a thread of its own.
     ///
     /// # Errors
     /// One sentence when it could not begin.
-    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String>;
+    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String>;
 
     /// Logs in at a target and asks it one cheap question. Blocks for as long as the target's own patience, at most half a
     /// minute.
@@ -131,7 +138,7 @@ impl Fleet for LocalFleet {
         Err(format!("the driver {name} lives in the controller itself; it cannot be forgotten"))
     }
 
-    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String> {
+    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
         let id = job.id.to_owned();
         self.with_now(|now| now.runs.push(id.clone()));
         let driver = LocalDriver::new(
@@ -147,7 +154,7 @@ impl Fleet for LocalFleet {
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).map(|runtime| {
             let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
             let job = RunJob { workload, dir, drivers: vec![Box::new(driver)], operation_log, stop, redact };
-            runtime.block_on(run_workload(job, observer))
+            Some(runtime.block_on(run_workload(job, observer)))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));
         ended
