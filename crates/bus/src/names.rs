@@ -56,11 +56,7 @@ pub const BUCKETS: &[BucketRow] = &[
         max_age: None,
         holds: "one key per run that waits or runs, sealed for the controllers",
     },
-    BucketRow {
-        name: HISTORY,
-        max_age: None,
-        holds: "one key per run that is over: its summary",
-    },
+    BucketRow { name: HISTORY, max_age: None, holds: "one key per run that is over: its summary" },
     BucketRow {
         name: META,
         max_age: None,

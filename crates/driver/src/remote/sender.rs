@@ -64,7 +64,8 @@ pub async fn send_all(
             Ok(Err(text)) => {
                 trouble(text.clone());
                 let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
-                let event = Event { step: address.step, seq: entry.seq, event: DriverEvent::Refused(failure) };
+                let event =
+                    Event { step: address.step, seq: entry.seq, event: DriverEvent::Refused(failure) };
                 let Ok(payload) = encode(&event) else { return };
                 let instead = Entry { seq: entry.seq, payload };
                 let task = offer(&bus, &subject, &address, &instead);
