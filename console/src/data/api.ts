@@ -361,7 +361,12 @@ submitted_by: string | null,
 /**
  * Drivers that work or worked on it.
  */
-drivers: Array<string>, };
+drivers: Array<string>, 
+/**
+ * What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
+ * `cancelled`; known of runs that ended lately.
+ */
+class: string | null, };
 
 export type QueueMove = { 
 /**

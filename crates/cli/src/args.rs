@@ -1,5 +1,8 @@
 //! The command line, defined once; help, completions and the man page derive from it.
 
+mod many;
+mod service;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,6 +10,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use cosmark_report::export::FORMATS;
 use cosmark_report::plot::{KINDS, METRICS};
+
+pub use many::*;
+pub use service::*;
 
 use crate::exit::Exit;
 
@@ -188,114 +194,6 @@ pub struct RunArgs {
     pub options: RunOptions,
     #[command(flatten)]
     pub many: ManyArgs,
-}
-
-/// A run over drivers on other machines.
-#[derive(ClapArgs, Clone, Default)]
-#[command(next_help_heading = "Many machines")]
-pub struct ManyArgs {
-    /// Let the drivers make the load that joined this NATS, such as nats://host:4222
-    #[arg(long, value_name = "URL")]
-    pub nats: Option<String>,
-    /// Only these drivers: names or labels (zone=a), behind commas
-    #[arg(long, value_name = "LIST", requires = "nats", value_delimiter = ',')]
-    pub drivers: Vec<String>,
-    /// Take up a run whose controller died: the id that it printed when it began
-    #[arg(long, value_name = "RUN", requires = "nats")]
-    pub take_over: Option<String>,
-    #[command(flatten)]
-    pub login: NatsArgs,
-}
-
-/// How to log in at NATS.
-#[derive(ClapArgs, Clone, Default)]
-#[command(next_help_heading = "NATS")]
-pub struct NatsArgs {
-    /// File with a token
-    #[arg(long, value_name = "FILE")]
-    pub nats_token_file: Option<PathBuf>,
-    /// User
-    #[arg(long, value_name = "NAME", requires = "nats_password_file")]
-    pub nats_user: Option<String>,
-    /// File with the user's password
-    #[arg(long, value_name = "FILE", requires = "nats_user")]
-    pub nats_password_file: Option<PathBuf>,
-    /// File with an NKey seed
-    #[arg(long, value_name = "FILE")]
-    pub nats_nkey_file: Option<PathBuf>,
-    /// File with credentials (a JWT and its NKey), as `nsc` makes it
-    #[arg(long, value_name = "FILE")]
-    pub nats_creds: Option<PathBuf>,
-    /// Certificates of authorities to trust beside the machine's own, for tls://
-    #[arg(long, value_name = "FILE")]
-    pub nats_ca: Option<PathBuf>,
-    /// Client certificate, for NATS that wants one
-    #[arg(long, value_name = "FILE", requires = "nats_key")]
-    pub nats_cert: Option<PathBuf>,
-    /// Its key
-    #[arg(long, value_name = "FILE", requires = "nats_cert")]
-    pub nats_key: Option<PathBuf>,
-}
-
-/// `cosmark driver`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark driver --join nats://controller:4222 --nats-token-file token --labels zone=a
-  cosmark driver --mission main.yaml --share 1/4
-
-It dials out only. Several may run on a machine, each with its own --name.
-Ctrl-C once: operations in flight may end and what there is to tell is told. Twice: at once.")]
-pub struct DriverArgs {
-    /// NATS to join, such as nats://host:4222
-    #[arg(long, value_name = "URL", required_unless_present = "mission")]
-    pub join: Option<String>,
-    /// Its name; default: the host's
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Labels that works can be pinned to, such as zone=a,rack=7
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
-    pub labels: Vec<String>,
-    /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Load threads; default: processors minus one, at least one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Run trigger scripts of this directory; default: none are run
-    #[arg(long, value_name = "DIR")]
-    pub scripts: Option<PathBuf>,
-    /// Let workloads name files below this directory (filewrite, localwrite, recorded arrivals); default: none
-    #[arg(long, value_name = "DIR")]
-    pub files: Option<PathBuf>,
-    /// Connect to stores from this address of the machine
-    #[arg(long, value_name = "IP")]
-    pub source_address: Option<std::net::IpAddr>,
-    /// Seconds that operations in flight may take after the load has ended, where the run does not say
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    pub drain: u64,
-    /// Most MiB that may wait on disk while NATS is away
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
-    pub outbox: u64,
-    /// Do not measure what this driver could do at most
-    #[arg(long)]
-    pub no_ceiling: bool,
-    /// Do one mission with no controller: a stage of this workload file; events come on stdout, one JSON object a line
-    #[arg(long, value_name = "FILE", conflicts_with = "join")]
-    pub mission: Option<PathBuf>,
-    /// Which share of the mission's works: i/n, i from 1
-    #[arg(long, value_name = "I/N", default_value = "1/1", requires = "mission")]
-    pub share: String,
-    /// Which stage of the mission's workload; default: the first
-    #[arg(long, value_name = "NAME", requires = "mission")]
-    pub stage: Option<String>,
-    /// Seed of the mission's random choices
-    #[arg(long, value_name = "N", requires = "mission")]
-    pub seed: Option<u64>,
-    /// File with the auth and storage to use instead of the mission's
-    #[arg(long, value_name = "FILE", requires = "mission")]
-    pub target: Option<PathBuf>,
-    #[command(flatten)]
-    pub login: NatsArgs,
 }
 
 /// `cosmark quick`
@@ -491,9 +389,9 @@ pub struct ReportArgs {
 /// `cosmark list`
 #[derive(ClapArgs)]
 pub struct ListArgs {
-    /// Directory that keeps the results
-    #[arg(long, value_name = "DIR", default_value = "archive")]
-    pub archive: PathBuf,
+    /// Directory that keeps the results; default: archive
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
     /// Only runs with this text in their number, name or tags
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
@@ -512,196 +410,6 @@ pub struct ListArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// How a controller is reached.
-#[derive(ClapArgs, Clone)]
-#[command(next_help_heading = "Controller")]
-pub struct ClientArgs {
-    /// Where it is; default: the one on this machine, at http://127.0.0.1:19088
-    #[arg(long, value_name = "URL", env = "COSMARK_CONTROLLER")]
-    pub controller: Option<String>,
-    /// File with the token; default: the environment variable COSMARK_TOKEN, or on the controller's own machine the
-    /// token in its state directory
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Accept the certificates of this file (PEM) beside those of the machine
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// State directory of the controller on this machine; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
-    #[arg(long, value_name = "DIR")]
-    pub state_dir: Option<PathBuf>,
-}
-
-/// `cosmark controller`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark controller --local                             one machine: queue, console and load in one process
-  cosmark controller --local --listen 0.0.0.0:19088 --tls --archive /srv/cosmark
-  cosmark controller --add-token wall-screen --role view
-
-At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token.
-Ctrl-C ends it; what waits in the queue waits on, what runs is stopped and archived.")]
-pub struct ControllerArgs {
-    /// Make the load in this process; without it, drivers join over NATS
-    #[arg(long)]
-    pub local: bool,
-    /// Address to listen on
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:19088")]
-    pub listen: SocketAddr,
-    /// Speak TLS with a certificate that is made at the first start
-    #[arg(long)]
-    pub tls: bool,
-    /// Speak TLS with this certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Key of the certificate (PEM)
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Listen without TLS also where other machines can reach it
-    #[arg(long)]
-    pub insecure: bool,
-    /// Directory that keeps the results
-    #[arg(long, value_name = "DIR", default_value = "archive")]
-    pub archive: PathBuf,
-    /// Directory that keeps the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Runs at the same time
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub concurrency: u16,
-    /// Name of this controller; default: the host's
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Load threads of the driver in this process; default: processors minus one, at least one
-    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Directory of trigger scripts that the driver in this process may run; none without it
-    #[arg(long, value_name = "DIR", requires = "local")]
-    pub scripts: Option<PathBuf>,
-    /// Directory below which the driver in this process may read and write files (filewrite and the like); none without it
-    #[arg(long, value_name = "DIR", requires = "local")]
-    pub files: Option<PathBuf>,
-    /// NATS with JetStream, such as nats://host:4222; without it a nats-server is started on this machine
-    #[arg(long, value_name = "URL", conflicts_with = "local")]
-    pub nats: Option<String>,
-    /// Address of this machine at which the nats-server that is started here listens for drivers
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", conflicts_with_all = ["local", "nats"])]
-    pub nats_listen: std::net::IpAddr,
-    /// Port of the nats-server that is started here; default: the one that it had, or any free one
-    #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
-    pub nats_port: Option<u16>,
-    /// Where others reach this controller, when it leads; default: the address that it listens on
-    #[arg(long, value_name = "URL")]
-    pub public_url: Option<String>,
-    #[command(flatten)]
-    pub login: NatsArgs,
-    /// Make a token of this name, print it and end
-    #[arg(long, value_name = "NAME")]
-    pub add_token: Option<String>,
-    /// What the token allows
-    #[arg(long, value_name = "ROLE", default_value = "operate", value_parser = ["view", "operate"])]
-    pub role: String,
-    /// Make the token of this name invalid and end
-    #[arg(long, value_name = "NAME", conflicts_with = "add_token")]
-    pub remove_token: Option<String>,
-    /// List the tokens' names and roles and end
-    #[arg(long, conflicts_with_all = ["add_token", "remove_token"])]
-    pub tokens: bool,
-}
-
-/// `cosmark submit`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark submit workloads/mixed.yaml --target ceph.yaml
-  cosmark submit workload-config.xml --set main.runtime=60s --priority 5 --wait
-  cosmark submit workload.yaml --controller https://bench:19088 --ca tls-cert.pem --token-file token
-
-{env: NAME} and {file: PATH} are read here and travel with the workload; {secret: NAME} stays with the controller.")]
-pub struct SubmitArgs {
-    /// Workload file; - reads standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Change a field: [stage.[work.]]key=value, e.g. workers=16, main.runtime=60s, storage.timeout=5s
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// File with the auth and storage to use instead of the workload's
-    #[arg(long, value_name = "FILE")]
-    pub target: Option<PathBuf>,
-    /// Runs with a higher one come first
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    pub priority: i32,
-    /// Tag for the history; may be repeated
-    #[arg(long = "tag", value_name = "TAG")]
-    pub tags: Vec<String>,
-    /// Seed of every random choice
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Keep one record per operation (operations.parquet)
-    #[arg(long)]
-    pub oplog: bool,
-    /// Only check: mistakes, stages, estimates; nothing is queued
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Wait until it is over, show the results, and end with the run's own exit code
-    #[arg(long, conflicts_with = "dry_run")]
-    pub wait: bool,
-    /// As JSON: what the controller answers; with --wait run.json
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub client: ClientArgs,
-}
-
-/// `cosmark cancel`
-#[derive(ClapArgs)]
-pub struct CancelArgs {
-    /// Its id, such as w12
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// At once: operations in flight are dropped
-    #[arg(long)]
-    pub abort: bool,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub client: ClientArgs,
-}
-
-/// `cosmark logs`
-#[derive(ClapArgs)]
-pub struct LogsArgs {
-    /// Its id, such as w12
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// So many of the last lines
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub tail: u32,
-    /// Go on with what comes, until the run is over
-    #[arg(long, short)]
-    pub follow: bool,
-    /// One JSON object per line
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub client: ClientArgs,
-}
-
-/// `cosmark drivers`
-#[derive(ClapArgs)]
-pub struct DriversArgs {
-    /// Give this driver no new work
-    #[arg(long, value_name = "NAME")]
-    pub drain: Option<String>,
-    /// Give this driver work again
-    #[arg(long, value_name = "NAME", conflicts_with = "drain")]
-    pub undrain: Option<String>,
-    /// As JSON
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub client: ClientArgs,
 }
 
 /// `cosmark tag`
