@@ -106,13 +106,15 @@ function Stale() {
   if (!lost || since === null) return null;
   const next = connection.phase === "waiting" ? Math.max(0, Math.ceil((connection.at + clockMs - now) / 1000)) : 0;
   return (
-    <div className="stale" role="alert">
+    <div className="stale">
       <span>
-        {status ? "The connection to the controller is lost: what is shown is as of " : "The controller does not answer since "}
-        {Math.max(0, Math.round((now - clockMs - since) / 1000))} s ago.
+        <span role="alert">{status ? "The connection to the controller is lost, what is shown is old" : "The controller does not answer"}</span>
+        {/* Not read out: it changes every second. */}
+        <span aria-hidden="true">: for {Math.max(0, Math.round((now - clockMs - since) / 1000))} s. {next > 0 ? `Next attempt in ${next} s.` : "Connecting."}</span>
       </span>
-      <span>{next > 0 ? `Next attempt in ${next} s.` : "Connecting."}</span>
       <button type="button" className="button small" onClick={reconnect}>Try now</button>
+      {/* A controller that no longer leads sends whoever loads the page to the one that does. */}
+      {connection.phase === "waiting" && connection.attempt > 3 && <a className="button small" href={location.pathname + location.search}>Load the page again</a>}
     </div>
   );
 }

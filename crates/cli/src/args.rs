@@ -474,6 +474,23 @@ pub struct ControllerArgs {
     /// Directory of trigger scripts that the driver in this process may run; none without it
     #[arg(long, value_name = "DIR", requires = "local")]
     pub scripts: Option<PathBuf>,
+    /// Directory below which the driver in this process may read and write files (filewrite and the like); none without it
+    #[arg(long, value_name = "DIR", requires = "local")]
+    pub files: Option<PathBuf>,
+    /// NATS with JetStream, such as nats://host:4222; without it a nats-server is started on this machine
+    #[arg(long, value_name = "URL", conflicts_with = "local")]
+    pub nats: Option<String>,
+    /// Address of this machine at which the nats-server that is started here listens for drivers
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", conflicts_with_all = ["local", "nats"])]
+    pub nats_listen: std::net::IpAddr,
+    /// Port of the nats-server that is started here; default: the one that it had, or any free one
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
+    pub nats_port: Option<u16>,
+    /// Where others reach this controller, when it leads; default: the address that it listens on
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    #[command(flatten)]
+    pub login: NatsArgs,
     /// Make a token of this name, print it and end
     #[arg(long, value_name = "NAME")]
     pub add_token: Option<String>,

@@ -23,7 +23,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bus", &["wire"]),
     ("driver", &["adaptor-api", "bus", "engine", "metrics", "wire", "workload"]),
     ("controller", &["archive", "bus", "metrics", "report", "wire", "workload"]),
-    ("service", &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"]),
+    (
+        "service",
+        &["adaptor-api", "archive", "bus", "controller", "driver", "metrics", "report", "wire", "workload"],
+    ),
     (
         "cli",
         &[

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use cosmark_archive::{
-    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageRecord, StageState, StageTables,
-    TimelineRow, Timestamp,
+    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord, StageState,
+    StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_workload::model::Stage;
@@ -69,6 +69,12 @@ impl Keeper {
     /// When what is written down happens.
     pub(crate) fn now(&self) -> Timestamp {
         self.past.unwrap_or_else(Timestamp::now)
+    }
+
+    /// The names that its stages, works and operations have.
+    #[must_use]
+    pub fn layout(&self) -> &[StageLayout] {
+        self.dir.layout()
     }
 
     /// The first failure, once.

@@ -435,6 +435,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             index: self.index,
             of: self.of,
             elapsed,
+            told: self.watermark(false),
             remaining,
             done: done.map(|done| done.clamp(0.0, 1.0)),
             latest_s: TICK.as_secs_f64(),

@@ -388,13 +388,6 @@ async fn ask(
     }
 }
 
-/// What the wall clock says at a moment of the run clock, ns since 1970.
-fn unix_ns_of(at_ns: u64) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
-}
-
 /// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.
 ///
 /// # Errors
@@ -411,6 +404,13 @@ pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) ->
         .map_err(|failure| failure.text);
     runtime.shutdown_background();
     asked
+}
+
+/// What the wall clock says at a moment of the run clock, ns since 1970.
+fn unix_ns_of(at_ns: u64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {

@@ -48,11 +48,11 @@ pub struct StageShare {
     pub log_operations: bool,
     /// How long operations in flight may take to end after the load was stopped.
     pub drain: Duration,
+    /// Load threads may wait awake for their due times: there is a processor for somebody else.
+    pub may_wait_awake: bool,
     /// When the load is to begin on the clock of [`clock::now_ns`]; `None`, or a moment that is too near = as soon as the
     /// threads are ready.
     pub start_ns: Option<u64>,
-    /// Load threads may wait awake for their due times: there is a processor for somebody else.
-    pub may_wait_awake: bool,
 }
 
 /// The first failures of a mission, by text.

@@ -137,8 +137,8 @@ fn run_with(
         threads,
         log_operations: true,
         drain: Duration::from_millis(300),
-        start_ns: None,
         may_wait_awake: false,
+        start_ns: None,
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
     let flow = Flow::new();

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::ServiceError;
 use crate::live::{Feed, LiveRun};
-use crate::runner::{Outcome, Runner};
+use crate::runner::{Orders, Outcome, Runner};
 use crate::store::{QueueEntry, Store};
 
 /// Runs that may wait; more are a mistake of a script.
@@ -54,6 +54,9 @@ fn class_word(class: EndClass) -> &'static str {
     }
 }
 
+/// Id of a run and how it ended; `None` = it was let go.
+pub type End = (String, Option<Outcome>);
+
 /// The queue of a controller.
 pub struct Desk {
     store: Arc<dyn Store>,
@@ -63,7 +66,7 @@ pub struct Desk {
     wake: Notify,
     /// Events for those who watch everything.
     pub feed: Arc<Feed>,
-    ended: mpsc::Sender<(String, Outcome)>,
+    ended: mpsc::Sender<End>,
     /// One change of the queue at a time.
     changing: tokio::sync::Mutex<()>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -73,6 +76,10 @@ pub struct Desk {
 struct Jobs {
     leading: bool,
     stopping: bool,
+    /// Threads that run something.
+    threads: usize,
+    /// Tells the runs of this time of leading to let go.
+    abandon: watch::Sender<bool>,
     active: Vec<Job>,
     recent: Vec<Arc<LiveRun>>,
 }
@@ -82,12 +89,14 @@ struct Job {
     live: Arc<LiveRun>,
     /// There while it runs.
     stop: Option<watch::Sender<StopLevel>>,
+    /// It was begun before this controller led.
+    resumed: bool,
 }
 
 impl Job {
     fn of(entry: QueueEntry) -> Self {
         let live = LiveRun::new(summary_of(&entry));
-        Self { entry, live, stop: None }
+        Self { resumed: entry.started.is_some(), entry, live, stop: None }
     }
 
     /// Later ones come later.
@@ -132,7 +141,7 @@ impl Desk {
         concurrency: usize,
         tell: Arc<dyn Fn(&str) + Send + Sync>,
         runner: impl FnOnce(std::sync::Weak<Self>) -> Runner,
-    ) -> (Arc<Self>, mpsc::Receiver<(String, Outcome)>) {
+    ) -> (Arc<Self>, mpsc::Receiver<End>) {
         let (ended, ends) = mpsc::channel(64);
         let desk = Arc::new_cyclic(|own| Self {
             store,
@@ -177,8 +186,9 @@ impl Desk {
     /// When the queue cannot be read.
     pub async fn take_up(&self) -> Result<(), ServiceError> {
         let mut waiting = Vec::new();
+        let continues = self.runner.fleet.continues();
         for mut entry in self.store.queue().await? {
-            if entry.started.is_none() {
+            if entry.started.is_none() || continues {
                 waiting.push(entry);
                 continue;
             }
@@ -203,20 +213,27 @@ impl Desk {
             let mut jobs = self.jobs();
             jobs.active = waiting.into_iter().map(Job::of).collect();
             jobs.leading = true;
+            jobs.abandon = watch::Sender::new(false);
         }
         self.wake.notify_one();
         Ok(())
     }
 
     /// Begins what may begin, and takes note of what has ended, for ever.
-    pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<(String, Outcome)>) {
+    pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<End>) {
         loop {
             while let Some(id) = self.next() {
                 self.begin(&id).await;
             }
             tokio::select! {
                 () = self.wake.notified() => {}
-                Some((id, outcome)) = ends.recv() => self.take_end(&id, outcome).await,
+                Some((id, outcome)) = ends.recv() => {
+                    self.jobs().threads -= 1;
+                    match outcome {
+                        Some(outcome) => self.take_end(&id, outcome).await,
+                        None => self.jobs().active.retain(|job| job.entry.id != id),
+                    }
+                }
             }
         }
     }
@@ -228,7 +245,7 @@ impl Desk {
             return None;
         }
         let waiting = || jobs.active.iter().filter(|job| job.stop.is_none());
-        if let Some(job) = waiting().find(|job| job.entry.cancelled.is_some()) {
+        if let Some(job) = waiting().find(|job| job.resumed || job.entry.cancelled.is_some()) {
             return Some(job.entry.id.clone());
         }
         let running = jobs.active.iter().filter(|job| job.stop.is_some()).count();
@@ -239,6 +256,7 @@ impl Desk {
     async fn begin(&self, id: &str) {
         let began = {
             let mut jobs = self.jobs();
+            let abandon = jobs.abandon.subscribe();
             let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) else { return };
             let level = match job.entry.cancelled {
                 Some(true) => StopLevel::Abort,
@@ -247,16 +265,18 @@ impl Desk {
             };
             let (stop, stopped) = watch::channel(level);
             job.stop = Some(stop);
-            job.entry.started = Some(Timestamp::now().to_string());
-            (job.entry.clone(), Arc::clone(&job.live), stopped)
+            job.entry.started.get_or_insert_with(|| Timestamp::now().to_string());
+            let (entry, live, resumed) = (job.entry.clone(), Arc::clone(&job.live), job.resumed);
+            (entry, live, Orders { stop: stopped, abandon, resumed })
         };
-        let (entry, live, stopped) = began;
+        let (entry, live, orders) = began;
         let (id, ended) = (entry.id.clone(), self.ended.clone());
         if let Err(error) = self.store.put(entry.clone()).await {
             let reason = Some(format!("the queue could not be written: {error}"));
             self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
             return;
         }
+        self.jobs().threads += 1;
         live.change(|summary| {
             summary.state = "processing".to_owned();
             summary.started = entry.started.clone();
@@ -266,11 +286,12 @@ impl Desk {
         self.tell_positions();
         let runner = self.runner.clone();
         let begun = std::thread::Builder::new().name(id.clone()).spawn(move || {
-            let outcome = runner.run(&entry, &live, stopped);
+            let outcome = runner.run(&entry, &live, orders);
             // Only a service that is gone does not take note.
             drop(ended.blocking_send((entry.id, outcome)));
         });
         if let Err(cause) = begun {
+            self.jobs().threads -= 1;
             let reason = Some(format!("cannot start a thread: {cause}"));
             self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
         }
@@ -505,12 +526,28 @@ impl Desk {
         self.find(id).ok_or_else(|| unknown(id))
     }
 
-    /// The controller is to end: nothing new begins, and what runs is told to stop at once. True when nothing runs.
+    /// Leads no longer: lets go of what runs, and forgets what waits. True once nothing runs here.
+    pub fn step_down(&self) -> bool {
+        let mut jobs = self.jobs();
+        jobs.leading = false;
+        jobs.abandon.send_replace(true);
+        jobs.active.retain(|job| job.stop.is_some());
+        jobs.threads == 0
+    }
+
+    /// The controller is to end: nothing new begins; what runs is let go where another takes it up, and is stopped at once
+    /// where nobody can. True once nothing runs.
     pub fn stop(&self) -> bool {
+        if self.runner.fleet.continues() {
+            self.jobs().stopping = true;
+            return self.step_down();
+        }
         let mut jobs = self.jobs();
         jobs.stopping = true;
-        let running = jobs.active.iter().filter_map(|job| job.stop.as_ref());
-        running.map(|stop| stop.send_replace(StopLevel::Abort)).count() == 0
+        jobs.active.iter().filter_map(|job| job.stop.as_ref()).for_each(|stop| {
+            stop.send_replace(StopLevel::Abort);
+        });
+        jobs.threads == 0
     }
 
     /// Looks whether something may begin, for instance because a driver has come.

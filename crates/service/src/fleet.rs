@@ -20,10 +20,12 @@ pub struct FleetJob<'a> {
     pub workload: &'a Workload,
     /// Where it is written down.
     pub dir: Keeper,
-    /// The operation log, if asked for.
-    pub operation_log: Option<(OpLog, Timestamp)>,
+    /// Keep every operation.
+    pub operation_log: bool,
     /// Whether to go on.
     pub stop: watch::Receiver<StopLevel>,
+    /// Becomes true when this controller is to let go of the run, for itself or another to take up.
+    pub abandon: watch::Receiver<bool>,
     /// Takes secrets out of texts.
     pub redact: &'a dyn Fn(&str) -> String,
     /// Who watches.
@@ -52,11 +54,16 @@ pub trait Fleet: Send + Sync {
     /// One sentence, also for one that is alive.
     fn forget(&self, name: &str) -> Result<bool, String>;
 
-    /// Runs a workload to its end. Blocks: it has a thread of its own.
+    /// True when runs outlive the controller: one that ends lets go of them, and the next takes them up.
+    fn continues(&self) -> bool {
+        false
+    }
+
+    /// Runs a workload to its end; `None` when it was let go. Blocks: it has a thread of its own.
     ///
     /// # Errors
     /// One sentence when it could not begin.
-    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String>;
+    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String>;
 
     /// Logs in at a target and asks it one cheap question. Blocks for as long as the target's own patience, at most half a
     /// minute.
@@ -73,6 +80,8 @@ pub struct LocalFleet {
     threads: usize,
     /// Where trigger scripts may come from.
     scripts: Option<PathBuf>,
+    /// Which files its operations may read and write.
+    files: Files,
     /// Operations in flight may end for this long.
     drain: Duration,
     about: DriverInfo,
@@ -92,10 +101,11 @@ impl LocalFleet {
         catalog: Catalog,
         threads: usize,
         scripts: Option<PathBuf>,
+        files: Files,
         drain: Duration,
         about: DriverInfo,
     ) -> Self {
-        Self { catalog, threads, scripts, drain, about, now: Arc::default() }
+        Self { catalog, threads, scripts, files, drain, about, now: Arc::default() }
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -131,7 +141,7 @@ impl Fleet for LocalFleet {
         Err(format!("the driver {name} lives in the controller itself; it cannot be forgotten"))
     }
 
-    fn run(&self, job: FleetJob<'_>) -> Result<Ended, String> {
+    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
         let id = job.id.to_owned();
         self.with_now(|now| now.runs.push(id.clone()));
         let driver = LocalDriver::new(
@@ -140,16 +150,21 @@ impl Fleet for LocalFleet {
                 name: self.about.name.clone(),
                 threads: self.threads,
                 scripts: self.scripts.clone(),
-                files: Files::Anywhere,
+                files: self.files.clone(),
                 drain: self.drain,
             },
         );
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).map(|runtime| {
+        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
             let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
-            job.operation_log = operation_log;
-            runtime.block_on(run_workload(job, observer))
+            if operation_log {
+                let epoch = Timestamp::now();
+                let log = OpLog::create(job.dir.path(), job.dir.layout(), epoch)
+                    .map_err(|error| error.to_string())?;
+                job.operation_log = Some((log, epoch));
+            }
+            Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));
         ended

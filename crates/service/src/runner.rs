@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, OpLog, RunDir, Source, Timestamp};
+use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, Source, Timestamp};
 use cosmark_controller::{EndClass, Ended, Keeper, StopLevel};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml, to_yaml};
@@ -29,6 +29,16 @@ pub struct Runner {
     pub changed: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
+/// What a run is told from outside.
+pub struct Orders {
+    /// Whether to go on.
+    pub stop: watch::Receiver<StopLevel>,
+    /// Becomes true when this controller is to let go of it.
+    pub abandon: watch::Receiver<bool>,
+    /// Another controller, or this one before its restart, has begun it.
+    pub resumed: bool,
+}
+
 /// How a run ended.
 pub struct Outcome {
     /// `finished`, `failed`, `terminated` or `cancelled`.
@@ -40,10 +50,11 @@ pub struct Outcome {
 }
 
 impl Runner {
-    /// Runs it to its end. Blocks.
-    pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, stop: watch::Receiver<StopLevel>) -> Outcome {
-        match self.try_run(entry, live, stop) {
-            Ok(ended) => {
+    /// Runs it to its end, or until it is let go (`None`). Blocks.
+    pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
+        Some(match self.try_run(entry, live, orders) {
+            Ok(None) => return None,
+            Ok(Some(ended)) => {
                 if let Some(trouble) = &ended.archive_trouble {
                     live.log("ERROR", "controller", &format!("the archive is not complete: {trouble}"));
                 }
@@ -58,21 +69,20 @@ impl Runner {
                 live.log("ERROR", "controller", &text);
                 Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
             }
-        }
+        })
     }
 
     fn try_run(
         &self,
         entry: &QueueEntry,
         live: &Arc<LiveRun>,
-        stop: watch::Receiver<StopLevel>,
-    ) -> Result<Ended, String> {
+        orders: Orders,
+    ) -> Result<Option<Ended>, String> {
+        let Orders { stop, abandon, resumed } = orders;
         let workload = self.workload(entry)?;
         let known = Hidden::of(&self.reader.catalog, &workload);
-        let dir = self.begin(entry, &workload).map_err(|error| error.to_string())?;
+        let dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
-        let operation_log =
-            open_log(&dir, entry.submission.operation_log).map_err(|error| error.to_string())?;
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
             Arc::new(move || changed(&id))
@@ -90,8 +100,9 @@ impl Runner {
             id: &entry.id,
             workload: &workload,
             dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
-            operation_log,
+            operation_log: entry.submission.operation_log,
             stop,
+            abandon,
             redact: &redact,
             observer: &mut watcher,
         };
@@ -113,6 +124,7 @@ impl Runner {
         &self,
         entry: &QueueEntry,
         workload: &Workload,
+        resumed: bool,
     ) -> Result<RunDir, cosmark_archive::ArchiveError> {
         let catalog = &self.reader.catalog;
         let shown = hidden(catalog, workload);
@@ -122,7 +134,8 @@ impl Runner {
         let file_name =
             Path::new(file_name).file_name().map_or(fallback.into(), |name| name.to_string_lossy());
         let source = hide_in_source(catalog, &entry.submission.source, &file_name, workload);
-        Archive::open(&self.archive)?.begin(&NewRun {
+        let archive = Archive::open(&self.archive)?;
+        let new = NewRun {
             number: Some(entry.number),
             workload,
             seed: workload.seed,
@@ -131,7 +144,8 @@ impl Runner {
             config_yaml: &to_yaml(&shown),
             host: self.host.clone(),
             submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
-        })
+        };
+        if resumed { archive.begin_again(&new) } else { archive.begin(&new) }
     }
 
     /// The HTML report; that it could not be made does not make the run a failure.
@@ -166,12 +180,4 @@ pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
     found.next().map(|entry| entry.path())
-}
-
-fn open_log(dir: &RunDir, wanted: bool) -> Result<Option<(OpLog, Timestamp)>, cosmark_archive::ArchiveError> {
-    if !wanted {
-        return Ok(None);
-    }
-    let epoch = Timestamp::now();
-    Ok(Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)))
 }

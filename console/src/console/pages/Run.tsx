@@ -92,7 +92,7 @@ function Ended({ run }: { run: RunSummary }) {
     <Answer query={query} what="The results" lines={10}>
       {(data) => (
         <>
-          {stages.length > 1 && <Timeline stages={stages} data={data.stages} run={run} />}
+          {stages.length > 1 && <Timeline stages={stages} data={data.stages} run={run} onShow={(id) => { location.hash = `stage=${encodeURIComponent(id)}`; }} />}
           <Results data={data} run={run} />
         </>
       )}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmark_archive::RunDir;
 use cosmark_bus::Bus;
 use cosmark_controller::remote::{RemoteError, RemoteJob};
-use cosmark_controller::{Ended, Observer, StopLevel};
+use cosmark_controller::{Ended, Keeper, Observer, StopLevel};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
 use cosmark_workload::Workload;
@@ -107,7 +107,7 @@ impl Remote {
         let job = RemoteJob {
             run: run.clone(),
             workload,
-            dir,
+            dir: Keeper::new(dir),
             bus: bus.clone(),
             drivers,
             operation_log: options.oplog,

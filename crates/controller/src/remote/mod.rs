@@ -11,7 +11,7 @@ mod stops;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{ArchiveError, OpLog, RunDir, Timestamp};
+use cosmark_archive::{ArchiveError, OpLog, Timestamp};
 use cosmark_bus::{Bus, LinkState, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION};
@@ -36,7 +36,7 @@ pub struct RemoteJob<'a> {
     /// What to do: secrets fetched, seed set; the same when the run is taken up.
     pub workload: &'a Workload,
     /// Where it is written down: fresh from `Archive::begin`, or from `Archive::begin_again` when the run is taken up.
-    pub dir: RunDir,
+    pub dir: Keeper,
     /// NATS.
     pub bus: Bus,
     /// Who takes part. Of a run that is taken up the stream knows.
@@ -113,7 +113,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
     let stops = Stops::start(stop, &book, post.clone());
     let links = links.collect();
-    let mut job = RunJob::new(workload, Keeper::new(dir), links, stops.level(), redact);
+    let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, post.clone()));

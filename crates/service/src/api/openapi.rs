@@ -178,6 +178,12 @@ pub fn document() -> Value {
     })
 }
 
+/// True when utoipa's own reader of OpenAPI takes a document.
+#[must_use]
+pub fn is_openapi(document: &Value) -> bool {
+    serde_json::from_value::<utoipa::openapi::OpenApi>(document.clone()).is_ok()
+}
+
 /// The reference page of the routes, in Markdown: the table of `docs/reference/rest.md`.
 #[must_use]
 pub fn routes_as_markdown() -> String {
