@@ -289,8 +289,8 @@ fn drivers_of_another_version_or_a_taken_name_are_refused_and_a_polite_one_dereg
     }
     let mut bed = Bed::new(1);
     // The same name from another state directory is another driver.
-    let mut command = bed.driver_command(1, &[]);
-    command.args(["--state", "elsewhere"]);
+    let mut command = support::cosmark(bed.path());
+    command.args(["driver", "--join", &bed.url(), "--name", "d1", "--state", "elsewhere", "--no-ceiling"]);
     let second = command.output().unwrap();
     assert_eq!(second.status.code(), Some(2));
     let said = support::stderr(&second);

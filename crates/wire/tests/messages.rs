@@ -81,7 +81,7 @@ fn came_back(event: DriverEvent) -> DriverEvent {
 
 proptest! {
     // Each case has some dozens of histograms.
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn a_snapshot_comes_back_exactly_and_merges_as_the_original(one in snapshot(), two in snapshot()) {

@@ -1,6 +1,6 @@
-//! Arguments of the controller and of the commands that ask one.
+//! The arguments of a controller and of those who speak to one.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -80,7 +80,7 @@ pub struct ControllerArgs {
     pub nats: Option<String>,
     /// Address of this machine at which the nats-server that is started here listens for drivers
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", conflicts_with_all = ["local", "nats"])]
-    pub nats_listen: IpAddr,
+    pub nats_listen: std::net::IpAddr,
     /// Port of the nats-server that is started here; default: the one that it had, or any free one
     #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
     pub nats_port: Option<u16>,
