@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, Timestamp};
-use cosmark_controller::{EndClass, StopLevel};
+use cosmark_controller::StopLevel;
 use cosmark_wire::api::{Mistake, QueueMove, RunEvent, RunSummary, Submission, SystemEvent};
 use tokio::sync::{Notify, mpsc, watch};
 
