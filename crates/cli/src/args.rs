@@ -1,6 +1,6 @@
 //! The command line, defined once; help, completions and the man page derive from it.
 
-mod many;
+mod driver;
 mod service;
 
 use std::net::SocketAddr;
@@ -11,10 +11,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use cosmark_report::export::FORMATS;
 use cosmark_report::plot::{KINDS, METRICS};
 
-pub use many::*;
-pub use service::*;
-
 use crate::exit::Exit;
+pub use driver::{DriverArgs, ManyArgs, NatsArgs};
+pub use service::*;
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {

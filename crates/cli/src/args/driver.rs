@@ -1,6 +1,5 @@
-//! Arguments of drivers, and of runs over them.
+//! The arguments of drivers, of runs over them, and of NATS between them.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -84,7 +83,7 @@ pub struct DriverArgs {
     pub files: Option<PathBuf>,
     /// Connect to stores from this address of the machine
     #[arg(long, value_name = "IP")]
-    pub source_address: Option<IpAddr>,
+    pub source_address: Option<std::net::IpAddr>,
     /// Seconds that operations in flight may take after the load has ended, where the run does not say
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
