@@ -144,18 +144,18 @@ async function login() {
 
 async function targetAndSecret() {
   await page.goto(`${base}/secrets`);
-  await page.getByLabel("Name").fill("store-key");
-  await page.getByLabel("Value").fill(SECRET);
+  await page.getByLabel("Name", { exact: true }).fill("store-key");
+  await page.getByLabel("Value", { exact: true }).fill(SECRET);
   await page.getByRole("button", { name: "Keep" }).click();
   await page.locator(".secret-list", { hasText: "store-key" }).waitFor();
   await both("secrets");
   await page.goto(`${base}/targets`);
   await page.locator("#adaptor").waitFor();
-  await page.getByLabel("Storage").selectOption("s3");
-  await page.getByLabel("endpoint", { exact: false }).first().fill("http://127.0.0.1:1");
+  await page.getByLabel("Storage", { exact: true }).and(page.locator("select")).selectOption("s3");
+  await page.getByLabel("endpoint", { exact: true }).fill("http://127.0.0.1:1");
   await page.getByRole("button", { name: "Test this target" }).click();
   await page.locator(".tested.bad").waitFor();
-  await page.getByLabel("Target file").fill(TARGET);
+  await page.getByRole("textbox", { name: "Target file" }).fill(TARGET);
   await page.getByRole("button", { name: "Test this target" }).click();
   await page.locator(".tested").waitFor();
   check((await page.locator(".tested.good").count()) === 1, `the store's test says: ${await page.locator(".tested").textContent()}`);
@@ -173,9 +173,9 @@ async function byEditor() {
   await both("submit-mistake");
   await write(workload("watched", 8));
   await word("can be run");
-  check((await page.getByLabel("Stages").locator("tbody tr").count()) === 5, "the preview does not have the five stages");
+  check((await page.getByRole("region", { name: "Stages" }).locator("tbody tr").count()) === 5, "the preview does not have the five stages");
   await both("submit");
-  await page.getByLabel("Tags").fill("e2e, editor");
+  await page.getByLabel("Tags", { exact: true }).fill("e2e, editor");
   const id = await submit();
   // Live.
   await page.locator('[data-chart="throughput"] canvas').waitFor();
@@ -217,13 +217,13 @@ async function byEditor() {
 
 async function byForm() {
   await page.goto(`${base}/submit/form`);
-  await page.getByLabel("Name").first().fill("by-form");
-  await page.getByLabel("Containers").fill("1");
-  await page.getByLabel("Objects per container").fill("10");
-  await page.getByLabel("Size").fill("4KiB");
+  await page.getByLabel("Name", { exact: true }).first().fill("by-form");
+  await page.getByLabel("Containers", { exact: true }).fill("1");
+  await page.getByLabel("Objects per container", { exact: true }).fill("10");
+  await page.getByLabel("Size", { exact: true }).fill("4KiB");
   await page.getByLabel("Workers", { exact: true }).fill("2");
-  await page.getByLabel("Ramp-up").fill("1");
-  await page.getByLabel("Measured").fill("4");
+  await page.getByLabel("Ramp-up (s)", { exact: true }).fill("1");
+  await page.getByLabel("Measured (s)", { exact: true }).fill("4");
   await word("can be run");
   await both("form");
   await page.getByRole("button", { name: "COSBench XML" }).click();
@@ -232,11 +232,11 @@ async function byForm() {
   await page.locator(".state-finished").first().waitFor();
   await page.locator(".verdict").waitFor();
   await page.goto(`${base}/submit/matrix`);
-  await page.getByLabel("Object sizes").fill("1KiB, 4KiB");
+  await page.getByLabel("Object sizes", { exact: true }).fill("1KiB, 4KiB");
   await page.getByLabel("Workers", { exact: true }).fill("1, 2");
-  await page.getByLabel("Objects per container").fill("10");
-  await page.getByLabel("Ramp-up").fill("0");
-  await page.getByLabel("Measured").fill("1");
+  await page.getByLabel("Objects per container", { exact: true }).fill("10");
+  await page.getByLabel("Ramp-up (s)", { exact: true }).fill("0");
+  await page.getByLabel("Measured (s)", { exact: true }).fill("1");
   await word("can be run");
   check((await page.locator(".figure b").textContent()).startsWith("8 "), "the matrix does not count its stages");
   await both("matrix");
