@@ -21,7 +21,7 @@ case ${1:-} in
   all)
     need_cargo
     need_packages cc=gcc,libc6-dev curl=curl python3=python3,python3-venv memcached=memcached rsync=rsync \
-      nginx=nginx-light apache2=apache2-bin
+      nginx=nginx-light apache2=apache2-bin nats-server=nats-server
     python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages /no/ensurepip=python3-venv
     say "everything that is needed is installed"
     command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test beds versitygw and fake-gcs are skipped"

@@ -46,6 +46,10 @@ pub struct ClientRecord {
     pub clock_resolution_ns: Option<u64>,
     /// Cost of reading the clock.
     pub clock_cost_ns: Option<f64>,
+    /// Its wall clock minus the controller's; null on the controller's machine. Times of the archive are corrected by it.
+    pub clock_offset_ms: Option<f64>,
+    /// By how much times of this driver may be off: half of the round trip of the fastest clock probe.
+    pub clock_error_ms: Option<f64>,
     /// TCP segments sent by its machine.
     pub tcp_segments_out: Option<u64>,
     /// Segments sent again among them.
@@ -117,6 +121,8 @@ impl ClientRecord {
             suspended_ms,
             clock_resolution_ns,
             clock_cost_ns,
+            clock_offset_ms: None,
+            clock_error_ms: None,
             tcp_segments_out,
             tcp_retransmitted,
             nics: nics.into_iter().map(NicRecord::from).collect(),

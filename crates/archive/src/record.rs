@@ -204,9 +204,31 @@ pub struct StageRecord {
     /// How each driver was doing.
     #[serde(default)]
     pub clients: Vec<ClientRecord>,
+    /// Milliseconds between the first and the last driver's beginning; null unless there are several.
+    #[serde(default)]
+    pub start_spread_ms: Option<f64>,
+    /// What drivers were to do and have not told: the results are without it.
+    #[serde(default)]
+    pub missing: Vec<MissingRecord>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
+}
+
+/// A driver's part of a stage that is missing in the results, because the driver was lost or restarted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MissingRecord {
+    /// Name of the driver.
+    pub driver: String,
+    /// Names of the works that it had a part of.
+    pub works: Vec<String>,
+    /// Its workers, over these works.
+    pub workers: u32,
+    /// From when on, seconds since the load began.
+    pub from_s: f64,
+    /// Until when, seconds since the load began; null where counts and not time end the stage.
+    pub to_s: Option<f64>,
 }
 
 /// A state and when it was entered.
@@ -403,6 +425,8 @@ impl StageRecord {
             history: vec![StateChange { state: StageState::Waiting, at }],
             load_loop: LoopKind::of_stage(stage),
             clients: Vec::new(),
+            start_spread_ms: None,
+            missing: Vec::new(),
             operations: Vec::new(),
         }
     }

@@ -1,2 +1,21 @@
 //! NATS and JetStream between controllers and drivers: how to connect, the names of subjects, streams and buckets, and a
-//! local `nats-server` for those who have none.
+//! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
+//! newer.
+
+mod clock;
+mod connect;
+pub mod names;
+mod publish;
+mod registry;
+mod seal;
+pub mod server;
+mod setup;
+mod tail;
+
+pub use clock::{RunClock, unix_ns};
+pub use connect::{Bus, BusError, LinkState, NatsOptions};
+pub use publish::{Refused, Sent};
+pub use registry::{Present, Registry};
+pub use seal::{Key, seal};
+pub use setup::Limits;
+pub use tail::{Message, Tail, TailError};

@@ -18,7 +18,14 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-fn hostname() -> String {
+/// Load threads where nobody says how many: one processor is left for everything else.
+#[must_use]
+pub fn load_threads() -> usize {
+    processors().saturating_sub(1).max(1)
+}
+
+/// Name of this machine.
+pub fn hostname() -> String {
     let mut name = [0; 256];
     // SAFETY: the buffer is valid for its length, and the last byte stays 0.
     let result = unsafe { libc::gethostname(name.as_mut_ptr(), name.len() - 1) };

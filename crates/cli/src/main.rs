@@ -10,6 +10,7 @@ mod goals;
 mod host;
 mod live;
 mod load;
+mod nats;
 mod progress;
 mod registry;
 mod runs;
@@ -32,6 +33,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(check) => cmd::check::run(&check),
         Command::Convert(convert) => cmd::convert::run(&convert),
         Command::Serve(serve) => cmd::serve::run(&serve),
+        Command::Driver(driver) => cmd::driver::run(&driver),
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
         Command::Judge(judge) => cmd::judge::run(&judge),

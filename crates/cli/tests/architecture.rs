@@ -21,15 +21,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["archive", "metrics", "workload"]),
     ("wire", &["metrics", "workload"]),
     ("bus", &["wire"]),
-    ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
-    ("controller", &["archive", "metrics", "report", "wire", "workload"]),
-    ("service", &["adaptor-api", "archive", "controller", "driver", "metrics", "report", "wire", "workload"]),
+    ("driver", &["adaptor-api", "bus", "engine", "metrics", "wire", "workload"]),
+    ("controller", &["archive", "bus", "metrics", "report", "wire", "workload"]),
+    (
+        "service",
+        &["adaptor-api", "archive", "bus", "controller", "driver", "metrics", "report", "wire", "workload"],
+    ),
     (
         "cli",
         &[
             "adaptor-api",
             "adaptors",
             "archive",
+            "bus",
             "controller",
             "driver",
             "embedded",

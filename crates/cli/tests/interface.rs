@@ -65,7 +65,10 @@ fn the_document_covers_every_route_and_every_reference_in_it_leads_somewhere() {
 fn references(value: &Value) -> BTreeSet<String> {
     match value {
         Value::Object(map) => {
-            let own = map.get("$ref").and_then(Value::as_str).map(|text| text.rsplit('/').next().unwrap().to_owned());
+            let own = map
+                .get("$ref")
+                .and_then(Value::as_str)
+                .map(|text| text.rsplit('/').next().unwrap().to_owned());
             own.into_iter().chain(map.values().flat_map(references)).collect()
         }
         Value::Array(list) => list.iter().flat_map(references).collect(),

@@ -30,7 +30,8 @@ impl Controller {
     }
 
     fn start_with(directory: &Path, args: &[&str]) -> Self {
-        let said = fs::OpenOptions::new().create(true).append(true).open(directory.join("controller.log")).unwrap();
+        let said =
+            fs::OpenOptions::new().create(true).append(true).open(directory.join("controller.log")).unwrap();
         let address = directory.join("state/address");
         drop(fs::remove_file(&address));
         let mut child = cosmark(directory)
@@ -41,8 +42,15 @@ impl Controller {
             .spawn()
             .unwrap();
         let url = within(|| {
-            assert!(child.try_wait().unwrap().is_none(), "{}", fs::read_to_string(directory.join("controller.log")).unwrap());
-            fs::read_to_string(&address).ok().filter(|text| text.ends_with('\n')).map(|text| text.trim().to_owned())
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "{}",
+                fs::read_to_string(directory.join("controller.log")).unwrap()
+            );
+            fs::read_to_string(&address)
+                .ok()
+                .filter(|text| text.ends_with('\n'))
+                .map(|text| text.trim().to_owned())
         });
         let token = fs::read_to_string(directory.join("state/local-token")).unwrap().trim().to_owned();
         let controller = Self { child, directory: directory.to_owned(), url, token };
@@ -70,8 +78,11 @@ impl Controller {
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let (status, text) =
-            self.with_token(&self.token, &["-X", method, "-d", &body.to_string()], &format!("/api/v1/{path}"));
+        let (status, text) = self.with_token(
+            &self.token,
+            &["-X", method, "-d", &body.to_string()],
+            &format!("/api/v1/{path}"),
+        );
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
@@ -101,7 +112,12 @@ impl Controller {
 
     /// One of the commands, against this controller.
     fn command(&self, args: &[&str]) -> Output {
-        cosmark(&self.directory).env("COSMARK_CONTROLLER", &self.url).args(args).args(["--state-dir", "state"]).output().unwrap()
+        cosmark(&self.directory)
+            .env("COSMARK_CONTROLLER", &self.url)
+            .args(args)
+            .args(["--state-dir", "state"])
+            .output()
+            .unwrap()
     }
 }
 
@@ -161,18 +177,25 @@ fn a_workload_goes_through_the_queue_and_every_answer_is_what_the_document_says(
     let submission = json!({ "source": workload("documented", 3), "tags": ["first"], "file_name": "w.yaml" });
     let (_, check) = c.send("POST", "check", &submission);
     fits(&document, "CheckResult", false, &check);
-    assert_eq!((&check["ok"], &check["stages"][0]["seconds"], &check["stages"][0]["workers"]), (&json!(true), &json!(3.0), &json!(2)));
+    assert_eq!(
+        (&check["ok"], &check["stages"][0]["seconds"], &check["stages"][0]["workers"]),
+        (&json!(true), &json!(3.0), &json!(2))
+    );
     let (status, submitted) = c.send("POST", "runs", &submission);
     assert_eq!(status, 201);
     fits(&document, "Submitted", false, &submitted);
     let id = submitted["id"].as_str().unwrap().to_owned();
     c.wait_for(&id, &["processing"]);
     let ended = c.wait_for(&id, &["finished", "failed", "terminated", "cancelled"]);
-    assert_eq!((&ended["state"], &ended["class"], &ended["tags"]), (&json!("finished"), &json!("finished"), &json!(["first"])));
+    assert_eq!(
+        (&ended["state"], &ended["class"], &ended["tags"]),
+        (&json!("finished"), &json!("finished"), &json!(["first"]))
+    );
     let mut seen = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
         let content = &methods["get"]["responses"]["200"]["content"]["application/json"]["schema"];
-        let of = |value: &Value| value["$ref"].as_str().map(|text| text.rsplit('/').next().unwrap().to_owned());
+        let of =
+            |value: &Value| value["$ref"].as_str().map(|text| text.rsplit('/').next().unwrap().to_owned());
         let Some(short) = path.strip_prefix("/api/v1/") else { continue };
         let answer = || c.get(&short.replace("{id}", &id));
         if let Some(name) = of(content) {
@@ -189,16 +212,34 @@ fn a_workload_goes_through_the_queue_and_every_answer_is_what_the_document_says(
     let count = record["stages"][0]["operations"][0]["count"].as_u64().unwrap();
     assert!(count > 0 && c.get("matrix")[0]["count"] == json!(count));
     assert_eq!(c.get(&format!("runs/{id}/data"))["run"]["id"], json!(id));
-    assert!(c.get("adaptors").as_array().unwrap().iter().any(|row| row["kind"] == "auth" && row["name"] == "keystone"));
-    assert!(c.get("library").as_array().unwrap().iter().any(|row| row["name"] == "mixed" && row["kind"] == "workload"));
+    assert!(
+        c.get("adaptors")
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["kind"] == "auth" && row["name"] == "keystone")
+    );
+    assert!(
+        c.get("library")
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["name"] == "mixed" && row["kind"] == "workload")
+    );
     assert_eq!(c.get("schema")["type"], "object");
     let (status, text) = c.with_token(&c.token, &[], "/metrics");
     assert!(status == 200 && text.contains("cosmark_runs_running 0"), "{text}");
-    let (status, refusal) = c.send("POST", "runs", &json!({ "source": "name: x\nstages: [{name: a, works: [{workers: q}]}]" }));
+    let (status, refusal) =
+        c.send("POST", "runs", &json!({ "source": "name: x\nstages: [{name: a, works: [{workers: q}]}]" }));
     assert_eq!(status, 422);
     fits(&document, "Refusal", false, &refusal);
     assert!(refusal["mistakes"][0]["line"].as_u64().unwrap() > 0, "{refusal}");
-    for (method, path, status) in [("GET", "runs/w999", 404), ("GET", "nothing", 404), ("DELETE", "status", 405), ("PUT", "runs/w1/tags", 200)] {
+    for (method, path, status) in [
+        ("GET", "runs/w999", 404),
+        ("GET", "nothing", 404),
+        ("DELETE", "status", 405),
+        ("PUT", "runs/w1/tags", 200),
+    ] {
         let (found, answer) = c.send(method, path, &json!({}));
         assert_eq!(found, status, "{method} {path}: {answer}");
         if status >= 400 {
@@ -206,7 +247,8 @@ fn a_workload_goes_through_the_queue_and_every_answer_is_what_the_document_says(
         }
     }
     let tar = dir.path().join("run.tar.gz");
-    let (status, _) = c.with_token(&c.token, &["-o", tar.to_str().unwrap()], &format!("/api/v1/runs/{id}/archive.tar.gz"));
+    let (status, _) =
+        c.with_token(&c.token, &["-o", tar.to_str().unwrap()], &format!("/api/v1/runs/{id}/archive.tar.gz"));
     assert_eq!(status, 200);
     let listed = Command::new("tar").arg("tzf").arg(&tar).output().unwrap();
     assert!(stdout(&listed).contains(&format!("{id}-documented/run.json")), "{}", stderr(&listed));
@@ -231,9 +273,17 @@ fn events_tell_a_run_from_its_start_to_its_end_and_go_on_where_they_broke_off() 
     };
     assert_eq!(of(&all, "end"), [json!({ "state": "finished" })]);
     let record = c.get(&format!("runs/{id}/record"));
-    let total: u64 = of(&all, "interval").iter().flat_map(|one| one["rows"].as_array().unwrap().clone())
-        .filter(|row| row["phase"] == "window" && row["driver"].is_null()).map(|row| row["count"].as_u64().unwrap()).sum();
-    assert_eq!(json!(total), record["stages"][0]["operations"][0]["count"], "the intervals add up to the result");
+    let total: u64 = of(&all, "interval")
+        .iter()
+        .flat_map(|one| one["rows"].as_array().unwrap().clone())
+        .filter(|row| row["phase"] == "window" && row["driver"].is_null())
+        .map(|row| row["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        json!(total),
+        record["stages"][0]["operations"][0]["count"],
+        "the intervals add up to the result"
+    );
     let states: Vec<Value> = of(&all, "stage").iter().map(|stage| stage["state"].clone()).collect();
     assert!(states.contains(&json!("running")) && states.contains(&json!("completed")), "{states:?}");
     assert!(!of(&all, "verdict").is_empty() && !of(&all, "log").is_empty());
@@ -245,11 +295,22 @@ fn events_tell_a_run_from_its_start_to_its_end_and_go_on_where_they_broke_off() 
     assert_eq!(again, ids[ids.len() / 2 + 1..]);
     // Everything first, for who comes new.
     let mut watching = Command::new("curl")
-        .args(["--silent", "-N", "--max-time", "60", "-H", &format!("Authorization: Bearer {}", c.token), &format!("{}/api/v1/events", c.url)])
-        .stdout(Stdio::piped()).spawn().unwrap();
+        .args([
+            "--silent",
+            "-N",
+            "--max-time",
+            "60",
+            "-H",
+            &format!("Authorization: Bearer {}", c.token),
+            &format!("{}/api/v1/events", c.url),
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "event: everything");
-    let data: Value = serde_json::from_str(lines.next().unwrap().unwrap().strip_prefix("data: ").unwrap()).unwrap();
+    let data: Value =
+        serde_json::from_str(lines.next().unwrap().unwrap().strip_prefix("data: ").unwrap()).unwrap();
     assert_eq!(data["status"]["running"], json!([]));
     let second = c.submit(&workload("second", 1));
     let told = lines.map(Result::unwrap).find(|line| line.contains(&format!("\"id\":\"{second}\"")));
@@ -268,8 +329,13 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     let (_, urgent) = c.send("POST", "runs", &json!({ "source": workload("urgent", 1), "priority": 9 }));
     let urgent = urgent["id"].as_str().unwrap().to_owned();
     let order = || -> Vec<String> {
-        let mut waiting: Vec<(u64, String)> = c.get("runs?state=queuing").as_array().unwrap().iter()
-            .map(|run| (run["position"].as_u64().unwrap(), run["id"].as_str().unwrap().to_owned())).collect();
+        let mut waiting: Vec<(u64, String)> = c
+            .get("runs?state=queuing")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|run| (run["position"].as_u64().unwrap(), run["id"].as_str().unwrap().to_owned()))
+            .collect();
         waiting.sort();
         waiting.into_iter().map(|(_, id)| id).collect()
     };
@@ -283,7 +349,10 @@ fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     assert_eq!(cancelled.status.code(), Some(0), "{}", stderr(&cancelled));
     let gone = c.wait_for(&ids[1], &["cancelled"]);
     assert_eq!(gone["state"], "cancelled");
-    assert!(c.get(&format!("runs/{}/record", ids[1]))["stages"][0]["state"] == "aborted", "it is archived, too");
+    assert!(
+        c.get(&format!("runs/{}/record", ids[1]))["stages"][0]["state"] == "aborted",
+        "it is archived, too"
+    );
     assert_eq!(c.send("POST", &format!("runs/{long}/cancel"), &json!({ "abort": true })).0, 200);
     assert_eq!(c.wait_for(&long, &["cancelled", "finished", "terminated"])["state"], "cancelled");
     assert_eq!(c.send("POST", &format!("runs/{long}/cancel"), &json!({})).0, 409);
@@ -318,7 +387,10 @@ fn a_kill_loses_nothing_that_waits_and_what_ran_says_that_it_was_cut_off() {
     assert!(said.contains(&format!("{long} was cut off")), "{said}");
     assert_eq!(said.matches("cosmark_").count(), 1, "the token is shown once: {said}");
     let history = fs::read_to_string(dir.path().join("archive/run-history.csv")).unwrap();
-    assert!(history.lines().any(|line| line.starts_with(&format!("{long},long")) && line.contains("terminated")), "{history}");
+    assert!(
+        history.lines().any(|line| line.starts_with(&format!("{long},long")) && line.contains("terminated")),
+        "{history}"
+    );
     // A polite end: what runs is stopped and archived, and the next start finds nothing to mend.
     let id = c.submit(&workload("polite", 600));
     c.wait_for(&id, &["processing"]);
@@ -328,7 +400,10 @@ fn a_kill_loses_nothing_that_waits_and_what_ran_says_that_it_was_cut_off() {
     drop(c);
     let c = Controller::start(dir.path());
     assert_eq!(c.state(&id), "cancelled");
-    let second = cosmark(dir.path()).args(["controller", "--local", "--listen", "127.0.0.1:0", "--state", "state"]).output().unwrap();
+    let second = cosmark(dir.path())
+        .args(["controller", "--local", "--listen", "127.0.0.1:0", "--state", "state"])
+        .output()
+        .unwrap();
     assert_eq!(second.status.code(), Some(2));
     assert!(stderr(&second).contains("another controller uses the state directory"), "{}", stderr(&second));
 }
@@ -358,7 +433,11 @@ fn scripts_for_cosbench_go_on_working() {
         info.contains("s1-main").then_some(info)
     });
     let lines: Vec<&str> = stage.lines().collect();
-    assert_eq!((lines[0], lines[2], lines[3], lines[4]), ("Drivers:", "Total: 1 drivers", "", "Active Workloads:"), "{stage}");
+    assert_eq!(
+        (lines[0], lines[2], lines[3], lines[4]),
+        ("Drivers:", "Total: 1 drivers", "", "Active Workloads:"),
+        "{stage}"
+    );
     let fields: Vec<&str> = lines[5].split('\t').collect();
     assert_eq!((fields[0], fields[2], fields[3]), ("w1", "PROCESSING", "s1-main"), "{stage}");
     assert_eq!(fields[1].split(' ').count(), 6, "a date as Java writes it: {stage}");
@@ -373,7 +452,11 @@ fn scripts_for_cosbench_go_on_working() {
     assert!(c.curl(&[], &format!("{}&id=w1", cli("workload"))).1.ends_with("\tCANCELLED\n"));
     let (status, csv) = c.curl(&[], &format!("/controller/timeline.csv?wid=w1&sid=s1-main&{login}"));
     assert!(status == 200 && csv.starts_with("Timestamp,Op-Count"), "{csv}");
-    assert!(c.curl(&[], &format!("/controller/download-config.do?id=w1&{login}")).1.contains("<workload name=\"from-cosbench\""));
+    assert!(
+        c.curl(&[], &format!("/controller/download-config.do?id=w1&{login}"))
+            .1
+            .contains("<workload name=\"from-cosbench\"")
+    );
     assert!(c.curl(&[], &format!("/controller/download-log.do?id=w1&{login}")).1.contains("s1-main"));
     // Refusals, as COSBench words them, but for the status.
     assert_eq!(c.curl(&[], &format!("{}&id=w99", cli("workload"))), (404, "Not Found\n".to_owned()));
@@ -392,12 +475,16 @@ fn scripts_for_cosbench_go_on_working() {
         let action = if args.is_empty() { "index" } else { "submit" };
         let (status, text) = c.curl(&args, &format!("/controller/cli/{action}.action{query}"));
         assert_eq!(status, expected, "{query}: {text}");
-        let wanted = if query.contains("password") { "incorrect !" } else { "Please input complete user info" };
+        let wanted =
+            if query.contains("password") { "incorrect !" } else { "Please input complete user info" };
         assert!(text.contains(wanted), "{query}: {text}");
     }
     let basic = format!("any:{}", c.token);
     assert_eq!(c.curl(&["-u", &basic], "/controller/cli/index.action").0, 200);
-    let (status, _) = c.curl(&["-F", &format!("username=any"), "-F", &format!("password={}", c.token), "-F", &form], "/controller/cli/submit.action");
+    let (status, _) = c.curl(
+        &["-F", &format!("username=any"), "-F", &format!("password={}", c.token), "-F", &form],
+        "/controller/cli/submit.action",
+    );
     assert_eq!(status, 200, "a login in the form");
 }
 
@@ -405,7 +492,10 @@ fn scripts_for_cosbench_go_on_working() {
 fn who_is_not_logged_in_gets_nothing_and_who_may_look_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let c = Controller::start(dir.path());
-    let added = cosmark(dir.path()).args(["controller", "--state", "state", "--add-token", "wall", "--role", "view"]).output().unwrap();
+    let added = cosmark(dir.path())
+        .args(["controller", "--state", "state", "--add-token", "wall", "--role", "view"])
+        .output()
+        .unwrap();
     let viewer = stdout(&added).trim().to_owned();
     let (_, text) = c.curl(&[], "/api/openapi.json");
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -432,7 +522,10 @@ fn who_is_not_logged_in_gets_nothing_and_who_may_look_changes_nothing() {
     assert_eq!(c.with_token(&viewer, &form, "/controller/cli/submit.action").0, 403);
     assert_eq!(c.get("runs"), json!([]), "nothing was submitted");
     // A token that is taken back is worth nothing at once.
-    let removed = cosmark(dir.path()).args(["controller", "--state", "state", "--remove-token", "wall"]).output().unwrap();
+    let removed = cosmark(dir.path())
+        .args(["controller", "--state", "state", "--remove-token", "wall"])
+        .output()
+        .unwrap();
     assert!(removed.status.success());
     assert_eq!(c.with_token(&viewer, &[], "/api/v1/status").0, 401);
 }
@@ -445,7 +538,10 @@ fn a_session_changes_something_only_from_the_consoles_own_pages() {
     let jar = jar.to_str().unwrap();
     let login = json!({ "token": c.token }).to_string();
     let (status, info) = c.curl(&["-c", jar, "-d", &login], "/api/v1/session");
-    assert_eq!((status, serde_json::from_str::<Value>(&info).unwrap()["role"].clone()), (200, json!("operate")));
+    assert_eq!(
+        (status, serde_json::from_str::<Value>(&info).unwrap()["role"].clone()),
+        (200, json!("operate"))
+    );
     assert_eq!(c.curl(&["-b", jar], "/api/v1/status").0, 200);
     let body = json!({ "source": workload("x", 1) }).to_string();
     let ours = format!("Origin: {}", c.url);
@@ -462,14 +558,19 @@ fn a_session_changes_something_only_from_the_consoles_own_pages() {
     let foreign = ["-H", "Origin: http://evil.example", "-d", &login];
     assert_eq!(c.curl(&foreign, "/api/v1/session").0, 403, "nobody is logged in from elsewhere");
     assert_eq!(c.curl(&["-b", jar, "-X", "DELETE"], "/api/v1/session").0, 204);
-    assert_eq!(c.curl(&["-b", jar], "/api/v1/status").0, 401, "a session that was ended is over, whoever has the cookie");
+    assert_eq!(
+        c.curl(&["-b", jar], "/api/v1/status").0,
+        401,
+        "a session that was ended is over, whoever has the cookie"
+    );
 }
 
 #[test]
 fn guessing_tokens_is_slowed_down() {
     let dir = tempfile::tempdir().unwrap();
     let c = Controller::start(dir.path());
-    let statuses: Vec<u16> = (0..15).map(|n| c.with_token(&format!("cosmark_{n}"), &[], "/api/v1/status").0).collect();
+    let statuses: Vec<u16> =
+        (0..15).map(|n| c.with_token(&format!("cosmark_{n}"), &[], "/api/v1/status").0).collect();
     assert_eq!(statuses.first(), Some(&401));
     assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
 }
@@ -482,13 +583,29 @@ fn no_path_leads_out_of_a_run() {
     c.wait_for(&id, &["finished"]);
     let secret = "outside-of-everything";
     fs::write(dir.path().join("archive/outside.txt"), secret).unwrap();
-    std::os::unix::fs::symlink(dir.path().join("archive/outside.txt"), dir.path().join(format!("archive/{id}-x/link.txt"))).unwrap();
+    std::os::unix::fs::symlink(
+        dir.path().join("archive/outside.txt"),
+        dir.path().join(format!("archive/{id}-x/link.txt")),
+    )
+    .unwrap();
     let (status, _) = c.with_token(&c.token, &[], &format!("/api/v1/runs/{id}/files/run.json"));
     assert_eq!(status, 200);
     for name in [
-        "../outside.txt", "..%2foutside.txt", "%2e%2e/outside.txt", "%2e%2e%2foutside.txt", "source/../../outside.txt",
-        "link.txt", "/etc/hostname", "%2fetc%2fhostname", "....//outside.txt", "..\\outside.txt", ".", "..", "%00",
-        "../../state/tokens", "../../state/cluster.key",
+        "../outside.txt",
+        "..%2foutside.txt",
+        "%2e%2e/outside.txt",
+        "%2e%2e%2foutside.txt",
+        "source/../../outside.txt",
+        "link.txt",
+        "/etc/hostname",
+        "%2fetc%2fhostname",
+        "....//outside.txt",
+        "..\\outside.txt",
+        ".",
+        "..",
+        "%00",
+        "../../state/tokens",
+        "../../state/cluster.key",
     ] {
         // As it stands: curl would tidy the path up.
         let text = raw(&c, &format!("/api/v1/runs/{id}/files/{name}"));
@@ -507,7 +624,10 @@ fn no_path_leads_out_of_a_run() {
 
 fn raw(c: &Controller, path: &str) -> String {
     let mut stream = TcpStream::connect(c.url.strip_prefix("http://").unwrap()).unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n", c.token);
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        c.token
+    );
     stream.write_all(head.as_bytes()).unwrap();
     let mut text = Vec::new();
     stream.read_to_end(&mut text).unwrap();
@@ -552,12 +672,19 @@ fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
     };
     // Wrong secrets: the store refuses them, and its words go into the record. A right one: everything else is written.
     let target = dir.path().join("target.yaml");
-    let mut ids = vec![c.submit(&with(inline, 1)), c.submit(&with("{secret: ceph-key}", 1)), c.submit(&with("{secret: store}", 2))];
+    let mut ids = vec![
+        c.submit(&with(inline, 1)),
+        c.submit(&with("{secret: ceph-key}", 1)),
+        c.submit(&with("{secret: store}", 2)),
+    ];
     fs::write(&target, with("{env: HUSH_KEY}", 1).lines().nth(1).unwrap()).unwrap();
     fs::write(dir.path().join("w.yaml"), workload("hush", 1)).unwrap();
     let submitted = cosmark(dir.path())
-        .env("HUSH_KEY", from_env).env("COSMARK_CONTROLLER", &c.url)
-        .args(["submit", "w.yaml", "--target", "target.yaml", "--state-dir", "state"]).output().unwrap();
+        .env("HUSH_KEY", from_env)
+        .env("COSMARK_CONTROLLER", &c.url)
+        .args(["submit", "w.yaml", "--target", "target.yaml", "--state-dir", "state"])
+        .output()
+        .unwrap();
     assert!(submitted.status.success(), "{}", stderr(&submitted));
     ids.push(stdout(&submitted).trim().to_owned());
     let (status, refused) = c.send("POST", "runs", &json!({ "source": with("{file: /etc/hostname}", 1) }));
@@ -567,14 +694,31 @@ fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
     let texts = [inline, named, from_env, own.as_str()];
     let processes = Command::new("ps").args(["-ww", "-eo", "args"]).output().unwrap();
     assert!(!texts.iter().any(|text| stdout(&processes).contains(text)), "the process list");
-    let (_, tested) = c.send("POST", "targets/test", &json!({ "target": with("{secret: store}", 1).lines().nth(1).unwrap() }));
+    let (_, tested) = c.send(
+        "POST",
+        "targets/test",
+        &json!({ "target": with("{secret: store}", 1).lines().nth(1).unwrap() }),
+    );
     assert_eq!(tested["ok"], json!(true), "{tested}");
-    let (_, tested) = c.send("POST", "targets/test", &json!({ "target": with(inline, 1).lines().nth(1).unwrap() }));
+    let (_, tested) =
+        c.send("POST", "targets/test", &json!({ "target": with(inline, 1).lines().nth(1).unwrap() }));
     assert!(tested["ok"] == json!(false) && !tested.to_string().contains(inline), "{tested}");
     for id in &ids {
         c.wait_for(id, &["finished", "terminated", "failed"]);
-        for path in ["", "/record", "/source", "/log", "/data", "/files", "/export?format=csv", "/files/workload-config.xml", "/files/workload.yaml", "/events"] {
-            let (status, text) = c.with_token(&c.token, &["--max-time", "20"], &format!("/api/v1/runs/{id}{path}"));
+        for path in [
+            "",
+            "/record",
+            "/source",
+            "/log",
+            "/data",
+            "/files",
+            "/export?format=csv",
+            "/files/workload-config.xml",
+            "/files/workload.yaml",
+            "/events",
+        ] {
+            let (status, text) =
+                c.with_token(&c.token, &["--max-time", "20"], &format!("/api/v1/runs/{id}{path}"));
             assert_eq!(status, 200, "{id}{path}: {text}");
             assert!(!texts.iter().any(|secret| text.contains(secret)), "{id}{path} has a secret");
         }
@@ -594,7 +738,10 @@ fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
 #[test]
 fn tls_is_made_on_the_spot_and_the_clear_is_refused_where_others_can_listen() {
     let dir = tempfile::tempdir().unwrap();
-    let open = cosmark(dir.path()).args(["controller", "--local", "--listen", "0.0.0.0:0", "--state", "state"]).output().unwrap();
+    let open = cosmark(dir.path())
+        .args(["controller", "--local", "--listen", "0.0.0.0:0", "--state", "state"])
+        .output()
+        .unwrap();
     assert_eq!(open.status.code(), Some(2));
     assert!(stderr(&open).contains("--tls"), "{}", stderr(&open));
     let c = Controller::start_with(dir.path(), &["--tls"]);
@@ -606,8 +753,13 @@ fn tls_is_made_on_the_spot_and_the_clear_is_refused_where_others_can_listen() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(record["state"], "finished");
-    let unknown = cosmark(dir.path()).args(["list", "--controller", &c.url]).env("COSMARK_TOKEN", &c.token)
-        .env("HOME", dir.path()).env_remove("XDG_STATE_HOME").output().unwrap();
+    let unknown = cosmark(dir.path())
+        .args(["list", "--controller", &c.url])
+        .env("COSMARK_TOKEN", &c.token)
+        .env("HOME", dir.path())
+        .env_remove("XDG_STATE_HOME")
+        .output()
+        .unwrap();
     assert_ne!(unknown.status.code(), Some(0), "a certificate that nobody vouches for is not taken");
 }
 
@@ -616,9 +768,18 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
     let dir = tempfile::tempdir().unwrap();
     let c = Controller::start(dir.path());
     let missed = workload("missed", 1).replace("    works:", "    thresholds: p95 <= 1 us\n    works:");
-    let nowhere = workload("nowhere", 1).replace("{type: mock, delay: 5}", "{type: s3, endpoint: 'http://127.0.0.1:1', accesskey: a, secretkey: b, timeout: 2s}");
+    let nowhere = workload("nowhere", 1).replace(
+        "{type: mock, delay: 5}",
+        "{type: s3, endpoint: 'http://127.0.0.1:1', accesskey: a, secretkey: b, timeout: 2s}",
+    );
     let failing = workload("failing", 1).replace("delay: 5", "delay: 5, errors: 0.7");
-    let cases = [("done", workload("done", 1), 0), ("missed", missed, 6), ("nowhere", nowhere, 3), ("failing", failing, 4), ("bad", "name: [".to_owned(), 2)];
+    let cases = [
+        ("done", workload("done", 1), 0),
+        ("missed", missed, 6),
+        ("nowhere", nowhere, 3),
+        ("failing", failing, 4),
+        ("bad", "name: [".to_owned(), 2),
+    ];
     for (name, text, code) in cases {
         let file = format!("{name}.yaml");
         fs::write(dir.path().join(&file), text).unwrap();
@@ -626,7 +787,11 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
         assert_eq!(output.status.code(), Some(code), "{name}: {}{}", stdout(&output), stderr(&output));
     }
     let listed = c.command(&["list"]);
-    assert!(stdout(&listed).contains("nowhere") && stdout(&listed).contains("terminated"), "{}", stdout(&listed));
+    assert!(
+        stdout(&listed).contains("nowhere") && stdout(&listed).contains("terminated"),
+        "{}",
+        stdout(&listed)
+    );
     let logs = c.command(&["logs", "w1"]);
     assert!(stdout(&logs).contains("stage s1-main begins"), "{}", stdout(&logs));
     let drivers = c.command(&["drivers", "--drain", "local"]);
@@ -636,7 +801,10 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
     fs::write(dir.path().join("token"), "wrong\n").unwrap();
     let wrong = c.command(&["list", "--token-file", "token"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
-    let nobody = cosmark(dir.path()).args(["submit", "done.yaml", "--controller", "http://127.0.0.1:1", "--state-dir", "none"]).output().unwrap();
+    let nobody = cosmark(dir.path())
+        .args(["submit", "done.yaml", "--controller", "http://127.0.0.1:1", "--state-dir", "none"])
+        .output()
+        .unwrap();
     assert_eq!(nobody.status.code(), Some(1));
     assert!(stderr(&nobody).contains("no controller answers"), "{}", stderr(&nobody));
 }
@@ -648,7 +816,12 @@ fn the_console_or_what_stands_for_it_comes_with_headers_that_keep_others_out() {
     let (status, text) = c.curl(&["-i"], "/");
     assert_eq!(status, 200);
     let head = text.to_lowercase();
-    for wanted in ["content-security-policy: default-src 'self'", "x-content-type-options: nosniff", "x-frame-options: deny", "<html"] {
+    for wanted in [
+        "content-security-policy: default-src 'self'",
+        "x-content-type-options: nosniff",
+        "x-frame-options: deny",
+        "<html",
+    ] {
         assert!(head.contains(wanted), "{wanted}: {text}");
     }
     assert!(!head.contains("script-src"), "scripts come from here alone");

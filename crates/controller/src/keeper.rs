@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use cosmark_archive::{
-    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageRecord, StageState, StageTables,
-    TimelineRow, Timestamp,
+    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord, StageState,
+    StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_workload::model::Stage;
@@ -25,13 +25,15 @@ pub struct Keeper {
     tap: Option<Box<dyn Tap>>,
     trouble: Option<ArchiveError>,
     told: bool,
+    /// What is written down happened then, and not now.
+    past: Option<Timestamp>,
 }
 
 impl Keeper {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, tap: None, trouble: None, told: false }
+        Self { dir, tap: None, trouble: None, told: false, past: None }
     }
 
     /// Tells `tap` what goes into it.
@@ -59,6 +61,22 @@ impl Keeper {
         self.dir.path()
     }
 
+    /// What is written down from now on happened then (ns since 1970), because a run is taken up; `None` = it happens now.
+    pub(crate) fn set_past(&mut self, unix_ns: Option<i64>) {
+        self.past = unix_ns.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
+    }
+
+    /// When what is written down happens.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.past.unwrap_or_else(Timestamp::now)
+    }
+
+    /// The names that its stages, works and operations have.
+    #[must_use]
+    pub fn layout(&self) -> &[StageLayout] {
+        self.dir.layout()
+    }
+
     /// The first failure, once.
     pub(crate) fn news(&mut self) -> Option<String> {
         let trouble = self.trouble.as_ref().filter(|_| !self.told)?;
@@ -77,13 +95,15 @@ impl Keeper {
     }
 
     pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
-        let result = self.dir.enter_stage(stage, state, Timestamp::now());
+        let now = self.now();
+        let result = self.dir.enter_stage(stage, state, now);
         self.keep(result);
         self.tell_stage(stage);
     }
 
     pub(crate) fn put_stage(&mut self, at: usize, stage: &Stage, instead: bool) {
-        let result = self.dir.put_stage(at, stage, instead, Timestamp::now());
+        let now = self.now();
+        let result = self.dir.put_stage(at, stage, instead, now);
         self.keep(result);
         self.tell_stage(at);
     }
@@ -115,7 +135,8 @@ impl Keeper {
     }
 
     pub(crate) fn log(&mut self, level: &str, from: &str, text: &str) {
-        let result = self.dir.log(Timestamp::now(), level, from, text);
+        let now = self.now();
+        let result = self.dir.log(now, level, from, text);
         self.keep(result);
         if let Some(tap) = &mut self.tap {
             tap.log(level, from, text);

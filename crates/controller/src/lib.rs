@@ -4,6 +4,7 @@
 mod judge;
 mod keeper;
 mod observe;
+pub mod remote;
 mod run;
 mod search;
 mod stage;

@@ -65,6 +65,8 @@ pub struct Progress<'a> {
     pub of: usize,
     /// Since its load began.
     pub elapsed: Duration,
+    /// Since its load began, up to where every driver that counts has told everything.
+    pub told: Duration,
     /// Until its load ends, where time ends it.
     pub remaining: Option<Duration>,
     /// Share of it that is done, 0..=1, where that can be told.

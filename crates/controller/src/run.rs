@@ -7,6 +7,7 @@ use cosmark_archive::{
     ArchiveError, GoalStatus, OpLog, Run, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
     StageTables, ThresholdRecord, Timestamp,
 };
+use cosmark_bus::RunClock;
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
 use cosmark_workload::model::{Trigger, Workload};
 use tokio::sync::watch;
@@ -41,6 +42,53 @@ pub struct RunJob<'a> {
     pub stop: watch::Receiver<StopLevel>,
     /// Takes secrets out of a text before it is shown or kept.
     pub redact: &'a dyn Fn(&str) -> String,
+    /// Operations in flight may end for this long after the load; `None` = as each driver was told at its start.
+    pub drain: Option<Duration>,
+    /// The controller's clock, by which drivers are told when to begin.
+    pub clock: RunClock,
+    /// Stages and triggers that were begun.
+    steps: u32,
+    step_teller: Option<Box<dyn FnMut(u32)>>,
+}
+
+impl<'a> RunJob<'a> {
+    /// A workload for these drivers, without an operation log.
+    #[must_use]
+    pub fn new(
+        workload: &'a Workload,
+        dir: Keeper,
+        drivers: Vec<Box<dyn DriverLink>>,
+        stop: watch::Receiver<StopLevel>,
+        redact: &'a dyn Fn(&str) -> String,
+    ) -> Self {
+        Self {
+            workload,
+            dir,
+            drivers,
+            operation_log: None,
+            stop,
+            redact,
+            drain: None,
+            clock: RunClock::default(),
+            steps: 0,
+            step_teller: None,
+        }
+    }
+
+    /// Tells somebody whenever a step begins.
+    pub(crate) fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
+        self.step_teller = Some(teller);
+    }
+
+    /// The number of the step that begins now.
+    pub(crate) fn next_step(&mut self) -> u32 {
+        let step = self.steps;
+        self.steps += 1;
+        if let Some(teller) = &mut self.step_teller {
+            teller(step);
+        }
+        step
+    }
 }
 
 /// What the exit code is made of.
@@ -175,7 +223,7 @@ fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn 
         EndClass::Cancelled => Some("cancelled by the user".to_owned()),
         _ => reason,
     };
-    record.ended = Some(Timestamp::now());
+    record.ended = Some(job.dir.now());
     record.process = None;
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
@@ -197,7 +245,9 @@ async fn trigger(
     let Some(trigger) = trigger else { return };
     let args = if is_end { vec!["-k".to_owned()] } else { trigger.args.clone() };
     let order = TriggerOrder { script: trigger.script.clone(), args };
-    let mut reports: Vec<_> = job.drivers.iter_mut().map(|driver| driver.trigger(order.clone())).collect();
+    let step = job.next_step();
+    let there = job.drivers.iter_mut().filter_map(|driver| driver.is_there(step).then_some(driver));
+    let mut reports: Vec<_> = there.map(|driver| driver.trigger(step, order.clone())).collect();
     for report in &mut reports {
         let Ok(Some(report)) = tokio::time::timeout(Duration::from_secs(90), report.recv()).await else {
             observer.note(&format!("trigger {}: no report from the driver", order.script));
@@ -219,6 +269,6 @@ pub(crate) fn class_of(failure: &Failure) -> EndClass {
         FailureClass::Target => EndClass::Target,
         FailureClass::Workload => EndClass::Workload,
         FailureClass::Stage => EndClass::Failed,
-        FailureClass::Driver => EndClass::Ours,
+        FailureClass::Driver | FailureClass::Restarted => EndClass::Ours,
     }
 }

@@ -7,7 +7,7 @@ mod simulated;
 mod trial;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use cosmark_archive::{SearchRecord, StageTables, TrialRecord, UslRecord};
 use cosmark_metrics::Summary;
@@ -54,7 +54,9 @@ pub async fn run(
     let mut machine = Machine::new(search);
     let mut running =
         Running { stage, search, trials: Vec::new(), tables: Vec::new(), pooled: Measured::default() };
-    let started = Instant::now();
+    let started = job.dir.now();
+    let elapsed =
+        |job: &RunJob<'_>| Duration::try_from(job.dir.now().duration_since(started)).unwrap_or_default();
     let (mut class, mut reason) = (EndClass::Finished, String::new());
     let mut stopped = None;
     while let Some(request) = machine.next() {
@@ -62,7 +64,7 @@ pub async fn run(
             stopped = Some(format!("stopped after {} trials", search.max_trials));
             break;
         }
-        if !running.trials.is_empty() && started.elapsed() > search.max_time {
+        if !running.trials.is_empty() && elapsed(job) > search.max_time {
             stopped = Some(format!("stopped after {:?}", search.max_time));
             break;
         }

@@ -1,24 +1,29 @@
-//! One stage: waiting, booting, submitting, authing, launching, running, closing, and how it ended.
+//! One stage: waiting, booting, submitting, authing, launching, running, closing, and how it ended. Nothing here depends on
+//! when an event arrives: a run that is taken up by another controller hears the same events again, faster, and comes to
+//! the same results.
 
+mod peer;
+mod results;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cosmark_archive::{
-    ClientRecord, DriverRecord, IntervalLine, OpBatch, StageRecord, StageState, StageTables, TimelineRow,
-    Timestamp,
+use cosmark_archive::{IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
+use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
+use cosmark_wire::{
+    DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
-use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, OpSnapshot, SlicePlan, Snapshot};
-use cosmark_wire::{DriverEvent, Failure, FailureClass, MissionReport, StageOrder};
-use cosmark_workload::model::Stage;
-use cosmark_workload::share::spread_stage;
+use cosmark_workload::model::{OnDriverLoss, Stage};
+use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
 
-use crate::judge;
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
-use crate::run::{EndClass, RunJob, StopLevel, class_of};
+use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
+use peer::{Launch, Peer, Stand};
 
 /// A stage that is over.
 pub struct StageEnd {
@@ -35,58 +40,46 @@ pub struct StageRun<'r, 'a> {
     stage: Arc<Stage>,
     index: usize,
     of: usize,
+    step: u32,
     tally: Tally,
     /// What every driver said at last.
     reports: Vec<(usize, MissionReport)>,
     failure: Option<Failure>,
-    /// How each driver began.
-    launches: Vec<Option<Launch>>,
-    /// How each driver was doing.
-    clients: Vec<Client>,
+    /// The drivers, in the order of the job.
+    peers: Vec<Peer>,
+    /// Slices that are not in the histogram log yet, all drivers together: start since the common instant, work, phase.
+    slices: BTreeMap<(u64, u16, Phase), Snapshot>,
+    /// End of the last slice since the common instant, ns.
+    last_ns: u64,
     /// Snapshots since the last progress.
     latest: OpSnapshot,
     lost_samples: u64,
     state: StageState,
 }
 
-#[derive(Clone)]
-struct Launch {
-    /// Start of the load on the driver's clock.
-    start_ns: u64,
-    /// The same moment, here.
-    started: Instant,
-    wall: Timestamp,
-    /// Phases of each work on the driver's clock.
-    plans: Vec<(usize, SlicePlan)>,
-}
-
-/// What is known about a driver itself.
-#[derive(Default)]
-struct Client {
-    facts: ClientFacts,
-    /// In the measured windows of its works.
-    in_window: HealthSummary,
-    /// All the time, for stages that are too short for a look inside a window.
-    all: HealthSummary,
-}
-
 const TICK: Duration = Duration::from_secs(1);
 /// Before that no slice is complete, and all rates would read 0.
 const FIRST_NEWS: Duration = Duration::from_millis(1500);
+/// Time for the word to begin to reach every driver.
+const LEAD: Duration = Duration::from_millis(400);
+/// And for each worker to be made.
+const LEAD_PER_WORKER: Duration = Duration::from_micros(20);
 
 impl<'r, 'a> StageRun<'r, 'a> {
     pub fn new(job: &'r mut RunJob<'a>, stage: Arc<Stage>, index: usize, of: usize) -> Self {
         let drivers = job.drivers.len();
         let tally = Tally::new(&stage, drivers);
         Self {
+            step: job.next_step(),
             job,
             tally,
             index,
             of,
             reports: Vec::new(),
             failure: None,
-            launches: vec![None; drivers],
-            clients: (0..drivers).map(|_| Client::default()).collect(),
+            peers: (0..drivers).map(|_| Peer::new()).collect(),
+            slices: BTreeMap::new(),
+            last_ns: 0,
             latest: OpSnapshot::default(),
             lost_samples: 0,
             state: StageState::Waiting,
@@ -127,101 +120,148 @@ impl<'r, 'a> StageRun<'r, 'a> {
         timed.then_some(longest + self.stage.closure_delay)
     }
 
-    /// Cuts the shares and hands them out.
-    fn submit(&mut self) -> Option<mpsc::Receiver<(usize, DriverEvent)>> {
-        let names: Vec<String> = self.job.drivers.iter().map(|driver| driver.name().to_owned()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let shares = match spread_stage(&self.stage, &names) {
+    /// Cuts the shares among the drivers that are there.
+    fn spread(&mut self) -> Result<Vec<MissionShare>, Failure> {
+        let fail = |work: String, class, text| Failure { work, class, text };
+        let step = self.step;
+        let there: Vec<usize> = (0..self.job.drivers.len())
+            .filter(|at| self.job.drivers.get_mut(*at).is_some_and(|driver| driver.is_there(step)))
+            .collect();
+        if there.is_empty() {
+            let text = "no driver is there; start one with `cosmark driver --join`".to_owned();
+            return Err(fail(String::new(), FailureClass::Driver, text));
+        }
+        let drivers = there.iter().filter_map(|at| self.job.drivers.get(*at));
+        let candidates: Vec<_> =
+            drivers.map(|driver| Candidate { name: driver.name(), labels: driver.labels() }).collect();
+        let mut shares = spread_over(&self.stage, &candidates)
+            .map_err(|error| fail(error.work.clone(), FailureClass::Workload, error.to_string()))?;
+        for share in &mut shares {
+            share.driver = there.get(share.driver).copied().unwrap_or(share.driver);
+        }
+        Ok(shares)
+    }
+
+    /// Hands the shares out.
+    fn submit(&mut self) -> Option<mpsc::Receiver<FromDriver>> {
+        let shares = match self.spread() {
             Ok(shares) => shares,
-            Err(error) => {
-                let failure = Failure {
-                    work: error.work.clone(),
-                    class: FailureClass::Workload,
-                    text: error.to_string(),
-                };
+            Err(failure) => {
                 self.failure = Some(failure);
                 return None;
             }
         };
         let (sender, events) = mpsc::channel(256);
-        for (number, driver) in self.job.drivers.iter_mut().enumerate() {
-            let own: Vec<_> = shares.iter().filter(|share| share.driver == number).copied().collect();
-            if own.is_empty() {
+        for (number, (driver, peer)) in self.job.drivers.iter_mut().zip(&mut self.peers).enumerate() {
+            peer.shares = shares.iter().filter(|share| share.driver == number).copied().collect();
+            if peer.shares.is_empty() {
                 continue;
             }
-            let mut from_driver = driver.start(StageOrder {
+            peer.stand = Stand::Ordered;
+            let order = StageOrder {
+                step: self.step,
                 stage_index: self.index,
                 stage: Arc::clone(&self.stage),
-                shares: own,
+                shares: peer.shares.clone(),
                 seed: self.job.workload.seed.unwrap_or(0),
                 log_operations: self.job.operation_log.is_some(),
-            });
-            let sender = sender.clone();
-            tokio::spawn(async move {
-                while let Some(event) = from_driver.recv().await {
-                    if sender.send((number, event)).await.is_err() {
-                        return;
-                    }
-                }
-            });
+                drain: self.job.drain,
+            };
+            driver.start(order, EventSender::new(number, sender.clone()));
         }
         Some(events)
     }
 
-    async fn listen(
-        &mut self,
-        mut events: mpsc::Receiver<(usize, DriverEvent)>,
-        observer: &mut dyn Observer,
-    ) {
+    async fn listen(&mut self, mut events: mpsc::Receiver<FromDriver>, observer: &mut dyn Observer) {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
         let mut told = StopLevel::Run;
-        loop {
+        while self.peers.iter().any(Peer::is_awaited) {
             tokio::select! {
                 event = events.recv() => match event {
-                    None => return,
-                    Some((driver, event)) => self.take(driver, event, observer),
+                    None => return self.fell_silent(),
+                    Some(FromDriver { driver, past_unix_ns, event }) => {
+                        self.job.dir.set_past(past_unix_ns);
+                        self.take(driver, event, observer);
+                    }
                 },
                 _ = tick.tick() => self.tell(observer),
                 level = wanted(&mut stop, told) => {
                     told = level;
-                    for driver in &self.job.drivers {
-                        if level == StopLevel::Abort { driver.abort() } else { driver.finish() }
-                    }
+                    self.stop_all(level == StopLevel::Abort);
                 }
             }
         }
     }
 
+    /// Every driver let go of its end without a word.
+    fn fell_silent(&mut self) {
+        let text = "a driver ended without a word; this is a bug in Cosmark".to_owned();
+        self.failure.get_or_insert(Failure { work: String::new(), class: FailureClass::Driver, text });
+    }
+
+    fn stop_all(&self, at_once: bool) {
+        let peers = self.job.drivers.iter().zip(&self.peers);
+        for (driver, _) in peers.filter(|(_, peer)| !matches!(peer.stand, Stand::Idle | Stand::Over)) {
+            if at_once { driver.abort(self.step) } else { driver.finish(self.step) }
+        }
+    }
+
+    /// Something that the stage does not survive: the other drivers are stopped, too.
+    fn fail(&mut self, failure: Failure) {
+        if self.failure.is_none() {
+            self.failure = Some(failure);
+            let nothing_yet = self.peers.iter().all(|peer| peer.launch.is_none());
+            self.stop_all(nothing_yet);
+        }
+    }
+
     fn take(&mut self, driver: usize, event: DriverEvent, observer: &mut dyn Observer) {
+        let Some(peer) = self.peers.get_mut(driver) else { return };
+        if peer.is_lost && !matches!(event, DriverEvent::Lost { .. } | DriverEvent::Probed) {
+            peer.is_lost = false;
+            let name = self.name_of(driver);
+            observer.note(&format!("driver {name} is back"));
+            self.job.dir.log("WARN", "Driver", &format!("driver {name} is back"));
+        }
+        let Some(peer) = self.peers.get_mut(driver) else { return };
         match event {
-            DriverEvent::Authed => self.enter(StageState::Launching),
-            DriverEvent::Launched { now_ns, start_ns, plans } => {
-                let ahead = Duration::from_nanos(start_ns.saturating_sub(now_ns));
-                let (started, wall) = (Instant::now() + ahead, Timestamp::now() + ahead);
-                if let Some(slot) = self.launches.get_mut(driver) {
-                    *slot = Some(Launch { start_ns, started, wall, plans });
+            DriverEvent::Authed => {
+                peer.rise_to(Stand::Authed);
+                if let Some(link) = self.job.drivers.get_mut(driver) {
+                    link.probe(self.step);
                 }
-                self.enter(StageState::Running);
-            }
-            DriverEvent::Facts(facts) => {
-                if let Some(client) = self.clients.get_mut(driver) {
-                    client.facts = facts;
+                let waiting = |peer: &Peer| peer.is_awaited() && peer.stand < Stand::Authed;
+                if !self.peers.iter().any(waiting) {
+                    self.enter(StageState::Launching);
                 }
             }
-            DriverEvent::Health(sample) => self.take_health(driver, &sample),
+            DriverEvent::Probed => peer.rise_to(Stand::Ready),
+            DriverEvent::Launched(launched) => self.launch(driver, launched),
+            DriverEvent::Facts(facts) => peer.set_facts(facts),
+            DriverEvent::Health(sample) => {
+                if let Some(origin_ns) = peer.add_health(&sample) {
+                    let name = self.name_of(driver);
+                    self.job.dir.append_client(self.index, &name, origin_ns, &sample);
+                }
+            }
             DriverEvent::Snapshot(snapshot) => {
-                if let Some(Some(launch)) = self.launches.get(driver) {
+                if let Some(launch) = &peer.launch {
                     observer.slice(&SliceNews {
                         stage: &self.stage,
                         index: self.index,
                         driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
-                        load_started: launch.wall,
-                        start_ns: launch.start_ns,
+                        load_started: launch.origin(),
+                        start_ns: launch.origin_ns,
                         snapshot: &snapshot,
                     });
                 }
                 self.take_snapshot(driver, &snapshot);
+            }
+            DriverEvent::Told { up_to_ns } => {
+                if let Some(launch) = &peer.launch {
+                    peer.told_ns = peer.told_ns.max(launch.since_ns(up_to_ns));
+                }
             }
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
             DriverEvent::SamplesLost { count } => {
@@ -230,48 +270,109 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     .note(&format!("the operation log is too slow: {count} operations are missing in it"));
             }
             DriverEvent::Refused(failure) => {
-                self.failure.get_or_insert(failure);
+                peer.rise_to(Stand::Over);
+                self.fail(failure);
             }
-            DriverEvent::Ended { missions, gave_up } => {
-                self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
-                if let Some(failure) = gave_up {
-                    self.failure.get_or_insert(failure);
-                }
+            DriverEvent::Ended { missions, gave_up } => self.end(driver, missions, gave_up, observer),
+            DriverEvent::Lost { silent_ms } => self.lose(driver, silent_ms, observer),
+            DriverEvent::Triggered(_) => {}
+        }
+        self.maybe_go();
+    }
+
+    fn launch(&mut self, driver: usize, launched: Launched) {
+        if let Some(peer) = self.peers.get_mut(driver) {
+            peer.launch(launched);
+        }
+        self.enter(StageState::Running);
+    }
+
+    /// When the last driver is ready, all are told the same instant.
+    fn maybe_go(&mut self) {
+        let waiting = self.peers.iter().any(|peer| peer.is_awaited() && peer.stand < Stand::Ready);
+        let ready = self.peers.iter().any(|peer| peer.is_awaited() && peer.stand == Stand::Ready);
+        if waiting || !ready || self.failure.is_some() {
+            return;
+        }
+        let workers: u32 = self.stage.works.iter().map(|work| work.workers).sum();
+        let lead = LEAD + LEAD_PER_WORKER.saturating_mul(workers);
+        let lead_ns = i64::try_from(lead.as_nanos()).unwrap_or(i64::MAX);
+        let at_unix_ns = self.job.clock.now_ns().saturating_add(lead_ns);
+        for (link, peer) in self.job.drivers.iter_mut().zip(&mut self.peers) {
+            if peer.is_awaited() && peer.stand == Stand::Ready {
+                peer.stand = Stand::Told;
+                link.go(self.step, Some(at_unix_ns));
+            }
+        }
+    }
+
+    fn end(
+        &mut self,
+        driver: usize,
+        missions: Vec<MissionReport>,
+        gave_up: Option<Failure>,
+        observer: &mut dyn Observer,
+    ) {
+        let Some(peer) = self.peers.get_mut(driver) else { return };
+        peer.rise_to(Stand::Over);
+        peer.is_cut = false;
+        match gave_up {
+            Some(failure) if failure.class == FailureClass::Restarted => {
+                peer.is_cut = true;
+                self.cut(driver, &failure.text, observer);
+            }
+            Some(failure) => self.fail(failure),
+            None => {}
+        }
+        self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
+    }
+
+    fn lose(&mut self, driver: usize, silent_ms: u64, observer: &mut dyn Observer) {
+        let Some(peer) = self.peers.get_mut(driver).filter(|peer| peer.is_awaited()) else { return };
+        (peer.is_lost, peer.is_cut) = (true, true);
+        let text = format!("nothing was heard of it for {} s", Duration::from_millis(silent_ms).as_secs());
+        self.cut(driver, &text, observer);
+    }
+
+    /// A driver's part will not be complete: the workload says whether that is the end.
+    fn cut(&mut self, driver: usize, why: &str, observer: &mut dyn Observer) {
+        let text = format!("driver {} is lost: {why}", self.name_of(driver));
+        match self.job.workload.loss.on_loss {
+            OnDriverLoss::Fail => {
+                let text = format!("{text}; on_driver_loss: continue would have gone on without it");
+                self.fail(Failure { work: String::new(), class: FailureClass::Driver, text });
+            }
+            OnDriverLoss::Continue => {
+                observer.note(&format!("{text}; the stage goes on without it"));
+                self.job.dir.log("WARN", "Driver", &text);
             }
         }
     }
 
     /// The first driver's beginning, which everything that is not about one driver counts from.
     fn first_launch(&self) -> Option<&Launch> {
-        self.launches.iter().flatten().next()
+        self.peers.iter().find_map(|peer| peer.launch.as_ref())
     }
 
     fn name_of(&self, driver: usize) -> String {
         self.job.drivers.get(driver).map_or_else(String::new, |driver| driver.name().to_owned())
     }
 
-    fn take_health(&mut self, driver: usize, sample: &HealthSample) {
-        let Some(Some(launch)) = self.launches.get(driver) else { return };
-        let middle_ns = sample.at_ns.saturating_sub(sample.span_ns / 2);
-        let in_window = launch.plans.iter().any(|(_, plan)| plan.is_due_in_window(middle_ns));
-        let start_ns = launch.start_ns;
-        let name = self.name_of(driver);
-        self.job.dir.append_client(self.index, &name, start_ns, sample);
-        if let Some(client) = self.clients.get_mut(driver) {
-            client.all.add(sample);
-            if in_window {
-                client.in_window.add(sample);
-            }
-        }
-    }
-
     fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot) {
-        let Some(Some(launch)) = self.launches.get(driver).cloned() else { return };
-        self.tally.add(driver, snapshot, launch.start_ns, &self.stage);
+        let Some(launch) = self.peers.get(driver).and_then(|peer| peer.launch.as_ref()) else { return };
+        let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
+        self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
+        self.last_ns = self.last_ns.max(end_ns);
         snapshot.ops.iter().for_each(|op| self.latest.merge(op));
         if !snapshot.is_empty() {
-            let since = Duration::from_nanos(snapshot.start_ns.saturating_sub(launch.start_ns));
-            self.job.dir.append_histograms(self.index, launch.wall + since, snapshot);
+            let place = Snapshot { start_ns, end_ns, ops: Vec::new(), ..*snapshot };
+            let key = (start_ns, snapshot.work, snapshot.phase);
+            let slice = self.slices.entry(key).or_insert_with(|| Snapshot {
+                ops: vec![OpSnapshot::default(); snapshot.ops.len()],
+                ..place.clone()
+            });
+            slice.end_ns = slice.end_ns.max(end_ns);
+            slice.ops.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge(op));
         }
     }
 
@@ -282,20 +383,18 @@ impl<'r, 'a> StageRun<'r, 'a> {
         samples: Vec<cosmark_metrics::Sample>,
         observer: &mut dyn Observer,
     ) {
-        let (Some((log, epoch)), Some(Some(launch))) = (&self.job.operation_log, self.launches.get(driver))
-        else {
-            return;
-        };
+        let launch = self.peers.get(driver).and_then(|peer| peer.launch.as_ref());
+        let (Some((log, epoch)), Some(launch)) = (&self.job.operation_log, launch) else { return };
         let Some((_, plan)) = launch.plans.iter().find(|(index, _)| *index == usize::from(work)) else {
             return;
         };
         let name = self.job.drivers.get(driver).map_or("", |driver| driver.name());
-        let started_ns = launch.wall.as_nanosecond() - epoch.as_nanosecond();
+        let origin_ns = launch.origin().as_nanosecond() - epoch.as_nanosecond();
         let batch = OpBatch {
             driver: name.into(),
             stage: u16::try_from(self.index).unwrap_or(u16::MAX),
             work,
-            clock_offset_ns: i64::try_from(started_ns - i128::from(launch.start_ns)).unwrap_or(0),
+            clock_offset_ns: i64::try_from(origin_ns - i128::from(launch.origin_ns)).unwrap_or(0),
             plan: *plan,
             samples,
         };
@@ -307,12 +406,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
-        let Some(launch) = self.first_launch() else { return };
-        let elapsed = launch.started.elapsed();
-        self.write_intervals(elapsed, false);
+        self.write_intervals(false);
         if let Some(news) = self.job.dir.news() {
             observer.note(&news);
         }
+        let Some(launch) = self.first_launch() else { return };
+        let elapsed =
+            Duration::try_from(self.job.dir.now().duration_since(launch.origin())).unwrap_or_default();
         if elapsed < FIRST_NEWS {
             return;
         }
@@ -333,6 +433,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             index: self.index,
             of: self.of,
             elapsed,
+            told: self.watermark(false),
             remaining,
             done: done.map(|done| done.clamp(0.0, 1.0)),
             latest_s: TICK.as_secs_f64(),
@@ -357,22 +458,44 @@ impl<'r, 'a> StageRun<'r, 'a> {
         })
     }
 
-    fn write_intervals(&mut self, elapsed: Duration, all: bool) {
+    /// All drivers that still count have told what ended up to here, since the common instant.
+    fn watermark(&self, all: bool) -> Duration {
+        let counted = self.peers.iter().filter(|peer| peer.is_awaited());
+        let told = counted.map(|peer| peer.told_ns).min();
+        Duration::from_nanos(if all { self.last_ns } else { told.unwrap_or(0) })
+    }
+
+    /// Writes what is complete; with `all`, whatever there is.
+    fn write_intervals(&mut self, all: bool) {
+        let up_to = self.watermark(all);
         let Some(launch) = self.first_launch().cloned() else { return };
-        for interval in self.tally.take_work_intervals(elapsed, all) {
+        self.write_slices(&launch, up_to, all);
+        for interval in self.tally.take_work_intervals(up_to, all) {
             let driver = self.name_of(interval.driver);
             let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
             let line = |op| IntervalLine::of(&driver, interval.phase, start_s, end_s, op);
             let lines = interval.operations.iter().map(line).collect();
             self.job.dir.append_work_interval(self.index, usize::from(interval.work), lines);
         }
-        for interval in self.tally.take_intervals(elapsed, all, &self.stage) {
+        for interval in self.tally.take_intervals(up_to, all, &self.stage) {
             let row = TimelineRow {
-                ended: launch.wall + interval.ended,
+                ended: launch.origin() + interval.ended,
                 seconds: interval.seconds,
                 operations: interval.operations.iter().collect(),
             };
             self.job.dir.append_interval(self.index, &row);
+        }
+    }
+
+    /// The histogram log knows no drivers: a slice of all of them is one entry.
+    fn write_slices(&mut self, launch: &Launch, up_to: Duration, all: bool) {
+        let up_to_ns = u64::try_from(up_to.as_nanos()).unwrap_or(u64::MAX);
+        let complete = |slice: &Snapshot| all || slice.end_ns <= up_to_ns;
+        let ready: Vec<_> =
+            self.slices.iter().filter(|(_, slice)| complete(slice)).map(|(key, _)| *key).collect();
+        for slice in ready.iter().filter_map(|key| self.slices.remove(key)) {
+            let start = launch.origin() + Duration::from_nanos(slice.start_ns);
+            self.job.dir.append_histograms(self.index, start, &slice);
         }
     }
 
@@ -384,135 +507,21 @@ impl<'r, 'a> StageRun<'r, 'a> {
             return true;
         }
         self.enter(StageState::Sleeping);
-        observer.note(&format!("waiting {delay:?} after stage {}", self.stage.id(self.index)));
+        // Counted from when the stage ended, which may be long ago if the run is taken up.
+        let ends = self.job.dir.now() + delay;
+        let left =
+            Duration::try_from(ends.duration_since(cosmark_archive::Timestamp::now())).unwrap_or_default();
+        if left.is_zero() {
+            self.job.dir.set_past(i64::try_from(ends.as_nanosecond()).ok());
+            return true;
+        }
+        observer.note(&format!("waiting {left:?} after stage {}", self.stage.id(self.index)));
         let slept = tokio::select! {
-            () = tokio::time::sleep(delay) => true,
+            () = tokio::time::sleep(left) => true,
             _ = wanted(&mut stop, StopLevel::Run) => false,
         };
+        self.job.dir.set_past(None);
         slept
-    }
-
-    fn close(mut self, observer: &mut dyn Observer, slept: bool) -> StageEnd {
-        let elapsed = self.first_launch().map_or(Duration::ZERO, |launch| launch.started.elapsed());
-        self.write_intervals(elapsed, true);
-        let mut record: StageRecord = self
-            .job
-            .dir
-            .record()
-            .stages
-            .get(self.index)
-            .cloned()
-            .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, Timestamp::now()));
-        let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
-        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
-        let by_driver = tally.take_driver_windows();
-        let (windows, batches) = tally.into_windows();
-        let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
-        let ran = self.first_launch().is_some();
-        let tables = if ran { StageTables::of(windows.iter().flatten()) } else { StageTables::default() };
-        let (class, state, reason) = self.verdict(cancelled, &windows);
-        let results: Vec<_> = seconds.into_iter().zip(windows).collect();
-        if ran {
-            record.set_results(&self.stage, self.index, &results);
-            self.add_examples(&mut record);
-            self.add_drivers(&mut record, &by_driver);
-            self.name_endpoints(&mut record);
-            record.clients = self.client_records();
-        }
-        record.reason.clone_from(&reason);
-        record.enter(state, Timestamp::now());
-        if let Some(reason) = &reason {
-            self.job.dir.log("ERROR", &record.id, reason);
-        }
-        self.job.dir.end_stage(self.index, record.clone());
-        observer.stage_ends(&record);
-        let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
-        StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
-    }
-
-    fn verdict(
-        &self,
-        cancelled: bool,
-        windows: &[Vec<OpSnapshot>],
-    ) -> (EndClass, StageState, Option<String>) {
-        if let Some(failure) = &self.failure {
-            let text = (self.job.redact)(&failure.text);
-            let reason =
-                if failure.work.is_empty() { text } else { format!("work {}: {text}", failure.work) };
-            let class = class_of(failure);
-            let state = if class == EndClass::Failed { StageState::Failed } else { StageState::Terminated };
-            return (class, state, Some(reason));
-        }
-        if cancelled {
-            return (EndClass::Cancelled, StageState::Cancelled, Some("cancelled by the user".to_owned()));
-        }
-        match judge::failed(&self.stage, windows) {
-            Some(reason) => (EndClass::Failed, StageState::Failed, Some(reason)),
-            None => (EndClass::Finished, StageState::Completed, None),
-        }
-    }
-
-    /// The longest window that a driver measured for this work.
-    fn window_s(&self, work: usize) -> f64 {
-        self.reports
-            .iter()
-            .filter(|(_, report)| report.work == work)
-            .map(|(_, report)| report.window_s)
-            .fold(0.0, f64::max)
-    }
-
-    /// How each driver was doing, of those that said so.
-    fn client_records(&self) -> Vec<ClientRecord> {
-        let told = |(_, client): &(usize, &Client)| !client.all.is_empty() || client.facts.load_threads > 0;
-        let record = |(driver, client): (usize, &Client)| {
-            let Client { facts, in_window, all } = client;
-            let health = if in_window.is_empty() { all } else { in_window };
-            ClientRecord::of(&self.name_of(driver), *facts, health.client())
-        };
-        self.clients.iter().enumerate().filter(told).map(record).collect()
-    }
-
-    fn add_drivers(&self, record: &mut StageRecord, by_driver: &[Vec<Vec<OpSnapshot>>]) {
-        for (driver, works) in by_driver.iter().enumerate() {
-            let name = self.name_of(driver);
-            let ops = works.iter().enumerate().flat_map(|(work, ops)| ops.iter().map(move |op| (work, op)));
-            for ((work, op), operation) in ops.zip(&mut record.operations) {
-                let own = self.reports.iter().find(|(from, report)| *from == driver && report.work == work);
-                if let Some((_, report)) = own {
-                    operation.drivers.push(DriverRecord::of(&name, report.workers, op));
-                }
-            }
-        }
-    }
-
-    fn name_endpoints(&self, record: &mut StageRecord) {
-        let works = self.stage.works.iter().enumerate();
-        let of_operation = works.flat_map(|(index, work)| work.operations.iter().map(move |_| index));
-        for (operation, work) in record.operations.iter_mut().zip(of_operation) {
-            let names = self.reports.iter().filter(|(_, report)| report.work == work);
-            let Some((_, report)) = names.max_by_key(|(_, report)| report.endpoints.len()) else { continue };
-            for (endpoint, name) in operation.endpoints.iter_mut().zip(&report.endpoints) {
-                endpoint.endpoint.clone_from(name);
-            }
-        }
-    }
-
-    fn add_examples(&self, record: &mut StageRecord) {
-        let mut first = 0;
-        for (index, work) in self.stage.works.iter().enumerate() {
-            for (_, report) in self.reports.iter().filter(|(_, report)| report.work == index) {
-                for example in &report.examples {
-                    let at = first + usize::from(example.op);
-                    if let Some(operation) = record.operations.get_mut(at) {
-                        let text = format!("{}: {}", example.label, (self.job.redact)(&example.text));
-                        if !operation.error_examples.contains(&text) {
-                            operation.error_examples.push(text);
-                        }
-                    }
-                }
-            }
-            first += work.operations.len();
-        }
     }
 }
 

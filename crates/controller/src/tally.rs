@@ -97,7 +97,7 @@ impl Tally {
         }
     }
 
-    /// Adds a snapshot of `driver`; `start_ns` is when its load began, on the same clock.
+    /// Adds a snapshot of `driver`; `start_ns` is the common instant on the same clock.
     pub fn add(&mut self, driver: usize, snapshot: &Snapshot, start_ns: u64, stage: &Stage) {
         self.add_to_driver(driver, snapshot, start_ns);
         let Some(work) = self.works.get_mut(usize::from(snapshot.work)) else { return };
@@ -154,12 +154,11 @@ impl Tally {
         open.operations.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge_counts(op));
     }
 
-    /// Intervals of each driver that are complete `elapsed` after the load began; with `all`, whatever there is. What comes
+    /// Intervals of each driver that are complete when everything up to `elapsed` after the load began was told; with `all`, whatever there is. What comes
     /// late is a line of its own with the same times.
     pub fn take_work_intervals(&mut self, elapsed: Duration, all: bool) -> Vec<WorkInterval> {
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        // Threads hand over a slice up to a second after it is over.
-        let complete = elapsed_ns.saturating_sub(1_500_000_000) / self.interval_ns;
+        let complete = elapsed_ns / self.interval_ns;
         let mut taken = Vec::new();
         for (number, driver) in self.drivers.iter_mut().enumerate() {
             let later =
@@ -186,15 +185,14 @@ impl Tally {
         self.drivers.iter_mut().map(|driver| std::mem::take(&mut driver.windows)).collect()
     }
 
-    /// Intervals that are complete `elapsed` after the load began; with `all`, whatever there is.
+    /// Intervals that are complete when everything up to `elapsed` after the load began was told; with `all`, whatever there is.
     pub fn take_intervals(&mut self, elapsed: Duration, all: bool, stage: &Stage) -> Vec<Interval> {
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let last = self.open.keys().next_back().copied();
         let mut intervals = Vec::new();
         loop {
             let end_ns = (self.next_interval + 1).saturating_mul(self.interval_ns);
-            // Threads hand over a slice up to a second after it is over.
-            let complete = elapsed_ns >= end_ns.saturating_add(1_500_000_000);
+            let complete = elapsed_ns >= end_ns;
             let ready = if all { last.is_some_and(|last| self.next_interval <= last) } else { complete };
             if !ready {
                 return intervals;

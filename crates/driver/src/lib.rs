@@ -3,15 +3,21 @@
 
 mod catalog;
 pub mod describe;
+mod files;
+mod gate;
 mod health;
 mod load;
 mod local;
 mod proc;
+pub mod remote;
 pub mod secrets;
+mod slices;
 mod target;
 mod trigger;
 
 pub use catalog::{Catalog, Found, PluginRow};
+pub use files::Files;
+pub use gate::Start;
 pub use load::{Reading, apply_settings, read_target, read_workload};
 pub use local::{LocalDriver, Options, try_target};
 pub use target::{Opened, open_target};

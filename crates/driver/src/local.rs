@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
 use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
 };
 use cosmark_wire::{
-    DriverEvent, DriverLink, Failure, FailureClass, FailureExample, MissionReport, StageOrder, TriggerOrder,
-    TriggerReport,
+    DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
+    StageOrder, TriggerOrder, TriggerReport,
 };
-use cosmark_workload::model::TargetSpec;
+use cosmark_workload::model::{Stage, TargetSpec, Work};
+use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
+use crate::files::Files;
+use crate::gate::{Gate, Start, Waited};
 use crate::health::{self, Sampler};
+use crate::slices::Slices;
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
 
@@ -30,6 +34,8 @@ pub struct Options {
     pub threads: usize,
     /// Where trigger scripts may come from.
     pub scripts: Option<PathBuf>,
+    /// Which files of this machine workloads may name.
+    pub files: Files,
     /// Operations in flight may end for this long after the load was stopped.
     pub drain: Duration,
 }
@@ -41,8 +47,28 @@ pub struct LocalDriver {
     may_wait_awake: bool,
     catalog: Catalog,
     sessions: Sessions,
-    flow: Arc<Flow>,
+    /// The stage at work.
+    current: Option<Current>,
     triggers: Arc<Mutex<Triggers>>,
+}
+
+struct Current {
+    step: u32,
+    flow: Arc<Flow>,
+    gate: Arc<Gate>,
+    events: EventSender,
+}
+
+/// Drops one stage.
+pub(crate) struct Stopper(Option<(Arc<Flow>, Arc<Gate>)>);
+
+impl Stopper {
+    pub(crate) fn abort(&self) {
+        if let Some((flow, gate)) = &self.0 {
+            flow.abort();
+            gate.stop();
+        }
+    }
 }
 
 /// Sessions outlive a stage: the same login serves every work that gives the same auth.
@@ -50,6 +76,14 @@ type Sessions = Arc<Mutex<HashMap<String, Arc<SessionCache>>>>;
 
 /// Snapshots and samples that may wait for the controller.
 const MOST_WAITING: usize = 1024;
+/// Threads hand over a slice within this time after its end, unless they get no processor.
+const THREADS_LAG_NS: u64 = 300_000_000;
+/// And within this time also then; what comes later is in no row of the timeline but a later one.
+const TOLD_LAG_NS: u64 = 1_500_000_000;
+/// How often it is said how far the story goes.
+const TELL_EVERY_NS: u64 = 450_000_000;
+/// A stage that is ready and hears nothing for this long is forgotten.
+const GO_PATIENCE: Duration = Duration::from_secs(900);
 
 impl LocalDriver {
     /// A driver that speaks what is in `catalog`.
@@ -58,7 +92,59 @@ impl LocalDriver {
         let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let may_wait_awake = options.threads < processors;
-        Self { options, may_wait_awake, catalog, sessions: Arc::default(), flow: Flow::new(), triggers }
+        Self { options, may_wait_awake, catalog, sessions: Arc::default(), current: None, triggers }
+    }
+
+    /// Lets the load of a stage begin, at a moment of this process's clock.
+    pub fn go_at(&mut self, step: u32, start: Start) {
+        if let Some(current) = self.of_step(step) {
+            current.gate.open(start);
+        }
+    }
+
+    /// A way for another thread to drop a stage.
+    #[must_use]
+    pub(crate) fn stopper(&self, step: u32) -> Stopper {
+        let current = self.of_step(step);
+        Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
+    }
+
+    /// Opens the targets of a stage, logs in and asks each store once; makes no load.
+    ///
+    /// # Errors
+    /// What the first of them says.
+    pub(crate) fn ask(&self, stage: Stage) -> Result<(), Failure> {
+        let (sender, _events) = mpsc::channel(1);
+        let share = |(work, spec): (usize, &Work)| MissionShare {
+            work,
+            driver: 0,
+            first_worker: 0,
+            workers: spec.workers,
+        };
+        let shares = stage.works.iter().enumerate().map(share).collect();
+        let job = Job {
+            catalog: self.catalog,
+            options: self.options.clone(),
+            sessions: Arc::default(),
+            may_wait_awake: self.may_wait_awake,
+            flow: Flow::new(),
+            gate: Arc::default(),
+            order: StageOrder {
+                step: 0,
+                stage_index: 0,
+                stage: Arc::new(stage),
+                shares,
+                seed: 0,
+                log_operations: false,
+                drain: None,
+            },
+            events: EventSender::new(0, sender),
+        };
+        job.prepare().map(drop)
+    }
+
+    fn of_step(&self, step: u32) -> Option<&Current> {
+        self.current.as_ref().filter(|current| current.step == step)
     }
 }
 
@@ -67,36 +153,58 @@ impl DriverLink for LocalDriver {
         &self.options.name
     }
 
-    fn start(&mut self, order: StageOrder) -> mpsc::Receiver<DriverEvent> {
-        self.flow = Flow::new();
-        let (sender, receiver) = mpsc::channel(MOST_WAITING);
+    fn start(&mut self, order: StageOrder, events: EventSender) {
+        let (flow, gate) = (Flow::new(), Arc::new(Gate::default()));
+        self.current = Some(Current {
+            step: order.step,
+            flow: Arc::clone(&flow),
+            gate: Arc::clone(&gate),
+            events: events.clone(),
+        });
         let job = Job {
             catalog: self.catalog,
             options: self.options.clone(),
             may_wait_awake: self.may_wait_awake,
             sessions: Arc::clone(&self.sessions),
-            flow: Arc::clone(&self.flow),
+            flow,
+            gate,
             order,
-            events: sender.clone(),
+            events: events.clone(),
         };
         let spawned = std::thread::Builder::new().name("driver".into()).spawn(move || job.run());
         if let Err(cause) = spawned {
             let text = format!("cannot start a thread: {cause}");
             let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
-            let _ = sender.try_send(DriverEvent::Refused(failure));
+            events.try_send(DriverEvent::Refused(failure));
         }
-        receiver
     }
 
-    fn finish(&self) {
-        self.flow.finish();
+    fn probe(&mut self, step: u32) {
+        // One process, one clock.
+        if let Some(current) = self.of_step(step) {
+            current.events.try_send(DriverEvent::Probed);
+        }
     }
 
-    fn abort(&self) {
-        self.flow.abort();
+    fn go(&mut self, step: u32, _at_unix_ns: Option<i64>) {
+        self.go_at(step, Start::default());
     }
 
-    fn trigger(&mut self, order: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
+    fn finish(&self, step: u32) {
+        if let Some(current) = self.of_step(step) {
+            current.flow.finish();
+            current.gate.stop();
+        }
+    }
+
+    fn abort(&self, step: u32) {
+        if let Some(current) = self.of_step(step) {
+            current.flow.abort();
+            current.gate.stop();
+        }
+    }
+
+    fn trigger(&mut self, _step: u32, order: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
         let (sender, receiver) = mpsc::channel(1);
         let triggers = Arc::clone(&self.triggers);
         std::thread::spawn(move || {
@@ -114,8 +222,9 @@ struct Job {
     may_wait_awake: bool,
     sessions: Sessions,
     flow: Arc<Flow>,
+    gate: Arc<Gate>,
     order: StageOrder,
-    events: mpsc::Sender<DriverEvent>,
+    events: EventSender,
 }
 
 impl Job {
@@ -138,6 +247,10 @@ impl Job {
             let mut missions = Vec::with_capacity(self.order.shares.len());
             for share in &self.order.shares {
                 let Some(work) = self.order.stage.works.get(share.work) else { continue };
+                self.options
+                    .files
+                    .check(work)
+                    .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
                 let opened = open_target(&self.catalog, &work.auth, &work.storage)
                     .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
                 let sessions = self.session_cache(&work.auth, &opened);
@@ -172,11 +285,20 @@ impl Job {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
         let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
         let _ = self.events.blocking_send(DriverEvent::Authed);
+        let start = match self.gate.wait(GO_PATIENCE) {
+            Waited::Go(start) => start,
+            Waited::Stopped => return Ok(DriverEvent::Ended { missions: Vec::new(), gave_up: None }),
+            Waited::Forgotten => {
+                let text = "the controller never said when to begin".to_owned();
+                return Err(failure("", FailureClass::Driver, text));
+            }
+        };
         let share = StageShare {
             missions,
             threads: self.options.threads,
             log_operations: self.order.log_operations,
-            drain: self.options.drain,
+            drain: self.order.drain.unwrap_or(self.options.drain),
+            start_ns: start.at_ns,
             may_wait_awake: self.may_wait_awake,
         };
         let (sender, mut engine_events) = mpsc::channel(MOST_WAITING);
@@ -184,19 +306,12 @@ impl Job {
         let start_ns = running.plan(0).map_or(0, |plan| plan.start_ns);
         let plans =
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
-        let _ = self.events.blocking_send(DriverEvent::Launched { now_ns: clock::now_ns(), start_ns, plans });
+        let origin_ns = start.at_ns.unwrap_or(start_ns);
+        let origin_unix_ns = start.unix_ns.unwrap_or_else(|| unix_ns_of(origin_ns));
+        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans };
+        let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let sampler = self.watch_itself(&running);
-        // Ends when the last load thread has dropped its sender.
-        while let Some(event) = engine_events.blocking_recv() {
-            let event = match event {
-                EngineEvent::Snapshot(snapshot) => DriverEvent::Snapshot(snapshot),
-                EngineEvent::Samples { work, samples } => DriverEvent::Samples { work, samples },
-                EngineEvent::SamplesLost { count } => DriverEvent::SamplesLost { count },
-            };
-            if self.events.blocking_send(event).is_err() {
-                self.flow.abort();
-            }
-        }
+        self.pass_on(&mut engine_events);
         if let Some(sampler) = sampler {
             sampler.stop();
         }
@@ -222,6 +337,33 @@ impl Job {
             .collect();
         let gave_up = self.flow.gave_up().map(|reason| self.given_up(&reason));
         Ok(DriverEvent::Ended { missions, gave_up })
+    }
+
+    /// Hands on what the engine says, the threads' slices put together; ends when the last load thread has dropped its
+    /// sender.
+    fn pass_on(&self, engine_events: &mut mpsc::Receiver<EngineEvent>) {
+        let mut slices = Slices::default();
+        let mut told_ns = 0;
+        let send = |event| {
+            if self.events.blocking_send(event).is_err() {
+                self.flow.abort();
+            }
+        };
+        while let Some(event) = engine_events.blocking_recv() {
+            match event {
+                EngineEvent::Snapshot(snapshot) => slices.add(&snapshot),
+                EngineEvent::Samples { work, samples } => send(DriverEvent::Samples { work, samples }),
+                EngineEvent::SamplesLost { count } => send(DriverEvent::SamplesLost { count }),
+            }
+            let now_ns = clock::now_ns();
+            if now_ns.saturating_sub(told_ns) >= TELL_EVERY_NS {
+                told_ns = now_ns;
+                let ready = slices.take(now_ns.saturating_sub(THREADS_LAG_NS));
+                ready.into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));
+                send(DriverEvent::Told { up_to_ns: now_ns.saturating_sub(TOLD_LAG_NS) });
+            }
+        }
+        slices.take(u64::MAX).into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));
     }
 
     /// Says every second how this driver is doing, until it is stopped.
@@ -297,6 +439,13 @@ pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) ->
         .map_err(|failure| failure.text);
     runtime.shutdown_background();
     asked
+}
+
+/// What the wall clock says at a moment of the run clock, ns since 1970.
+fn unix_ns_of(at_ns: u64) -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {

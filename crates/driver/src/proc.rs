@@ -1,7 +1,9 @@
 //! What Linux tells about this machine and process: `proc(5)`, `getrlimit(2)`, `clock_gettime(2)`. Texts are parsed by pure
 //! functions; a file that is not there, or says something unexpected, is `None`.
 
+use std::ffi::CStr;
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use cosmark_metrics::NicHealth;
 
@@ -156,6 +158,55 @@ fn parse_sockets(text: &str) -> Sockets {
 }
 
 /// Local ports that the system gives to connections.
+/// Memory of the machine, bytes.
+pub fn memory_bytes() -> Option<u64> {
+    let text = read("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Addresses of the network interfaces that are up, without link-local ones; getifaddrs(3).
+pub fn addresses() -> Vec<(String, IpAddr)> {
+    let mut list = std::ptr::null_mut();
+    // SAFETY: `list` is valid for the call; what it gives is freed below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut next = list;
+    // SAFETY: each entry is valid until the list is freed; the end is null.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        next = entry.ifa_next;
+        if let Some(address) = address_of(entry.ifa_addr) {
+            // SAFETY: the name of an entry is a C string.
+            let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
+            found.push((name, address));
+        }
+    }
+    // SAFETY: `list` came from getifaddrs and is not used any more.
+    unsafe { libc::freeifaddrs(list) };
+    found
+}
+
+fn address_of(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: null or a socket address; which one says its family.
+    let family = i32::from(unsafe { address.as_ref() }?.sa_family);
+    match family {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is this.
+            let address = unsafe { std::ptr::read_unaligned(address.cast::<libc::sockaddr_in>()) };
+            Some(IpAddr::V4(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr))))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: the family says that it is this.
+            let address = unsafe { std::ptr::read_unaligned(address.cast::<libc::sockaddr_in6>()) };
+            let address = Ipv6Addr::from(address.sin6_addr.s6_addr);
+            (!address.is_unicast_link_local()).then_some(IpAddr::V6(address))
+        }
+        _ => None,
+    }
+}
+
 pub fn ephemeral_ports() -> Option<u64> {
     parse_ports(&read("/proc/sys/net/ipv4/ip_local_port_range")?)
 }

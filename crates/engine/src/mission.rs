@@ -50,6 +50,9 @@ pub struct StageShare {
     pub drain: Duration,
     /// Load threads may wait awake for their due times: there is a processor for somebody else.
     pub may_wait_awake: bool,
+    /// When the load is to begin on the clock of [`clock::now_ns`]; `None`, or a moment that is too near = as soon as the
+    /// threads are ready.
+    pub start_ns: Option<u64>,
 }
 
 /// The first failures of a mission, by text.
@@ -356,7 +359,8 @@ pub fn start(
     flow: Arc<Flow>,
 ) -> Result<ShareHandle, EngineError> {
     memory::keep_freed();
-    let start_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
+    let soonest_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
+    let start_ns = share.start_ns.map_or(soonest_ns, |at_ns| at_ns.max(soonest_ns));
     let threads = share.threads.max(1);
     let (log_operations, drain, may_wait_awake) = (share.log_operations, share.drain, share.may_wait_awake);
     let missions = share

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::clock;
 use cosmark_metrics::{Recorder, Sample};
-use cosmark_workload::model::{Arrivals, Load};
+use cosmark_workload::model::Load;
 use cosmark_workload::share::{WorkerIndex, share_of_total};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use crate::guard::{WATCH_EVERY, Watch};
 use crate::memory;
 use crate::mission::{EngineError, EngineEvent, Running};
 use crate::ops::Timing;
-use crate::pace::{ArrivalQueue, Pace, Paced, Schedule};
+use crate::pace::{ArrivalQueue, Pace, Paced, Part, Schedule};
 use crate::sample_log::SampleLog;
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
@@ -330,33 +330,22 @@ fn arrivals(setup: &Setup, at: usize) -> Result<Option<Rc<ArrivalQueue>>, Engine
     let running = &setup.missions[at];
     let mission = &running.mission;
     let Load::Open { arrivals, when_full } = &mission.work.load else { return Ok(None) };
-    // Threads with workers of this mission share its arrivals; a driver's part is its part of the workers.
+    // Threads with workers of this mission share its arrivals.
     let crewed = setup.threads.min(mission.workers as usize).max(1);
     if setup.number >= crewed {
         return Ok(None);
     }
-    let own = scaled(arrivals, f64::from(mission.workers) / f64::from(mission.work.workers.max(1)));
-    let part = u32::try_from(setup.number).unwrap_or(0);
-    let parts = u32::try_from(crewed).unwrap_or(1);
+    let part = Part {
+        all_workers: mission.work.workers,
+        first_worker: mission.first_worker,
+        workers: mission.workers,
+        thread: u32::try_from(setup.number).unwrap_or(0),
+        threads: u32::try_from(crewed).unwrap_or(1),
+    };
     let work = &mission.work;
     let length = work.rampup + work.runtime + work.rampdown;
-    let rng = generator(mission.seed ^ 0x6172_7269, mission.first_worker.wrapping_add(part));
-    let schedule = Schedule::new(&own, part, parts, running.plan.start_ns, length, rng)
+    let rng = generator(mission.seed ^ 0x6172_7269, mission.first_worker.wrapping_add(part.thread));
+    let schedule = Schedule::new(arrivals, part, running.plan.start_ns, length, rng)
         .map_err(|cause| EngineError::Arrivals { work: work.name.clone(), cause })?;
     Ok(Some(ArrivalQueue::new(schedule, running.plan.stop_ns, *when_full)))
-}
-
-/// The part of a schedule that falls to a driver with this share of the workers.
-fn scaled(arrivals: &Arrivals, share: f64) -> Arrivals {
-    match arrivals.clone() {
-        Arrivals::Constant { rate_per_s } => Arrivals::Constant { rate_per_s: rate_per_s * share },
-        Arrivals::Poisson { rate_per_s } => Arrivals::Poisson { rate_per_s: rate_per_s * share },
-        Arrivals::Ramp { from_per_s, to_per_s } => {
-            Arrivals::Ramp { from_per_s: from_per_s * share, to_per_s: to_per_s * share }
-        }
-        Arrivals::Step { steps } => {
-            Arrivals::Step { steps: steps.into_iter().map(|(rate, time)| (rate * share, time)).collect() }
-        }
-        recorded @ Arrivals::Recorded { .. } => recorded,
-    }
 }

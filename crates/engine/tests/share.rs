@@ -138,6 +138,7 @@ fn run_with(
         log_operations: true,
         drain: Duration::from_millis(300),
         may_wait_awake: false,
+        start_ns: None,
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
     let flow = Flow::new();

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Latency;
 
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
@@ -12,7 +14,8 @@ pub const SATURATED_SHARE: f64 = 0.85;
 const PAUSE_NS: u64 = 10_000_000;
 
 /// One look (about a second) at one driver. Amounts are those of the span, levels those of its end.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HealthSample {
     /// End of the span on the driver's run clock, ns.
     pub at_ns: u64,
@@ -41,7 +44,8 @@ pub struct HealthSample {
 }
 
 /// One load thread over a span.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ThreadHealth {
     /// Its name, e.g. `load-0`.
     pub name: String,
@@ -52,7 +56,8 @@ pub struct ThreadHealth {
 }
 
 /// All processors of the machine over a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MachineHealth {
     /// Processors.
     pub cpus: u32,
@@ -63,7 +68,8 @@ pub struct MachineHealth {
 }
 
 /// One network interface over a span.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NicHealth {
     /// Its name, e.g. `eth0`.
     pub name: String,
@@ -76,7 +82,8 @@ pub struct NicHealth {
 }
 
 /// What does not change while a stage runs.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClientFacts {
     /// Load threads.
     pub load_threads: u32,

@@ -1,6 +1,9 @@
 //! A mergeable distribution of times: HdrHistogram (hdrhistogram.org), nanoseconds, 3 significant digits, up to 1 h.
 
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 
 /// Longer times are recorded as this: one hour.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -106,6 +109,83 @@ impl Latency {
     #[must_use]
     pub fn filled(&self) -> Option<&Histogram<u64>> {
         self.histogram.as_deref().filter(|histogram| !histogram.is_empty())
+    }
+}
+
+/// Bytes of the exact sum before the histogram.
+const SUM_BYTES: usize = 16;
+/// Bytes before the counts of the V2 encoding.
+const HEAD_BYTES: usize = 40;
+/// A longer encoding is damage: 30 000 counts of at most 9 bytes.
+const MOST_BYTES: usize = 1 << 19;
+
+impl Latency {
+    /// The exact sum and, if anything was recorded, the histogram in HdrHistogram's V2 encoding.
+    fn encoded(&self) -> Option<Vec<u8>> {
+        let mut bytes = self.sum_ns.to_be_bytes().to_vec();
+        if let Some(histogram) = self.filled() {
+            V2Serializer::new().serialize(histogram, &mut bytes).ok()?;
+        }
+        Some(bytes)
+    }
+
+    fn decoded(bytes: &[u8]) -> Result<Self, &'static str> {
+        let (sum, histogram) = bytes.split_at_checked(SUM_BYTES).ok_or("a distribution is cut short")?;
+        let sum_ns = u128::from_be_bytes(sum.try_into().map_err(|_| "a distribution is cut short")?);
+        if histogram.is_empty() {
+            return Ok(Self { histogram: None, sum_ns });
+        }
+        // Looked at before anything is allocated: others could not be merged with ours.
+        let number = |at: usize, len: usize| histogram.get(at..at + len).unwrap_or_default();
+        let ours = histogram.len() >= HEAD_BYTES
+            && histogram.len() <= MOST_BYTES
+            && number(12, 4) == 3_u32.to_be_bytes()
+            && number(16, 8) == 1_u64.to_be_bytes()
+            && number(24, 8) == HIGHEST_NS.to_be_bytes();
+        if !ours {
+            return Err("a distribution has other bounds than this version's");
+        }
+        let mut cursor = histogram;
+        let histogram =
+            Deserializer::new().deserialize(&mut cursor).map_err(|_| "a distribution is damaged")?;
+        Ok(Self { histogram: Some(Box::new(histogram)), sum_ns })
+    }
+}
+
+impl Serialize for Latency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error as _;
+        let bytes = self.encoded().ok_or_else(|| S::Error::custom("a distribution cannot be encoded"))?;
+        serializer.serialize_bytes(&bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl<'de> Visitor<'de> for Bytes {
+            type Value = Latency;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("the bytes of a distribution")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Latency, E> {
+                Latency::decoded(bytes).map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Latency, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = seq.next_element::<u8>()? {
+                    if bytes.len() > SUM_BYTES + MOST_BYTES {
+                        return Err(A::Error::custom("a distribution is too long"));
+                    }
+                    bytes.push(byte);
+                }
+                Latency::decoded(&bytes).map_err(A::Error::custom)
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Latency, OpSnapshot, Sample};
 
 /// The sum of some of one operation's samples.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PartSums {
     /// Successes.
     pub ok: u64,
@@ -76,7 +79,7 @@ impl PartSums {
 }
 
 /// A class of sizes: 0 is below 1 KiB, 1 is 1 KiB to below 4 KiB, and so on in powers of four.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SizeClass(u8);
 
 impl SizeClass {
@@ -119,7 +122,8 @@ fn binary(bytes: u64) -> String {
 
 /// One operation's sums by size. As long as all successes are of one class nothing is kept but its number: the class is
 /// the whole.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SizeClasses {
     seen: Seen,
     /// Successes of each class, once there are several.
@@ -128,7 +132,7 @@ pub struct SizeClasses {
     failed: BTreeMap<SizeClass, u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 enum Seen {
     #[default]
     Nothing,

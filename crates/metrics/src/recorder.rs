@@ -1,9 +1,11 @@
 //! From samples to snapshots, one per slice of time. A recorder belongs to one thread and one work.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Latency, OpSnapshot, Phase, Sample, Snapshot};
 
 /// How a run is cut into slices: on a grid from its start, and at the borders of its phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlicePlan {
     /// Start of the run.
     pub start_ns: u64,

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::parts::{meet, merge_sizes};
 use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses};
 
 /// Where in a run an operation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Before the measured window.
     Rampup,
@@ -22,7 +24,8 @@ pub enum Phase {
 const MOST_CODES: usize = 64;
 
 /// The sum of one operation's samples over some time, some workers, some drivers.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OpSnapshot {
     /// Successes.
     pub ok: u64,
@@ -258,7 +261,7 @@ impl OpSnapshot {
 }
 
 /// The sums of one work's operations over one slice of time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Index of the work in its stage.
     pub work: u16,

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_archive::{ArchiveError, ClientRecord, LoopKind, OperationRecord, Run, StageRecord, TimeKind};
+use cosmark_archive::{
+    ArchiveError, ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, TimeKind,
+};
 use cosmark_metrics::LatencySummary;
 use cosmark_metrics::verdict::{
-    ClientEvidence, DriverEvidence, Evidence, Miss, NicEvidence, OperationEvidence, Pacing, Series,
-    StoreEvidence, WorkEvidence,
+    ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
+    Series, StoreEvidence, WorkEvidence,
 };
 use cosmark_workload::Workload;
 use cosmark_workload::existence::{Missing, missing, read_bytes};
@@ -46,12 +48,27 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         series: series_of(run, stage).ok().flatten(),
         clients: stage.clients.iter().map(client_of).collect(),
         drivers: drivers_of(stage),
-        clock_offset_ms: None,
-        start_skew_s: None,
+        clock_offset_ms: clocks_apart_ms(stage),
+        start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
+        missing: stage.missing.iter().map(gap_of).collect(),
         misses,
         store: store_of(workload, index, &counts),
         repetitions: Vec::new(),
     }
+}
+
+/// By how much the times of two drivers may be off each other: they are corrected by their offsets, so what is left is how
+/// well these are known. `None` where that was not measured.
+fn clocks_apart_ms(stage: &StageRecord) -> Option<f64> {
+    let mut errors: Vec<f64> =
+        stage.clients.iter().map(|client| client.clock_error_ms).collect::<Option<_>>()?;
+    errors.sort_by(|a, b| b.total_cmp(a));
+    (errors.len() > 1).then(|| errors.iter().take(2).sum())
+}
+
+fn gap_of(missing: &MissingRecord) -> GapEvidence {
+    let MissingRecord { driver, works: _, workers, from_s, to_s: _ } = missing;
+    GapEvidence { driver: driver.clone(), workers: u64::from(*workers), from_s: *from_s }
 }
 
 /// Successes per second of everything that a stage measured.

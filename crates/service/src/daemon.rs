@@ -4,11 +4,12 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
-use cosmark_driver::Catalog;
+use cosmark_bus::Bus;
+use cosmark_driver::{Catalog, Files};
 use cosmark_wire::api::{DriverInfo, SystemEvent};
 use cosmark_workload::Environment;
 use tokio::sync::watch;
@@ -19,18 +20,24 @@ use crate::api::{App, Shared, router, status_of};
 use crate::check::Reader;
 use crate::desk::Desk;
 use crate::fleet::{Fleet, LocalFleet};
+use crate::remote::RemoteFleet;
 use crate::runner::Runner;
 use crate::seal::ClusterKey;
 use crate::secrets::Secrets;
 use crate::serve::{Tls, listen, secure, serve};
 use crate::state::StateDir;
-use crate::store::{FileStore, Store};
+use crate::store::{FileStore, KvStore, Leader, Store};
 use crate::tokens::Tokens;
 
 /// A status goes to those who watch at least this often.
 const STATUS_EVERY: Duration = Duration::from_secs(10);
 /// Drivers are looked at this often.
 const DRIVERS_EVERY: Duration = Duration::from_secs(2);
+/// A lease is asked for this often, and lasts so long.
+const LEASE_EVERY: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(6);
+/// An answer about the lease that takes longer is none.
+const LEASE_PATIENCE: Duration = Duration::from_secs(3);
 /// Clients may end their requests for so long.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 /// Runs may end for so long when the controller is to end.
@@ -71,6 +78,8 @@ pub struct LocalSetup {
     pub threads: usize,
     /// Where trigger scripts may come from.
     pub scripts: Option<PathBuf>,
+    /// Which files its operations may read and write.
+    pub files: Files,
     /// Operations in flight may end for this long after the load.
     pub drain: Duration,
     /// What others are told of it.
@@ -89,25 +98,44 @@ pub async fn run_local(
     let state = Arc::new(StateDir::claim(&setup.state)?);
     let key = Arc::new(ClusterKey::open(&state)?);
     let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
-    let LocalSetup { threads, scripts, drain, about } = local;
-    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, scripts, drain, about));
+    let LocalSetup { threads, scripts, files, drain, about } = local;
+    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, scripts, files, drain, about));
     let parts = Parts { state, key, store, fleet };
-    run(setup, parts, watch::channel(None).1, stop).await
+    run(setup, parts, None, stop).await
+}
+
+/// Runs a controller whose drivers join over NATS, until `stop` is done. It leads, or stands by until it does. `public_url`
+/// is where others reach it.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run_with_nats(
+    setup: Setup,
+    bus: Bus,
+    public_url: Option<String>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServiceError> {
+    let state = Arc::new(StateDir::claim(&setup.state)?);
+    let key = Arc::new(ClusterKey::open(&state)?);
+    let store = Arc::new(KvStore::open(bus.clone(), Arc::clone(&key), &setup.name).await?);
+    let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog).await?);
+    let parts = Parts { state, key, store, fleet };
+    run(setup, parts, Some(public_url), stop).await
 }
 
 /// What differs between a controller with and one without NATS.
-pub struct Parts {
-    pub state: Arc<StateDir>,
-    pub key: Arc<ClusterKey>,
-    pub store: Arc<dyn Store>,
-    pub fleet: Arc<dyn Fleet>,
+struct Parts {
+    state: Arc<StateDir>,
+    key: Arc<ClusterKey>,
+    store: Arc<dyn Store>,
+    fleet: Arc<dyn Fleet>,
 }
 
-/// Runs a controller of these parts until `stop` is done. `leader` says who leads, if it is another one.
-pub async fn run(
+/// Runs a controller of these parts until `stop` is done. `shared` = there may be others; in it, where they reach this one.
+async fn run(
     setup: Setup,
     parts: Parts,
-    leader: watch::Receiver<Option<crate::store::Leader>>,
+    shared: Option<Option<String>>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServiceError> {
     if !setup.listen.ip().is_loopback() && matches!(setup.tls, Tls::Off) && !setup.insecure {
@@ -134,6 +162,8 @@ pub async fn run(
                 }
             }),
         });
+    let standing_by = Leader { name: String::new(), url: String::new() };
+    let (told, leader) = watch::channel(shared.is_some().then_some(standing_by));
     let access = Access::new(tokens, key, secured.is_some());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -143,12 +173,24 @@ pub async fn run(
     let url = format!("{scheme}://{address}");
     state.write("address", format!("{url}\n").as_bytes())?;
     welcome(&setup, &url, secured.as_ref().map(|secured| secured.fingerprint.as_str()), first.as_deref());
-    desk.take_up().await?;
+    let leading = match shared {
+        None => {
+            desk.take_up().await?;
+            None
+        }
+        Some(public) => {
+            let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url) };
+            Some(tokio::spawn(lead_for_ever(Arc::clone(&desk), me, told, Arc::clone(&setup.tell))))
+        }
+    };
     let working = tokio::spawn(Arc::clone(&desk).work(ends));
     let telling = tokio::spawn(tell_for_ever(Arc::clone(&app)));
     let handle = Handle::new();
     let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone()));
     stop.await;
+    if let Some(leading) = &leading {
+        leading.abort();
+    }
     if !desk.stop() {
         (setup.tell)(if desk.runner().fleet.continues() {
             "ending: what runs goes on without this controller"
@@ -156,6 +198,11 @@ pub async fn run(
             "ending: what runs is stopped and archived"
         });
         wait_for_runs(&desk).await;
+    }
+    if leading.is_some()
+        && let Err(error) = desk.store().resign().await
+    {
+        (setup.tell)(&format!("the lease runs out by itself: {error}"));
     }
     handle.graceful_shutdown(Some(LAST_REQUESTS));
     telling.abort();
@@ -176,6 +223,68 @@ fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&s
             "token of `admin`, shown this once: {token}\n  in the browser: open {url} and log in with it\n  in scripts: \
              Authorization: Bearer TOKEN, or COSMARK_TOKEN for `cosmark submit`; on this machine `cosmark submit` finds its own"
         ));
+    }
+}
+
+/// Asks for the lease every two seconds; takes the queue up when it is given, and lets go of it when it is lost.
+async fn lead_for_ever(
+    desk: Arc<Desk>,
+    me: Leader,
+    told: watch::Sender<Option<Leader>>,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+) {
+    let mut leads = false;
+    let mut heard = Instant::now();
+    let mut tick = tokio::time::interval(LEASE_EVERY);
+    let mut trouble = String::new();
+    loop {
+        tick.tick().await;
+        let asked = tokio::time::timeout(LEASE_PATIENCE, desk.store().lead(me.clone())).await;
+        let leader = match asked {
+            Ok(Ok(leader)) => {
+                heard = Instant::now();
+                leader
+            }
+            Ok(Err(error)) if leads && heard.elapsed() < LEASE => {
+                drop(error);
+                continue;
+            }
+            Err(_) if leads && heard.elapsed() < LEASE => continue,
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                if text != trouble {
+                    tell(&text);
+                    trouble = text;
+                }
+                Leader { name: String::new(), url: String::new() }
+            }
+            Err(_) => Leader { name: String::new(), url: String::new() },
+        };
+        let mine = leader.name == me.name;
+        if mine && !leads {
+            // What an earlier time of leading began here has to be let go first.
+            if !desk.step_down() {
+                continue;
+            }
+            match desk.take_up().await {
+                Ok(()) => {
+                    tell("this controller leads");
+                    leads = true;
+                }
+                Err(error) => {
+                    tell(&format!("the queue cannot be taken up: {error}"));
+                    continue;
+                }
+            }
+        } else if !mine && leads {
+            leads = false;
+            desk.step_down();
+            tell("this controller leads no longer; what runs goes on");
+        }
+        if !mine && !leader.name.is_empty() && told.borrow().as_ref() != Some(&leader) {
+            tell(&format!("{} leads, at {}; this controller stands by", leader.name, leader.url));
+        }
+        told.send_replace((!mine).then_some(leader));
     }
 }
 

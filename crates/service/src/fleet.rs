@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cosmark_archive::{OpLog, Timestamp};
 use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
-use cosmark_driver::{Catalog, LocalDriver, Options, try_target};
+use cosmark_driver::{Catalog, Files, LocalDriver, Options, try_target};
 use cosmark_wire::api::{DriverInfo, DriverState};
 use cosmark_workload::Workload;
 use cosmark_workload::model::TargetSpec;
@@ -20,8 +20,8 @@ pub struct FleetJob<'a> {
     pub workload: &'a Workload,
     /// Where it is written down.
     pub dir: Keeper,
-    /// The operation log, if asked for.
-    pub operation_log: Option<(OpLog, Timestamp)>,
+    /// Keep every operation.
+    pub operation_log: bool,
     /// Whether to go on.
     pub stop: watch::Receiver<StopLevel>,
     /// Becomes true when this controller is to let go of the run, for itself or another to take up.
@@ -80,6 +80,8 @@ pub struct LocalFleet {
     threads: usize,
     /// Where trigger scripts may come from.
     scripts: Option<PathBuf>,
+    /// Which files its operations may read and write.
+    files: Files,
     /// Operations in flight may end for this long.
     drain: Duration,
     about: DriverInfo,
@@ -99,10 +101,11 @@ impl LocalFleet {
         catalog: Catalog,
         threads: usize,
         scripts: Option<PathBuf>,
+        files: Files,
         drain: Duration,
         about: DriverInfo,
     ) -> Self {
-        Self { catalog, threads, scripts, drain, about, now: Arc::default() }
+        Self { catalog, threads, scripts, files, drain, about, now: Arc::default() }
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -147,14 +150,21 @@ impl Fleet for LocalFleet {
                 name: self.about.name.clone(),
                 threads: self.threads,
                 scripts: self.scripts.clone(),
+                files: self.files.clone(),
                 drain: self.drain,
             },
         );
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).map(|runtime| {
+        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
-            let job = RunJob { workload, dir, drivers: vec![Box::new(driver)], operation_log, stop, redact };
-            Some(runtime.block_on(run_workload(job, observer)))
+            let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
+            if operation_log {
+                let epoch = Timestamp::now();
+                let log = OpLog::create(job.dir.path(), job.dir.layout(), epoch)
+                    .map_err(|error| error.to_string())?;
+                job.operation_log = Some((log, epoch));
+            }
+            Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));
         ended

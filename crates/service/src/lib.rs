@@ -11,6 +11,7 @@ mod desk;
 mod error;
 mod fleet;
 pub mod live;
+mod remote;
 mod runner;
 mod seal;
 mod secrets;
@@ -19,7 +20,7 @@ mod state;
 mod store;
 pub mod tokens;
 
-pub use daemon::{LocalSetup, Setup, run_local};
+pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
 pub use error::ServiceError;
 pub use fleet::{Fleet, FleetJob, LocalFleet};
 pub use seal::ClusterKey;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, OpLog, RunDir, Source, Timestamp};
+use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, Source, Timestamp};
 use cosmark_controller::{EndClass, Ended, Keeper, StopLevel};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml, to_yaml};
@@ -83,8 +83,6 @@ impl Runner {
         let known = Hidden::of(&self.reader.catalog, &workload);
         let dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
-        let operation_log =
-            open_log(&dir, entry.submission.operation_log).map_err(|error| error.to_string())?;
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
             Arc::new(move || changed(&id))
@@ -102,7 +100,7 @@ impl Runner {
             id: &entry.id,
             workload: &workload,
             dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
-            operation_log,
+            operation_log: entry.submission.operation_log,
             stop,
             abandon,
             redact: &redact,
@@ -182,12 +180,4 @@ pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
     found.next().map(|entry| entry.path())
-}
-
-fn open_log(dir: &RunDir, wanted: bool) -> Result<Option<(OpLog, Timestamp)>, cosmark_archive::ArchiveError> {
-    if !wanted {
-        return Ok(None);
-    }
-    let epoch = Timestamp::now();
-    Ok(Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)))
 }

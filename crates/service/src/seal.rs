@@ -83,6 +83,12 @@ impl ClusterKey {
         self.secret.unseal(bytes).ok()
     }
 
+    /// Tells one key from another without telling it.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        hex::encode(digest(self.secret.public_key().as_bytes()))
+    }
+
     /// The signature of a session cookie.
     #[must_use]
     pub fn sign(&self, bytes: &[u8]) -> Vec<u8> {

@@ -68,6 +68,18 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "drawn and recorded",
         "Seed of every random choice; the same seed gives the same requests.",
     ),
+    row(
+        ("", "on_driver_loss"),
+        ValueKind::Words(&["fail", "continue"]),
+        "fail",
+        "When a driver is lost: stop, or go on without it and say what is missing.",
+    ),
+    row(
+        ("", "lost_after"),
+        ValueKind::Duration,
+        "20s",
+        "A driver of which nothing is heard for this long is lost.",
+    ),
     TRIGGER,
     CONFIG,
     AUTH,
@@ -171,7 +183,12 @@ pub const WORK: &[AttributeRow] = &[
         "0.2, special works 0",
         "Share of failures up to which the stage counts as passed; XML: per million.",
     ),
-    row(("driver", "driver"), ValueKind::Text, "", "Name of the driver that does the whole work."),
+    row(
+        ("driver", "driver"),
+        ValueKind::Text,
+        "",
+        "Name of the driver that does the whole work, or a label `key=value` of those that share it.",
+    ),
     row(("", "histogram"), ValueKind::Bool, "true", "false: no response-time histogram and no percentiles."),
     row(
         ("", "rate"),

@@ -10,7 +10,7 @@ use crate::selector::{IntSelector, SizeSelector};
 use crate::threshold::Threshold;
 
 /// A whole run: stages, one after another.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     /// Name as given; also part of the archive's directory name (with `/` and control characters replaced there).
     pub name: String,
@@ -20,8 +20,53 @@ pub struct Workload {
     pub trigger: Option<Trigger>,
     /// Seed of every random choice. `None` means: the run draws one and records it.
     pub seed: Option<u64>,
+    /// What a lost driver means.
+    pub loss: LossRule,
     /// Stages in order; never empty after a parse without errors.
     pub stages: Vec<Stage>,
+}
+
+/// What it means when nothing is heard of a driver any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossRule {
+    /// What becomes of the stage.
+    pub on_loss: OnDriverLoss,
+    /// Silence after which a driver is lost; shorter ones change nothing.
+    pub lost_after: Duration,
+}
+
+impl Default for LossRule {
+    fn default() -> Self {
+        Self { on_loss: OnDriverLoss::Fail, lost_after: Duration::from_secs(20) }
+    }
+}
+
+/// What becomes of a stage when a driver is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnDriverLoss {
+    /// It is stopped, and so is the run.
+    #[default]
+    Fail,
+    /// It goes on with the others; what is missing is named in the results.
+    Continue,
+}
+
+impl OnDriverLoss {
+    /// Both, with their words.
+    pub const TABLE: &'static [(OnDriverLoss, &'static str)] =
+        &[(OnDriverLoss::Fail, "fail"), (OnDriverLoss::Continue, "continue")];
+
+    /// The word in a workload.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    /// The one with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|row| row.1 == word).map(|row| row.0)
+    }
 }
 
 /// One step of the workflow; its works run at the same time.
@@ -112,7 +157,7 @@ pub struct Work {
     pub total_bytes: Option<u64>,
     /// Acceptable failures per million operations.
     pub afr_per_million: u32,
-    /// Name of the driver that has to do the whole work.
+    /// Name of the driver that has to do the whole work, or a label `key=value`: the drivers that have it share the work.
     pub driver: Option<String>,
     /// How operations are started.
     pub load: Load,

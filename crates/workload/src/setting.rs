@@ -34,6 +34,8 @@ const ATTRIBUTES: &[&str] = &[
     "think_time",
     "rate_per_worker",
     "closure_delay",
+    "on_driver_loss",
+    "lost_after",
     "seed",
     "name",
     "description",
@@ -106,7 +108,15 @@ fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<()
             workload.description = Some(value.to_owned());
             return Ok(());
         }
-        ("seed" | "description", Some(_)) => {
+        ("on_driver_loss", None) => {
+            workload.loss.on_loss = crate::yaml::parse_on_loss(value)?;
+            return Ok(());
+        }
+        ("lost_after", None) => {
+            workload.loss.lost_after = crate::yaml::parse_lost_after(value)?;
+            return Ok(());
+        }
+        ("seed" | "description" | "on_driver_loss" | "lost_after", Some(_)) => {
             return Err(complaint("belongs to the workload", place.attribute, "write it without a stage"));
         }
         _ => {}

@@ -88,15 +88,24 @@ pub struct MissionShare {
     pub workers: u32,
 }
 
-/// No driver is left for a work that is not pinned to one.
+/// No driver is left for a work that is not pinned to one, or none has the label that it is pinned to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFreeDriver {
     /// Name of the work.
     pub work: String,
+    /// The label, if that is what no driver has.
+    pub label: Option<String>,
 }
 
 impl std::fmt::Display for NoFreeDriver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(label) = &self.label {
+            return write!(
+                f,
+                "no driver has the label {label} that work `{}` asks for; start one with --labels {label}",
+                self.work
+            );
+        }
         write!(
             f,
             "no free driver available for work `{}`: every driver is taken by a work with `driver=`; \
@@ -108,30 +117,64 @@ impl std::fmt::Display for NoFreeDriver {
 
 impl std::error::Error for NoFreeDriver {}
 
-/// Spreads the works of a stage over drivers, COSBench's way: a pinned work goes whole to its driver and takes it out
-/// of the pool; the others get equal shares, the remainder dealt one each from a pointer that moves on from work to work.
-/// A name that no driver has pins nothing.
+/// A driver that may be given work.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its labels: key and value.
+    pub labels: &'a [(String, String)],
+}
+
+impl Candidate<'_> {
+    /// Whether `driver:` of a work means this one: its name, or a label `key=value`.
+    fn is_meant(&self, pin: &str) -> bool {
+        let label = pin.split_once('=');
+        self.name == pin
+            || label.is_some_and(|(key, value)| self.labels.iter().any(|(k, v)| k == key && v == value))
+    }
+}
+
+/// The same for drivers without labels.
 ///
 /// # Errors
-/// [`NoFreeDriver`] when pinned works leave no driver for another work.
+/// [`NoFreeDriver`]
 pub fn spread_stage(stage: &Stage, drivers: &[&str]) -> Result<Vec<MissionShare>, NoFreeDriver> {
-    let pin = |name: &Option<String>| name.as_deref().and_then(|n| drivers.iter().position(|d| *d == n));
-    let taken: Vec<usize> = stage.works.iter().filter_map(|w| pin(&w.driver)).collect();
+    let drivers: Vec<_> = drivers.iter().map(|name| Candidate { name, labels: &[] }).collect();
+    spread_over(stage, &drivers)
+}
+
+/// Spreads the works of a stage over drivers, COSBench's way: a pinned work goes whole to its driver and takes it out
+/// of the pool; the others get equal shares, the remainder dealt one each from a pointer that moves on from work to work.
+/// A name that no driver has pins nothing. A work that is pinned to a label is spread over the drivers that have it.
+///
+/// # Errors
+/// [`NoFreeDriver`] when pinned works leave no driver for another work, or no driver has a label.
+pub fn spread_over(stage: &Stage, drivers: &[Candidate<'_>]) -> Result<Vec<MissionShare>, NoFreeDriver> {
+    let pinned = |pin: &Option<String>| -> Vec<usize> {
+        let Some(pin) = pin else { return Vec::new() };
+        (0..drivers.len()).filter(|at| drivers[*at].is_meant(pin)).collect()
+    };
+    let taken: Vec<usize> = stage.works.iter().flat_map(|work| pinned(&work.driver)).collect();
     let pool: Vec<usize> = (0..drivers.len()).filter(|d| !taken.contains(d)).collect();
     let mut missions = Vec::new();
     let mut pointer = 0;
     for (index, work) in stage.works.iter().enumerate() {
-        if let Some(driver) = pin(&work.driver) {
-            missions.push(MissionShare { work: index, driver, first_worker: 0, workers: work.workers });
-            continue;
+        let own = pinned(&work.driver);
+        let is_label = work.driver.as_ref().is_some_and(|pin| pin.contains('='));
+        let (places, counts) = if !own.is_empty() || is_label {
+            let counts = workers_over_drivers(work.workers, own.len(), &mut 0);
+            (own.as_slice(), counts)
+        } else {
+            (pool.as_slice(), workers_over_drivers(work.workers, pool.len(), &mut pointer))
+        };
+        if places.is_empty() {
+            let label = work.driver.clone().filter(|_| is_label);
+            return Err(NoFreeDriver { work: work.name.clone(), label });
         }
-        if pool.is_empty() {
-            return Err(NoFreeDriver { work: work.name.clone() });
-        }
-        let counts = workers_over_drivers(work.workers, pool.len(), &mut pointer);
         let mut first_worker = 0;
         for (slot, workers) in counts.into_iter().enumerate().filter(|(_, n)| *n > 0) {
-            missions.push(MissionShare { work: index, driver: pool[slot], first_worker, workers });
+            missions.push(MissionShare { work: index, driver: places[slot], first_worker, workers });
             first_worker += workers;
         }
     }

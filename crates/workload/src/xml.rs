@@ -10,7 +10,7 @@ use crate::attributes::{self, AttributeRow};
 use crate::diagnostic::{Mistakes, shown};
 use crate::keys::{Found, Key, KeyId};
 use crate::minilang::{self, Budget, Entry};
-use crate::model::{Config, ConfigEntry, ConfigValue, Stage, TargetSpec, Workload};
+use crate::model::{Config, ConfigEntry, ConfigValue, LossRule, Stage, TargetSpec, Workload};
 use crate::spell;
 use crate::units::{MAX_DURATION, parse_duration, parse_integer};
 use crate::xml_tree::{self, Attribute, Element};
@@ -129,7 +129,7 @@ impl XmlReader<'_> {
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(root.span, NO_STORAGE, hint);
         }
-        Some(Workload { name, description, trigger, seed, stages })
+        Some(Workload { name, description, trigger, seed, loss: LossRule::default(), stages })
     }
 
     fn stage(&mut self, element: &Element, outer: &Level) -> Stage {

@@ -8,10 +8,10 @@ use crate::attributes;
 use crate::diagnostic::{Mistakes, shown};
 use crate::load::Complaint;
 use crate::matrix;
-use crate::model::{Stage, TargetSpec, Trigger, Workload};
+use crate::model::{LossRule, OnDriverLoss, Stage, TargetSpec, Trigger, Workload};
 use crate::operation::Settings;
 use crate::search::{Order, repeated};
-use crate::units::parse_integer;
+use crate::units::{parse_duration, parse_integer};
 use crate::yaml_fields::{self, Fields, settings, text_of};
 use crate::yaml_tree::{self, Node, NodeKind};
 use crate::yaml_work;
@@ -45,6 +45,26 @@ pub(crate) fn parse_target(
     Some((auth, storage))
 }
 
+/// Shorter silences are those of a busy machine.
+const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
+
+/// Reads `on_driver_loss`.
+pub(crate) fn parse_on_loss(text: &str) -> Result<OnDriverLoss, Complaint> {
+    OnDriverLoss::of_word(text).ok_or_else(|| {
+        (format!("unknown on_driver_loss `{}`", shown(text)), "known: fail continue".to_owned())
+    })
+}
+
+/// Reads `lost_after`.
+pub(crate) fn parse_lost_after(text: &str) -> Result<Duration, Complaint> {
+    let time = parse_duration(text)?;
+    if time < LEAST_LOST_AFTER {
+        let message = format!("lost_after `{}` is shorter than the pauses of a busy machine", shown(text));
+        return Err((message, format!("give at least {LEAST_LOST_AFTER:?}")));
+    }
+    Ok(time)
+}
+
 /// What a stage or a work inherits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
@@ -76,6 +96,7 @@ impl YamlReader<'_> {
                 (message, "write a number from 0 to 18446744073709551615".to_owned())
             })
         });
+        let loss = self.loss(fields);
         let trigger = self.trigger(fields);
         let level = self.enter(fields, &Level::default());
         self.order = Order(seed.unwrap_or(0));
@@ -103,7 +124,17 @@ impl YamlReader<'_> {
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(fields.span, NO_STORAGE, hint);
         }
-        Some(Workload { name, description, trigger, seed, stages })
+        Some(Workload { name, description, trigger, seed, loss, stages })
+    }
+
+    fn loss(&mut self, fields: &Fields<'_>) -> LossRule {
+        let default = LossRule::default();
+        let on_loss = fields.read("on_driver_loss", self.mistakes, parse_on_loss);
+        let lost_after = fields.read("lost_after", self.mistakes, parse_lost_after);
+        LossRule {
+            on_loss: on_loss.unwrap_or(default.on_loss),
+            lost_after: lost_after.unwrap_or(default.lost_after),
+        }
     }
 
     /// The items of a list that may not be empty.

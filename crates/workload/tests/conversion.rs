@@ -330,7 +330,13 @@ fn workload() -> impl Strategy<Value = Workload> {
         });
     let stages = prop::collection::vec(stage, 1..4);
     (trimmed(), prop::option::of(text()), prop::option::of(any::<u64>()), stages).prop_map(
-        |(name, description, seed, stages)| Workload { name, description, trigger: None, seed, stages },
+        |(name, description, seed, stages)| Workload {
+            name,
+            description,
+            seed,
+            stages,
+            ..Workload::default()
+        },
     )
 }
 

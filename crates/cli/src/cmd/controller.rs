@@ -4,15 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_bus::server::{LocalServer, ServerOptions};
+use cosmark_bus::{Bus, Limits};
+use cosmark_driver::Files;
 use cosmark_service::tokens::{self, role_of};
-use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local};
+use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
 use cosmark_wire::api::{DriverInfo, DriverState, Role};
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::host;
 use crate::registry::CATALOG;
+use crate::{host, nats};
 
 /// Seconds that operations in flight may take after the load has ended.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -54,17 +57,72 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
     };
-    let threads = args.threads.map_or_else(|| host::processors().saturating_sub(1).max(1), usize::from);
-    let local = LocalSetup { threads, scripts: args.scripts.clone(), drain: DRAIN, about: about() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("service")
         .enable_all()
         .build()
         .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
-    runtime.block_on(async { run_local(setup, local, interrupted()).await })?;
+    if args.local {
+        runtime
+            .block_on(async { run_local(setup, local(args)?, interrupted()).await.map_err(Problem::from) })?;
+    } else {
+        over_nats(args, setup, &runtime)?;
+    }
     runtime.shutdown_timeout(Duration::from_secs(2));
     Ok(Exit::Done)
+}
+
+/// The driver in this process.
+fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
+    for (flag, directory) in [("--scripts", &args.scripts), ("--files", &args.files)] {
+        if let Some(directory) = directory
+            && !directory.is_dir()
+        {
+            return Err(Problem::usage(format!(
+                "{flag} {}: there is no such directory",
+                directory.display()
+            )));
+        }
+    }
+    Ok(LocalSetup {
+        threads: args.threads.map_or_else(host::load_threads, usize::from),
+        scripts: args.scripts.clone(),
+        files: args.files.clone().map_or(Files::Nowhere, Files::Below),
+        drain: DRAIN,
+        about: about(),
+    })
+}
+
+/// A controller whose drivers join over NATS: the one that was named, or one that is started here.
+fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runtime) -> Result<(), Problem> {
+    let name = format!("controller {}", setup.name);
+    let mut server = None;
+    let options = match &args.nats {
+        Some(url) => nats::options(url, &args.login),
+        None => {
+            StateDir::open(&setup.state)?;
+            let mut wanted = ServerOptions::in_directory(&setup.state.join("nats"));
+            (wanted.listen, wanted.port) = (args.nats_listen, args.nats_port);
+            let started = LocalServer::start(wanted).map_err(|error| nats::problem(&error))?;
+            let options = started.nats_options();
+            eprintln!(
+                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-token-file {}",
+                options.shown(),
+                options.shown(),
+                started.token_file().display()
+            );
+            server = Some(started);
+            options
+        }
+    };
+    runtime.block_on(async {
+        let bus =
+            Bus::connect(&options, &name, Limits::default()).await.map_err(|error| nats::problem(&error))?;
+        run_with_nats(setup, bus, args.public_url.clone(), interrupted()).await.map_err(Problem::from)
+    })?;
+    drop(server);
+    Ok(())
 }
 
 /// What others are told of the driver in this process.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, Secrets};
-use cosmark_driver::{LocalDriver, Options};
+use cosmark_driver::{Files, LocalDriver, Options};
 use cosmark_workload::{search, to_xml, to_yaml};
 use tokio::sync::watch;
 
-use crate::args::{RunArgs, RunOptions};
+use crate::args::{ManyArgs, RunArgs, RunOptions};
+use crate::cmd::remote::{self, Earlier, Remote};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
 use crate::load::{Loaded, load};
@@ -23,7 +24,10 @@ use crate::{goals, host, table, verdict};
 pub fn run(args: &RunArgs) -> Outcome {
     let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
     let scripts = args.scripts.clone().or_else(|| scripts_beside(&args.file));
-    let ended = execute(loaded, scripts, &args.options)?;
+    let ended = match &args.many.nats {
+        Some(url) => execute_at(loaded, &Place::Drivers { url, many: &args.many }, &args.options)?,
+        None => execute(loaded, scripts, &args.options)?,
+    };
     report(&ended, &args.options)
 }
 
@@ -32,11 +36,23 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
     directory.is_dir().then_some(directory)
 }
 
+/// Who makes the load.
+enum Place<'a> {
+    /// This process, with trigger scripts of a directory.
+    Here { scripts: Option<PathBuf> },
+    /// Drivers that joined this NATS.
+    Drivers { url: &'a str, many: &'a ManyArgs },
+}
+
 /// Runs a workload on this machine and archives it.
 ///
 /// # Errors
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
+    execute_at(loaded, &Place::Here { scripts }, options)
+}
+
+fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
     live::check(&options.live)?;
     let Loaded { mut workload, source, file_name, .. } = loaded;
     if let Some(times) = options.repeat {
@@ -49,7 +65,14 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         ));
     }
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
-    workload.seed = options.seed.or(workload.seed).or_else(|| Some(draw_seed()));
+    let earlier = match place {
+        Place::Drivers { many: ManyArgs { take_over: Some(run), .. }, .. } => {
+            Some(Earlier::find(run, &options.archive)?)
+        }
+        _ => None,
+    };
+    let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
+    workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
     let known = Secrets::of(&CATALOG, &workload);
     let open_files = host::raise_open_files();
     let workers = workload
@@ -66,8 +89,18 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
     }
     let hidden = secrets::hidden(&CATALOG, &workload);
     let shown_source = secrets::hide_in_source(&CATALOG, &source, &file_name, &workload);
-    let dir = Archive::open(&options.archive)?.begin(&NewRun {
-        number: None,
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    // Before the archive: a run without drivers leaves nothing behind.
+    let remote = match place {
+        Place::Drivers { url, many } => Some(runtime.block_on(Remote::connect(url, many))?),
+        Place::Here { .. } => None,
+    };
+    let archive = Archive::open(&options.archive)?;
+    let new = NewRun {
+        number: earlier.as_ref().map(|earlier| earlier.number),
         workload: &workload,
         seed: workload.seed,
         source: Some(Source { file_name: &file_name, text: &shown_source }),
@@ -75,38 +108,41 @@ pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -
         config_yaml: &to_yaml(&hidden),
         host: host::record(),
         submitted: Timestamp::now(),
-    })?;
+    };
+    let dir = if earlier.is_some() { archive.begin_again(&new)? } else { archive.begin(&new)? };
     if let Some(renamed) = dir.renamed() {
         eprintln!("cosmark: {renamed}");
     }
-    let operation_log = open_log(&dir, options)?;
     let mut watching = Live::start(Terminal::new(options.quiet), &options.live, dir.record())?;
-    let threads = options.threads.map_or_else(|| host::processors().saturating_sub(1).max(1), usize::from);
-    let driver = LocalDriver::new(
-        CATALOG,
-        Options { name: "local".into(), threads, scripts, drain: Duration::from_secs(options.drain) },
-    );
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
     let redact = |text: &str| known.hide(text);
     runtime.block_on(async {
         let (level, stop) = watch::channel(StopLevel::Run);
         let listening = tokio::spawn(listen_for_signals(level));
-        let job = RunJob {
-            workload: &workload,
-            dir: Keeper::new(dir),
-            drivers: vec![Box::new(driver)],
-            operation_log,
-            stop,
-            redact: &redact,
+        let ended = match (remote, place) {
+            (Some(remote), _) => {
+                let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
+                remote.run(run, &workload, dir, options, stop, &redact, &mut watching).await
+            }
+            (None, Place::Here { scripts }) => {
+                let operation_log = open_log(&dir, options)?;
+                let driver = local_driver(scripts.clone(), options);
+                let mut job = RunJob::new(&workload, Keeper::new(dir), vec![Box::new(driver)], stop, &redact);
+                job.operation_log = operation_log;
+                Ok(run_workload(job, &mut watching).await)
+            }
+            (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
         };
-        let ended = run_workload(job, &mut watching).await;
         listening.abort();
         watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
-        Ok(ended)
+        ended
     })
+}
+
+fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {
+    let threads = options.threads.map_or_else(host::load_threads, usize::from);
+    let drain = Duration::from_secs(options.drain);
+    let options = Options { name: "local".into(), threads, scripts, files: Files::Anywhere, drain };
+    LocalDriver::new(CATALOG, options)
 }
 
 fn open_log(dir: &RunDir, options: &RunOptions) -> Result<Option<(OpLog, Timestamp)>, Problem> {

@@ -1,6 +1,7 @@
 //! Due times of an open loop: one thread's part of the schedule of all threads of all drivers, computed, never skipped.
-//! Constant, ramp and step schedules are dealt out in turn (thread i of n has arrivals i, i+n, ..); Poisson processes are
-//! split into independent ones of a smaller rate, whose sum is the process asked for.
+//! Every arrival has a home among the workers of the work, and belongs to the thread of that worker: so constant, ramp, step
+//! and recorded schedules are the same however many drivers and threads share them, and nobody has to talk. Poisson
+//! processes are split into independent ones of a smaller rate, whose sum is the process asked for.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -54,23 +55,80 @@ enum Law {
     Recorded(std::vec::IntoIter<u64>),
 }
 
+/// Which arrivals belong to a thread: those whose home is one of its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Workers of the work over all drivers; > 0.
+    pub all_workers: u32,
+    /// The driver's first worker.
+    pub first_worker: u32,
+    /// The driver's workers; > 0.
+    pub workers: u32,
+    /// The thread among those of the driver that have workers of this work.
+    pub thread: u32,
+    /// How many of these there are; > 0, at most `workers`.
+    pub threads: u32,
+}
+
+impl Part {
+    /// The whole schedule.
+    #[cfg(test)]
+    pub const WHOLE: Part = Part { all_workers: 1, first_worker: 0, workers: 1, thread: 0, threads: 1 };
+
+    /// Home of arrival `number`. Neighbours have homes far apart (golden section), so that each driver's part is as even as
+    /// the whole.
+    fn home(self, number: u64) -> u32 {
+        let all = u64::from(self.all_workers.max(1));
+        let mut step = (all * 618_034 / 1_000_000).max(1);
+        while greatest_common_divisor(step, all) != 1 {
+            step += 1;
+        }
+        u32::try_from(u128::from(number) * u128::from(step) % u128::from(all)).unwrap_or(0)
+    }
+
+    fn owns(self, number: u64) -> bool {
+        let Some(local) = self.home(number).checked_sub(self.first_worker) else { return false };
+        local < self.workers && local % self.threads == self.thread
+    }
+
+    /// Numbers of arrivals in which the pattern of homes repeats.
+    fn period(self) -> u64 {
+        u64::from(self.all_workers.max(1))
+    }
+
+    /// The thread's share of the whole.
+    fn share(self) -> f64 {
+        let own = (self.workers + self.threads - 1 - self.thread) / self.threads;
+        f64::from(own) / f64::from(self.all_workers.max(1))
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// One thread's due times, rising.
 pub struct Schedule {
     law: Law,
     start_ns: u64,
-    next: u64,
-    stride: u64,
+    /// Own numbers within one period, rising; and how many whole periods are over.
+    own: Vec<u64>,
+    at: usize,
+    before: u64,
+    period: u64,
 }
 
 impl Schedule {
-    /// Part `part` of `parts` of `arrivals`; `length` is how long the work runs, ramps included.
+    /// The part of `arrivals` that belongs to a thread; `length` is how long the work runs, ramps included.
     ///
     /// # Errors
     /// [`ArrivalError`] for recorded arrivals.
     pub fn new(
         arrivals: &Arrivals,
-        part: u32,
-        parts: u32,
+        part: Part,
         start_ns: u64,
         length: Duration,
         rng: Xoshiro256PlusPlus,
@@ -78,7 +136,7 @@ impl Schedule {
         let law = match arrivals {
             Arrivals::Constant { rate_per_s } => Law::Constant { period_ns: 1e9 / rate_per_s },
             Arrivals::Poisson { rate_per_s } => {
-                Law::Poisson { mean_ns: 1e9 * f64::from(parts) / rate_per_s, at_ns: 0.0, rng: Box::new(rng) }
+                Law::Poisson { mean_ns: 1e9 / (rate_per_s * part.share()), at_ns: 0.0, rng: Box::new(rng) }
             }
             Arrivals::Ramp { from_per_s, to_per_s } => {
                 let length_s = length.as_secs_f64().max(1e-9);
@@ -87,16 +145,18 @@ impl Schedule {
             }
             Arrivals::Step { steps } => Law::Steps(cumulate(steps)),
             Arrivals::Recorded { path, time_warp } => {
-                Law::Recorded(read_recorded(path, *time_warp, part, parts)?.into_iter())
+                Law::Recorded(read_recorded(path, *time_warp, part)?.into_iter())
             }
         };
-        Ok(Self { law, start_ns, next: u64::from(part), stride: u64::from(parts) })
+        let period = part.period();
+        let own = (0..period).filter(|number| part.owns(*number)).collect();
+        Ok(Self { law, start_ns, own, at: 0, before: 0, period })
     }
 
     /// The next due time; `None` when the schedule is over.
     pub fn next_ns(&mut self) -> Option<u64> {
         #[expect(clippy::cast_precision_loss, reason = "arrival numbers stay far below 2^53")]
-        let number = self.next as f64;
+        let number = (self.before + self.own.get(self.at)?) as f64;
         let offset_ns = match &mut self.law {
             Law::Constant { period_ns } => number * *period_ns,
             Law::Poisson { mean_ns, at_ns, rng } => {
@@ -116,7 +176,11 @@ impl Schedule {
             }
             Law::Recorded(offsets) => return offsets.next().map(|ns| self.start_ns + ns),
         };
-        self.next += self.stride;
+        self.at += 1;
+        if self.at == self.own.len() {
+            self.at = 0;
+            self.before += self.period;
+        }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -153,12 +217,12 @@ fn cumulate(steps: &[(f64, Duration)]) -> Vec<(f64, f64, f64)> {
     cumulated
 }
 
-fn read_recorded(path: &str, time_warp: f64, part: u32, parts: u32) -> Result<Vec<u64>, ArrivalError> {
+fn read_recorded(path: &str, time_warp: f64, part: Part) -> Result<Vec<u64>, ArrivalError> {
     let unreadable = |cause| ArrivalError::Read { path: path.to_owned(), cause };
     let file = File::open(path).map_err(unreadable)?;
     let mut offsets = Vec::new();
     let mut last_s = 0.0;
-    let mut number = 0_u32;
+    let mut number = 0_u64;
     for (at, line) in BufReader::new(file).lines().enumerate() {
         let line = line.map_err(unreadable)?;
         let text = line.split(['#', ',']).next().unwrap_or_default().trim();
@@ -170,7 +234,7 @@ fn read_recorded(path: &str, time_warp: f64, part: u32, parts: u32) -> Result<Ve
             return Err(ArrivalError::Line { path: path.to_owned(), line: at + 1 });
         };
         last_s = seconds;
-        if number % parts == part {
+        if part.owns(number) {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -178,7 +242,7 @@ fn read_recorded(path: &str, time_warp: f64, part: u32, parts: u32) -> Result<Ve
             )]
             offsets.push((seconds / time_warp * 1e9) as u64);
         }
-        number = number.wrapping_add(1);
+        number += 1;
     }
     Ok(offsets)
 }
@@ -188,17 +252,47 @@ mod tests {
     use super::*;
     use crate::choice::generator;
 
-    fn all(arrivals: &Arrivals, parts: u32, until_s: f64) -> Vec<u64> {
+    /// All due times of `drivers` drivers with `threads` threads each, which share 12 workers.
+    fn all_of(arrivals: &Arrivals, drivers: u32, threads: u32, until_s: f64) -> Vec<u64> {
         let mut due = Vec::new();
-        for part in 0..parts {
-            let length = Duration::from_secs(10);
-            let mut schedule = Schedule::new(arrivals, part, parts, 0, length, generator(1, part)).unwrap();
-            while let Some(ns) = schedule.next_ns().filter(|ns| *ns as f64 <= until_s * 1e9) {
-                due.push(ns);
+        let mut first_worker = 0;
+        for driver in 0..drivers {
+            let workers = 12 / drivers + u32::from(driver < 12 % drivers);
+            let threads = threads.min(workers);
+            for thread in 0..threads {
+                let part = Part { all_workers: 12, first_worker, workers, thread, threads };
+                let length = Duration::from_secs(10);
+                let mut schedule =
+                    Schedule::new(arrivals, part, 0, length, generator(1, first_worker + thread)).unwrap();
+                while let Some(ns) = schedule.next_ns().filter(|ns| *ns as f64 <= until_s * 1e9) {
+                    due.push(ns);
+                }
             }
+            first_worker += workers;
         }
         due.sort_unstable();
         due
+    }
+
+    fn all(arrivals: &Arrivals, threads: u32, until_s: f64) -> Vec<u64> {
+        all_of(arrivals, 1, threads, until_s)
+    }
+
+    #[test]
+    fn any_number_of_drivers_and_threads_shares_a_schedule_exactly_and_each_part_is_even() {
+        let arrivals = Arrivals::Constant { rate_per_s: 120.0 };
+        let one = all(&arrivals, 1, 9.999);
+        for (drivers, threads) in [(1, 5), (2, 1), (3, 2), (5, 3), (12, 1)] {
+            assert_eq!(all_of(&arrivals, drivers, threads, 9.999), one, "{drivers} x {threads}");
+        }
+        let part = Part { all_workers: 400, first_worker: 100, workers: 100, thread: 0, threads: 1 };
+        let mut schedule = Schedule::new(&arrivals, part, 0, Duration::ZERO, generator(1, 1)).unwrap();
+        let due: Vec<u64> = std::iter::from_fn(|| schedule.next_ns()).take(1000).collect();
+        let longest = due.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+        assert!(
+            longest < 12 * 1_000_000_000 / 120,
+            "a quarter of the arrivals comes about every fourth time: {longest}"
+        );
     }
 
     #[test]
@@ -247,9 +341,12 @@ mod tests {
     fn a_bad_line_of_recorded_arrivals_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "0.5\n1.5 # two\n1.0\n").unwrap();
-        let error = read_recorded(file.path().to_str().unwrap(), 1.0, 0, 1).unwrap_err();
+        let error = read_recorded(file.path().to_str().unwrap(), 1.0, Part::WHOLE).unwrap_err();
         assert!(error.to_string().contains("line 3"), "{error}");
         std::fs::write(file.path(), "0.5\n1.5\n\n2\n").unwrap();
-        assert_eq!(read_recorded(file.path().to_str().unwrap(), 2.0, 1, 2).unwrap(), [750_000_000]);
+        let half = |first_worker| Part { all_workers: 2, first_worker, ..Part::WHOLE };
+        let read = |part| read_recorded(file.path().to_str().unwrap(), 2.0, part).unwrap();
+        assert_eq!(read(half(1)), [750_000_000]);
+        assert_eq!(read(half(0)), [250_000_000, 1_000_000_000]);
     }
 }

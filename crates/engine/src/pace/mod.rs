@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use cosmark_adaptor_api::clock;
 
-pub use arrivals::{ArrivalError, Schedule};
+pub use arrivals::{ArrivalError, Part, Schedule};
 pub use open::{ArrivalQueue, Taken};
 pub use paced::Paced;
 

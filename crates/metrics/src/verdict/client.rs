@@ -141,6 +141,9 @@ pub(super) fn clocks(evidence: &Evidence) -> Finding {
 
 /// V16.
 pub(super) fn common_window(evidence: &Evidence) -> Finding {
+    if !evidence.missing.is_empty() {
+        return gaps(evidence);
+    }
     if evidence.drivers < 2 {
         return Finding::does_not_apply(ONE_DRIVER);
     }
@@ -155,6 +158,29 @@ pub(super) fn common_window(evidence: &Evidence) -> Finding {
             plain(skew),
             percent(share)
         )
+    })
+}
+
+/// Drivers that were lost: the share of the window's load that is missing.
+#[expect(clippy::cast_precision_loss, reason = "counts of workers fit 53 bits")]
+fn gaps(evidence: &Evidence) -> Finding {
+    let start_s = evidence.rampup_s.unwrap_or(0.0);
+    let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
+    let all = (evidence.workers() as f64).max(1.0);
+    let lost = |gap: &super::GapEvidence| {
+        let from_s = (gap.from_s - start_s).clamp(0.0, window_s);
+        (window_s - from_s) / window_s * gap.workers as f64 / all
+    };
+    let share: f64 = evidence.missing.iter().map(lost).sum();
+    let who: Vec<String> = evidence
+        .missing
+        .iter()
+        .map(|gap| format!("driver {} from {} s on ({} workers)", gap.driver, plain(gap.from_s), gap.workers))
+        .collect();
+    let who = who.join(", ");
+    let ended = || format!("{who} is missing, after the window");
+    Finding::graded(share, 0.0, 0.05, ended, || {
+        format!("{who} is missing: {} of the load of the window, and what it would have done", percent(share))
     })
 }
 

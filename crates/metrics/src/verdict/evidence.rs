@@ -25,6 +25,8 @@ pub struct Evidence {
     pub clock_offset_ms: Option<f64>,
     /// Seconds between the first and the last driver's start.
     pub start_skew_s: Option<f64>,
+    /// Drivers whose part is missing from some moment on.
+    pub missing: Vec<GapEvidence>,
     /// Operations that will not find their object, as far as the workload alone tells; `None` when it is not at hand.
     pub misses: Option<Vec<Miss>>,
     /// What is known of the data and the store.
@@ -124,6 +126,17 @@ pub struct DriverEvidence {
     pub rate_per_s: f64,
     /// Its response times, ms.
     pub response: LatencySummary,
+}
+
+/// A driver that was lost or restarted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GapEvidence {
+    /// Its name.
+    pub driver: String,
+    /// Its workers.
+    pub workers: u64,
+    /// From when on, seconds since the load began.
+    pub from_s: f64,
 }
 
 /// The window in equal steps. Values of all operations together.

@@ -19,8 +19,8 @@ mod words;
 pub use checks::{CHECKS, CheckRow, row};
 pub use content::misses_of;
 pub use evidence::{
-    ClientEvidence, DriverEvidence, Evidence, Miss, NicEvidence, OperationEvidence, Pacing, Series,
-    StoreEvidence, WorkEvidence,
+    ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
+    Series, StoreEvidence, WorkEvidence,
 };
 pub use words::{percent, plain};
 

@@ -88,6 +88,11 @@ fn client() -> ClientEvidence {
     }
 }
 
+/// Half of the workers, from this moment on.
+fn gap(from_s: f64) -> super::GapEvidence {
+    super::GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
+}
+
 /// The same offered by the clock.
 fn open() -> Evidence {
     let mut evidence = healthy();
@@ -267,6 +272,13 @@ const CASES: &[Case] = &[
     ("V15", || two_drivers(10.0, 400.0), |e| e.clock_offset_ms = Some(20.0), Status::Warn, "not known below"),
     ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(8.0), Status::Fail, "8 s after the first"),
     ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(1.2), Status::Warn, "2 % of the window"),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
+        |e| e.missing = vec![gap(15.0)],
+        Status::Fail,
+        "driver d2 from 15 s on",
+    ),
     ("V17", || two_drivers(1000.0, 400.0), |_| {}, Status::Fail, "100 times as high on driver b as on a"),
     ("V17", || two_drivers(10.0, 300.0), |_| {}, Status::Warn, "rate per worker"),
     ("V18", healthy, |e| e.operations[0].connections = 47_000, Status::Fail, "opened a new connection"),

@@ -10,8 +10,6 @@ use cosmark_metrics::{Latency, OpSnapshot, Phase};
 use cosmark_wire::api::{Interval, IntervalRow};
 use cosmark_workload::model::Stage;
 
-/// Threads hand over a slice up to a second after it is over.
-const LATE: Duration = Duration::from_millis(1500);
 /// Length of an interval; slices are no longer than that.
 const WIDTH_NS: u64 = 1_000_000_000;
 /// With more drivers the rows of each are left out: the archive has them.
@@ -76,9 +74,9 @@ impl StageSums {
         u16::try_from(at).ok().filter(|_| at < MOST_DRIVERS)
     }
 
-    /// Intervals that are complete when the stage has run for `elapsed`; with `all`, whatever there is.
-    pub fn take(&mut self, elapsed: Duration, all: bool) -> Vec<Interval> {
-        let complete = u64::try_from(elapsed.saturating_sub(LATE).as_nanos()).unwrap_or(u64::MAX) / WIDTH_NS;
+    /// Intervals that are complete when everything up to `told` was told; with `all`, whatever there is.
+    pub fn take(&mut self, told: Duration, all: bool) -> Vec<Interval> {
+        let complete = u64::try_from(told.as_nanos()).unwrap_or(u64::MAX) / WIDTH_NS;
         let mut taken = Vec::new();
         while let Some((number, _)) = self.open.first_key_value() {
             let number = *number;
@@ -247,8 +245,8 @@ mod tests {
         add(&mut sums, "a", slice(0, Phase::Window, 3));
         add(&mut sums, "b", slice(500, Phase::Window, 4));
         add(&mut sums, "a", slice(1500, Phase::Window, 5));
-        assert!(sums.take(Duration::from_millis(2400), false).is_empty(), "a slice may still come");
-        taken.extend(sums.take(Duration::from_millis(2600), false));
+        assert!(sums.take(Duration::from_millis(900), false).is_empty(), "a slice may still come");
+        taken.extend(sums.take(Duration::from_millis(1100), false));
         add(&mut sums, "b", slice(0, Phase::Window, 1));
         taken.extend(sums.take(Duration::ZERO, true));
         let total = |row: &&IntervalRow| row.driver.is_none();

@@ -54,9 +54,9 @@ impl Watcher {
         }
     }
 
-    fn give(&self, elapsed: Duration, all: bool) {
+    fn give(&self, told: Duration, all: bool) {
         let taken =
-            self.live.with_sums(|sums| sums.as_mut().map(|sums| sums.take(elapsed, all)).unwrap_or_default());
+            self.live.with_sums(|sums| sums.as_mut().map(|sums| sums.take(told, all)).unwrap_or_default());
         taken.into_iter().for_each(|interval| self.live.tell(&RunEvent::Interval(interval)));
     }
 
@@ -108,7 +108,7 @@ impl Observer for Watcher {
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
-        self.give(progress.elapsed, false);
+        self.give(progress.told, false);
         if self.summed.elapsed() >= SUMMARY_EVERY {
             self.summed = Instant::now();
             self.live.change(|summary| {

@@ -2,6 +2,7 @@
 //! hold secrets; they are sealed with the cluster's key wherever they are kept.
 
 mod files;
+mod kv;
 
 use cosmark_wire::api::Submission;
 use futures_util::future::BoxFuture;
@@ -11,6 +12,7 @@ use crate::ServiceError;
 use crate::seal::ClusterKey;
 
 pub use files::FileStore;
+pub use kv::KvStore;
 
 /// Ended runs whose submission is kept, so that they can be submitted again.
 pub const MOST_ENDED: usize = 1000;

@@ -10,7 +10,8 @@ use crate::keys::{Key, KeyId};
 use crate::load::{arrivals_text, rate_text, when_full_text};
 use crate::minilang;
 use crate::model::{
-    ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind, Workload,
+    ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
+    Workload,
 };
 use crate::operation::{self, Dialect};
 use crate::units::duration_text;
@@ -87,6 +88,10 @@ impl Writer {
         let mut config = ConfigText::default();
         if let Some(seed) = workload.seed {
             config.push(Key::of(KeyId::Seed).xml, &seed.to_string());
+        }
+        if workload.loss != LossRule::default() {
+            let message = "XML has no on_driver_loss and no lost_after: a lost driver fails the run";
+            self.mistakes.warning(Span::default(), message, "keep the YAML");
         }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);

@@ -8,8 +8,8 @@ use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
 use crate::keys::{Key, KeyId};
 use crate::load::{rate_text, when_full_text};
 use crate::model::{
-    Arrivals, ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
-    Workload,
+    Arrivals, ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work,
+    WorkKind, Workload,
 };
 use crate::operation::{self, Dialect};
 use crate::search::{Loads, load_text};
@@ -76,6 +76,7 @@ impl Writer {
         if let Some(seed) = workload.seed {
             self.line("seed", &seed.to_string());
         }
+        self.loss(workload.loss);
         self.trigger(workload.trigger.as_ref());
         let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
         if let Some(auth) = auth.filter(|auth| !is_nothing(auth)) {
@@ -86,6 +87,16 @@ impl Writer {
         }
         let (auth, storage) = (auth.is_some(), storage.is_some());
         self.list("stages", &workload.stages, |writer, stage| writer.stage(stage, auth, storage));
+    }
+
+    fn loss(&mut self, loss: LossRule) {
+        let default = LossRule::default();
+        if loss.on_loss != default.on_loss {
+            self.line("on_driver_loss", loss.on_loss.word());
+        }
+        if loss.lost_after != default.lost_after {
+            self.line("lost_after", &duration_text(loss.lost_after));
+        }
     }
 
     fn trigger(&mut self, trigger: Option<&Trigger>) {

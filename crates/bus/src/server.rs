@@ -1,0 +1,285 @@
+//! A `nats-server` of our own, for those who have none: on this machine only, with a token, its data in the state
+//! directory. Source: the NATS server's configuration (docs.nats.io, "Configuring NATS Server").
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::connect::{BusError, NatsOptions};
+use crate::seal::Key;
+
+/// On the path, and where Debian puts it, which is not on everybody's path.
+const PROGRAMS: [&str; 4] =
+    ["nats-server", "/usr/sbin/nats-server", "/usr/local/bin/nats-server", "/usr/local/sbin/nats-server"];
+const PATIENCE: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(50);
+
+/// How the local server is to be.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where its configuration, token and data are; made if it is not there (0700).
+    pub directory: PathBuf,
+    /// Address to listen at.
+    pub listen: IpAddr,
+    /// Port; `None` = the one that it had last time, or any free one.
+    pub port: Option<u16>,
+    /// Do not end it with this process.
+    pub leave_running: bool,
+    /// Bytes that JetStream may use on disk.
+    pub most_bytes: u64,
+}
+
+impl ServerOptions {
+    /// On the loopback, ended with this process.
+    #[must_use]
+    pub fn in_directory(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: None,
+            leave_running: false,
+            most_bytes: 8 << 30,
+        }
+    }
+}
+
+/// A local server that runs.
+#[derive(Debug)]
+pub struct LocalServer {
+    /// Ours; `None` when it was found running.
+    child: Option<Child>,
+    pid: u32,
+    port: u16,
+    options: ServerOptions,
+}
+
+impl LocalServer {
+    /// Starts it, or finds the one that an earlier process left in the same directory.
+    ///
+    /// # Errors
+    /// One sentence: the program is missing, the directory cannot be written, it did not come up.
+    pub fn start(options: ServerOptions) -> Result<Self, BusError> {
+        let directory = &options.directory;
+        make_private(&directory.join("jetstream"))?;
+        token(directory)?;
+        if let Some((pid, port)) = running(directory) {
+            return Ok(Self { child: None, pid, port, options });
+        }
+        let remembered = read_number(&directory.join("port")).and_then(|port| u16::try_from(port).ok());
+        let candidates = [options.port, remembered.filter(|_| options.port.is_none()), free_port(&options)];
+        let mut last = BusError::Server("no port is free for a local nats-server".to_owned());
+        for port in candidates.into_iter().flatten() {
+            match start_at(&options, port) {
+                Ok(child) => {
+                    let pid = child.id();
+                    return Ok(Self { child: Some(child), pid, port, options });
+                }
+                Err(error) => last = error,
+            }
+            if options.port.is_some() {
+                break;
+            }
+        }
+        Err(last)
+    }
+
+    /// How to connect to it.
+    #[must_use]
+    pub fn nats_options(&self) -> NatsOptions {
+        let host = match self.options.listen {
+            address if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            address => address,
+        };
+        let host = if host.is_ipv6() { format!("[{host}]") } else { host.to_string() };
+        NatsOptions {
+            url: format!("nats://{host}:{}", self.port),
+            token_file: Some(self.token_file()),
+            ..NatsOptions::default()
+        }
+    }
+
+    /// The file with its token, which drivers need.
+    #[must_use]
+    pub fn token_file(&self) -> PathBuf {
+        self.options.directory.join("token")
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// True when an earlier process had started it.
+    #[must_use]
+    pub fn was_found(&self) -> bool {
+        self.child.is_none()
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        if self.options.leave_running {
+            return;
+        }
+        let Ok(pid) = libc::pid_t::try_from(self.pid) else { return };
+        // SAFETY: a plain system call; the process is the server that we started or found by its own pid file.
+        unsafe { libc::kill(pid, libc::SIGTERM) };
+        let until = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < until {
+            let is_over = match &mut self.child {
+                Some(child) => !matches!(child.try_wait(), Ok(None)),
+                None => !Path::new(&format!("/proc/{pid}")).exists(),
+            };
+            if is_over {
+                break;
+            }
+            std::thread::sleep(POLL);
+        }
+        drop(std::fs::remove_file(self.options.directory.join("pid")));
+    }
+}
+
+fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> BusError {
+    move |cause| BusError::File { what, path: path.display().to_string(), cause: cause.to_string() }
+}
+
+fn make_private(directory: &Path) -> Result<(), BusError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(io("directory of the local NATS", directory))
+}
+
+fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
+    let fail = io("file of the local NATS", path);
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(&fail)?;
+    file.write_all(text.as_bytes()).map_err(&fail)
+}
+
+/// The token of this directory's server, drawn once.
+fn token(directory: &Path) -> Result<String, BusError> {
+    let path = directory.join("token");
+    match std::fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        _ => {
+            // The public half of a fresh key: 32 bytes that nobody can guess.
+            let drawn: String = Key::generate().public().iter().map(|byte| format!("{byte:02x}")).collect();
+            write_private(&path, &drawn)?;
+            Ok(drawn)
+        }
+    }
+}
+
+const MISSING: &str = "there is no nats-server on this machine: install it (Debian, Ubuntu: `apt-get install \
+                       nats-server`), or give the address of yours with --nats URL";
+
+/// Starts the program, wherever it is.
+fn spawn(config: &Path) -> Result<Child, BusError> {
+    for program in PROGRAMS {
+        let spawned = Command::new(program)
+            .arg("-c")
+            .arg(config)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is for us; the server goes when we are done.
+            .process_group(0)
+            .spawn();
+        match spawned {
+            Ok(child) => return Ok(child),
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
+            Err(cause) => return Err(io("program", Path::new(program))(cause)),
+        }
+    }
+    Err(BusError::Server(MISSING.to_owned()))
+}
+
+fn free_port(options: &ServerOptions) -> Option<u16> {
+    let listener = TcpListener::bind((options.listen, 0)).ok()?;
+    listener.local_addr().ok().map(|address| address.port())
+}
+
+fn read_number(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Process and port of the server that runs with this directory's configuration.
+fn running(directory: &Path) -> Option<(u32, u16)> {
+    let pid = u32::try_from(read_number(&directory.join("pid"))?).ok()?;
+    let port = u16::try_from(read_number(&directory.join("port"))?).ok()?;
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let config = directory.join("nats.conf");
+    let is_ours = command
+        .split(|byte| *byte == 0)
+        .any(|argument| argument == std::os::unix::ffi::OsStrExt::as_bytes(config.as_os_str()));
+    is_ours.then_some((pid, port))
+}
+
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn start_at(options: &ServerOptions, port: u16) -> Result<Child, BusError> {
+    let directory = &options.directory;
+    let host =
+        if options.listen.is_ipv6() { format!("[{}]", options.listen) } else { options.listen.to_string() };
+    let config = format!(
+        "# Written by Cosmark at each start.\nlisten: \"{host}:{port}\"\nmax_payload: 8MB\n\
+         authorization {{ token: \"{}\" }}\n\
+         jetstream {{ store_dir: {}, max_file_store: {}, max_memory_store: 268435456 }}\nlog_file: {}\n\
+         pid_file: {}\nlogfile_size_limit: 16MB\n",
+        token(directory)?,
+        quoted(&directory.join("jetstream")),
+        options.most_bytes,
+        quoted(&directory.join("nats.log")),
+        quoted(&directory.join("pid")),
+    );
+    let path = directory.join("nats.conf");
+    write_private(&path, &config)?;
+    write_private(&directory.join("port"), &port.to_string())?;
+    let mut child = spawn(&path)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if std::net::TcpStream::connect((options.listen_or_loopback(), port)).is_ok() {
+            return Ok(child);
+        }
+        let ended = child.try_wait().ok().flatten();
+        if ended.is_some() || Instant::now() > until {
+            drop(child.kill());
+            drop(child.wait());
+            let log = std::fs::read_to_string(directory.join("nats.log")).unwrap_or_default();
+            let last = log.lines().rev().find(|line| line.contains("[FTL]") || line.contains("[ERR]"));
+            let why = last.map_or_else(|| "it says nothing".to_owned(), str::to_owned);
+            return Err(BusError::Server(format!(
+                "the local nats-server did not start: {why}; see {}",
+                directory.join("nats.log").display()
+            )));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+impl ServerOptions {
+    fn listen_or_loopback(&self) -> IpAddr {
+        if self.listen.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { self.listen }
+    }
+}

@@ -1,0 +1,95 @@
+//! Makes the stream and the buckets of [`crate::names`], and leaves those that are there as they are.
+
+use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
+
+use crate::connect::{Bus, BusError};
+use crate::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, RUN_MAX_AGE, RUNS};
+
+/// How much Cosmark may keep in NATS.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of all runs that are not archived yet. Beyond it new messages are refused: drivers keep them.
+    pub run_bytes: u64,
+    /// Copies of everything, in a cluster of NATS servers.
+    pub replicas: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { run_bytes: 4 << 30, replicas: 1 }
+    }
+}
+
+/// A bucket that is not the stream of runs is small.
+const BUCKET_BYTES: i64 = 256 << 20;
+/// Attempts while a cluster chooses its leaders.
+const ATTEMPTS: u32 = 20;
+
+pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
+    let mut last = String::new();
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+        }
+        match try_all(bus, limits).await {
+            Ok(()) => return Ok(()),
+            Err(cause) => last = cause,
+        }
+        if last.contains("JetStream not enabled") || last.contains("insufficient") {
+            break;
+        }
+    }
+    let remedy = if last.contains("insufficient") {
+        "give its JetStream more room (max_file_store), or Cosmark less (--nats-max-bytes)"
+    } else {
+        "start it with JetStream (`nats-server -js`), and let this account use it"
+    };
+    Err(bus.problem(format!("the streams cannot be made: {last}; {remedy}")))
+}
+
+async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
+    let jetstream = bus.jetstream();
+    if jetstream.get_stream(RUNS).await.is_err() {
+        let config = Config {
+            name: RUNS.to_owned(),
+            subjects: vec![ALL_RUNS.to_owned()],
+            max_bytes: i64::try_from(limits.run_bytes).unwrap_or(i64::MAX),
+            max_age: RUN_MAX_AGE,
+            discard: DiscardPolicy::New,
+            duplicate_window: DUPLICATE_WINDOW,
+            num_replicas: limits.replicas,
+            allow_direct: true,
+            description: Some("Cosmark: everything that is said about runs".to_owned()),
+            ..Config::default()
+        };
+        jetstream.get_or_create_stream(config).await.map_err(|cause| cause.to_string())?;
+    }
+    for row in BUCKETS {
+        if jetstream.get_key_value(row.name).await.is_ok() {
+            continue;
+        }
+        // A bucket is a stream (NATS ADR-8). The client's own call asks servers for what those before 2.10 do not tell.
+        let config = Config {
+            name: format!("KV_{}", row.name),
+            subjects: vec![format!("$KV.{}.>", row.name)],
+            description: Some(format!("Cosmark: {}", row.holds)),
+            max_messages_per_subject: 1,
+            max_age: row.max_age.unwrap_or_default(),
+            max_bytes: BUCKET_BYTES,
+            storage: if row.durable { StorageType::File } else { StorageType::Memory },
+            num_replicas: limits.replicas,
+            discard: DiscardPolicy::New,
+            allow_rollup: true,
+            deny_delete: true,
+            allow_direct: true,
+            ..Config::default()
+        };
+        if let Err(cause) = jetstream.create_stream(config).await {
+            // Somebody else may have made it meanwhile.
+            if jetstream.get_key_value(row.name).await.is_err() {
+                return Err(format!("{}: {cause}", row.name));
+            }
+        }
+    }
+    Ok(())
+}

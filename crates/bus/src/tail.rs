@@ -1,0 +1,242 @@
+//! Reads a part of the stream of runs in its order, from any place on, for ever: whatever happens to the connection, the
+//! next message is the one after the last.
+
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::pull;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
+use futures_util::StreamExt;
+use thiserror::Error;
+
+use crate::connect::Bus;
+use crate::names::{MESSAGE_ID, RUNS, STEP, VERSION};
+
+const PAUSE: Duration = Duration::from_millis(300);
+const HEARTBEAT: Duration = Duration::from_secs(2);
+const EXPIRES: Duration = Duration::from_secs(20);
+/// A consumer that nobody reads is dropped by the server.
+const ABANDONED: Duration = Duration::from_secs(60);
+const BATCH: usize = 256;
+
+/// The stream is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "NATS lost its data: message {wanted} was still to come, and its stream ends at {last}; start the run again"
+)]
+pub struct TailError {
+    /// Number of the next message.
+    pub wanted: u64,
+    /// Number of the last one that there is.
+    pub last: u64,
+}
+
+/// A message of the stream.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Its subject.
+    pub subject: String,
+    /// Its number in the stream.
+    pub sequence: u64,
+    /// When the server got it, ns since 1970.
+    pub unix_ns: i64,
+    /// What it says.
+    pub payload: Vec<u8>,
+    headers: HeaderMap,
+}
+
+impl Message {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(async_nats::HeaderValue::as_str)
+    }
+
+    /// Version of its contents; 0 when it says none.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.header(VERSION).and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// The step that an order is about.
+    #[must_use]
+    pub fn step(&self) -> Option<u32> {
+        self.header(STEP)?.parse().ok()
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.header(MESSAGE_ID).unwrap_or_default()
+    }
+}
+
+/// A place in the stream.
+pub struct Tail {
+    bus: Bus,
+    filter: String,
+    next: u64,
+    source: Option<pull::Stream>,
+}
+
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail").field("filter", &self.filter).field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Bus {
+    /// Number of the last message of the stream of runs.
+    ///
+    /// # Errors
+    /// When NATS does not answer.
+    pub async fn last_sequence(&self) -> Result<u64, String> {
+        let mut stream =
+            self.jetstream().get_stream(RUNS).await.map_err(|cause| format!("stream {RUNS}: {cause}"))?;
+        let info = stream.info().await.map_err(|cause| format!("stream {RUNS}: {cause}"))?;
+        Ok(info.state.last_sequence)
+    }
+
+    /// The same, however long NATS is away.
+    pub async fn last_sequence_at_last(&self) -> u64 {
+        loop {
+            match self.last_sequence().await {
+                Ok(sequence) => return sequence,
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Reads what matches `filter`, from message number `next` on (1 = from the first).
+    #[must_use]
+    pub fn tail(&self, filter: &str, next: u64) -> Tail {
+        Tail { bus: self.clone(), filter: filter.to_owned(), next: next.max(1), source: None }
+    }
+
+    /// Reads what matches `filter` now, up to message number `last`.
+    ///
+    /// # Errors
+    /// When NATS does not answer.
+    pub async fn history(&self, filter: &str, last: u64) -> Result<Vec<Message>, String> {
+        let stream =
+            self.jetstream().get_stream(RUNS).await.map_err(|cause| format!("stream {RUNS}: {cause}"))?;
+        let config = config(filter, 1);
+        let consumer = stream.create_consumer(config).await.map_err(|cause| cause.to_string())?;
+        let mut waiting = consumer.cached_info().num_pending;
+        let mut messages = Vec::new();
+        while waiting > 0 {
+            let fetch = consumer.fetch().max_messages(BATCH).expires(EXPIRES);
+            let mut batch = fetch.messages().await.map_err(|cause| cause.to_string())?;
+            let before = waiting;
+            while let Some(message) = batch.next().await {
+                let message = message.map_err(|cause| cause.to_string())?;
+                waiting = waiting.saturating_sub(1);
+                match read(&message) {
+                    Some(message) if message.sequence <= last => messages.push(message),
+                    _ => waiting = 0,
+                }
+            }
+            if waiting == before {
+                return Err("NATS stopped answering in the middle of a run's history".to_owned());
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Forgets everything of a run.
+    ///
+    /// # Errors
+    /// When NATS does not answer.
+    pub async fn purge_run(&self, run: &str) -> Result<(), String> {
+        let stream = self.jetstream().get_stream(RUNS).await.map_err(|cause| cause.to_string())?;
+        let purge = stream.purge().filter(crate::names::all_of(run));
+        purge.await.map(drop).map_err(|cause| cause.to_string())
+    }
+}
+
+fn config(filter: &str, next: u64) -> pull::Config {
+    pull::Config {
+        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: next },
+        ack_policy: AckPolicy::None,
+        filter_subject: filter.to_owned(),
+        inactive_threshold: ABANDONED,
+        memory_storage: true,
+        num_replicas: 1,
+        ..pull::Config::default()
+    }
+}
+
+fn read(message: &async_nats::jetstream::Message) -> Option<Message> {
+    let info = message.info().ok()?;
+    Some(Message {
+        subject: message.subject.to_string(),
+        sequence: info.stream_sequence,
+        unix_ns: i64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0),
+        payload: message.payload.to_vec(),
+        headers: message.headers.clone().unwrap_or_default(),
+    })
+}
+
+impl Tail {
+    /// The next message, whenever it comes. May be dropped and called again.
+    ///
+    /// # Errors
+    /// [`TailError`] when it can never come.
+    pub async fn next(&mut self) -> Result<Message, TailError> {
+        loop {
+            let Some(source) = &mut self.source else {
+                self.open().await?;
+                continue;
+            };
+            // The heartbeat makes a dead consumer an error; this is for a client that is stuck itself.
+            let next = tokio::time::timeout(3 * HEARTBEAT, source.next()).await;
+            let message = match next {
+                Ok(Some(Ok(message))) => message,
+                Err(_) if self.bus.is_connected() => continue,
+                _ => {
+                    self.source = None;
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let Some(message) = read(&message).filter(|message| message.sequence >= self.next) else {
+                continue;
+            };
+            self.next = message.sequence + 1;
+            return Ok(message);
+        }
+    }
+
+    /// Number of the message from which it goes on.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    async fn open(&mut self) -> Result<(), TailError> {
+        if let Ok(source) = self.try_open().await? {
+            self.source = Some(source);
+        } else {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    async fn try_open(&self) -> Result<Result<pull::Stream, String>, TailError> {
+        let mut stream = match self.bus.jetstream().get_stream(RUNS).await {
+            Ok(stream) => stream,
+            Err(cause) => return Ok(Err(cause.to_string())),
+        };
+        let last = match stream.info().await {
+            Ok(info) => info.state.last_sequence,
+            Err(cause) => return Ok(Err(cause.to_string())),
+        };
+        if self.next > last + 1 {
+            return Err(TailError { wanted: self.next, last });
+        }
+        let consumer = match stream.create_consumer(config(&self.filter, self.next)).await {
+            Ok(consumer) => consumer,
+            Err(cause) => return Ok(Err(cause.to_string())),
+        };
+        let reading = consumer.stream().max_messages_per_batch(BATCH).expires(EXPIRES).heartbeat(HEARTBEAT);
+        Ok(reading.messages().await.map_err(|cause| cause.to_string()))
+    }
+}

@@ -1,0 +1,126 @@
+//! `cosmark driver`: makes load for controllers elsewhere.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_driver::remote::{DriverError, Leave, RemoteOptions, serve};
+use cosmark_driver::{Files, Options};
+use tokio::sync::watch;
+
+use crate::args::DriverArgs;
+use crate::cmd::mission;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::registry::CATALOG;
+use crate::{host, nats};
+
+/// Runs the subcommand.
+pub fn run(args: &DriverArgs) -> Outcome {
+    host::raise_open_files();
+    let Some(url) = &args.join else { return mission::run(args) };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    let options = remote_options(args)?;
+    runtime.block_on(async {
+        let (told, leave) = watch::channel(Leave::Stay);
+        tokio::spawn(listen_for_signals(told));
+        let name = options.options.name.clone();
+        let bus = nats::connect(url, &args.login, &format!("driver {name}")).await?;
+        let talk: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
+        serve(bus, CATALOG, options, leave, talk).await.map_err(|error| match &error {
+            DriverError::Bus(cause) => nats::problem(cause),
+            DriverError::Name(_) => Problem::usage(error.to_string()),
+            DriverError::State { .. } => Problem::ours(error.to_string()),
+        })
+    })?;
+    Ok(Exit::Done)
+}
+
+/// How this driver works, for orders and missions alike.
+///
+/// # Errors
+/// When a directory is none, or there is no name.
+pub fn options(args: &DriverArgs, files: Files) -> Result<Options, Problem> {
+    for (flag, directory) in [("--scripts", &args.scripts), ("--files", &args.files)] {
+        if let Some(directory) = directory
+            && !directory.is_dir()
+        {
+            return Err(Problem::usage(format!(
+                "{flag} {}: there is no such directory",
+                directory.display()
+            )));
+        }
+    }
+    let name = args.name.clone().unwrap_or_else(|| {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+        host::hostname().chars().map(plain).take(64).collect()
+    });
+    Ok(Options {
+        name,
+        threads: args.threads.map_or_else(host::load_threads, usize::from),
+        scripts: args.scripts.clone(),
+        files,
+        drain: Duration::from_secs(args.drain),
+    })
+}
+
+fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
+    let mut labels = Vec::new();
+    for label in &args.labels {
+        let Some((key, value)) = label.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(Problem::usage(format!("--labels {label}: write KEY=VALUE, such as zone=a")));
+        };
+        labels.push((key.to_owned(), value.to_owned()));
+    }
+    let files = args.files.clone().map_or(Files::Nowhere, Files::Below);
+    Ok(RemoteOptions {
+        options: options(args, files)?,
+        labels,
+        state: args.state.clone().map_or_else(state_directory, Ok)?,
+        most_bytes: args.outbox << 20,
+        source: args.source_address,
+        host: host::hostname(),
+        cores: u32::try_from(host::processors()).unwrap_or(0),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        measure_ceiling: !args.no_ceiling,
+    })
+}
+
+/// Where state is kept if nobody says: the XDG base directory specification.
+///
+/// # Errors
+/// When the environment tells no place.
+pub fn state_directory() -> Result<PathBuf, Problem> {
+    let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    from("XDG_STATE_HOME")
+        .or_else(|| Some(from("HOME")?.join(".local/state")))
+        .map(|state| state.join("cosmark"))
+        .ok_or_else(|| Problem::usage("there is no home directory to keep state in; give --state DIR"))
+}
+
+/// Once: operations in flight may end. Twice: at once. Three times: without a word.
+async fn listen_for_signals(told: watch::Sender<Leave>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return;
+    };
+    for next in [Leave::Politely, Leave::AtOnce] {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let text = match next {
+            Leave::Politely => "leaving; operations in flight may end (Ctrl-C again: at once)",
+            _ => "leaving at once",
+        };
+        eprintln!("\ncosmark: {text}");
+        told.send_replace(next);
+    }
+    interrupt.recv().await;
+    #[expect(clippy::exit, reason = "the user has asked three times")]
+    std::process::exit(i32::from(Exit::Cancelled.code()));
+}

@@ -1,0 +1,38 @@
+//! How the command line says where NATS is.
+
+use cosmark_bus::{Bus, BusError, Limits, NatsOptions};
+
+use crate::args::NatsArgs;
+use crate::exit::Problem;
+
+/// The options of a connection to this address.
+#[must_use]
+pub fn options(url: &str, login: &NatsArgs) -> NatsOptions {
+    NatsOptions {
+        url: url.to_owned(),
+        token_file: login.nats_token_file.clone(),
+        user: login.nats_user.clone(),
+        password_file: login.nats_password_file.clone(),
+        nkey_file: login.nats_nkey_file.clone(),
+        creds_file: login.nats_creds.clone(),
+        ca_file: login.nats_ca.clone(),
+        client_cert: login.nats_cert.clone().zip(login.nats_key.clone()),
+    }
+}
+
+/// Connects.
+///
+/// # Errors
+/// One sentence with the remedy.
+pub async fn connect(url: &str, login: &NatsArgs, name: &str) -> Result<Bus, Problem> {
+    Bus::connect(&options(url, login), name, Limits::default()).await.map_err(|error| problem(&error))
+}
+
+/// Wrong options are bad usage; everything else about NATS is this machine's.
+#[must_use]
+pub fn problem(error: &BusError) -> Problem {
+    match error {
+        BusError::Options(_) | BusError::File { .. } => Problem::usage(error.to_string()),
+        _ => Problem::ours(error.to_string()),
+    }
+}

@@ -1,0 +1,280 @@
+//! Many machines, as processes: a real NATS server, real drivers, a controller. Runs over them have the sums of their drivers'
+//! operation logs; whatever dies, nothing hangs, no total is wrong, and what is missing is named.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop at a surprise")]
+
+#[path = "distributed/bed.rs"]
+mod bed;
+mod support;
+
+use std::time::{Duration, Instant};
+
+use bed::{Bed, Namespace, SlowLogin, assert_sums_are_those_of_the_logs, nats_is_installed};
+use cosmark_archive::{CheckStatus, RunState, StageState};
+
+/// Every kind of stage, on drivers with memory stores of their own: a store that answers to all of them is another process.
+const FIVE_STAGES: &str = include_str!("../../../workloads/demo.yaml");
+
+#[test]
+fn the_results_of_four_drivers_are_the_sums_of_their_operation_logs() {
+    if !nats_is_installed("four drivers") {
+        return;
+    }
+    let mut bed = Bed::new(0);
+    for (number, zone) in [(1, "zone=a"), (2, "zone=a"), (3, "zone=b"), (4, "zone=b")] {
+        bed.start_driver(number, &["--labels", zone]);
+    }
+    let server = support::Server::start(bed.path(), &[]);
+    server.target(bed.path(), None);
+    // Far below what the machine can do: the test is about sums.
+    let text = FIVE_STAGES.replace("workers: 8\n", "workers: 9\n        pace: {rate_per_worker: 20/s}\n");
+    std::fs::write(bed.path().join("demo.yaml"), text).unwrap();
+    let mut run = bed.start_run(
+        "demo.yaml",
+        &["--target", "target.yaml", "--set", "main.runtime=6s", "--set", "cleanup.driver=zone=b"],
+    );
+    let code = run.wait();
+    assert_eq!(code, 0, "{}", bed.logs());
+    let run = bed.run();
+    assert_eq!(run.record.state, RunState::Finished, "{}", bed.logs());
+    assert_sums_are_those_of_the_logs(&run);
+    let stage = |name: &str| run.record.stages.iter().find(|stage| stage.name == name).unwrap();
+    // Nothing is written twice, nothing is left out, whoever did it.
+    assert_eq!(stage("prepare").operations[0].count, 200);
+    let drivers = |name: &str| -> Vec<(String, u32)> {
+        let of = &stage(name).operations[0].drivers;
+        of.iter().map(|driver| (driver.driver.clone(), driver.workers)).collect()
+    };
+    let shares =
+        [("d1", 3), ("d2", 2), ("d3", 2), ("d4", 2)].map(|(name, workers)| (name.to_owned(), workers));
+    assert_eq!(drivers("main"), shares);
+    assert_eq!(drivers("cleanup"), [("d3".to_owned(), 2), ("d4".to_owned(), 2)]);
+    let main = stage("main");
+    assert!(main.missing.is_empty());
+    assert!(
+        main.start_spread_ms.is_some_and(|ms| ms < main.window_s.unwrap() * 1000.0),
+        "{:?}",
+        main.start_spread_ms
+    );
+    let clocks: Vec<_> = main.clients.iter().map(|client| client.clock_error_ms.unwrap()).collect();
+    assert!(clocks.len() == 4 && clocks.iter().all(|ms| *ms > 0.0), "{clocks:?}");
+    let checked: Vec<_> =
+        run.record.verdict.checks.iter().filter(|check| check.stage.as_deref() == Some("s3-main")).collect();
+    for id in ["V15", "V16", "V17"] {
+        let check = checked.iter().find(|check| check.id == id).unwrap();
+        assert_ne!(check.status, CheckStatus::NotRun, "{id}: {}", check.message);
+    }
+    // The timeline adds up, too.
+    let rows: u64 =
+        run.timeline(main).unwrap().iter().flat_map(|row| &row.operations).map(|op| op.count).sum();
+    let all = main.operations.iter().map(|op| op.count).sum::<u64>();
+    assert!(rows >= all, "the timeline has the ramps, too: {rows} {all}");
+}
+
+/// Operations of the stage in the table of faults, over both drivers.
+const TOTAL: u64 = 480;
+
+/// What happens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// A driver dies and does not come back; the workload says `continue`.
+    KillDriver,
+    /// The same; the workload says `fail`.
+    KillDriverStrictly,
+    /// A driver dies and is started again.
+    RestartDriver,
+    /// The controller dies; another process takes the run up.
+    KillController,
+    /// NATS dies and is started again.
+    KillNats,
+    /// A driver stands still for 10 s.
+    StopDriver,
+    /// A driver's network is cut for 10 s.
+    CutNetwork,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::KillDriver,
+    Fault::KillDriverStrictly,
+    Fault::RestartDriver,
+    Fault::KillController,
+    Fault::KillNats,
+    Fault::StopDriver,
+    Fault::CutNetwork,
+];
+
+const PHASES: [StageState; 4] =
+    [StageState::Authing, StageState::Launching, StageState::Running, StageState::Closing];
+
+fn workload(fault: Fault, target: &str) -> String {
+    let loss = if fault == Fault::KillDriverStrictly { "fail" } else { "continue" };
+    let lost_after = if matches!(fault, Fault::StopDriver | Fault::CutNetwork) { 40 } else { 8 };
+    format!(
+        "name: faults\n{target}on_driver_loss: {loss}\nlost_after: {lost_after}s\nstages:\n- name: main\n  works:\n  \
+         - name: main\n    workers: 8\n    total_ops: {TOTAL}\n    pace: {{rate_per_worker: 10/s}}\n    interval: 1s\n    \
+         operations:\n    - {{type: write, ratio: 1, containers: c(1), objects: 's(1,100000)', sizes: c(1)KB}}\n\
+         - name: after\n  works:\n  - name: after\n    workers: 4\n    total_ops: 40\n    operations:\n    \
+         - {{type: write, ratio: 1, containers: c(1), objects: 's(1,100000)', sizes: c(1)KB}}\n"
+    )
+}
+
+/// Makes the fault in the phase and sees the run to its end. Gives what the table says.
+fn suffer(fault: Fault, phase: StageState) -> String {
+    let space = match fault {
+        Fault::CutNetwork => match Namespace::new(PHASES.iter().position(|one| *one == phase).unwrap()) {
+            Some(space) => Some(space),
+            None => {
+                return format!(
+                    "{:<19} {:<10} SKIPPED: no network namespaces here",
+                    "CutNetwork",
+                    phase.word()
+                );
+            }
+        },
+        _ => None,
+    };
+    let mut bed = Bed::at(space.as_ref().map_or("127.0.0.1", |space| &space.address), 1);
+    match &space {
+        Some(space) => {
+            let command = space.command(&bed.driver_command(2, &[]));
+            bed.start_driver_by(command, 2);
+        }
+        None => bed.start_driver(2, &[]),
+    }
+    let login = SlowLogin::start(&bed.host);
+    let text = workload(fault, &login.target());
+    std::fs::write(bed.path().join("faults.yaml"), text).unwrap();
+    let began = Instant::now();
+    let mut run = bed.start_run("faults.yaml", &[]);
+    bed.wait_for_state(0, StageState::Authing, &mut run);
+    if phase != StageState::Authing {
+        login.go_on();
+    }
+    match phase {
+        // The end of the load is known to nobody before; this is about it.
+        StageState::Closing => {
+            bed.wait_for_state(0, StageState::Running, &mut run);
+            std::thread::sleep(Duration::from_millis(TOTAL * 1000 / 80));
+        }
+        phase => bed.wait_for_state(0, phase, &mut run),
+    }
+    match fault {
+        Fault::KillDriver | Fault::KillDriverStrictly => bed.drivers[1].kill(),
+        Fault::RestartDriver => {
+            bed.drivers[1].kill();
+            bed.start_driver(2, &[]);
+        }
+        Fault::KillController => {
+            run.kill();
+            let id = run.log().split("cosmark: run ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+            std::thread::sleep(Duration::from_secs(1));
+            run = bed.start_run("faults.yaml", &["--take-over", &id]);
+        }
+        Fault::KillNats => {
+            bed.nats.take().unwrap().kill();
+            std::thread::sleep(Duration::from_secs(3));
+            bed.start_nats();
+        }
+        Fault::StopDriver => {
+            bed.drivers[1].signal(libc::SIGSTOP);
+            std::thread::sleep(Duration::from_secs(10));
+            bed.drivers[1].signal(libc::SIGCONT);
+        }
+        Fault::CutNetwork => {
+            let space = space.as_ref().unwrap();
+            space.cut();
+            std::thread::sleep(Duration::from_secs(10));
+            space.mend();
+        }
+    }
+    login.go_on();
+    let code = run.wait();
+    let seconds = began.elapsed().as_secs();
+    let shown = bed.logs();
+    let run = bed.run();
+    judge(fault, phase, code, &run, &shown);
+    let main = &run.record.stages[0];
+    let missing: Vec<String> = main
+        .missing
+        .iter()
+        .map(|one| format!("{} ({} workers) from {:.1} s on", one.driver, one.workers, one.from_s))
+        .collect();
+    let count = main.operations.first().map_or(0, |operation| operation.count);
+    let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
+    format!(
+        "{:<19} {:<10} {:<10} {count:>4} of {TOTAL}   {missing:<32} {seconds:>3} s",
+        format!("{fault:?}"),
+        phase.word(),
+        run.record.state.word()
+    )
+}
+
+fn judge(fault: Fault, phase: StageState, code: i32, run: &cosmark_archive::Run, shown: &str) {
+    let what = format!("{fault:?} in {}\n{shown}", phase.word());
+    let main = &run.record.stages[0];
+    let count = main.operations.first().map_or(0, |operation| operation.count);
+    assert!(count <= TOTAL, "{what}");
+    match fault {
+        Fault::KillController | Fault::KillNats | Fault::StopDriver | Fault::CutNetwork => {
+            assert_eq!((code, run.record.state), (0, RunState::Finished), "{what}");
+            assert!(main.missing.is_empty(), "{what}");
+            // Without a network the store cannot be reached either.
+            let failed = if fault == Fault::CutNetwork { main.operations[0].failures } else { 0 };
+            assert_eq!(count + failed, TOTAL, "{what}");
+            assert_sums_are_those_of_the_logs(run);
+        }
+        Fault::KillDriverStrictly => {
+            // At the end the driver may have told everything before it died.
+            let told_all = main.state == StageState::Completed && count == TOTAL;
+            let refused =
+                code == 1 && run.record.reason.as_deref().is_some_and(|reason| reason.contains("d2"));
+            assert!(told_all || refused, "{what}");
+        }
+        Fault::KillDriver | Fault::RestartDriver => {
+            assert_eq!((code, run.record.state), (0, RunState::Finished), "{what}");
+            let lacks = count < TOTAL;
+            assert!(count >= TOTAL / 2, "the other driver did its half: {what}");
+            assert_eq!(lacks, !main.missing.is_empty(), "what is missing is named: {what}");
+            if lacks {
+                assert_eq!(main.missing[0].driver, "d2", "{what}");
+                assert_eq!(main.missing[0].workers, 4, "{what}");
+                let own = main.operations[0].drivers.iter().find(|driver| driver.driver == "d1").unwrap();
+                assert_eq!(own.sums.count, TOTAL / 2, "{what}");
+            }
+            // The next stage is done by who is left.
+            assert_eq!(run.record.stages[1].operations[0].count, 40, "{what}");
+        }
+    }
+}
+
+#[test]
+fn whatever_dies_in_whatever_phase_nothing_hangs_and_no_total_is_wrong() {
+    if !nats_is_installed("the table of faults") {
+        return;
+    }
+    let cases: Vec<(Fault, StageState)> =
+        FAULTS.iter().flat_map(|fault| PHASES.iter().map(move |phase| (*fault, *phase))).collect();
+    let mut rows = Vec::new();
+    // Some at a time: most of a case is waiting.
+    for some in cases.chunks(6) {
+        let running: Vec<_> = some
+            .iter()
+            .map(|(fault, phase)| {
+                let (fault, phase) = (*fault, *phase);
+                std::thread::spawn(move || suffer(fault, phase))
+            })
+            .collect();
+        rows.extend(running.into_iter().map(|case| case.join()));
+    }
+    let mut failed = 0;
+    eprintln!("fault               phase      run        operations   missing                          time");
+    for ((fault, phase), row) in cases.iter().zip(&rows) {
+        match row {
+            Ok(row) => eprintln!("{row}"),
+            Err(_) => {
+                failed += 1;
+                eprintln!("{:<19} {:<10} FAILED, see above", format!("{fault:?}"), phase.word());
+            }
+        }
+    }
+    assert_eq!(failed, 0);
+}

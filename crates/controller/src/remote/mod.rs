@@ -1,0 +1,160 @@
+//! A run over drivers on other machines. Everything that is said about it lies in one durable stream, in one order; what
+//! this process knows is what it read there. So a run that another controller began is taken up by reading its stream from
+//! the first message: the same events lead to the same decisions, and then it goes on live.
+
+mod book;
+mod link;
+mod post;
+mod router;
+mod stops;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_archive::{ArchiveError, OpLog, Timestamp};
+use cosmark_bus::{Bus, RunClock, names, unix_ns};
+use cosmark_wire::message::{Control, Order, Registration};
+use cosmark_wire::{DriverLink, MESSAGE_VERSION};
+use cosmark_workload::model::Workload;
+use cosmark_workload::to_yaml;
+use thiserror::Error;
+use tokio::sync::watch::Receiver;
+
+use crate::keeper::Keeper;
+use crate::observe::Observer;
+use crate::run::{Ended, RunJob, StopLevel, run_workload};
+use book::Book;
+use link::NatsLink;
+use post::Post;
+use router::Router;
+use stops::Stops;
+
+/// A workload that is ready to be run over drivers on other machines.
+pub struct RemoteJob<'a> {
+    /// Id of the run on the bus ([`names::is_token`]); the same when the run is taken up.
+    pub run: String,
+    /// What to do: secrets fetched, seed set; the same when the run is taken up.
+    pub workload: &'a Workload,
+    /// Where it is written down: fresh from `Archive::begin`, or from `Archive::begin_again` when the run is taken up.
+    pub dir: Keeper,
+    /// NATS.
+    pub bus: Bus,
+    /// Who takes part. Of a run that is taken up the stream knows.
+    pub drivers: Vec<Registration>,
+    /// Keep every operation.
+    pub operation_log: bool,
+    /// Operations in flight may end for this long after the load; `None` = as each driver was told at its start.
+    pub drain: Option<Duration>,
+    /// Whether to go on.
+    pub stop: Receiver<StopLevel>,
+    /// Takes secrets out of a text before it is shown or kept.
+    pub redact: &'a dyn Fn(&str) -> String,
+}
+
+/// Why a run cannot be begun or taken up. Each is one sentence with its remedy.
+#[derive(Debug, Error)]
+pub enum RemoteError {
+    /// No driver, a bad one, or a bad name.
+    #[error("{0}")]
+    Drivers(String),
+    /// The stream has another workload under this id.
+    #[error("run {0} is of another workload: give the file that it was begun with")]
+    OtherWorkload(String),
+    /// The run is over.
+    #[error("run {0} has ended; there is nothing to take up")]
+    Over(String),
+    /// NATS does not answer, or lost its data.
+    #[error("{0}")]
+    Bus(String),
+    /// The operation log.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+}
+
+/// Runs it to its end, from its beginning or from wherever another controller left it. The stream keeps the run until
+/// [`Bus::purge_run`] is called.
+///
+/// # Errors
+/// [`RemoteError`] when nothing was begun.
+pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ended, RemoteError> {
+    let RemoteJob { run, workload, dir, bus, drivers, operation_log, drain, stop, redact } = job;
+    if !names::is_token(&run) {
+        return Err(RemoteError::Drivers(format!(
+            "`{run}` cannot be the id of a run: letters, digits, - and _"
+        )));
+    }
+    let history_ends = bus.last_sequence().await.map_err(RemoteError::Bus)?;
+    let mut book = Book::read(&bus, &run, history_ends).await?;
+    let post = Post::start(bus.clone(), run.clone());
+    let workload_id = fingerprint(workload);
+    let (started, drivers) = match book.started.take() {
+        Some(started) if started.workload != workload_id => return Err(RemoteError::OtherWorkload(run)),
+        Some(started) => {
+            observer.note(&format!("run {run} is taken up with {} drivers", started.drivers.len()));
+            (started.unix_ns, started.drivers)
+        }
+        None => {
+            check_drivers(&drivers)?;
+            let unix_ns = unix_ns();
+            post.control(Control::Started { unix_ns, workload: workload_id, drivers: drivers.clone() });
+            (unix_ns, drivers)
+        }
+    };
+    let clock = RunClock::default();
+    let router =
+        Router::start(&bus, &run, history_ends, &drivers, workload.loss.lost_after, post.clone()).await?;
+    let book = Arc::new(book);
+    let links = drivers.iter().map(|driver| {
+        let link = NatsLink::new(driver.clone(), clock, &bus, &router, post.clone(), Arc::clone(&book));
+        Box::new(link) as Box<dyn DriverLink>
+    });
+    let epoch = Timestamp::from_nanosecond(i128::from(started)).unwrap_or_default();
+    let log =
+        if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
+    let stops = Stops::start(stop, &book, post.clone());
+    let links = links.collect();
+    let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
+    (job.operation_log, job.drain, job.clock) = (log, drain, clock);
+    job.on_step(stops.step_teller());
+    let ended = run_workload(job, observer).await;
+    for driver in &drivers {
+        post.order(driver, &Order::Forget);
+    }
+    post.control(Control::Ended);
+    let trouble = post.trouble();
+    post.end().await;
+    for text in trouble.into_iter().chain(router.trouble()) {
+        observer.note(&text);
+    }
+    Ok(ended)
+}
+
+fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
+    if drivers.is_empty() {
+        return Err(RemoteError::Drivers(
+            "no driver has registered; start one with `cosmark driver --join nats://HOST:4222`".to_owned(),
+        ));
+    }
+    for driver in drivers {
+        let Registration { name, message_version, version, .. } = driver;
+        if *message_version != MESSAGE_VERSION {
+            return Err(RemoteError::Drivers(format!(
+                "driver {name} (Cosmark {version}) speaks version {message_version} of the messages, this controller \
+                 (Cosmark {}) version {MESSAGE_VERSION}: use the same Cosmark on both",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        if !names::is_token(name) {
+            return Err(RemoteError::Drivers(format!("`{name}` cannot be the name of a driver")));
+        }
+    }
+    Ok(())
+}
+
+/// Tells workloads apart: FNV-1a (Fowler, Noll, Vo) over the canonical text, secrets included.
+fn fingerprint(workload: &Workload) -> String {
+    let hash = to_yaml(workload).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

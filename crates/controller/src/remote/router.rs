@@ -1,0 +1,339 @@
+//! Reads a run's stream in its order and hands each event to the step that waits for it; tells which drivers have fallen
+//! silent. Duplicates are dropped, and what comes out of order waits for what was before it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_bus::names::{About, all_of, read};
+use cosmark_bus::{Bus, Message, Registry};
+use cosmark_wire::message::{Control, Event, Registration, decode};
+use cosmark_wire::{DriverEvent, EventSender, Failure, FailureClass, MESSAGE_VERSION, TriggerReport};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::RemoteError;
+use super::post::Post;
+
+/// Events of one driver and step that may wait for an earlier one.
+const MOST_STASHED: usize = 8192;
+/// How often silence is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Who waits for the events of a step.
+enum Desk {
+    Stage(EventSender),
+    Trigger(mpsc::Sender<TriggerReport>),
+}
+
+/// One driver.
+struct Station {
+    /// Its life when the run began: a heartbeat of another one says nothing about its work.
+    life: u64,
+    /// Its step and who waits for that; older steps are over.
+    step: Option<u32>,
+    desk: Option<Desk>,
+    /// When its step began, or it was heard of, or the connection came back.
+    heard: Instant,
+    is_lost: bool,
+    order: Order,
+}
+
+/// Sequence of the events of one step.
+#[derive(Default)]
+struct Order {
+    next: u64,
+    stash: BTreeMap<u64, (Option<i64>, DriverEvent)>,
+}
+
+impl Order {
+    /// What can be handed on now that this event is there, in order.
+    fn enter(&mut self, seq: u64, past: Option<i64>, event: DriverEvent) -> Vec<(Option<i64>, DriverEvent)> {
+        if seq < self.next || self.stash.len() >= MOST_STASHED && seq != self.next {
+            return Vec::new();
+        }
+        self.stash.entry(seq).or_insert((past, event));
+        let mut ready = Vec::new();
+        while let Some(next) = self.stash.remove(&self.next) {
+            self.next += 1;
+            ready.push(next);
+        }
+        ready
+    }
+}
+
+struct Shared {
+    stations: Mutex<HashMap<String, Station>>,
+    /// Changes with each registration of a step.
+    begun: watch::Sender<u64>,
+    trouble: Mutex<Option<String>>,
+    registry: Registry,
+    lost_after: Duration,
+    bus: Bus,
+}
+
+/// The router of one run; ends when it is dropped.
+pub struct Router {
+    shared: Arc<Shared>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// A way to the router for a driver's link.
+#[derive(Clone)]
+pub struct Reception(Arc<Shared>);
+
+impl Router {
+    /// Starts reading a run from its first message. What came up to message `history_ends` is past.
+    pub async fn start(
+        bus: &Bus,
+        run: &str,
+        history_ends: u64,
+        drivers: &[Registration],
+        lost_after: Duration,
+        post: Post,
+    ) -> Result<Self, RemoteError> {
+        let registry = bus.registry().await.map_err(|error| RemoteError::Bus(error.to_string()))?;
+        let station = |driver: &Registration| Station {
+            life: driver.life,
+            step: None,
+            desk: None,
+            heard: Instant::now(),
+            is_lost: false,
+            order: Order::default(),
+        };
+        let stations = drivers.iter().map(|driver| (driver.name.clone(), station(driver))).collect();
+        let shared = Arc::new(Shared {
+            stations: Mutex::new(stations),
+            begun: watch::channel(0).0,
+            trouble: Mutex::default(),
+            registry,
+            lost_after,
+            bus: bus.clone(),
+        });
+        let reading = Arc::clone(&shared);
+        let mut tail = bus.tail(&all_of(run), 1);
+        let read = tokio::spawn(async move {
+            loop {
+                match tail.next().await {
+                    Ok(message) => reading.take(message, history_ends).await,
+                    Err(error) => return reading.give_up(&error.to_string()).await,
+                }
+            }
+        });
+        let watching = Arc::clone(&shared);
+        let look = tokio::spawn(async move { watching.look_for_silence(post).await });
+        Ok(Self { shared, tasks: vec![read, look] })
+    }
+
+    /// For the links.
+    pub fn reception(&self) -> Reception {
+        Reception(Arc::clone(&self.shared))
+    }
+
+    /// What went wrong, if anything did.
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Reception {
+    fn begin(&self, driver: &str, step: u32, desk: Desk) {
+        if let Some(station) = self.0.stations().get_mut(driver) {
+            station.step = Some(step);
+            station.desk = Some(desk);
+            station.order = Order::default();
+            station.heard = Instant::now();
+            station.is_lost = false;
+        }
+        self.0.begun.send_modify(|count| *count += 1);
+    }
+
+    /// A stage begins on a driver.
+    pub fn begin_stage(&self, driver: &str, step: u32, events: EventSender) {
+        self.begin(driver, step, Desk::Stage(events));
+    }
+
+    /// A trigger begins on a driver.
+    pub fn begin_trigger(&self, driver: &str, step: u32, report: mpsc::Sender<TriggerReport>) {
+        self.begin(driver, step, Desk::Trigger(report));
+    }
+
+    /// Whether a driver was heard of lately.
+    pub fn is_present(&self, driver: &str) -> bool {
+        let present = self.0.registry.get(driver);
+        present.is_some_and(|present| present.heard.elapsed() < self.0.lost_after)
+    }
+}
+
+impl Shared {
+    fn stations(&self) -> MutexGuard<'_, HashMap<String, Station>> {
+        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, text: String) {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+    }
+
+    async fn take(&self, message: Message, history_ends: u64) {
+        let past = (message.sequence <= history_ends).then_some(message.unix_ns);
+        match read(&message.subject) {
+            Some((_, About::Event(driver))) => {
+                if message.version() != MESSAGE_VERSION {
+                    let text = format!(
+                        "driver {driver} speaks version {} of the messages, this controller version \
+                         {MESSAGE_VERSION}: use the same Cosmark on both",
+                        message.version()
+                    );
+                    let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
+                    return self.hand_on(driver, vec![(past, DriverEvent::Refused(failure))]).await;
+                }
+                match decode::<Event>(&message.payload) {
+                    Ok(event) => self.enter(driver, event, past).await,
+                    Err(error) => self.tell(format!("driver {driver}: {error}")),
+                }
+            }
+            Some((_, About::Control)) => {
+                if let Ok(Control::Lost { driver, step, silent_ms }) = decode(&message.payload) {
+                    self.lose(&driver, step, silent_ms, past).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn enter(&self, driver: &str, event: Event, past: Option<i64>) {
+        let Event { step, seq, event } = event;
+        if !self.wait_for(driver, step).await {
+            return;
+        }
+        let ready = {
+            let mut stations = self.stations();
+            let Some(station) = stations.get_mut(driver) else { return };
+            if past.is_none() {
+                station.heard = Instant::now();
+            }
+            station.is_lost = false;
+            station.order.enter(seq, past, event)
+        };
+        self.hand_on(driver, ready).await;
+    }
+
+    /// Waits until the step has begun here, too: while a run is taken up, its stream is ahead of it. False when it is over.
+    async fn wait_for(&self, driver: &str, step: u32) -> bool {
+        let mut begun = self.begun.subscribe();
+        loop {
+            let at = self.stations().get(driver).map(|station| station.step);
+            match at {
+                None => return false,
+                Some(Some(at)) if at >= step => return at == step,
+                Some(_) => {}
+            }
+            if begun.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    async fn hand_on(&self, driver: &str, events: Vec<(Option<i64>, DriverEvent)>) {
+        for (past, event) in events {
+            let stage = match self.stations().get(driver).and_then(|station| station.desk.as_ref()) {
+                Some(Desk::Stage(sender)) => Some(sender.clone()),
+                Some(Desk::Trigger(sender)) => {
+                    if let DriverEvent::Triggered(report) = event {
+                        let _ = sender.try_send(report);
+                    }
+                    continue;
+                }
+                None => return,
+            };
+            let Some(stage) = stage else { return };
+            let is_last = matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_));
+            let gone = stage.send(past, event).await.is_err();
+            if (gone || is_last)
+                && let Some(station) = self.stations().get_mut(driver)
+            {
+                station.desk = None;
+            }
+        }
+    }
+
+    async fn lose(&self, driver: &str, step: u32, silent_ms: u64, past: Option<i64>) {
+        if self.wait_for(driver, step).await {
+            self.hand_on(driver, vec![(past, DriverEvent::Lost { silent_ms })]).await;
+        }
+    }
+
+    /// The stream is gone: no stage can go on.
+    async fn give_up(&self, text: &str) {
+        self.tell(text.to_owned());
+        let names: Vec<String> = self.stations().keys().cloned().collect();
+        let failure = Failure { work: String::new(), class: FailureClass::Driver, text: text.to_owned() };
+        for name in names {
+            self.hand_on(&name, vec![(None, DriverEvent::Refused(failure.clone()))]).await;
+        }
+    }
+
+    /// Writes down which drivers are lost. Only what comes back through the stream counts, so that everybody who reads it
+    /// comes to know it at the same place.
+    async fn look_for_silence(&self, post: Post) {
+        let mut connected_since = Instant::now();
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        let mut looked = Instant::now();
+        loop {
+            tick.tick().await;
+            // Who was stopped himself, or cut off, cannot tell whether others were silent.
+            if !self.bus.is_connected() || looked.elapsed() > 4 * LOOK_EVERY {
+                connected_since = Instant::now();
+            }
+            looked = Instant::now();
+            for (name, station) in self.stations().iter_mut() {
+                let (Some(step), Some(Desk::Stage(_)), false) =
+                    (station.step, &station.desk, station.is_lost)
+                else {
+                    continue;
+                };
+                let beat = self.registry.get(name).filter(|one| one.registration.life == station.life);
+                let heard = beat.map_or(station.heard, |beat| beat.heard.max(station.heard));
+                let silence = heard.max(connected_since).elapsed();
+                if silence > self.lost_after {
+                    station.is_lost = true;
+                    let silent_ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+                    post.control(Control::Lost { driver: name.clone(), step, silent_ms });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn duplicated_and_reordered_events_are_heard_once_and_in_their_order(
+            (count, deliveries) in (1u64..60).prop_flat_map(|count| {
+                let all: Vec<u64> = (0..count).collect();
+                let again = prop::collection::vec(0..count, 0..60);
+                (Just(count), again.prop_map(move |again| [all.clone(), again].concat()).prop_shuffle())
+            }),
+        ) {
+            let mut order = Order::default();
+            let mut heard = Vec::new();
+            for seq in deliveries {
+                for (_, event) in order.enter(seq, None, DriverEvent::Told { up_to_ns: seq }) {
+                    let DriverEvent::Told { up_to_ns } = event else { unreachable!() };
+                    heard.push(up_to_ns);
+                }
+            }
+            prop_assert_eq!(heard, (0..count).collect::<Vec<_>>());
+        }
+    }
+}

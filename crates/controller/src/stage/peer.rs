@@ -1,0 +1,149 @@
+//! One driver in one stage: how far it is, and what it said about itself.
+
+use std::time::Duration;
+
+use cosmark_archive::{ClientRecord, Timestamp};
+use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
+use cosmark_wire::{ClockFix, Launched};
+use cosmark_workload::share::MissionShare;
+
+/// How far a driver is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stand {
+    /// It has no part in this stage.
+    Idle,
+    /// It has its order.
+    Ordered,
+    /// It is logged in.
+    Authed,
+    /// Its clock was compared.
+    Ready,
+    /// It was told when to begin.
+    Told,
+    /// Its load is on.
+    Running,
+    /// It has ended or refused.
+    Over,
+}
+
+/// A driver.
+pub struct Peer {
+    pub stand: Stand,
+    /// Nothing is heard of it; until it comes back.
+    pub is_lost: bool,
+    /// It was lost or restarted, and has not told all.
+    pub is_cut: bool,
+    pub shares: Vec<MissionShare>,
+    pub launch: Option<Launch>,
+    /// It has told all that ended up to this time since the common instant, ns.
+    pub told_ns: u64,
+    facts: ClientFacts,
+    /// In the measured windows of its works.
+    in_window: HealthSummary,
+    /// All the time, for stages that are too short for a look inside a window.
+    all: HealthSummary,
+}
+
+/// How a driver began.
+#[derive(Clone)]
+pub struct Launch {
+    /// Start of the load on the driver's clock.
+    pub start_ns: u64,
+    /// The common instant on the same clock.
+    pub origin_ns: u64,
+    /// The same, ns since 1970.
+    origin_unix_ns: i64,
+    clock: Option<ClockFix>,
+    /// Phases of each work on the driver's clock.
+    pub plans: Vec<(usize, SlicePlan)>,
+}
+
+impl Launch {
+    fn of(launched: Launched) -> Self {
+        let Launched { start_ns, origin_ns, origin_unix_ns, clock, plans } = launched;
+        Self { start_ns, origin_ns, origin_unix_ns, clock, plans }
+    }
+
+    /// The common instant.
+    pub fn origin(&self) -> Timestamp {
+        Timestamp::from_nanosecond(i128::from(self.origin_unix_ns)).unwrap_or_default()
+    }
+
+    /// Time since the common instant, ns.
+    pub fn since_ns(&self, driver_ns: u64) -> u64 {
+        driver_ns.saturating_sub(self.origin_ns)
+    }
+}
+
+impl Peer {
+    pub fn new() -> Self {
+        Self {
+            stand: Stand::Idle,
+            is_lost: false,
+            is_cut: false,
+            shares: Vec::new(),
+            launch: None,
+            told_ns: 0,
+            facts: ClientFacts::default(),
+            in_window: HealthSummary::default(),
+            all: HealthSummary::default(),
+        }
+    }
+
+    /// Something is still to come from it.
+    pub fn is_awaited(&self) -> bool {
+        !matches!(self.stand, Stand::Idle | Stand::Over) && !self.is_lost
+    }
+
+    pub fn launch(&mut self, launched: Launched) {
+        self.launch = Some(Launch::of(launched));
+        self.rise_to(Stand::Running);
+    }
+
+    /// What is heard twice, or late, does not turn it back.
+    pub fn rise_to(&mut self, stand: Stand) {
+        self.stand = self.stand.max(stand);
+    }
+
+    pub fn set_facts(&mut self, facts: ClientFacts) {
+        self.facts = facts;
+    }
+
+    /// Adds a look at it; gives the start of its load for the archive.
+    pub fn add_health(&mut self, sample: &HealthSample) -> Option<u64> {
+        let launch = self.launch.as_ref()?;
+        let middle_ns = sample.at_ns.saturating_sub(sample.span_ns / 2);
+        self.all.add(sample);
+        if launch.plans.iter().any(|(_, plan)| plan.is_due_in_window(middle_ns)) {
+            self.in_window.add(sample);
+        }
+        Some(launch.origin_ns)
+    }
+
+    pub fn has_told_of_itself(&self) -> bool {
+        !self.all.is_empty() || self.facts.load_threads > 0
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds need no more than 53 bits")]
+    pub fn client_record(&self, name: &str) -> ClientRecord {
+        let health = if self.in_window.is_empty() { &self.all } else { &self.in_window };
+        let clock = self.launch.as_ref().and_then(|launch| launch.clock);
+        ClientRecord {
+            clock_offset_ms: clock.map(|clock| clock.wall_offset_ns as f64 / 1e6),
+            clock_error_ms: clock.map(|clock| clock.error_ns as f64 / 1e6),
+            ..ClientRecord::of(name, self.facts, health.client())
+        }
+    }
+
+    /// When its load really began, ns since 1970 on the controller's clock.
+    pub fn began_unix_ns(&self) -> Option<i64> {
+        let launch = self.launch.as_ref()?;
+        let late_ns = i64::try_from(launch.since_ns(launch.start_ns)).unwrap_or(i64::MAX);
+        Some(launch.origin_unix_ns.saturating_add(late_ns))
+    }
+
+    /// From when on its part is missing, seconds since the common instant; `None` when nothing is.
+    pub fn missing_from_s(&self) -> Option<f64> {
+        self.is_cut.then(|| Duration::from_nanos(self.told_ns).as_secs_f64())
+    }
+}

@@ -1,0 +1,166 @@
+//! The end of a stage: what its archive says of it.
+
+use cosmark_archive::{ClientRecord, DriverRecord, MissingRecord, StageRecord, StageState, StageTables};
+use cosmark_metrics::OpSnapshot;
+use cosmark_workload::share::MissionShare;
+
+use super::peer::Peer;
+use super::{StageEnd, StageRun};
+use crate::judge;
+use crate::observe::Observer;
+use crate::run::{EndClass, StopLevel, class_of};
+use crate::tally::Tally;
+use crate::thresholds::Measured;
+
+impl StageRun<'_, '_> {
+    pub(super) fn close(mut self, observer: &mut dyn Observer, slept: bool) -> StageEnd {
+        self.write_intervals(true);
+        let mut record: StageRecord = self
+            .job
+            .dir
+            .record()
+            .stages
+            .get(self.index)
+            .cloned()
+            .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, self.job.dir.now()));
+        let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
+        let by_driver = tally.take_driver_windows();
+        let (windows, batches) = tally.into_windows();
+        let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
+        let ran = self.first_launch().is_some();
+        let tables = if ran { StageTables::of(windows.iter().flatten()) } else { StageTables::default() };
+        let (class, state, reason) = self.verdict(cancelled, &windows);
+        let results: Vec<_> = seconds.into_iter().zip(windows).collect();
+        if ran {
+            record.set_results(&self.stage, self.index, &results);
+            self.add_examples(&mut record);
+            self.add_drivers(&mut record, &by_driver);
+            self.name_endpoints(&mut record);
+            record.clients = self.client_records();
+            record.start_spread_ms = self.start_spread_ms();
+            record.missing = self.missing();
+        }
+        record.reason.clone_from(&reason);
+        record.enter(state, self.job.dir.now());
+        if let Some(reason) = &reason {
+            self.job.dir.log("ERROR", &record.id, reason);
+        }
+        self.job.dir.end_stage(self.index, record.clone());
+        observer.stage_ends(&record);
+        let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
+        StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
+    }
+
+    fn verdict(
+        &self,
+        cancelled: bool,
+        windows: &[Vec<OpSnapshot>],
+    ) -> (EndClass, StageState, Option<String>) {
+        if let Some(failure) = &self.failure {
+            let text = (self.job.redact)(&failure.text);
+            let reason =
+                if failure.work.is_empty() { text } else { format!("work {}: {text}", failure.work) };
+            let class = class_of(failure);
+            let state = if class == EndClass::Failed { StageState::Failed } else { StageState::Terminated };
+            return (class, state, Some(reason));
+        }
+        if cancelled {
+            return (EndClass::Cancelled, StageState::Cancelled, Some("cancelled by the user".to_owned()));
+        }
+        match judge::failed(&self.stage, windows) {
+            Some(reason) => (EndClass::Failed, StageState::Failed, Some(reason)),
+            None => (EndClass::Finished, StageState::Completed, None),
+        }
+    }
+
+    /// The longest window that a driver measured for this work.
+    fn window_s(&self, work: usize) -> f64 {
+        self.reports
+            .iter()
+            .filter(|(_, report)| report.work == work)
+            .map(|(_, report)| report.window_s)
+            .fold(0.0, f64::max)
+    }
+
+    /// How each driver was doing, of those that said so.
+    fn client_records(&self) -> Vec<ClientRecord> {
+        let told = self.peers.iter().enumerate().filter(|(_, peer)| peer.has_told_of_itself());
+        told.map(|(driver, peer)| peer.client_record(&self.name_of(driver))).collect()
+    }
+
+    /// Milliseconds between the first and the last beginning; `None` unless there are several drivers.
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds need no more than 53 bits")]
+    fn start_spread_ms(&self) -> Option<f64> {
+        let began: Vec<i64> = self.peers.iter().filter_map(Peer::began_unix_ns).collect();
+        let (first, last) = (began.iter().min()?, began.iter().max()?);
+        (began.len() > 1).then(|| (last - first) as f64 / 1e6)
+    }
+
+    /// What drivers were to do and have not told.
+    fn missing(&self) -> Vec<MissingRecord> {
+        let works = &self.stage.works;
+        let planned_s = works
+            .iter()
+            .all(|work| !work.runtime.is_zero())
+            .then(|| works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max())
+            .flatten()
+            .map(|length| length.as_secs_f64());
+        let mut missing = Vec::new();
+        for (driver, peer) in self.peers.iter().enumerate() {
+            let Some(from_s) = peer.missing_from_s() else { continue };
+            let names = |share: &&MissionShare| works.get(share.work).map(|work| work.name.clone());
+            missing.push(MissingRecord {
+                driver: self.name_of(driver),
+                works: peer.shares.iter().filter_map(|share| names(&share)).collect(),
+                workers: peer.shares.iter().map(|share| share.workers).sum(),
+                from_s,
+                to_s: planned_s,
+            });
+        }
+        missing
+    }
+
+    fn add_drivers(&self, record: &mut StageRecord, by_driver: &[Vec<Vec<OpSnapshot>>]) {
+        for (driver, works) in by_driver.iter().enumerate() {
+            let name = self.name_of(driver);
+            let ops = works.iter().enumerate().flat_map(|(work, ops)| ops.iter().map(move |op| (work, op)));
+            for ((work, op), operation) in ops.zip(&mut record.operations) {
+                let own = self.reports.iter().find(|(from, report)| *from == driver && report.work == work);
+                if let Some((_, report)) = own {
+                    operation.drivers.push(DriverRecord::of(&name, report.workers, op));
+                }
+            }
+        }
+    }
+
+    fn name_endpoints(&self, record: &mut StageRecord) {
+        let works = self.stage.works.iter().enumerate();
+        let of_operation = works.flat_map(|(index, work)| work.operations.iter().map(move |_| index));
+        for (operation, work) in record.operations.iter_mut().zip(of_operation) {
+            let names = self.reports.iter().filter(|(_, report)| report.work == work);
+            let Some((_, report)) = names.max_by_key(|(_, report)| report.endpoints.len()) else { continue };
+            for (endpoint, name) in operation.endpoints.iter_mut().zip(&report.endpoints) {
+                endpoint.endpoint.clone_from(name);
+            }
+        }
+    }
+
+    fn add_examples(&self, record: &mut StageRecord) {
+        let mut first = 0;
+        for (index, work) in self.stage.works.iter().enumerate() {
+            for (_, report) in self.reports.iter().filter(|(_, report)| report.work == index) {
+                for example in &report.examples {
+                    let at = first + usize::from(example.op);
+                    if let Some(operation) = record.operations.get_mut(at) {
+                        let text = format!("{}: {}", example.label, (self.job.redact)(&example.text));
+                        if !operation.error_examples.contains(&text) {
+                            operation.error_examples.push(text);
+                        }
+                    }
+                }
+            }
+            first += work.operations.len();
+        }
+    }
+}

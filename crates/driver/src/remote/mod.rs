@@ -1,0 +1,371 @@
+//! A driver that dials out to NATS, registers, and works on what controllers order. It keeps what it has to tell on disk
+//! until NATS has it, so a connection that is cut, a NATS that is restarted or a controller that is gone costs nothing.
+
+mod ceiling;
+mod outbox;
+mod sender;
+mod state;
+mod work;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cosmark_adaptor_api::clock;
+use cosmark_bus::{Bus, BusError, Key, LinkState, names, unix_ns};
+use cosmark_wire::api::NicInfo;
+use cosmark_wire::message::{ClockAnswer, Order, Registration, TargetAnswer, TargetQuestion, decode, encode};
+use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
+use cosmark_workload::Span;
+use cosmark_workload::model::{ConfigEntry, ConfigValue, Stage, TargetSpec};
+use futures_util::StreamExt;
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::catalog::Catalog;
+use crate::local::{LocalDriver, Options};
+use crate::proc;
+use state::State;
+use work::Work;
+
+/// Says a sentence to whoever watches the driver.
+pub type Talk = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The address of this machine from which stores are spoken to.
+pub type TargetAddress = IpAddr;
+
+/// What a driver is and where it keeps its state.
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    /// How it works; its name is the one that it registers.
+    pub options: Options,
+    /// Labels.
+    pub labels: Vec<(String, String)>,
+    /// Directory for keys and outboxes; several drivers may share it.
+    pub state: PathBuf,
+    /// Most bytes that may wait for NATS.
+    pub most_bytes: u64,
+    /// Connect to stores from this address.
+    pub source: Option<TargetAddress>,
+    /// Host name.
+    pub host: String,
+    /// Processors.
+    pub cores: u32,
+    /// Version of Cosmark.
+    pub version: String,
+    /// Measure its own ceiling at the start, about a second.
+    pub measure_ceiling: bool,
+}
+
+/// How urgently a driver is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leave {
+    /// Not at all.
+    Stay,
+    /// Operations in flight may end, and what it has to tell is told.
+    Politely,
+    /// At once.
+    AtOnce,
+}
+
+/// Why a driver cannot work. Each is one sentence with its remedy.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    /// NATS.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// Its name is taken or none.
+    #[error("{0}")]
+    Name(String),
+    /// Its state directory.
+    #[error("the state directory {path}: {cause}")]
+    State {
+        /// Where.
+        path: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+const BEAT_EVERY: Duration = Duration::from_secs(2);
+/// How long a driver that leaves waits for NATS to take what it has to tell.
+const FAREWELL: Duration = Duration::from_secs(20);
+const SHORT_FAREWELL: Duration = Duration::from_secs(3);
+
+/// Registers and works until it is told to leave.
+///
+/// # Errors
+/// [`DriverError`] when it cannot begin.
+pub async fn serve(
+    bus: Bus,
+    catalog: Catalog,
+    options: RemoteOptions,
+    mut leave: watch::Receiver<Leave>,
+    talk: Talk,
+) -> Result<(), DriverError> {
+    let name = options.options.name.clone();
+    if !names::is_token(&name) {
+        return Err(DriverError::Name(format!(
+            "`{name}` cannot be the name of a driver: up to 64 letters, digits, - and _; give --name"
+        )));
+    }
+    let state = State::open(&options.state, &name)?;
+    let key = Key::load_or_create(&state.directory().join("driver.key"))?;
+    refuse_double(&bus, &name, &key).await?;
+    let mut position = match state.position() {
+        Some(position) => position,
+        None => bus.last_sequence_at_last().await + 1,
+    };
+    let runs = state.directory().join("runs");
+    let fail = |cause| DriverError::State { path: runs.display().to_string(), cause };
+    let mut work = Work::new(
+        bus.clone(),
+        catalog,
+        options.options.clone(),
+        runs.clone(),
+        options.most_bytes,
+        options.source,
+        Arc::clone(&talk),
+    )
+    .map_err(fail)?;
+    let mut registration = registration(catalog, &options, &key);
+    if options.measure_ceiling {
+        registration.ceiling_ops_per_s = ceiling::measure(catalog, &options.options).await;
+    }
+    let answering =
+        tokio::spawn(answer(bus.clone(), catalog, options.clone(), key.clone(), registration.life));
+    let mut tail = bus.tail(&names::orders_to(&name), position);
+    bus.register(&registration).await?;
+    talk(&format!("driver {name} is registered at {}", bus.url()));
+    let mut beat = tokio::time::interval(BEAT_EVERY);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut busy = Busy::default();
+    let mut link = bus.state();
+    while *leave.borrow() == Leave::Stay {
+        tokio::select! {
+            message = tail.next() => match message {
+                Ok(message) => {
+                    position = message.sequence + 1;
+                    take(&mut work, &key, &name, &message);
+                    state.set_position(position);
+                }
+                Err(error) => {
+                    talk(&error.to_string());
+                    position = bus.last_sequence_at_last().await + 1;
+                    state.set_position(position);
+                    tail = bus.tail(&names::orders_to(&name), position);
+                }
+            },
+            _ = beat.tick() => {
+                (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
+                registration.load = busy.share();
+                // Not waited for: the orders are more important than a heartbeat.
+                let (bus, registration) = (bus.clone(), registration.clone());
+                if bus.is_connected() {
+                    tokio::spawn(async move { drop(bus.register(&registration).await) });
+                }
+            }
+            changed = link.changed() => {
+                if changed.is_ok() {
+                    let now = *link.borrow_and_update();
+                    talk(if now == LinkState::Connected { "NATS is back" } else { "NATS is away; what there is to tell is kept" });
+                }
+            }
+            changed = leave.changed() => if changed.is_err() { break },
+        }
+    }
+    say_farewell(&work, &mut leave, &talk).await;
+    answering.abort();
+    let _ = tokio::time::timeout(SHORT_FAREWELL, bus.deregister(&name)).await;
+    let _ = tokio::time::timeout(SHORT_FAREWELL, bus.client().flush()).await;
+    Ok(())
+}
+
+/// Stops what is going on and waits until it is told.
+async fn say_farewell(work: &Work, leave: &mut watch::Receiver<Leave>, talk: &Talk) {
+    let mut at_once = *leave.borrow() == Leave::AtOnce;
+    work.stop(at_once);
+    let until = Instant::now() + if at_once { SHORT_FAREWELL } else { FAREWELL };
+    while !work.is_quiet() && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        if !at_once && *leave.borrow() == Leave::AtOnce {
+            at_once = true;
+            work.stop(true);
+        }
+    }
+    if !work.is_quiet() {
+        talk("NATS has not taken everything; it is sent when this driver is started again");
+    }
+}
+
+/// Two drivers of one name would take each other's orders.
+async fn refuse_double(bus: &Bus, name: &str, key: &Key) -> Result<(), DriverError> {
+    match bus.registered(name).await? {
+        Some(other) if other.public_key != key.public() => Err(DriverError::Name(format!(
+            "a driver called {name} is at work already, on {}; give this one another --name",
+            other.host
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registration {
+    let mut labels = options.labels.clone();
+    labels.sort();
+    Registration {
+        name: options.options.name.clone(),
+        message_version: MESSAGE_VERSION,
+        version: options.version.clone(),
+        labels,
+        host: options.host.clone(),
+        cores: options.cores,
+        memory_bytes: proc::memory_bytes().unwrap_or(0),
+        nics: nics(),
+        adaptors: catalog.adaptors.iter().map(|def| def.name.to_owned()).collect(),
+        ceiling_ops_per_s: None,
+        public_key: key.public(),
+        life: draw(),
+        runs: Vec::new(),
+        load: None,
+        waiting: 0,
+    }
+}
+
+fn nics() -> Vec<NicInfo> {
+    let addresses = proc::addresses();
+    let of = |name: &str| {
+        addresses.iter().filter(|(nic, _)| nic == name).map(|(_, address)| address.to_string()).collect()
+    };
+    proc::interfaces()
+        .into_iter()
+        .map(|nic| NicInfo {
+            addresses: of(&nic.name),
+            speed_bits_per_s: nic.speed_bits_per_s,
+            name: nic.name,
+        })
+        .collect()
+}
+
+/// A number that no other start of a driver has.
+fn draw() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+fn take(work: &mut Work, key: &Key, name: &str, message: &cosmark_bus::Message) {
+    let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
+    if message.version() != MESSAGE_VERSION {
+        let text = format!(
+            "the controller speaks version {} of the messages, driver {name} version {MESSAGE_VERSION}: use the same \
+             Cosmark on both",
+            message.version()
+        );
+        return refuse(work, run, message, text);
+    }
+    let order = key.open(&message.payload).and_then(|plain| decode::<Order>(&plain).ok());
+    match order {
+        Some(order) => work.follow(run, order),
+        None => refuse(
+            work,
+            run,
+            message,
+            format!(
+                "driver {name} cannot open an order: it was sealed for another key; was its state directory replaced?"
+            ),
+        ),
+    }
+}
+
+fn refuse(work: &mut Work, run: &str, message: &cosmark_bus::Message, text: String) {
+    match message.step() {
+        Some(step) => work.refuse(run, step, text),
+        None => (work.talk)(&text),
+    }
+}
+
+/// Share of the machine's processors that was busy since the last question.
+#[derive(Default)]
+struct Busy(Option<(proc::Processors, Instant)>);
+
+impl Busy {
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+    fn share(&mut self) -> Option<f64> {
+        let now = proc::processors()?;
+        let (before, at) = self.0.replace((now, Instant::now()))?;
+        let whole_ns = at.elapsed().as_nanos() as f64 * f64::from(now.cpus.max(1));
+        (whole_ns > 0.0).then(|| now.busy_ns.saturating_sub(before.busy_ns) as f64 / whole_ns)
+    }
+}
+
+/// Answers questions about clocks and targets.
+async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, life: u64) {
+    let name = options.options.name.clone();
+    let (Ok(mut clocks), Ok(mut probes)) = (
+        bus.client().subscribe(names::question(&name, "clock")).await,
+        bus.client().subscribe(names::question(&name, "probe")).await,
+    ) else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            Some(message) = clocks.next() => {
+                let answer = ClockAnswer { now_ns: clock::now_ns(), unix_ns: unix_ns(), life };
+                if let (Some(reply), Ok(bytes)) = (message.reply, encode(&answer)) {
+                    drop(bus.client().publish(reply, bytes.into()).await);
+                }
+            }
+            Some(message) = probes.next() => {
+                let Some(reply) = message.reply else { continue };
+                let question = key.open(&message.payload).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
+                let Some(question) = question else { continue };
+                let (bus, options) = (bus.clone(), options.clone());
+                tokio::task::spawn_blocking(move || {
+                    let answer = ask_target(catalog, &options, &question);
+                    if let Ok(bytes) = encode(&answer) {
+                        // The runtime of this process; the thread is one of its blocking pool.
+                        tokio::runtime::Handle::current()
+                            .block_on(async { drop(bus.client().publish(reply, bytes.into()).await) });
+                    }
+                });
+            }
+            else => return,
+        }
+    }
+}
+
+fn ask_target(catalog: Catalog, options: &RemoteOptions, question: &TargetQuestion) -> TargetAnswer {
+    let began = Instant::now();
+    let failure = match stage_from_text(&question.stage) {
+        Ok(stage) => {
+            let stage = options.source.map_or(stage.clone(), |source| with_source(&catalog, &stage, source));
+            LocalDriver::new(catalog, options.options.clone()).ask(stage).err()
+        }
+        Err(text) => Some(Failure { work: String::new(), class: FailureClass::Workload, text }),
+    };
+    TargetAnswer { ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), failure }
+}
+
+/// The key of HTTP adaptors and auths for the address to connect from.
+const SOURCE_ADDRESS: &str = "source_address";
+
+/// The stage with this driver's own address in every target that can be told one and says none.
+fn with_source(catalog: &Catalog, stage: &Stage, source: IpAddr) -> Stage {
+    let mut stage = stage.clone();
+    let add = |spec: &mut TargetSpec, knows: bool| {
+        let given = spec.config.entries.iter().any(|entry| entry.key == SOURCE_ADDRESS);
+        if knows && !given {
+            let value = ConfigValue::Text(source.to_string());
+            let key = SOURCE_ADDRESS.to_owned();
+            spec.config.entries.push(ConfigEntry { key, value, span: Span::default() });
+        }
+    };
+    let knows = |keys: &[cosmark_adaptor_api::Key]| keys.iter().any(|key| key.name == SOURCE_ADDRESS);
+    for work in &mut stage.works {
+        let auth = catalog.auth(&work.auth.kind).is_ok_and(|found| knows(found.def.keys));
+        add(&mut work.auth, auth);
+        let storage = catalog.adaptor(&work.storage.kind).is_ok_and(|found| knows(found.def.keys));
+        add(&mut work.storage, storage);
+    }
+    stage
+}

@@ -1,0 +1,132 @@
+//! The trait over which a controller speaks to a driver, wherever that is, and what goes over it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_workload::model::Stage;
+use cosmark_workload::share::MissionShare;
+use tokio::sync::mpsc;
+
+use crate::{DriverEvent, TriggerReport};
+
+/// A way to one driver.
+///
+/// A stage is two steps: [`DriverLink::start`] hands it over, the driver logs in and says [`DriverEvent::Authed`]; then
+/// [`DriverLink::probe`] looks at its clock, and [`DriverLink::go`] lets the load begin, everywhere at the same instant.
+/// Every call names its stage by [`StageOrder::step`]; repeating one changes nothing.
+pub trait DriverLink: Send {
+    /// Name of the driver.
+    fn name(&self) -> &str;
+
+    /// Its labels, such as `zone` = `a`; works may be pinned to them.
+    fn labels(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    /// Whether it can take part in this step. A driver that is gone cannot.
+    fn is_there(&mut self, _step: u32) -> bool {
+        true
+    }
+
+    /// Hands over a stage's shares. Events go to `events` in their order, up to [`DriverEvent::Ended`],
+    /// [`DriverEvent::Refused`] or [`DriverEvent::Lost`].
+    fn start(&mut self, order: StageOrder, events: EventSender);
+
+    /// Compares its clock with the controller's; ends with [`DriverEvent::Probed`].
+    fn probe(&mut self, step: u32);
+
+    /// Lets the load begin at this moment of the controller's clock (ns since 1970); `None` = at once.
+    fn go(&mut self, step: u32, at_unix_ns: Option<i64>);
+
+    /// Starts no further operation; those in flight may end.
+    fn finish(&self, step: u32);
+
+    /// Drops the operations in flight, too.
+    fn abort(&self, step: u32);
+
+    /// Runs a trigger script, waits for it within a bound, and gives what it printed.
+    fn trigger(&mut self, step: u32, order: TriggerOrder) -> mpsc::Receiver<TriggerReport>;
+}
+
+/// One driver's part of one stage.
+#[derive(Debug, Clone)]
+pub struct StageOrder {
+    /// Number of this step in its run: stages and triggers are counted from 0 in the order in which they are begun.
+    pub step: u32,
+    /// Index of the stage.
+    pub stage_index: usize,
+    /// The stage.
+    pub stage: Arc<Stage>,
+    /// This driver's shares, at most one for each work.
+    pub shares: Vec<MissionShare>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Send every sample.
+    pub log_operations: bool,
+    /// Operations in flight may end for this long after the load; `None` = as the driver was told at its start.
+    pub drain: Option<Duration>,
+}
+
+/// A trigger script to be run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TriggerOrder {
+    /// File name.
+    pub script: String,
+    /// Arguments; for the end of a run or stage just `-k`.
+    pub args: Vec<String>,
+}
+
+/// An event, and where it comes from.
+#[derive(Debug)]
+pub struct FromDriver {
+    /// Which driver, as counted by the controller.
+    pub driver: usize,
+    /// When it was said (ns since 1970), if it is heard later than that because a run is taken up again; `None` = now.
+    pub past_unix_ns: Option<i64>,
+    /// What it said.
+    pub event: DriverEvent,
+}
+
+/// Nobody listens any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+/// Where the events of one driver go. All drivers of a stage share one channel, so that what was said first is heard first.
+#[derive(Debug, Clone)]
+pub struct EventSender {
+    driver: usize,
+    sender: mpsc::Sender<FromDriver>,
+}
+
+impl EventSender {
+    /// For the driver that the controller counts as `driver`.
+    #[must_use]
+    pub fn new(driver: usize, sender: mpsc::Sender<FromDriver>) -> Self {
+        Self { driver, sender }
+    }
+
+    fn wrap(&self, past_unix_ns: Option<i64>, event: DriverEvent) -> FromDriver {
+        FromDriver { driver: self.driver, past_unix_ns, event }
+    }
+
+    /// Sends without waiting; what finds no room is dropped. For words that do not matter when nobody listens.
+    pub fn try_send(&self, event: DriverEvent) {
+        let _ = self.sender.try_send(self.wrap(None, event));
+    }
+
+    /// Sends from a thread; waits while the controller is behind.
+    ///
+    /// # Errors
+    /// [`Gone`] when the stage is over.
+    pub fn blocking_send(&self, event: DriverEvent) -> Result<(), Gone> {
+        self.sender.blocking_send(self.wrap(None, event)).map_err(|_| Gone)
+    }
+
+    /// Sends from a task; waits while the controller is behind. `past_unix_ns`: see [`FromDriver`].
+    ///
+    /// # Errors
+    /// [`Gone`] when the stage is over.
+    pub async fn send(&self, past_unix_ns: Option<i64>, event: DriverEvent) -> Result<(), Gone> {
+        self.sender.send(self.wrap(past_unix_ns, event)).await.map_err(|_| Gone)
+    }
+}
