@@ -35,8 +35,6 @@ pub struct BucketRow {
     pub name: &'static str,
     /// Values vanish after this time; `None` = never.
     pub max_age: Option<Duration>,
-    /// Whether it outlives the server's process.
-    pub durable: bool,
     /// What is in it.
     pub holds: &'static str,
 }
@@ -46,31 +44,22 @@ pub const BUCKETS: &[BucketRow] = &[
     BucketRow {
         name: DRIVERS,
         max_age: Some(Duration::from_secs(10)),
-        durable: false,
         holds: "one key per driver: what it is and can, renewed every 2 s",
     },
     BucketRow {
         name: LEASE,
         max_age: Some(Duration::from_secs(6)),
-        durable: false,
         holds: "key `leader`: the controller that leads, renewed every 2 s",
     },
     BucketRow {
         name: QUEUE,
         max_age: None,
-        durable: true,
         holds: "one key per run that waits or runs, sealed for the controllers",
     },
-    BucketRow {
-        name: HISTORY,
-        max_age: None,
-        durable: true,
-        holds: "one key per run that is over: its summary",
-    },
+    BucketRow { name: HISTORY, max_age: None, holds: "one key per run that is over: its summary" },
     BucketRow {
         name: META,
         max_age: None,
-        durable: true,
         holds: "next run number, version of the messages, id of the cluster",
     },
 ];
@@ -214,9 +203,9 @@ mod tests {
             let line = format!("| `{pattern}` | {kept} | {way} | {carries} |");
             assert!(page.contains(&line), "{line}");
         }
-        for BucketRow { name, max_age, durable, holds } in BUCKETS {
+        for BucketRow { name, max_age, holds } in BUCKETS {
             let age = max_age.map_or("never".to_owned(), |age| format!("{} s", age.as_secs()));
-            let line = format!("| `{name}` | {age} | {} | {holds} |", if *durable { "yes" } else { "no" });
+            let line = format!("| `{name}` | {age} | {holds} |");
             assert!(page.contains(&line), "{line}");
         }
         assert!(page.contains(&format!("`{RUNS}`")));

@@ -12,6 +12,7 @@ use crate::connect::{Bus, BusError};
 use crate::names::DRIVERS;
 
 const PAUSE: Duration = Duration::from_millis(500);
+const SILENCE: Duration = Duration::from_secs(12);
 
 /// A driver and when it was heard of.
 #[derive(Debug, Clone)]
@@ -45,7 +46,14 @@ impl Bus {
     /// When NATS does not answer now.
     pub async fn register(&self, registration: &Registration) -> Result<(), BusError> {
         let bytes = encode(registration).map_err(|cause| self.problem(cause.to_string()))?;
-        let bucket = self.bucket(DRIVERS).await?;
+        let bucket = match self.bucket(DRIVERS).await {
+            Ok(bucket) => bucket,
+            // A server that lost its data has lost the buckets, too.
+            Err(_) => {
+                crate::setup::ensure(self, crate::Limits::default()).await?;
+                self.bucket(DRIVERS).await?
+            }
+        };
         let put = bucket.put(&registration.name, bytes.into()).await;
         put.map(drop).map_err(|cause| self.problem(format!("the driver cannot be registered: {cause}")))
     }
@@ -103,7 +111,8 @@ async fn watch(bus: Bus, known: Arc<Mutex<BTreeMap<String, Present>>>) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        while let Some(Ok(entry)) = changes.next().await {
+        // Drivers renew theirs every 2 s: a longer silence is nobody, or a watch that a restarted server has forgotten.
+        while let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, changes.next()).await {
             match entry.operation {
                 Operation::Put => {
                     if let Ok(registration) = decode::<Registration>(&entry.value) {

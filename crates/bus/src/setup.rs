@@ -76,7 +76,7 @@ async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
             max_messages_per_subject: 1,
             max_age: row.max_age.unwrap_or_default(),
             max_bytes: BUCKET_BYTES,
-            storage: if row.durable { StorageType::File } else { StorageType::Memory },
+            storage: StorageType::File,
             num_replicas: limits.replicas,
             discard: DiscardPolicy::New,
             allow_rollup: true,

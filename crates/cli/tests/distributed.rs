@@ -180,6 +180,8 @@ fn suffer(fault: Fault, phase: StageState) -> String {
             bed.drivers[1].signal(libc::SIGCONT);
         }
         Fault::CutNetwork => {
+            // A store that was never reached is given up at once, and rightly.
+            std::thread::sleep(Duration::from_secs(if phase == StageState::Running { 2 } else { 0 }));
             let space = space.as_ref().unwrap();
             space.cut();
             std::thread::sleep(Duration::from_secs(10));

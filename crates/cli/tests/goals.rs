@@ -168,10 +168,12 @@ fn a_slowdown_of_5_percent_is_found_in_the_length_that_compare_recommends() {
         let file = workload(directory.path(), &store, &stages);
         assert!(run(directory.path(), &["run", &file, "-q"]).status.success());
     };
-    // What stands in the last lines of the comparison: enough for every row.
+    // Of the metrics that are looked at; p99 asks for more.
     let recommended = |value: &serde_json::Value| {
         let rows = value["pairs"][0]["rows"].as_array().unwrap().clone();
-        rows.iter().filter_map(|row| row["recommended_s"].as_f64()).fold(0.0, f64::max)
+        let rows =
+            rows.iter().filter(|row| ["throughput", "mean", "p50"].iter().any(|one| row["metric"] == *one));
+        rows.filter_map(|row| row["recommended_s"].as_f64()).fold(0.0, f64::max)
     };
     let compared = |a: &str, b: &str| {
         let output = run(directory.path(), &["compare", a, b, "--format", "json"]);

@@ -482,7 +482,7 @@ fn scripts_for_cosbench_go_on_working() {
     let basic = format!("any:{}", c.token);
     assert_eq!(c.curl(&["-u", &basic], "/controller/cli/index.action").0, 200);
     let (status, _) = c.curl(
-        &["-F", &format!("username=any"), "-F", &format!("password={}", c.token), "-F", &form],
+        &["-F", "username=any", "-F", &format!("password={}", c.token), "-F", &form],
         "/controller/cli/submit.action",
     );
     assert_eq!(status, 200, "a login in the form");

@@ -13,8 +13,7 @@ use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
     StageOrder, TriggerOrder, TriggerReport,
 };
-use cosmark_workload::model::{Stage, TargetSpec, Work};
-use cosmark_workload::share::MissionShare;
+use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
@@ -107,40 +106,6 @@ impl LocalDriver {
     pub(crate) fn stopper(&self, step: u32) -> Stopper {
         let current = self.of_step(step);
         Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
-    }
-
-    /// Opens the targets of a stage, logs in and asks each store once; makes no load.
-    ///
-    /// # Errors
-    /// What the first of them says.
-    pub(crate) fn ask(&self, stage: Stage) -> Result<(), Failure> {
-        let (sender, _events) = mpsc::channel(1);
-        let share = |(work, spec): (usize, &Work)| MissionShare {
-            work,
-            driver: 0,
-            first_worker: 0,
-            workers: spec.workers,
-        };
-        let shares = stage.works.iter().enumerate().map(share).collect();
-        let job = Job {
-            catalog: self.catalog,
-            options: self.options.clone(),
-            sessions: Arc::default(),
-            may_wait_awake: self.may_wait_awake,
-            flow: Flow::new(),
-            gate: Arc::default(),
-            order: StageOrder {
-                step: 0,
-                stage_index: 0,
-                stage: Arc::new(stage),
-                shares,
-                seed: 0,
-                log_operations: false,
-                drain: None,
-            },
-            events: EventSender::new(0, sender),
-        };
-        job.prepare().map(drop)
     }
 
     fn of_step(&self, step: u32) -> Option<&Current> {

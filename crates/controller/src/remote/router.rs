@@ -67,6 +67,7 @@ struct Shared {
     /// Changes with each registration of a step.
     begun: watch::Sender<u64>,
     trouble: Mutex<Option<String>>,
+    connected_since: Mutex<Instant>,
     registry: Registry,
     lost_after: Duration,
     bus: Bus,
@@ -112,6 +113,7 @@ impl Router {
             stations: Mutex::new(stations),
             begun: watch::channel(0).0,
             trouble: Mutex::default(),
+            connected_since: Mutex::new(Instant::now()),
             registry,
             lost_after,
             bus: bus.clone(),
@@ -166,8 +168,10 @@ impl Reception {
 
     /// Whether a driver was heard of lately.
     pub fn is_present(&self, driver: &str) -> bool {
-        let present = self.0.registry.get(driver);
-        present.is_some_and(|present| present.heard.elapsed() < self.0.lost_after)
+        let Some(present) = self.0.registry.get(driver) else { return false };
+        // While NATS was away nobody could be heard of.
+        let connected_since = *self.0.connected_since.lock().unwrap_or_else(PoisonError::into_inner);
+        present.heard.max(connected_since).elapsed() < self.0.lost_after
     }
 }
 
@@ -282,15 +286,15 @@ impl Shared {
     /// Writes down which drivers are lost. Only what comes back through the stream counts, so that everybody who reads it
     /// comes to know it at the same place.
     async fn look_for_silence(&self, post: Post) {
-        let mut connected_since = Instant::now();
         let mut tick = tokio::time::interval(LOOK_EVERY);
         let mut looked = Instant::now();
         loop {
             tick.tick().await;
             // Who was stopped himself, or cut off, cannot tell whether others were silent.
             if !self.bus.is_connected() || looked.elapsed() > 4 * LOOK_EVERY {
-                connected_since = Instant::now();
+                *self.connected_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             }
+            let connected_since = *self.connected_since.lock().unwrap_or_else(PoisonError::into_inner);
             looked = Instant::now();
             for (name, station) in self.stations().iter_mut() {
                 let (Some(step), Some(Desk::Stage(_)), false) =

@@ -24,7 +24,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::catalog::Catalog;
-use crate::local::{LocalDriver, Options};
+use crate::local::{Options, try_target};
 use crate::proc;
 use state::State;
 use work::Work;
@@ -336,13 +336,11 @@ async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, li
 
 fn ask_target(catalog: Catalog, options: &RemoteOptions, question: &TargetQuestion) -> TargetAnswer {
     let began = Instant::now();
-    let failure = match stage_from_text(&question.stage) {
-        Ok(stage) => {
-            let stage = options.source.map_or(stage.clone(), |source| with_source(&catalog, &stage, source));
-            LocalDriver::new(catalog, options.options.clone()).ask(stage).err()
-        }
-        Err(text) => Some(Failure { work: String::new(), class: FailureClass::Workload, text }),
-    };
+    let tried = stage_from_text(&question.stage).and_then(|stage| {
+        let stage = options.source.map_or(stage.clone(), |source| with_source(&catalog, &stage, source));
+        stage.works.iter().try_for_each(|work| try_target(&catalog, &work.auth, &work.storage))
+    });
+    let failure = tried.err().map(|text| Failure { work: String::new(), class: FailureClass::Target, text });
     TargetAnswer { ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), failure }
 }
 

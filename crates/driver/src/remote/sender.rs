@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_bus::{Bus, names};
+use cosmark_wire::message::{Event, encode};
+use cosmark_wire::{DriverEvent, Failure, FailureClass};
 
 use super::outbox::{Entry, Outbox};
 
@@ -48,19 +50,26 @@ pub async fn send_all(
             }
         }
         let Some((entry, task)) = waiting.pop_front() else {
-            if outbox.is_ended() && next >= *written.borrow_and_update() {
-                return;
-            }
-            if written.changed().await.is_err() {
+            // In this order: what is written between the two looks is seen by the second, or wakes.
+            let is_ended = outbox.is_ended();
+            let all = next >= *written.borrow_and_update();
+            if all && (is_ended || written.changed().await.is_err()) {
                 return;
             }
             continue;
         };
         match task.await {
             Ok(Ok(())) => outbox.acknowledged(entry.seq + 1),
+            // Results without it would be wrong: the stage ends here instead.
             Ok(Err(text)) => {
-                trouble(text);
-                outbox.acknowledged(entry.seq + 1);
+                trouble(text.clone());
+                let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
+                let event =
+                    Event { step: address.step, seq: entry.seq, event: DriverEvent::Refused(failure) };
+                let Ok(payload) = encode(&event) else { return };
+                let instead = Entry { seq: entry.seq, payload };
+                let task = offer(&bus, &subject, &address, &instead);
+                waiting.push_front((instead, task));
             }
             Err(_) => waiting.push_front((entry.clone(), offer(&bus, &subject, &address, &entry))),
         }
