@@ -139,7 +139,7 @@ impl Drop for LocalServer {
         while Instant::now() < until {
             let is_over = match &mut self.child {
                 Some(child) => !matches!(child.try_wait(), Ok(None)),
-                None => !Path::new(&format!("/proc/{pid}")).exists(),
+                None => running(&self.options.directory).is_none(),
             };
             if is_over {
                 break;
@@ -281,5 +281,58 @@ fn start_at(options: &ServerOptions, port: u16) -> Result<Child, BusError> {
 impl ServerOptions {
     fn listen_or_loopback(&self) -> IpAddr {
         if self.listen.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { self.listen }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bus, Limits};
+
+    fn is_installed() -> bool {
+        let found = Command::new("nats-server").arg("--version").stdout(Stdio::null()).status().is_ok();
+        if !found {
+            eprintln!("SKIPPED: there is no nats-server (apt-get install nats-server)");
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn a_local_server_wants_its_token_and_is_found_again_when_its_process_was_left() {
+        if !is_installed() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let options =
+            |leave_running| ServerOptions { leave_running, ..ServerOptions::in_directory(directory.path()) };
+        let first = LocalServer::start(options(true)).unwrap();
+        let (pid, port) = (first.pid(), first.port());
+        let bus = Bus::connect(&first.nats_options(), "test", Limits::default()).await.unwrap();
+        assert!(bus.is_connected() && bus.last_sequence().await.unwrap() == 0);
+        let stranger = NatsOptions { token_file: None, ..first.nats_options() };
+        let refused = Bus::connect(&stranger, "test", Limits::default()).await.unwrap_err().to_string();
+        assert!(refused.contains("refuses us") && refused.contains("--nats-token-file"), "{refused}");
+        for file in ["nats.conf", "token"] {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(directory.path().join(file)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{file}");
+        }
+        drop(first);
+        let second = LocalServer::start(options(false)).unwrap();
+        assert!(second.was_found() && (second.pid(), second.port()) == (pid, port));
+        drop(second);
+        assert_eq!(running(directory.path()), None, "it is ended with its last user");
+        // The streams are made once and stay.
+        let third = LocalServer::start(options(false)).unwrap();
+        assert_eq!(third.port(), port, "drivers find it where it was");
+        let bus = Bus::connect(&third.nats_options(), "test", Limits::default()).await.unwrap();
+        assert_eq!(bus.last_sequence().await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_one_sentence() {
+        let options = NatsOptions { url: "nats://127.0.0.1:1".into(), ..NatsOptions::default() };
+        let text = Bus::connect(&options, "test", Limits::default()).await.unwrap_err().to_string();
+        assert!(text.contains("cannot be reached") && text.contains("nats-server -js"), "{text}");
     }
 }

@@ -8,7 +8,10 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use cosmark_report::export::FORMATS;
 use cosmark_report::plot::{KINDS, METRICS};
 
+mod driver;
+
 use crate::exit::Exit;
+pub use driver::{DriverArgs, ManyArgs, NatsArgs};
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -188,114 +191,6 @@ pub struct RunArgs {
     pub options: RunOptions,
     #[command(flatten)]
     pub many: ManyArgs,
-}
-
-/// A run over drivers on other machines.
-#[derive(ClapArgs, Clone, Default)]
-#[command(next_help_heading = "Many machines")]
-pub struct ManyArgs {
-    /// Let the drivers make the load that joined this NATS, such as nats://host:4222
-    #[arg(long, value_name = "URL")]
-    pub nats: Option<String>,
-    /// Only these drivers: names or labels (zone=a), behind commas
-    #[arg(long, value_name = "LIST", requires = "nats", value_delimiter = ',')]
-    pub drivers: Vec<String>,
-    /// Take up a run whose controller died: the id that it printed when it began
-    #[arg(long, value_name = "RUN", requires = "nats")]
-    pub take_over: Option<String>,
-    #[command(flatten)]
-    pub login: NatsArgs,
-}
-
-/// How to log in at NATS.
-#[derive(ClapArgs, Clone, Default)]
-#[command(next_help_heading = "NATS")]
-pub struct NatsArgs {
-    /// File with a token
-    #[arg(long, value_name = "FILE")]
-    pub nats_token_file: Option<PathBuf>,
-    /// User
-    #[arg(long, value_name = "NAME", requires = "nats_password_file")]
-    pub nats_user: Option<String>,
-    /// File with the user's password
-    #[arg(long, value_name = "FILE", requires = "nats_user")]
-    pub nats_password_file: Option<PathBuf>,
-    /// File with an NKey seed
-    #[arg(long, value_name = "FILE")]
-    pub nats_nkey_file: Option<PathBuf>,
-    /// File with credentials (a JWT and its NKey), as `nsc` makes it
-    #[arg(long, value_name = "FILE")]
-    pub nats_creds: Option<PathBuf>,
-    /// Certificates of authorities to trust beside the machine's own, for tls://
-    #[arg(long, value_name = "FILE")]
-    pub nats_ca: Option<PathBuf>,
-    /// Client certificate, for NATS that wants one
-    #[arg(long, value_name = "FILE", requires = "nats_key")]
-    pub nats_cert: Option<PathBuf>,
-    /// Its key
-    #[arg(long, value_name = "FILE", requires = "nats_cert")]
-    pub nats_key: Option<PathBuf>,
-}
-
-/// `cosmark driver`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark driver --join nats://controller:4222 --nats-token-file token --labels zone=a
-  cosmark driver --mission main.yaml --share 1/4
-
-It dials out only. Several may run on a machine, each with its own --name.
-Ctrl-C once: operations in flight may end and what there is to tell is told. Twice: at once.")]
-pub struct DriverArgs {
-    /// NATS to join, such as nats://host:4222
-    #[arg(long, value_name = "URL", required_unless_present = "mission")]
-    pub join: Option<String>,
-    /// Its name; default: the host's
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Labels that works can be pinned to, such as zone=a,rack=7
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
-    pub labels: Vec<String>,
-    /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Load threads; default: processors minus one, at least one
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Run trigger scripts of this directory; default: none are run
-    #[arg(long, value_name = "DIR")]
-    pub scripts: Option<PathBuf>,
-    /// Let workloads name files below this directory (filewrite, localwrite, recorded arrivals); default: none
-    #[arg(long, value_name = "DIR")]
-    pub files: Option<PathBuf>,
-    /// Connect to stores from this address of the machine
-    #[arg(long, value_name = "IP")]
-    pub source_address: Option<std::net::IpAddr>,
-    /// Seconds that operations in flight may take after the load has ended, where the run does not say
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
-    pub drain: u64,
-    /// Most MiB that may wait on disk while NATS is away
-    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
-    pub outbox: u64,
-    /// Do not measure what this driver could do at most
-    #[arg(long)]
-    pub no_ceiling: bool,
-    /// Do one mission with no controller: a stage of this workload file; events come on stdout, one JSON object a line
-    #[arg(long, value_name = "FILE", conflicts_with = "join")]
-    pub mission: Option<PathBuf>,
-    /// Which share of the mission's works: i/n, i from 1
-    #[arg(long, value_name = "I/N", default_value = "1/1", requires = "mission")]
-    pub share: String,
-    /// Which stage of the mission's workload; default: the first
-    #[arg(long, value_name = "NAME", requires = "mission")]
-    pub stage: Option<String>,
-    /// Seed of the mission's random choices
-    #[arg(long, value_name = "N", requires = "mission")]
-    pub seed: Option<u64>,
-    /// File with the auth and storage to use instead of the mission's
-    #[arg(long, value_name = "FILE", requires = "mission")]
-    pub target: Option<PathBuf>,
-    #[command(flatten)]
-    pub login: NatsArgs,
 }
 
 /// `cosmark quick`

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bed::{Bed, Namespace, SlowLogin, assert_sums_are_those_of_the_logs, nats_is_installed};
 use cosmark_archive::{CheckStatus, RunState, StageState};
+use cosmark_bus::{Bus, Limits, NatsOptions};
 
 /// Every kind of stage, on drivers with memory stores of their own: a store that answers to all of them is another process.
 const FIVE_STAGES: &str = include_str!("../../../workloads/demo.yaml");
@@ -279,4 +280,112 @@ fn whatever_dies_in_whatever_phase_nothing_hangs_and_no_total_is_wrong() {
         }
     }
     assert_eq!(failed, 0);
+}
+
+#[test]
+fn drivers_of_another_version_or_a_taken_name_are_refused_and_a_polite_one_deregisters() {
+    if !nats_is_installed("refusals") {
+        return;
+    }
+    let mut bed = Bed::new(1);
+    // The same name from another state directory is another driver.
+    let mut command = bed.driver_command(1, &[]);
+    command.args(["--state", "elsewhere"]);
+    let second = command.output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    let said = support::stderr(&second);
+    assert!(said.contains("d1") && said.contains("--name"), "{said}");
+    let second = bed.driver_command(1, &[]).output().unwrap();
+    let said = support::stderr(&second);
+    assert!(said.contains("runs on this machine already"), "{said}");
+    // A driver from the future.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = NatsOptions { url: bed.url(), ..NatsOptions::default() };
+        let bus = Bus::connect(&options, "test", Limits::default()).await.unwrap();
+        let mut other = bus.registered("d1").await.unwrap().unwrap();
+        assert!(other.cores > 0 && other.memory_bytes > 0 && !other.adaptors.is_empty());
+        (other.name, other.message_version, other.version) = ("future".into(), 9, "7.0.0".into());
+        bus.register(&other).await.unwrap();
+    });
+    std::fs::write(bed.path().join("w.yaml"), workload(Fault::KillDriver, "storage: {type: none}\n"))
+        .unwrap();
+    let mut run = bed.start_run("w.yaml", &["--drivers", "future"]);
+    assert_eq!(run.wait(), 2);
+    let said = run.log();
+    assert!(said.contains("version 9") && said.contains("7.0.0") && said.contains("version 1"), "{said}");
+    let mut run = bed.start_run("w.yaml", &["--drivers", "nobody"]);
+    assert_eq!(run.wait(), 2);
+    assert!(run.log().contains("no driver nobody has joined; there are: d1, future"), "{}", run.log());
+    // Ctrl-C.
+    bed.drivers[0].signal(libc::SIGINT);
+    assert_eq!(bed.drivers[0].wait(), 0);
+    runtime.block_on(async {
+        let options = NatsOptions { url: bed.url(), ..NatsOptions::default() };
+        let bus = Bus::connect(&options, "test", Limits::default()).await.unwrap();
+        assert_eq!(bus.registered("d1").await.unwrap(), None);
+    });
+    // NATS is away: one sentence.
+    bed.nats.take().unwrap().kill();
+    let mut run = bed.start_run("w.yaml", &[]);
+    assert_eq!(run.wait(), 1);
+    assert!(run.log().contains("cannot be reached") && run.log().contains("nats-server"), "{}", run.log());
+}
+
+#[test]
+fn triggers_and_files_of_a_driver_are_those_that_its_operator_named() {
+    if !nats_is_installed("triggers and files") {
+        return;
+    }
+    let mut bed = Bed::new(0);
+    for directory in ["scripts", "files/in"] {
+        std::fs::create_dir_all(bed.path().join(directory)).unwrap();
+    }
+    std::fs::write(bed.path().join("scripts/say.sh"), "echo \"it was told $1\"\n").unwrap();
+    std::fs::write(bed.path().join("files/in/one"), "12345").unwrap();
+    bed.start_driver(1, &["--scripts", "scripts", "--files", "files"]);
+    let text = |directory: &str| {
+        format!(
+            "name: f\ntrigger: {{script: say.sh, args: [yes]}}\nstorage: {{type: none}}\nstages:\n- name: main\n  works:\n  \
+             - name: main\n    workers: 1\n    total_ops: 3\n    operations:\n    - {{type: filewrite, ratio: 1, \
+             containers: c(1), files: {directory}}}\n"
+        )
+    };
+    let inside = bed.path().join("files/in");
+    std::fs::write(bed.path().join("in.yaml"), text(&inside.display().to_string())).unwrap();
+    let mut run = bed.start_run("in.yaml", &[]);
+    assert_eq!(run.wait(), 0, "{}", bed.logs());
+    let run = bed.run();
+    assert_eq!(run.record.stages[0].operations[0].bytes, 15);
+    let scripts = std::fs::read_to_string(run.path.join("scripts.log")).unwrap();
+    assert!(scripts.contains("it was told yes"), "{scripts}");
+    std::fs::write(bed.path().join("out.yaml"), text("/etc")).unwrap();
+    let mut run = bed.start_run("out.yaml", &[]);
+    assert_eq!(run.wait(), 2, "{}", bed.logs());
+    assert!(run.log().contains("/etc is not below files"), "{}", run.log());
+}
+
+#[test]
+fn a_mission_needs_no_controller_and_shares_add_up() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("w.yaml"), workload(Fault::KillDriver, "storage: {type: none}\n"))
+        .unwrap();
+    let mut all = 0;
+    for share in ["1/3", "2/3", "3/3"] {
+        let output = support::run(
+            directory.path(),
+            &["driver", "--mission", "w.yaml", "--stage", "after", "--share", share],
+        );
+        assert!(output.status.success(), "{}", support::stderr(&output));
+        let text = support::stdout(&output);
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[0]["event"], "authed");
+        assert_eq!(lines.last().unwrap()["event"], "ended");
+        let slices = lines.iter().filter(|line| line["event"] == "slice");
+        all += slices.map(|slice| slice["operations"][0]["ok"].as_u64().unwrap()).sum::<u64>();
+    }
+    assert_eq!(all, 40);
+    let wrong = support::run(directory.path(), &["driver", "--mission", "w.yaml", "--share", "4/3"]);
+    assert_eq!(wrong.status.code(), Some(2));
 }

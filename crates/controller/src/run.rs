@@ -49,6 +49,7 @@ pub struct RunJob<'a> {
     /// Stages and triggers that were begun.
     steps: u32,
     step_teller: Option<Box<dyn FnMut(u32)>>,
+    link_news: Option<Box<dyn FnMut() -> Option<String>>>,
 }
 
 impl<'a> RunJob<'a> {
@@ -72,12 +73,22 @@ impl<'a> RunJob<'a> {
             clock: RunClock::default(),
             steps: 0,
             step_teller: None,
+            link_news: None,
         }
     }
 
     /// Tells somebody whenever a step begins.
     pub(crate) fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
         self.step_teller = Some(teller);
+    }
+
+    /// Asks about once a second whether there is something to say about the way to the drivers.
+    pub(crate) fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
+        self.link_news = Some(news);
+    }
+
+    pub(crate) fn news_of_the_link(&mut self) -> Option<String> {
+        self.link_news.as_mut().and_then(|news| news())
     }
 
     /// The number of the step that begins now.

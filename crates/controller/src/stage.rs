@@ -192,6 +192,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
             }
         }
+        // Should one of them come back, its part is of no use any more.
+        let lost = self.job.drivers.iter().zip(&self.peers).filter(|(_, peer)| peer.is_lost);
+        lost.for_each(|(driver, _)| driver.abort(self.step));
     }
 
     /// Every driver let go of its end without a word.
@@ -407,9 +410,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
         self.write_intervals(false);
-        if let Some(news) = self.job.dir.news() {
-            observer.note(&news);
-        }
+        let news = [self.job.dir.news(), self.job.news_of_the_link()];
+        news.iter().flatten().for_each(|text| observer.note(text));
         let Some(launch) = self.first_launch() else { return };
         let elapsed =
             Duration::try_from(self.job.dir.now().duration_since(launch.origin())).unwrap_or_default();

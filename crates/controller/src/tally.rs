@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmark_metrics::stats::batches::Batches;
-use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
+use cosmark_metrics::{OpSnapshot, Phase, Snapshot, SparseLatency};
 use cosmark_workload::model::{Stage, Work};
 
 /// Sums of one stage over all its drivers and threads.
@@ -24,9 +24,44 @@ pub struct Tally {
     pub total_failed: u64,
 }
 
+/// What is told of one driver's part of an operation; small, because there may be hundreds of drivers.
+#[derive(Debug, Clone, Default)]
+pub struct DriverSums {
+    ok: u64,
+    failed: u64,
+    bytes: u64,
+    response: SparseLatency,
+    service: SparseLatency,
+    first_byte: SparseLatency,
+}
+
+impl DriverSums {
+    fn add(&mut self, op: &OpSnapshot) {
+        self.ok += op.ok;
+        self.failed += op.failed;
+        self.bytes += op.bytes;
+        self.response.add(&op.response);
+        self.service.add(&op.service);
+        self.first_byte.add(&op.first_byte);
+    }
+
+    /// As sums of the whole that has only these.
+    pub fn snapshot(&self) -> OpSnapshot {
+        OpSnapshot {
+            ok: self.ok,
+            failed: self.failed,
+            bytes: self.bytes,
+            response: self.response.latency(),
+            service: self.service.latency(),
+            first_byte: self.first_byte.latency(),
+            ..OpSnapshot::default()
+        }
+    }
+}
+
 #[derive(Default)]
 struct DriverTally {
-    windows: Vec<Vec<OpSnapshot>>,
+    windows: Vec<Vec<DriverSums>>,
     open: BTreeMap<IntervalKey, OpenInterval>,
 }
 
@@ -73,8 +108,10 @@ impl Tally {
     pub fn new(stage: &Stage, drivers: usize) -> Self {
         let shortest = stage.works.iter().map(|work| work.interval).min().unwrap_or(Duration::from_secs(5));
         let interval_ns = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX).max(100_000_000);
+        let windows: Vec<_> =
+            stage.works.iter().map(|work| vec![DriverSums::default(); work.operations.len()]).collect();
         let drivers =
-            (0..drivers).map(|_| DriverTally { windows: empty(stage), open: BTreeMap::new() }).collect();
+            (0..drivers).map(|_| DriverTally { windows: windows.clone(), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let batches = (!stage.thresholds.is_empty()).then(|| {
@@ -139,7 +176,7 @@ impl Tally {
             && snapshot.phase == Phase::Window
             && let Some(windows) = driver.windows.get_mut(usize::from(snapshot.work))
         {
-            windows.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.merge(op));
+            windows.iter_mut().zip(&snapshot.ops).for_each(|(sum, op)| sum.add(op));
         }
         let since_ns = |ns: u64| ns.saturating_sub(start_ns);
         let (from_ns, to_ns) = (since_ns(snapshot.start_ns), since_ns(snapshot.end_ns));
@@ -178,7 +215,7 @@ impl Tally {
     }
 
     /// Results of each driver, work by work; empty unless there are several drivers.
-    pub fn take_driver_windows(&mut self) -> Vec<Vec<Vec<OpSnapshot>>> {
+    pub fn take_driver_windows(&mut self) -> Vec<Vec<Vec<DriverSums>>> {
         if self.drivers.len() < 2 {
             return Vec::new();
         }

@@ -1,5 +1,7 @@
 //! A mergeable distribution of times: HdrHistogram (hdrhistogram.org), nanoseconds, 3 significant digits, up to 1 h.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use serde::de::{Error as _, SeqAccess, Visitor};
@@ -112,6 +114,37 @@ impl Latency {
     }
 }
 
+/// The same as counts of what occurred: some kilobytes where a histogram has hundreds, for those who keep very many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SparseLatency {
+    counts: BTreeMap<u64, u64>,
+    sum_ns: u128,
+}
+
+impl SparseLatency {
+    /// Adds all times of a distribution.
+    pub fn add(&mut self, times: &Latency) {
+        self.sum_ns += times.sum_ns;
+        if let Some(histogram) = times.filled() {
+            for step in histogram.iter_recorded() {
+                *self.counts.entry(step.value_iterated_to()).or_default() += step.count_at_value();
+            }
+        }
+    }
+
+    /// The distribution.
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        let mut histogram = if self.counts.is_empty() { None } else { new_histogram() };
+        if let Some(histogram) = &mut histogram {
+            for (ns, count) in &self.counts {
+                histogram.saturating_record_n((*ns).clamp(1, HIGHEST_NS), *count);
+            }
+        }
+        Latency { histogram, sum_ns: self.sum_ns }
+    }
+}
+
 /// Bytes of the exact sum before the histogram.
 const SUM_BYTES: usize = 16;
 /// Bytes before the counts of the V2 encoding.
@@ -192,5 +225,30 @@ impl<'de> Deserialize<'de> for Latency {
 impl PartialEq for Latency {
     fn eq(&self, other: &Self) -> bool {
         self.sum_ns == other.sum_ns && self.filled() == other.filled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn sparse_sums_are_the_sums(
+            one in proptest::collection::vec(0u64..5_000_000_000_000, 0..100),
+            two in proptest::collection::vec(1u64..1_000_000, 0..100),
+        ) {
+            let of = |times: &[u64]| {
+                let mut latency = Latency::default();
+                times.iter().for_each(|ns| latency.record(*ns));
+                latency
+            };
+            let mut sparse = SparseLatency::default();
+            sparse.add(&of(&one));
+            sparse.add(&of(&two));
+            proptest::prop_assert_eq!(sparse.latency(), of(&[one, two].concat()));
+        }
     }
 }

@@ -19,7 +19,7 @@ pub use health::{
     ClientFacts, ClientHealth, HealthSample, HealthSummary, MachineHealth, NicHealth, NicUse,
     SATURATED_SHARE, ThreadHealth,
 };
-pub use latency::{HIGHEST_NS, Latency};
+pub use latency::{HIGHEST_NS, Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use parts::{PartSums, SizeClass, SizeClasses};
 pub use recorder::{Recorder, SlicePlan};

@@ -268,7 +268,7 @@ fn every_stage_of_the_library_is_the_same_on_the_driver() {
         }
     }
     assert!(seen > 40, "only {seen} stages");
-    let text = "name: x\nstages:\n- name: y\n  works:\n  - {name: z, workers: 3, wrokers: 3}\n";
+    let text = "name: x\nstages:\n- name: y\n  works:\n  - {name: z, workers: 3, total_ops: 1, wrokers: 3}\n";
     let error = stage_from_text(text).unwrap_err();
-    assert!(error.contains("wrokers") && error.contains("version"), "{error}");
+    assert!(error.contains("does not understand") && error.contains("version"), "{error}");
 }

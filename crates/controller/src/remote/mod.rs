@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{ArchiveError, OpLog, Timestamp};
-use cosmark_bus::{Bus, RunClock, names, unix_ns};
+use cosmark_bus::{Bus, LinkState, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION};
 use cosmark_workload::model::Workload;
@@ -116,6 +116,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
+    job.on_news(news_of(&bus, post.clone()));
     let ended = run_workload(job, observer).await;
     for driver in &drivers {
         post.order(driver, &Order::Forget);
@@ -127,6 +128,23 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         observer.note(&text);
     }
     Ok(ended)
+}
+
+/// Says when NATS goes and comes, and what it refuses.
+fn news_of(bus: &Bus, post: Post) -> Box<dyn FnMut() -> Option<String>> {
+    let state = bus.state();
+    let mut last = LinkState::Connected;
+    Box::new(move || {
+        let now = *state.borrow();
+        if now == last {
+            return post.trouble().map(|trouble| format!("NATS: {trouble}"));
+        }
+        last = now;
+        Some(match now {
+            LinkState::Connected => "NATS is back".to_owned(),
+            LinkState::Disconnected => "NATS is away; the drivers go on and tell later".to_owned(),
+        })
+    })
 }
 
 fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {

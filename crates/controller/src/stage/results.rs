@@ -9,7 +9,7 @@ use super::{StageEnd, StageRun};
 use crate::judge;
 use crate::observe::Observer;
 use crate::run::{EndClass, StopLevel, class_of};
-use crate::tally::Tally;
+use crate::tally::{DriverSums, Tally};
 use crate::thresholds::Measured;
 
 impl StageRun<'_, '_> {
@@ -121,14 +121,14 @@ impl StageRun<'_, '_> {
         missing
     }
 
-    fn add_drivers(&self, record: &mut StageRecord, by_driver: &[Vec<Vec<OpSnapshot>>]) {
+    fn add_drivers(&self, record: &mut StageRecord, by_driver: &[Vec<Vec<DriverSums>>]) {
         for (driver, works) in by_driver.iter().enumerate() {
             let name = self.name_of(driver);
             let ops = works.iter().enumerate().flat_map(|(work, ops)| ops.iter().map(move |op| (work, op)));
             for ((work, op), operation) in ops.zip(&mut record.operations) {
-                let own = self.reports.iter().find(|(from, report)| *from == driver && report.work == work);
-                if let Some((_, report)) = own {
-                    operation.drivers.push(DriverRecord::of(&name, report.workers, op));
+                let shares = self.peers.get(driver).map(|peer| peer.shares.as_slice()).unwrap_or_default();
+                if let Some(share) = shares.iter().find(|share| share.work == work) {
+                    operation.drivers.push(DriverRecord::of(&name, share.workers, &op.snapshot()));
                 }
             }
         }
