@@ -1,17 +1,19 @@
 // The console against a real controller with real drivers and the embedded store, in headless Chromium:
-//   node e2e/console.mjs COSMARK      COSMARK is the binary, built after the console
+//   node e2e/console.mjs COSMARK [--nats]    COSMARK is the binary, built after the console; with --nats two drivers join over NATS
+//                                            (needs nats-server), else the controller makes the load itself
 // Log in and out, test a target, keep a secret, submit by editor, by form and by matrix, watch live, cancel, compare, download, lose the
 // controller and go on when it is back. Screenshots go to e2e/artefacts.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { axe, check, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
 
-const [given] = process.argv.slice(2);
-if (!given) {
-  console.error("usage: node e2e/console.mjs COSMARK");
+const [given, mode] = process.argv.slice(2);
+const overNats = mode === "--nats";
+if (!given || (mode && !overNats)) {
+  console.error("usage: node e2e/console.mjs COSMARK [--nats]");
   process.exit(2);
 }
 const cosmark = resolve(given);
@@ -28,10 +30,10 @@ async function freePort() {
 }
 
 /** Starts a process whose output goes to a file; it is ended with the test. */
-function start(name, args, env = {}) {
+function start(name, args, env = {}, program = cosmark) {
   const log = join(work, `${name}.log`);
   const file = openSync(log, "a");
-  const child = spawn(cosmark, args, { cwd: work, stdio: ["ignore", file, file], env: { ...process.env, XDG_STATE_HOME: join(work, "state-home"), ...env } });
+  const child = spawn(program, args, { cwd: work, stdio: ["ignore", file, file], env: { ...process.env, XDG_STATE_HOME: join(work, "state-home"), ...env } });
   const one = { name, child, log, text: () => readFileSync(log, "utf8"), ended: new Promise((done) => child.on("exit", done)) };
   children.push(one);
   return one;
@@ -41,7 +43,8 @@ async function answers(url, what, limitMs) {
   await until(`${what} answers`, async () => fetch(url).then(() => true, () => false), limitMs);
 }
 
-const [port, storePort] = [await freePort(), await freePort()];
+const [port, storePort, natsPort] = [await freePort(), await freePort(), await freePort()];
+const nats = `nats://127.0.0.1:${natsPort}`;
 const base = `http://127.0.0.1:${port}`;
 const state = join(work, "state");
 const has = (command) => spawnSync(cosmark, [command, "--help"], { stdio: "ignore" }).status === 0;
@@ -51,10 +54,20 @@ if (!has("controller")) {
 }
 
 function startController() {
-  return start("controller", ["controller", "--local", "--threads", "1", "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
+  const load = overNats ? ["--nats", nats] : ["--local", "--threads", "1"];
+  return start("controller", ["controller", ...load, "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
 }
 
 start("store", ["serve", "--listen", `127.0.0.1:${storePort}`, "--access-key", "tester"], { COSMARK_SERVE_SECRET: SECRET });
+if (overNats) {
+  start("nats", ["-js", "-sd", join(work, "nats"), "-a", "127.0.0.1", "-p", String(natsPort)], {}, "nats-server");
+  await until("NATS answers", () => new Promise((done) => {
+    const socket = connect(natsPort, "127.0.0.1");
+    socket.on("connect", () => { socket.destroy(); done(true); });
+    socket.on("error", () => done(false));
+  }));
+  for (const name of ["d1", "d2"]) start(name, ["driver", "--join", nats, "--name", name, "--labels", `zone=${name}`, "--state", join(work, name)]);
+}
 const made = spawnSync(cosmark, ["controller", "--state", state, "--add-token", "browser", "--role", "operate"], { encoding: "utf8" });
 const token = made.stdout.trim().split("\n").pop();
 let controller = startController();
@@ -138,7 +151,7 @@ async function login() {
   await logIn(page, base, token);
   await page.locator(".connection.good").waitFor();
   await page.locator("text=The first").or(page.locator("text=No run has ended yet")).first().waitFor();
-  await page.locator(".drivers tbody tr").first().waitFor();
+  await page.locator(".drivers tbody tr").nth(overNats ? 1 : 0).waitFor();
   check(!(await page.evaluate(() => document.cookie)).includes("cosmark"), "scripts can read the session's cookie");
   await both("home-first");
 }
@@ -284,7 +297,13 @@ async function queueAndCancel() {
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator(".bar-top").waitFor();
   }
-  // What ran was cut off and is told so; what waited still waits or runs.
+  // A run that made its own load was cut off with it, and what waited still waits or runs; one with drivers goes on.
+  if ((await page.evaluate((id) => fetch(`/api/v1/runs/${id}`).then((one) => one.json()), long)).state === "processing") {
+    await page.goto(`${base}/runs/${long}`);
+    await page.getByRole("button", { name: `Cancel ${long}` }).click();
+    await page.getByRole("button", { name: "Cancel the run" }).click();
+    await page.locator(".state-cancelled").first().waitFor();
+  }
   await page.goto(`${base}/`);
   await page.locator(".history tbody tr", { hasText: "watched" }).first().waitFor();
   await page.goto(`${base}/submit/editor`);
