@@ -182,9 +182,11 @@ fn stream_of(fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()> + Send + '
         }
     });
     // Whoever compresses or measures a body may ask once more after its end.
-    let parts = stream::unfold(receiver, |mut receiver| async move {
-        receiver.recv().await.map(|part| (part, receiver))
-    });
+    let parts =
+        stream::unfold(
+            receiver,
+            |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) },
+        );
     Body::from_stream(parts.fuse())
 }
 
