@@ -143,7 +143,9 @@ async fn run(
     }
     let Parts { state, key, store, fleet } = parts;
     let (tokens, first) = Tokens::open(&state)?;
-    let names = vec!["localhost".to_owned(), setup.host.hostname.clone(), setup.listen.ip().to_string()];
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    names.extend([setup.host.hostname.clone(), setup.listen.ip().to_string()]);
+    names.dedup();
     let secured = secure(&setup.tls, &state, &names)?;
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;

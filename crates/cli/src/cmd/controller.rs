@@ -37,7 +37,14 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         return manage_tokens(args, &state);
     }
     host::raise_open_files();
-    let name = args.name.clone().unwrap_or_else(|| host::record().hostname);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    let name = match &args.name {
+        Some(name) if !cosmark_bus::names::is_token(name) => {
+            return Err(Problem::usage(format!("--name {name}: give 1 to 64 letters, digits, - or _")));
+        }
+        Some(name) => name.clone(),
+        None => host::hostname().chars().map(plain).take(64).collect(),
+    };
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(cert), Some(key)) => Tls::Given { cert: cert.clone(), key: key.clone() },
         _ if args.tls => Tls::Own,

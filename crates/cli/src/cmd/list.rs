@@ -1,5 +1,6 @@
 //! `cosmark list`: the runs of an archive.
 
+use std::path::Path;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
@@ -13,24 +14,25 @@ use crate::exit::{Exit, Outcome, Problem};
 
 /// Runs the subcommand.
 pub fn run(args: &ListArgs) -> Outcome {
-    if args.client.controller.is_some() {
-        return of_controller(args);
-    }
-    if !args.archive.is_dir() {
-        let shown = args.archive.display();
+    let archive = match (&args.archive, &args.client.controller) {
+        (None, Some(_)) => return of_controller(args),
+        (archive, _) => archive.as_deref().unwrap_or(Path::new("archive")),
+    };
+    if !archive.is_dir() {
+        let shown = archive.display();
         return Err(Problem::usage(format!("no archive at {shown}; name one with --archive DIR")));
     }
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
-    let all = overview(&args.archive)?;
+    let all = overview(archive)?;
     let runs: Vec<&RunGlance> = all.iter().filter(|run| is_wanted(run, args, since)).collect();
     if args.json {
-        let rows = runs.iter().map(|run| row_of_json(run, args)).collect();
+        let rows = runs.iter().map(|run| row_of_json(run, archive)).collect();
         println!("{:#}", Value::Array(rows));
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
         let of = if all.is_empty() { String::new() } else { format!(" that fit (of {})", all.len()) };
-        println!("no runs{of} in {}", args.archive.display());
+        println!("no runs{of} in {}", archive.display());
         return Ok(Exit::Done);
     }
     let mut table = Table::new();
@@ -146,12 +148,12 @@ fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Problem> {
     })
 }
 
-fn row_of_json(run: &RunGlance, args: &ListArgs) -> Value {
+fn row_of_json(run: &RunGlance, archive: &Path) -> Value {
     json!({
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
         "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": run.operations,
         "failures": run.failures, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
-        "path": args.archive.join(&run.directory),
+        "path": archive.join(&run.directory),
     })
 }
 

@@ -88,14 +88,7 @@ fn coverage(seeds: u64, truth: (f64, f64), mut one: impl FnMut(u64) -> (Answer, 
         let holds = answer.best.is_some_and(|best| best <= truth.1)
             && answer.missed_at.is_some_and(|missed| missed >= truth.0);
         right += u64::from(holds);
-        if !holds {
-            println!("seed {seed}: {:?} to {:?}, {:?}", answer.best, answer.missed_at, answer.notes);
-        }
     }
-    println!(
-        "{settled} of {seeds} settled, {right} hold {truth:?}, {:.1} trials each",
-        trials as f64 / seeds as f64
-    );
     (settled, right, trials as f64 / seeds as f64)
 }
 

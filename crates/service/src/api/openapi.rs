@@ -178,10 +178,13 @@ pub fn document() -> Value {
     })
 }
 
-/// True when utoipa's own reader of OpenAPI takes a document.
-#[must_use]
-pub fn is_openapi(document: &Value) -> bool {
-    serde_json::from_value::<utoipa::openapi::OpenApi>(document.clone()).is_ok()
+/// Reads a document with utoipa's own reader of OpenAPI.
+///
+/// # Errors
+/// What that finds wrong.
+pub fn read(document: &Value) -> Result<(), String> {
+    let read = serde_json::from_value::<utoipa::openapi::OpenApi>(document.clone());
+    read.map(drop).map_err(|cause| cause.to_string())
 }
 
 /// The reference page of the routes, in Markdown: the table of `docs/reference/rest.md`.

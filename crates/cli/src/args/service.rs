@@ -1,0 +1,198 @@
+//! Arguments of the controller and of the commands that ask one.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::NatsArgs;
+
+/// How a controller is reached.
+#[derive(ClapArgs, Clone)]
+#[command(next_help_heading = "Controller")]
+pub struct ClientArgs {
+    /// Where it is; default: the one on this machine, at http://127.0.0.1:19088
+    #[arg(long, value_name = "URL", env = "COSMARK_CONTROLLER")]
+    pub controller: Option<String>,
+    /// File with the token; default: the environment variable COSMARK_TOKEN, or on the controller's own machine the
+    /// token in its state directory
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Accept the certificates of this file (PEM) beside those of the machine
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// State directory of the controller on this machine; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// `cosmark controller`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark controller --local                             one machine: queue, console and load in one process
+  cosmark controller --local --listen 0.0.0.0:19088 --tls --archive /srv/cosmark
+  cosmark controller --add-token wall-screen --role view
+
+At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token.
+Ctrl-C ends it; what waits in the queue waits on, what runs is stopped and archived.")]
+pub struct ControllerArgs {
+    /// Make the load in this process; without it, drivers join over NATS
+    #[arg(long)]
+    pub local: bool,
+    /// Address to listen on
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:19088")]
+    pub listen: SocketAddr,
+    /// Speak TLS with a certificate that is made at the first start
+    #[arg(long)]
+    pub tls: bool,
+    /// Speak TLS with this certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Listen without TLS also where other machines can reach it
+    #[arg(long)]
+    pub insecure: bool,
+    /// Directory that keeps the results
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// Directory that keeps the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Runs at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub concurrency: u16,
+    /// Name of this controller; default: the host's
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Load threads of the driver in this process; default: processors minus one, at least one
+    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Directory of trigger scripts that the driver in this process may run; none without it
+    #[arg(long, value_name = "DIR", requires = "local")]
+    pub scripts: Option<PathBuf>,
+    /// Directory below which the driver in this process may read and write files (filewrite and the like); none without it
+    #[arg(long, value_name = "DIR", requires = "local")]
+    pub files: Option<PathBuf>,
+    /// NATS with JetStream, such as nats://host:4222; without it a nats-server is started on this machine
+    #[arg(long, value_name = "URL", conflicts_with = "local")]
+    pub nats: Option<String>,
+    /// Address of this machine at which the nats-server that is started here listens for drivers
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", conflicts_with_all = ["local", "nats"])]
+    pub nats_listen: IpAddr,
+    /// Port of the nats-server that is started here; default: the one that it had, or any free one
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
+    pub nats_port: Option<u16>,
+    /// Where others reach this controller, when it leads; default: the address that it listens on
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    #[command(flatten)]
+    pub login: NatsArgs,
+    /// Make a token of this name, print it and end
+    #[arg(long, value_name = "NAME")]
+    pub add_token: Option<String>,
+    /// What the token allows
+    #[arg(long, value_name = "ROLE", default_value = "operate", value_parser = ["view", "operate"])]
+    pub role: String,
+    /// Make the token of this name invalid and end
+    #[arg(long, value_name = "NAME", conflicts_with = "add_token")]
+    pub remove_token: Option<String>,
+    /// List the tokens' names and roles and end
+    #[arg(long, conflicts_with_all = ["add_token", "remove_token"])]
+    pub tokens: bool,
+}
+
+/// `cosmark submit`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark submit workloads/mixed.yaml --target ceph.yaml
+  cosmark submit workload-config.xml --set main.runtime=60s --priority 5 --wait
+  cosmark submit workload.yaml --controller https://bench:19088 --ca tls-cert.pem --token-file token
+
+{env: NAME} and {file: PATH} are read here and travel with the workload; {secret: NAME} stays with the controller.")]
+pub struct SubmitArgs {
+    /// Workload file; - reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change a field: [stage.[work.]]key=value, e.g. workers=16, main.runtime=60s, storage.timeout=5s
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// File with the auth and storage to use instead of the workload's
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Runs with a higher one come first
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// Tag for the history; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Keep one record per operation (operations.parquet)
+    #[arg(long)]
+    pub oplog: bool,
+    /// Only check: mistakes, stages, estimates; nothing is queued
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Wait until it is over, show the results, and end with the run's own exit code
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    /// As JSON: what the controller answers; with --wait run.json
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `cosmark cancel`
+#[derive(ClapArgs)]
+pub struct CancelArgs {
+    /// Its id, such as w12
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// At once: operations in flight are dropped
+    #[arg(long)]
+    pub abort: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `cosmark logs`
+#[derive(ClapArgs)]
+pub struct LogsArgs {
+    /// Its id, such as w12
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// So many of the last lines
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub tail: u32,
+    /// Go on with what comes, until the run is over
+    #[arg(long, short)]
+    pub follow: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `cosmark drivers`
+#[derive(ClapArgs)]
+pub struct DriversArgs {
+    /// Give this driver no new work
+    #[arg(long, value_name = "NAME")]
+    pub drain: Option<String>,
+    /// Give this driver work again
+    #[arg(long, value_name = "NAME", conflicts_with = "drain")]
+    pub undrain: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
