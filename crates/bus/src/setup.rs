@@ -21,7 +21,9 @@ impl Default for Limits {
 }
 
 /// A bucket that is not the stream of runs is small.
-const BUCKET_BYTES: i64 = 256 << 20;
+const BUCKET_BYTES: i64 = 64 << 20;
+/// With less than this there is no room for runs.
+const LEAST_RUN_BYTES: u64 = 64 << 20;
 /// Attempts while a cluster chooses its leaders.
 const ATTEMPTS: u32 = 20;
 
@@ -49,21 +51,6 @@ pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
 
 async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
     let jetstream = bus.jetstream();
-    if jetstream.get_stream(RUNS).await.is_err() {
-        let config = Config {
-            name: RUNS.to_owned(),
-            subjects: vec![ALL_RUNS.to_owned()],
-            max_bytes: i64::try_from(limits.run_bytes).unwrap_or(i64::MAX),
-            max_age: RUN_MAX_AGE,
-            discard: DiscardPolicy::New,
-            duplicate_window: DUPLICATE_WINDOW,
-            num_replicas: limits.replicas,
-            allow_direct: true,
-            description: Some("Cosmark: everything that is said about runs".to_owned()),
-            ..Config::default()
-        };
-        jetstream.get_or_create_stream(config).await.map_err(|cause| cause.to_string())?;
-    }
     for row in BUCKETS {
         if jetstream.get_key_value(row.name).await.is_ok() {
             continue;
@@ -91,5 +78,34 @@ async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
             }
         }
     }
+    if jetstream.get_stream(RUNS).await.is_err() {
+        make_runs(bus, limits).await?;
+    }
     Ok(())
+}
+
+/// The stream of runs, as large as was asked for or as a server with less room has room for: JetStream sets aside what a
+/// stream may grow to.
+async fn make_runs(bus: &Bus, limits: Limits) -> Result<(), String> {
+    let mut run_bytes = limits.run_bytes;
+    loop {
+        let config = Config {
+            name: RUNS.to_owned(),
+            subjects: vec![ALL_RUNS.to_owned()],
+            max_bytes: i64::try_from(run_bytes).unwrap_or(i64::MAX),
+            max_age: RUN_MAX_AGE,
+            discard: DiscardPolicy::New,
+            duplicate_window: DUPLICATE_WINDOW,
+            num_replicas: limits.replicas,
+            allow_direct: true,
+            description: Some("Cosmark: everything that is said about runs".to_owned()),
+            ..Config::default()
+        };
+        let Err(cause) = bus.jetstream().get_or_create_stream(config).await else { return Ok(()) };
+        let text = cause.to_string();
+        if !text.contains("insufficient") || run_bytes / 2 < LEAST_RUN_BYTES {
+            return Err(text);
+        }
+        run_bytes /= 2;
+    }
 }

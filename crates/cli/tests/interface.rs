@@ -59,7 +59,6 @@ fn the_document_covers_every_route_and_every_reference_in_it_leads_somewhere() {
     for name in references(&document) {
         assert!(schemas.contains_key(&name), "{name} is named and not there");
     }
-    assert_eq!(cosmark_service::api::openapi::read(&document), Ok(()));
 }
 
 fn references(value: &Value) -> BTreeSet<String> {

@@ -2,9 +2,10 @@
 //! told to anybody.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cosmark_archive::{Archive, Timestamp};
-use cosmark_controller::{EndClass, StopLevel};
+use cosmark_controller::StopLevel;
 use cosmark_wire::api::{Mistake, QueueMove, RunEvent, RunSummary, Submission, SystemEvent};
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -17,6 +18,8 @@ use crate::store::{QueueEntry, Store};
 const MOST_QUEUED: usize = 1000;
 /// Ended runs whose events are kept for those who watched them.
 const MOST_RECENT: usize = 8;
+/// The queue looks by itself whether something may begin.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events for those who watch everything.
 const MOST_SYSTEM_BYTES: usize = 4 << 20;
 
@@ -38,19 +41,6 @@ pub enum Refused {
 impl From<ServiceError> for Refused {
     fn from(error: ServiceError) -> Self {
         Self::Ours(error)
-    }
-}
-
-/// The word of a class in the interface.
-fn class_word(class: EndClass) -> &'static str {
-    match class {
-        EndClass::Finished => "finished",
-        EndClass::Missed => "missed",
-        EndClass::Failed => "failed",
-        EndClass::Target => "target",
-        EndClass::Workload => "workload",
-        EndClass::Ours => "ours",
-        EndClass::Cancelled => "cancelled",
     }
 }
 
@@ -227,6 +217,8 @@ impl Desk {
             }
             tokio::select! {
                 () = self.wake.notified() => {}
+                // Drivers come and become free without a word to this queue.
+                () = tokio::time::sleep(LOOK_EVERY) => {}
                 Some((id, outcome)) = ends.recv() => {
                     self.jobs().threads -= 1;
                     match outcome {
@@ -307,7 +299,7 @@ impl Desk {
         live.change(|summary| {
             summary.state.clone_from(&outcome.state);
             summary.reason.clone_from(&outcome.reason);
-            summary.class = outcome.class.map(|class| class_word(class).to_owned());
+            summary.class = outcome.class.map(|class| crate::live::class_word(class).to_owned());
             summary.ended = Some(Timestamp::now().to_string());
             (summary.stage, summary.progress, summary.remaining_s) = (None, None, None);
             if let Some(run) = &verdict {

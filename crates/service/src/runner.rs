@@ -89,8 +89,12 @@ impl Runner {
         };
         let for_watcher = known.clone();
         let redact = move |text: &str| for_watcher.hide(text);
-        let mut watcher =
-            Watcher::new(Arc::clone(live), self.fleet.drivers().len() > 1, Box::new(redact), Arc::clone(&changed));
+        let mut watcher = Watcher::new(
+            Arc::clone(live),
+            self.fleet.drivers().len() > 1,
+            Box::new(redact),
+            Arc::clone(&changed),
+        );
         let redact = |text: &str| known.hide(text);
         let tags = &entry.submission.tags;
         if !tags.is_empty() {

@@ -56,13 +56,13 @@ pub fn welch(a: Estimate, b: Estimate) -> f64 {
 }
 
 /// By how much longer both sides have to run until a relative difference of `wanted` is found in 9 of 10 cases. The error that
-/// was seen may have been a lucky one, so its upper 80 % bound is used (Kieser and Wassmer, Biometrical Journal 38, 1996;
+/// was seen may have been a lucky one, so its upper 90 % bound is used (Kieser and Wassmer, Biometrical Journal 38, 1996;
 /// chi-squared after Wilson and Hilferty, PNAS 17, 1931).
 #[must_use]
 pub fn longer_by(difference: &Difference, wanted: f64) -> f64 {
     let factor = difference.detectable.ln_1p() / wanted.ln_1p();
     let part = 2.0 / (9.0 * difference.degrees.max(2.0));
-    let lucky = (1.0 - part - 0.841_62 * part.sqrt()).max(0.1).powi(3);
+    let lucky = (1.0 - part - 1.281_55 * part.sqrt()).max(0.1).powi(3);
     factor * factor / lucky
 }
 
@@ -85,7 +85,7 @@ mod tests {
         assert!(found.p < 0.001);
         assert!((longer_by(&found, found.detectable) - 1.0).abs() < 1e-3);
         let few = Difference { degrees: 9.0, ..found };
-        assert!((longer_by(&few, few.detectable) - 9.0 / 5.380).abs() < 0.01, "chi-squared(0.2, 9) is 5.380");
+        assert!((longer_by(&few, few.detectable) - 9.0 / 4.168).abs() < 0.01, "chi-squared(0.1, 9) is 4.168");
         assert!(
             (longer_by(&found, found.detectable / 2.0) - 4.0).abs() < 0.1,
             "half the effect, four times as long"

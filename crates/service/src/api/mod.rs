@@ -96,7 +96,10 @@ async fn no_such_method() -> No {
 }
 
 async fn with_patience(request: Request, next: Next) -> Response {
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let length = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > MOST_BODY) {
         return No::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 64 MiB").into_response();
     }

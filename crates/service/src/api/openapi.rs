@@ -178,15 +178,6 @@ pub fn document() -> Value {
     })
 }
 
-/// Reads a document with utoipa's own reader of OpenAPI.
-///
-/// # Errors
-/// What that finds wrong.
-pub fn read(document: &Value) -> Result<(), String> {
-    let read = serde_json::from_value::<utoipa::openapi::OpenApi>(document.clone());
-    read.map(drop).map_err(|cause| cause.to_string())
-}
-
 /// The reference page of the routes, in Markdown: the table of `docs/reference/rest.md`.
 #[must_use]
 pub fn routes_as_markdown() -> String {

@@ -6,5 +6,5 @@ pub mod sums;
 mod watcher;
 
 pub use feed::{Batch, Feed, Line};
-pub use run::{LiveRun, news_of, overall_word};
+pub use run::{LiveRun, class_word, news_of, overall_word};
 pub use watcher::{RunTap, Watcher};

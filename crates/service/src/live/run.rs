@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmark_archive::{ArchiveError, CheckStatus, Overall, Run, StageState, Timestamp, Verdict, open_run};
+use cosmark_controller::EndClass;
 use cosmark_report::judge;
 use cosmark_wire::api::{LogLine, RunEvent, RunSummary, VerdictNews};
 
@@ -36,6 +37,20 @@ pub fn overall_word(overall: Overall) -> &'static str {
         Overall::TrueWithLimits => "true_with_limits",
         Overall::NotProven => "not_proven",
         Overall::False => "false",
+    }
+}
+
+/// The word of a class in the interface.
+#[must_use]
+pub fn class_word(class: EndClass) -> &'static str {
+    match class {
+        EndClass::Finished => "finished",
+        EndClass::Missed => "missed",
+        EndClass::Failed => "failed",
+        EndClass::Target => "target",
+        EndClass::Workload => "workload",
+        EndClass::Ours => "ours",
+        EndClass::Cancelled => "cancelled",
     }
 }
 
