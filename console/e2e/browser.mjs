@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 export const OUT = process.env.COSMARK_ARTEFACTS ?? fileURLToPath(new URL("./artefacts", import.meta.url));
 /** The machine may be slow and busy: what takes longer than this is a failure. */
-export const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
 
 export const problems = [];
 let checks = 0;

@@ -1,17 +1,19 @@
 // The console against a real controller with real drivers and the embedded store, in headless Chromium:
-//   node e2e/console.mjs COSMARK      COSMARK is the binary, built after the console
+//   node e2e/console.mjs COSMARK [--nats]    COSMARK is the binary, built after the console; with --nats two drivers join over NATS
+//                                            (needs nats-server), else the controller makes the load itself
 // Log in and out, test a target, keep a secret, submit by editor, by form and by matrix, watch live, cancel, compare, download, lose the
 // controller and go on when it is back. Screenshots go to e2e/artefacts.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { axe, check, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
 
-const [given] = process.argv.slice(2);
-if (!given) {
-  console.error("usage: node e2e/console.mjs COSMARK");
+const [given, mode] = process.argv.slice(2);
+const overNats = mode === "--nats";
+if (!given || (mode && !overNats)) {
+  console.error("usage: node e2e/console.mjs COSMARK [--nats]");
   process.exit(2);
 }
 const cosmark = resolve(given);
@@ -28,10 +30,10 @@ async function freePort() {
 }
 
 /** Starts a process whose output goes to a file; it is ended with the test. */
-function start(name, args, env = {}) {
+function start(name, args, env = {}, program = cosmark) {
   const log = join(work, `${name}.log`);
   const file = openSync(log, "a");
-  const child = spawn(cosmark, args, { cwd: work, stdio: ["ignore", file, file], env: { ...process.env, XDG_STATE_HOME: join(work, "state-home"), ...env } });
+  const child = spawn(program, args, { cwd: work, stdio: ["ignore", file, file], env: { ...process.env, XDG_STATE_HOME: join(work, "state-home"), ...env } });
   const one = { name, child, log, text: () => readFileSync(log, "utf8"), ended: new Promise((done) => child.on("exit", done)) };
   children.push(one);
   return one;
@@ -41,7 +43,8 @@ async function answers(url, what, limitMs) {
   await until(`${what} answers`, async () => fetch(url).then(() => true, () => false), limitMs);
 }
 
-const [port, storePort] = [await freePort(), await freePort()];
+const [port, storePort, natsPort] = [await freePort(), await freePort(), await freePort()];
+const nats = `nats://127.0.0.1:${natsPort}`;
 const base = `http://127.0.0.1:${port}`;
 const state = join(work, "state");
 const has = (command) => spawnSync(cosmark, [command, "--help"], { stdio: "ignore" }).status === 0;
@@ -51,10 +54,20 @@ if (!has("controller")) {
 }
 
 function startController() {
-  return start("controller", ["controller", "--local", "--threads", "1", "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
+  const load = overNats ? ["--nats", nats] : ["--local", "--threads", "1"];
+  return start("controller", ["controller", ...load, "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
 }
 
 start("store", ["serve", "--listen", `127.0.0.1:${storePort}`, "--access-key", "tester"], { COSMARK_SERVE_SECRET: SECRET });
+if (overNats) {
+  start("nats", ["-js", "-sd", join(work, "nats"), "-a", "127.0.0.1", "-p", String(natsPort)], {}, "nats-server");
+  await until("NATS answers", () => new Promise((done) => {
+    const socket = connect(natsPort, "127.0.0.1");
+    socket.on("connect", () => { socket.destroy(); done(true); });
+    socket.on("error", () => done(false));
+  }));
+  for (const name of ["d1", "d2"]) start(name, ["driver", "--join", nats, "--name", name, "--labels", `zone=${name}`, "--state", join(work, name)]);
+}
 const made = spawnSync(cosmark, ["controller", "--state", state, "--add-token", "browser", "--role", "operate"], { encoding: "utf8" });
 const token = made.stdout.trim().split("\n").pop();
 let controller = startController();
@@ -97,12 +110,13 @@ const browser = await launch();
 const { context, page } = await open(browser, base, "console");
 const ids = [];
 
-async function both(name, long = false) {
+/** Both themes. axe looks at a run that goes on in console-mock.mjs, where it waits for axe. */
+async function both(name, goesOn = false) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
-    await axe(page, `${name} ${colorScheme}`);
-    await (long ? longShot : shot)(page, `real-${name}-${colorScheme}`);
+    if (!goesOn) await axe(page, `${name} ${colorScheme}`);
+    await (goesOn ? longShot : shot)(page, `real-${name}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: "light" });
   await fits(page, name);
@@ -137,25 +151,25 @@ async function login() {
   await logIn(page, base, token);
   await page.locator(".connection.good").waitFor();
   await page.locator("text=The first").or(page.locator("text=No run has ended yet")).first().waitFor();
-  await page.locator(".drivers tbody tr").first().waitFor();
+  await page.locator(".drivers tbody tr").nth(overNats ? 1 : 0).waitFor();
   check(!(await page.evaluate(() => document.cookie)).includes("cosmark"), "scripts can read the session's cookie");
   await both("home-first");
 }
 
 async function targetAndSecret() {
   await page.goto(`${base}/secrets`);
-  await page.getByLabel("Name").fill("store-key");
-  await page.getByLabel("Value").fill(SECRET);
+  await page.getByLabel("Name", { exact: true }).fill("store-key");
+  await page.getByLabel("Value", { exact: true }).fill(SECRET);
   await page.getByRole("button", { name: "Keep" }).click();
   await page.locator(".secret-list", { hasText: "store-key" }).waitFor();
   await both("secrets");
   await page.goto(`${base}/targets`);
   await page.locator("#adaptor").waitFor();
-  await page.getByLabel("Storage").selectOption("s3");
-  await page.getByLabel("endpoint", { exact: false }).first().fill("http://127.0.0.1:1");
+  await page.getByLabel("Storage", { exact: true }).and(page.locator("select")).selectOption("s3");
+  await page.getByLabel("endpoint", { exact: true }).fill("http://127.0.0.1:1");
   await page.getByRole("button", { name: "Test this target" }).click();
   await page.locator(".tested.bad").waitFor();
-  await page.getByLabel("Target file").fill(TARGET);
+  await page.getByRole("textbox", { name: "Target file" }).fill(TARGET);
   await page.getByRole("button", { name: "Test this target" }).click();
   await page.locator(".tested").waitFor();
   check((await page.locator(".tested.good").count()) === 1, `the store's test says: ${await page.locator(".tested").textContent()}`);
@@ -168,14 +182,14 @@ async function byEditor() {
   await page.locator(".cm-content").waitFor();
   const library = page.getByLabel("Begin with a workload of the library");
   check((await library.locator("option").count()) > 5, "the library is empty");
-  await write(workload("watched", 8).replace("workers: 2\n        rampup", "wrkers: 2\n        rampup"));
+  await write(workload("watched", 15).replace("workers: 2\n        rampup", "wrkers: 2\n        rampup"));
   await page.locator(".cm-lintRange-error").first().waitFor();
   await both("submit-mistake");
-  await write(workload("watched", 8));
+  await write(workload("watched", 15));
   await word("can be run");
-  check((await page.getByLabel("Stages").locator("tbody tr").count()) === 5, "the preview does not have the five stages");
+  check((await page.getByRole("region", { name: "Stages" }).locator("tbody tr").count()) === 5, "the preview does not have the five stages");
   await both("submit");
-  await page.getByLabel("Tags").fill("e2e, editor");
+  await page.getByLabel("Tags", { exact: true }).fill("e2e, editor");
   const id = await submit();
   // Live.
   await page.locator('[data-chart="throughput"] canvas').waitFor();
@@ -217,13 +231,13 @@ async function byEditor() {
 
 async function byForm() {
   await page.goto(`${base}/submit/form`);
-  await page.getByLabel("Name").first().fill("by-form");
-  await page.getByLabel("Containers").fill("1");
-  await page.getByLabel("Objects per container").fill("10");
-  await page.getByLabel("Size").fill("4KiB");
+  await page.getByLabel("Name", { exact: true }).first().fill("by-form");
+  await page.getByLabel("Containers", { exact: true }).fill("1");
+  await page.getByLabel("Objects per container", { exact: true }).fill("10");
+  await page.getByLabel("Size", { exact: true }).fill("4KiB");
   await page.getByLabel("Workers", { exact: true }).fill("2");
-  await page.getByLabel("Ramp-up").fill("1");
-  await page.getByLabel("Measured").fill("4");
+  await page.getByLabel("Ramp-up (s)", { exact: true }).fill("1");
+  await page.getByLabel("Measured (s)", { exact: true }).fill("4");
   await word("can be run");
   await both("form");
   await page.getByRole("button", { name: "COSBench XML" }).click();
@@ -232,11 +246,11 @@ async function byForm() {
   await page.locator(".state-finished").first().waitFor();
   await page.locator(".verdict").waitFor();
   await page.goto(`${base}/submit/matrix`);
-  await page.getByLabel("Object sizes").fill("1KiB, 4KiB");
+  await page.getByLabel("Object sizes", { exact: true }).fill("1KiB, 4KiB");
   await page.getByLabel("Workers", { exact: true }).fill("1, 2");
-  await page.getByLabel("Objects per container").fill("10");
-  await page.getByLabel("Ramp-up").fill("0");
-  await page.getByLabel("Measured").fill("1");
+  await page.getByLabel("Objects per container", { exact: true }).fill("10");
+  await page.getByLabel("Ramp-up (s)", { exact: true }).fill("0");
+  await page.getByLabel("Measured (s)", { exact: true }).fill("1");
   await word("can be run");
   check((await page.locator(".figure b").textContent()).startsWith("8 "), "the matrix does not count its stages");
   await both("matrix");
@@ -283,7 +297,13 @@ async function queueAndCancel() {
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator(".bar-top").waitFor();
   }
-  // What ran was cut off and is told so; what waited still waits or runs.
+  // A run that made its own load was cut off with it, and what waited still waits or runs; one with drivers goes on.
+  if ((await page.evaluate((id) => fetch(`/api/v1/runs/${id}`).then((one) => one.json()), long)).state === "processing") {
+    await page.goto(`${base}/runs/${long}`);
+    await page.getByRole("button", { name: `Cancel ${long}` }).click();
+    await page.getByRole("button", { name: "Cancel the run" }).click();
+    await page.locator(".state-cancelled").first().waitFor();
+  }
   await page.goto(`${base}/`);
   await page.locator(".history tbody tr", { hasText: "watched" }).first().waitFor();
   await page.goto(`${base}/submit/editor`);

@@ -106,7 +106,7 @@ function Stale() {
   if (!lost || since === null) return null;
   const next = connection.phase === "waiting" ? Math.max(0, Math.ceil((connection.at + clockMs - now) / 1000)) : 0;
   return (
-    <div className="stale">
+    <section className="stale" aria-label="Connection">
       <span>
         <span role="alert">{status ? "The connection to the controller is lost, what is shown is old" : "The controller does not answer"}</span>
         {/* Not read out: it changes every second. */}
@@ -115,7 +115,7 @@ function Stale() {
       <button type="button" className="button small" onClick={reconnect}>Try now</button>
       {/* A controller that no longer leads sends whoever loads the page to the one that does. */}
       {connection.phase === "waiting" && connection.attempt > 3 && <a className="button small" href={location.pathname + location.search}>Load the page again</a>}
-    </div>
+    </section>
   );
 }
 

@@ -392,6 +392,134 @@ bytes: number,
  */
 what: string, };
 
+export type Login = { 
+/**
+ * The token.
+ */
+token: string, };
+
+export type Drain = { 
+/**
+ * True: no new work.
+ */
+drained: boolean, };
+
+export type Cancel = { 
+/**
+ * At once: operations in flight are dropped.
+ */
+abort: boolean, };
+
+export type TagChange = { 
+/**
+ * Words without blanks and commas.
+ */
+add: Array<string>, 
+/**
+ * Tags to take away.
+ */
+remove: Array<string>, };
+
+export type Baseline = { 
+/**
+ * True: others are compared with it.
+ */
+baseline: boolean, };
+
+export type SourceText = { 
+/**
+ * Name of the file it came in.
+ */
+file_name: string, 
+/**
+ * As it was given.
+ */
+source: string, 
+/**
+ * As it was understood, native YAML.
+ */
+yaml: string, 
+/**
+ * The same as COSBench XML.
+ */
+xml: string | null, };
+
+export type TargetText = { 
+/**
+ * The YAML.
+ */
+target: string, };
+
+export type TargetTest = { 
+/**
+ * True: it let us in and answered.
+ */
+ok: boolean, 
+/**
+ * How long that took, milliseconds.
+ */
+ms: number, 
+/**
+ * One sentence.
+ */
+message: string, 
+/**
+ * What to do, where that is known.
+ */
+hint: string | null, };
+
+export type LibraryEntry = { 
+/**
+ * `workload` or `target`.
+ */
+kind: string, 
+/**
+ * Name of its file without ending.
+ */
+name: string, 
+/**
+ * Its name inside.
+ */
+title: string, 
+/**
+ * Its first sentence.
+ */
+summary: string, 
+/**
+ * Path in the source tree.
+ */
+path: string, 
+/**
+ * The text.
+ */
+source: string, };
+
+export type ConvertText = { 
+/**
+ * XML or YAML.
+ */
+source: string, };
+
+export type Converted = { 
+/**
+ * COSBench XML.
+ */
+xml: string | null, 
+/**
+ * Native YAML.
+ */
+yaml: string | null, 
+/**
+ * Mistakes, and what the other format cannot say.
+ */
+mistakes: Array<Mistake>, };
+
+export type SecretValue = { 
+/**
+ * The secret. It is never given back.
+ */
+value: string, };
+
 export type Refusal = { 
 /**
  * One sentence, with the remedy.

@@ -1,5 +1,5 @@
-// Answers of the controller that are not of crates/wire: of the comparison (crates/report/src/compare.rs), and what
-// describes adaptors, the library and the history.
+// Answers of the controller whose types are not in crates/wire: the comparison (crates/report/src/compare.rs), the tables of
+// adaptors (crates/driver/src/describe.rs), and the rows of the history.
 
 export interface AdaptorKey {
   name: string;
@@ -19,23 +19,6 @@ export interface Adaptor {
   summary: string;
   capability?: string[] | Record<string, unknown> | string | null;
   keys: AdaptorKey[];
-}
-
-export interface LibraryEntry {
-  /** `workload` or `target`. */
-  kind: string;
-  name: string;
-  title: string;
-  summary: string;
-  path: string;
-  source: string;
-}
-
-export interface TestResult {
-  ok: boolean;
-  ms: number | null;
-  message: string;
-  hint: string | null;
 }
 
 export interface CompareRow {

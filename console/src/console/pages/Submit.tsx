@@ -2,8 +2,7 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type DragEvent } from "react";
 import { Link, useLocation } from "wouter";
 import { useQuery } from "@tanstack/react-query";
-import type { CheckResult, Mistake, Submitted } from "../../data/api";
-import type { LibraryEntry } from "../../data/service";
+import type { CheckResult, LibraryEntry, Mistake, SourceText, Submitted } from "../../data/api";
 import { call, get, ofRun, Refused, sentence } from "../api";
 import { MatrixForm } from "../build/MatrixForm";
 import { SimpleForm } from "../build/SimpleForm";
@@ -145,7 +144,7 @@ function EditorPanel({ mistakes, onCheck }: { mistakes: Mistake[]; onCheck(): vo
     if (!from) return;
     // A run of the history as the beginning of a new one.
     void attempt(async () => {
-      const { source, file_name } = await get<{ source: string; file_name: string | null }>(ofRun(from, "/source"));
+      const { source, file_name } = await get<SourceText>(ofRun(from, "/source"));
       change({ text: source, fileName: file_name });
       setAddress({ from: "" });
     });

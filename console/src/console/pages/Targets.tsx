@@ -3,7 +3,8 @@ import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { DataTable, type Column } from "../../components/DataTable";
 import { copyText } from "../../components/files";
-import type { Adaptor, AdaptorKey, TestResult } from "../../data/service";
+import type { TargetTest } from "../../data/api";
+import type { Adaptor, AdaptorKey } from "../../data/service";
 import { short } from "../../format";
 import { call, sentence } from "../api";
 import { NO_TARGET, targetValue, type Target } from "../build/target";
@@ -87,14 +88,14 @@ function TestTarget() {
   const [target, setTarget] = useState<Target>(NO_TARGET);
   const [own, setOwn] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  const [result, setResult] = useState<TestResult | null>(null);
+  const [result, setResult] = useState<(Omit<TargetTest, "ms"> & { ms: number | null }) | null>(null);
   const made = useMemo(() => toYaml(targetValue(target)), [target]);
   const text = own ?? made;
   const test = async () => {
     setBusy(true);
     setResult(null);
     try {
-      setResult(await call<TestResult>("POST", "targets/test", { target: text }));
+      setResult(await call<TargetTest>("POST", "targets/test", { target: text }));
     } catch (error) {
       setResult({ ok: false, ms: null, message: sentence(error), hint: null });
     } finally {

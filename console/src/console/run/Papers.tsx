@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import { DataTable, type Column } from "../../components/DataTable";
 import { copyText } from "../../components/files";
-import type { FileInfo, LogLine, RunSummary } from "../../data/api";
+import type { FileInfo, LogLine, RunSummary, SourceText } from "../../data/api";
 import { bytes, exact, timeOfDay, zoneName } from "../../format";
 import { get, ofRun } from "../api";
 import { fileUrl } from "../live/run";
@@ -71,16 +71,9 @@ function Log({ lines, live }: { lines: LogLine[]; live: boolean }) {
   );
 }
 
-interface Sources {
-  file_name: string | null;
-  source: string;
-  yaml: string | null;
-  xml: string | null;
-}
-
 function Source({ id }: { id: string }) {
   const [form, setForm] = useState<"source" | "yaml" | "xml">("source");
-  const query = useQuery({ queryKey: ["source", id], queryFn: ({ signal }) => get<Sources>(ofRun(id, "/source"), signal), staleTime: Infinity });
+  const query = useQuery({ queryKey: ["source", id], queryFn: ({ signal }) => get<SourceText>(ofRun(id, "/source"), signal), staleTime: Infinity });
   return (
     <Answer query={query} what="The workload">
       {(sources) => {

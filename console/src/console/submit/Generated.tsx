@@ -3,14 +3,10 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { useQuery } from "@tanstack/react-query";
 import { copyText, save } from "../../components/files";
+import type { Converted } from "../../data/api";
 import { call, sentence } from "../api";
 import { change } from "./draft";
 import { say } from "../ui/notices";
-
-interface Converted {
-  xml: string | null;
-  yaml: string | null;
-}
 
 export function Generated({ yaml, name }: { yaml: string; name: string }) {
   const [form, setForm] = useState<"yaml" | "xml">("yaml");

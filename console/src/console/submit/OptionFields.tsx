@@ -1,6 +1,6 @@
 // What goes with a workload: target, tags, place in the queue.
 import { useQuery } from "@tanstack/react-query";
-import type { LibraryEntry } from "../../data/service";
+import type { LibraryEntry } from "../../data/api";
 import { get } from "../api";
 import { Check, NumberField, TextField } from "../ui/fields";
 import type { Options } from "./draft";

@@ -84,7 +84,8 @@ fn follow(feed: Arc<Feed>, seen: u64, epoch: u64) -> impl Stream<Item = Event> {
 }
 
 fn answer(events: impl Stream<Item = Event> + Send + 'static) -> Response {
-    let events = events.map(Ok::<_, Infallible>);
+    // Fused: whoever passes the answer on may ask once more after its end.
+    let events = events.map(Ok::<_, Infallible>).fuse();
     let keep_alive = KeepAlive::new().interval(HEARTBEAT).text("alive");
     let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
     // Proxies must not hold events back.

@@ -16,7 +16,7 @@ use cosmark_report::{ReportError, data as report_data, html};
 use cosmark_wire::api::{FileInfo, LogLine};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
@@ -181,9 +181,13 @@ fn stream_of(fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()> + Send + '
             drop(sender.blocking_send(Err(cause)));
         }
     });
-    Body::from_stream(stream::unfold(receiver, |mut receiver| async move {
-        receiver.recv().await.map(|part| (part, receiver))
-    }))
+    // Whoever compresses or measures a body may ask once more after its end.
+    let parts =
+        stream::unfold(
+            receiver,
+            |mut receiver| async move { receiver.recv().await.map(|part| (part, receiver)) },
+        );
+    Body::from_stream(parts.fuse())
 }
 
 /// `GET runs/ID/archive.tar.gz`

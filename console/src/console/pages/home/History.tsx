@@ -18,6 +18,14 @@ const PAGE = 50;
 const STATES = ["finished", "failed", "terminated", "cancelled"];
 const VERDICTS: [string, string][] = [["true", "true"], ["true_with_limits", "true with limits"], ["not_proven", "not proven"], ["false", "false"]];
 
+const SETUP = ["init", "prepare", "mprepare", "cleanup", "dispose"];
+
+/** Kinds of operations that measure; all of them where none does. */
+export function measuredOf(operations: string[]): string[] {
+  const main = operations.filter((one) => !SETUP.includes(one));
+  return main.length ? main : operations;
+}
+
 function useLater<T>(value: T, ms: number): T {
   const [later, setLater] = useState(value);
   useEffect(() => {
@@ -98,7 +106,7 @@ export function History() {
     },
     { head: "state", text: true, cell: (run) => <StateMark state={run.state} />, exact: (run) => run.reason ?? "" },
     { head: "verdict", text: true, cell: (run) => <VerdictMark verdict={run.verdict} reason={run.verdict_reason} /> },
-    { head: "operations", text: true, cell: (run) => run.operations.join(", ") || "–" },
+    { head: "operations", text: true, cell: (run) => measuredOf(run.operations).join(", ") || "–", exact: (run) => run.operations.join(", ") },
     { head: "started", text: true, cell: (run) => <Moment at={run.started ?? run.submitted} /> },
     { head: "took", cell: (run) => lasted(run.started, run.ended, 0) },
     ...(mayOperate ? [{
