@@ -86,7 +86,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let history_ends = bus.last_sequence().await.map_err(RemoteError::Bus)?;
     let mut book = Book::read(&bus, &run, history_ends).await?;
     let post = Post::start(bus.clone(), run.clone());
-    let workload_id = fingerprint(workload);
+    let workload_id = fingerprint(workload, redact);
     let (started, drivers) = match book.started.take() {
         Some(started) if started.workload != workload_id => return Err(RemoteError::OtherWorkload(run)),
         Some(started) => {
@@ -169,9 +169,10 @@ fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
     Ok(())
 }
 
-/// Tells workloads apart: FNV-1a (Fowler, Noll, Vo) over the canonical text, secrets included.
-fn fingerprint(workload: &Workload) -> String {
-    let hash = to_yaml(workload).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// Tells workloads apart: FNV-1a (Fowler, Noll, Vo) over the canonical text. Without its secrets: who may
+/// read the stream could try words until one fits.
+fn fingerprint(workload: &Workload, redact: &dyn Fn(&str) -> String) -> String {
+    let hash = redact(&to_yaml(workload)).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     format!("{hash:016x}")

@@ -218,11 +218,22 @@ pub async fn index(
     text(StatusCode::OK, out)
 }
 
-/// The run that a call names.
-async fn named(app: &Shared, call: &Call) -> Result<RunSummary, Response> {
-    let Some(id) = call.fields.get("id").filter(|id| !id.is_empty()) else {
-        return Err(text(StatusCode::BAD_REQUEST, "Bad Request\n"));
-    };
+/// The run that is asked for by somebody who may.
+async fn run_of(
+    app: &Shared,
+    from: SocketAddr,
+    request: Request,
+    needed: Role,
+) -> Result<RunSummary, Response> {
+    let call = call(app, from, request, needed).await.map_err(|response| *response)?;
+    match call.fields.get("id").filter(|id| !id.is_empty()) {
+        Some(id) => named(app, id).await,
+        None => Err(text(StatusCode::BAD_REQUEST, "Bad Request\n")),
+    }
+}
+
+/// The run with this id.
+async fn named(app: &Shared, id: &str) -> Result<RunSummary, Response> {
     find(app, id).await.map_err(|no| match no.status() {
         StatusCode::NOT_FOUND => text(StatusCode::NOT_FOUND, "Not Found\n"),
         status => text(status, format!("{}\n", no.text())),
@@ -235,11 +246,7 @@ pub async fn workload(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response {
-    let call = match call(&app, from, request, Role::View).await {
-        Ok(call) => call,
-        Err(response) => return *response,
-    };
-    match named(&app, &call).await {
+    match run_of(&app, from, request, Role::View).await {
         Ok(run) => text(StatusCode::OK, line(&run)),
         Err(response) => response,
     }
@@ -251,11 +258,7 @@ pub async fn cancel(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response {
-    let call = match call(&app, from, request, Role::Operate).await {
-        Ok(call) => call,
-        Err(response) => return *response,
-    };
-    let run = match named(&app, &call).await {
+    let run = match run_of(&app, from, request, Role::Operate).await {
         Ok(run) => run,
         Err(response) => return response,
     };
@@ -265,7 +268,7 @@ pub async fn cancel(
         let no = No::from(refused);
         return text(no.status(), format!("{}\n", no.text()));
     }
-    match named(&app, &call).await {
+    match named(&app, &run.id).await {
         Ok(run) => text(StatusCode::OK, line(&run)),
         Err(response) => response,
     }
@@ -305,11 +308,7 @@ pub async fn log(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response {
-    let call = match call(&app, from, request, Role::View).await {
-        Ok(call) => call,
-        Err(response) => return *response,
-    };
-    let run = match named(&app, &call).await {
+    let run = match run_of(&app, from, request, Role::View).await {
         Ok(run) => run,
         Err(response) => return response,
     };
@@ -329,11 +328,7 @@ pub async fn config(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Response {
-    let call = match call(&app, from, request, Role::View).await {
-        Ok(call) => call,
-        Err(response) => return *response,
-    };
-    let run = match named(&app, &call).await {
+    let run = match run_of(&app, from, request, Role::View).await {
         Ok(run) => run,
         Err(response) => return response,
     };
