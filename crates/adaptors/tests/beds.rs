@@ -270,8 +270,8 @@ async fn keystone_logs_in_and_tells_its_refusals_apart() {
         (&[("username", "nobody")], ErrorKind::Denied, "wrong user or password"),
         (&[("user_domain", "Nowhere")], ErrorKind::Denied, "wrong user or password"),
         (&[("tenant_name", "secret-lab")], ErrorKind::Denied, "its projects: bench"),
-        (&[("region", "Mars")], ErrorKind::Config, "public in RegionOne"),
-        (&[("service", "minio")], ErrorKind::Config, "object-store `swift`"),
+        (&[("region", "Mars")], ErrorKind::Denied, "public in RegionOne"),
+        (&[("service", "minio")], ErrorKind::Denied, "object-store `swift`"),
     ];
     for (keys, kind, words) in cases {
         let error = keystone_login(keys).await.unwrap_err();

@@ -182,7 +182,11 @@ fn suffer(fault: Fault, phase: StageState) -> String {
         }
         Fault::CutNetwork => {
             // A store that was never reached is given up at once, and rightly.
-            std::thread::sleep(Duration::from_secs(if phase == StageState::Running { 2 } else { 0 }));
+            match phase {
+                StageState::Authing => login.wait_for_questions(2),
+                StageState::Running => std::thread::sleep(Duration::from_secs(2)),
+                _ => {}
+            }
             let space = space.as_ref().unwrap();
             space.cut();
             std::thread::sleep(Duration::from_secs(10));

@@ -380,6 +380,7 @@ pub struct SlowLogin {
     host: String,
     port: u16,
     held: Arc<AtomicU32>,
+    asked: Arc<AtomicU32>,
 }
 
 impl SlowLogin {
@@ -387,16 +388,26 @@ impl SlowLogin {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let held = Arc::new(AtomicU32::new(1));
-        let hold = Arc::clone(&held);
+        let asked = Arc::new(AtomicU32::new(0));
+        let (hold, count) = (Arc::clone(&held), Arc::clone(&asked));
         let at = host.to_owned();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let hold = Arc::clone(&hold);
+                let (hold, count) = (Arc::clone(&hold), Arc::clone(&count));
                 let host = at.clone();
-                std::thread::spawn(move || answer(stream, &format!("{host}:{port}"), &hold));
+                std::thread::spawn(move || answer(stream, &format!("{host}:{port}"), &hold, &count));
             }
         });
-        Self { host: host.to_owned(), port, held }
+        Self { host: host.to_owned(), port, held, asked }
+    }
+
+    /// Waits until so many questions have come.
+    pub fn wait_for_questions(&self, count: u32) {
+        let until = Instant::now() + PATIENCE;
+        while self.asked.load(Ordering::Acquire) < count {
+            assert!(Instant::now() < until, "not all drivers log in");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// From now on it answers at once.
@@ -413,7 +424,7 @@ impl SlowLogin {
     }
 }
 
-fn answer(stream: TcpStream, place: &str, held: &AtomicU32) {
+fn answer(stream: TcpStream, place: &str, held: &AtomicU32, asked: &AtomicU32) {
     let mut writer = stream.try_clone().unwrap();
     let mut reader = BufReader::new(stream);
     loop {
@@ -439,6 +450,7 @@ fn answer(stream: TcpStream, place: &str, held: &AtomicU32) {
         if std::io::Read::read_exact(&mut reader, &mut body).is_err() {
             return;
         }
+        asked.fetch_add(1, Ordering::AcqRel);
         let until = Instant::now() + PATIENCE;
         while held.load(Ordering::Acquire) > 0 && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
