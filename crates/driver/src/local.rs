@@ -10,8 +10,8 @@ use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
 };
 use cosmark_wire::{
-    DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    StageOrder, TriggerOrder, TriggerReport,
+    Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, StageOrder, TriggerOrder, TriggerReport,
 };
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
@@ -290,6 +290,7 @@ impl Job {
                 workers: self.workers_of(work),
                 endpoints: adaptor.endpoints(),
                 window_s: times.window().as_secs_f64(),
+                began: times.began.map(|began| Began { first_ns: began.first_ns, last_ns: began.last_ns }),
                 examples: examples
                     .into_iter()
                     .map(|example| FailureExample {

@@ -112,7 +112,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
     let mut evidence = healthy();
     evidence.drivers = 2;
     evidence.clock_offset_ms = Some(0.1);
-    evidence.start_skew_s = Some(0.01);
+    (evidence.start_skew_s, evidence.start_skew_error_s) = (Some(0.01), Some(0.001));
     let part = |driver: &str, p50, rate_per_s| DriverEvidence {
         driver: driver.into(),
         workers: 4,
@@ -272,6 +272,13 @@ const CASES: &[Case] = &[
     ("V15", || two_drivers(10.0, 400.0), |e| e.clock_offset_ms = Some(20.0), Status::Warn, "not known below"),
     ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(8.0), Status::Fail, "8 s after the first"),
     ("V16", || two_drivers(10.0, 400.0), |e| e.start_skew_s = Some(1.2), Status::Warn, "2 % of the window"),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
+        |e| e.start_skew_error_s = Some(1.2),
+        Status::Warn,
+        "known to 1200 ms",
+    ),
     (
         "V16",
         || two_drivers(10.0, 400.0),
