@@ -256,6 +256,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                         driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
                         load_started: launch.origin(),
                         start_ns: launch.origin_ns,
+                        endpoints: launch.endpoints_of(snapshot.work),
                         snapshot: &snapshot,
                     });
                 }

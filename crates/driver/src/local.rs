@@ -273,7 +273,9 @@ impl Job {
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
         let origin_ns = start.at_ns.unwrap_or(start_ns);
         let origin_unix_ns = start.unix_ns.unwrap_or_else(|| unix_ns_of(origin_ns));
-        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans };
+        let endpoints = works.iter().zip(&adaptors).map(|(work, adaptor)| (*work, adaptor.endpoints()));
+        let endpoints = endpoints.filter(|(_, names)| !names.is_empty()).collect();
+        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans, endpoints };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let sampler = self.watch_itself(&running);
         self.pass_on(&mut engine_events);

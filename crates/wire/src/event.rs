@@ -68,6 +68,9 @@ pub struct Launched {
     pub clock: Option<ClockFix>,
     /// Index of each work and its phases on the driver's clock.
     pub plans: Vec<(usize, SlicePlan)>,
+    /// Index of each work and the endpoints that serve it, in the order of their numbers; only where there are several.
+    #[serde(default)]
+    pub endpoints: Vec<(usize, Vec<String>)>,
 }
 
 /// Two clocks compared.

@@ -165,6 +165,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
             origin_unix_ns: -1,
             clock: Some(clock),
             plans: vec![(3, plan)],
+            endpoints: vec![(3, vec!["http://a".into(), "http://b".into()])],
         }),
         DriverEvent::Facts(ClientFacts { load_threads: 3, ..ClientFacts::default() }),
         DriverEvent::Health(health),

@@ -1,5 +1,10 @@
 //! A NATS server, drivers and controllers as processes of their own, ended when the test is over.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test program uses its part, and may stop at a surprise"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

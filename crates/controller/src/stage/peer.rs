@@ -56,17 +56,24 @@ pub struct Launch {
     clock: Option<ClockFix>,
     /// Phases of each work on the driver's clock.
     pub plans: Vec<(usize, SlicePlan)>,
+    endpoints: Vec<(usize, Vec<String>)>,
 }
 
 impl Launch {
     fn of(launched: Launched) -> Self {
-        let Launched { start_ns: _, origin_ns, origin_unix_ns, clock, plans } = launched;
-        Self { origin_ns, origin_unix_ns, clock, plans }
+        let Launched { start_ns: _, origin_ns, origin_unix_ns, clock, plans, endpoints } = launched;
+        Self { origin_ns, origin_unix_ns, clock, plans, endpoints }
     }
 
     /// The common instant.
     pub fn origin(&self) -> Timestamp {
         Timestamp::from_nanosecond(i128::from(self.origin_unix_ns)).unwrap_or_default()
+    }
+
+    /// The endpoints that serve a work, in the order of their numbers; none unless there are several.
+    pub fn endpoints_of(&self, work: u16) -> &[String] {
+        let own = self.endpoints.iter().find(|(index, _)| *index == usize::from(work));
+        own.map(|(_, names)| names.as_slice()).unwrap_or_default()
     }
 
     /// Time since the common instant, ns.
