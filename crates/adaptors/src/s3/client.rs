@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
-    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, MultipartPlan,
-    ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName,
+    PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
 use super::channel::{Call, Channel};
@@ -15,6 +15,7 @@ use super::multipart::Upload;
 use super::sigv4::{UNSIGNED, hex};
 use super::streaming::Streaming;
 use super::{ANSWER_LIMIT, listing, xml};
+use crate::forward::forward;
 use crate::http::{Answer, Body, Take, push_decimal};
 
 /// One worker's door to the store.
@@ -371,121 +372,19 @@ impl Client for S3Client {
         }
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.ask(marks).await
-        })
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.read(name, range, sink, marks).await
-        })
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.write(name, body, options, marks).await
-        })
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.remove(name, marks).await
-        })
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.inspect(name, marks).await
-        })
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.page(request, marks).await
-        })
-    }
-
-    fn put_multipart<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        plan: MultipartPlan,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.write_in_parts(name, body, plan, marks).await
-        })
-    }
-
-    fn copy<'a>(
-        &'a mut self,
-        from: ObjectName<'a>,
-        to: ObjectName<'a>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.copy_object(from, to, marks).await
-        })
-    }
-
-    fn delete_many<'a>(
-        &'a mut self,
-        container: &'a str,
-        objects: &'a [String],
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.delete_objects(container, objects, marks).await
-        })
-    }
-
-    fn set_metadata<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        key: &'a str,
-        value: &'a str,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.tag_object(name, key, value, marks).await
-        })
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.create_bucket(container, marks).await
-        })
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.delete_bucket(container, marks).await
-        })
-    }
+    forward!(
+        holding choose_door;
+        probe => ask,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+        list => page,
+        put_multipart => write_in_parts,
+        copy => copy_object,
+        delete_many => delete_objects,
+        set_metadata => tag_object,
+        create_container => create_bucket,
+        delete_container => delete_bucket,
+    );
 }

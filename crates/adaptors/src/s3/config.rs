@@ -8,6 +8,7 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secre
 use super::checksum::Checksum;
 use super::doors::{DoorChoice, InFlight};
 use super::streaming::Streaming;
+use crate::everyones_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
 
 const OWN_KEYS: &[Key] = &[
@@ -27,7 +28,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("accesskey", KeyKind::Text, "access key id").alias(&["access_key", "access_key_id"]),
     Key::new("secretkey", KeyKind::Text, "secret access key").alias(&["secret_key", "secret_access_key"]).secret(),
     Key::new("session_token", KeyKind::Text, "session token of temporary credentials").secret(),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation; 0 = none").default("30000"),
+    TIMEOUT,
     Key::new(
         "path_style_access",
         KeyKind::Bool,
@@ -75,7 +76,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("http_client", KeyKind::Text, "no effect: there is one HTTP client"),
     Key::new("use_smart_client", KeyKind::Bool, "no effect: list the endpoints instead"),
     Key::new("restore_days", KeyKind::Int(0, i64::MAX), "no effect: there is no restore operation"),
-    Key::new("logging", KeyKind::Bool, "no effect: operations are recorded, not logged"),
+    LOGGING,
     Key::new("ns", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
     Key::new("account", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
     Key::new("proxyd-url", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
