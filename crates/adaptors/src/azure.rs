@@ -63,6 +63,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: false,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 

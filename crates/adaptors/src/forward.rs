@@ -126,6 +126,15 @@ macro_rules! forward_one {
             $crate::forward::boxed!(self.$own(name, key, value, marks) $(, self.$guard())?)
         }
     };
+    (restore $own:ident $($guard:ident)?) => {
+        fn restore<'a>(
+            &'a mut self,
+            name: cosmark_adaptor_api::ObjectName<'a>,
+            marks: &'a mut cosmark_adaptor_api::Marks,
+        ) -> cosmark_adaptor_api::OpFuture<'a, ()> {
+            $crate::forward::boxed!(self.$own(name, marks) $(, self.$guard())?)
+        }
+    };
     (create_container $own:ident $($guard:ident)?) => {
         fn create_container<'a>(
             &'a mut self,

@@ -57,6 +57,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
         copy: false,
         bulk_delete: false,
         metadata: false,
+        restore: false,
         delete_missing_fails: false,
     },
     open,

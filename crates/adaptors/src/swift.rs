@@ -74,6 +74,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: true,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 

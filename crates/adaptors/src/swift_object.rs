@@ -58,6 +58,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 

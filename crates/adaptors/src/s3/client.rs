@@ -7,6 +7,7 @@ use cosmark_adaptor_api::{
     PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
+use super::changes::NAMESPACE;
 use super::channel::{Call, Channel};
 use super::checksum::{Checksum, sha256_hex};
 use super::config::{Config, Door, Payload, Signature};
@@ -14,6 +15,7 @@ use super::errors::is_credential_problem;
 use super::multipart::Upload;
 use super::sigv4::{UNSIGNED, hex};
 use super::streaming::Streaming;
+use super::versions::Versioning;
 use super::{ANSWER_LIMIT, listing, xml};
 use crate::forward::forward;
 use crate::http::{Answer, Body, Take, push_decimal};
@@ -172,24 +174,33 @@ impl S3Client {
         check_bucket(bucket)?;
         let mut place = String::new();
         if self.door.region != "us-east-1" {
-            place.push_str("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>");
+            place.push_str(&format!("<CreateBucketConfiguration xmlns=\"{NAMESPACE}\"><LocationConstraint>"));
             xml::push_escaped(&mut place, &self.door.region);
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
-        if answer.is_success() {
-            return Ok(());
+        if !answer.is_success() {
+            let error = self.main.failure(answer, bucket, "");
+            let is_ours = match error.code() {
+                Some("BucketAlreadyOwnedByYou") => true,
+                Some("BucketAlreadyExists") => self.config.bucket_exists_ok,
+                _ => false,
+            };
+            if !is_ours {
+                return Err(error);
+            }
         }
-        let error = self.main.failure(answer, bucket, "");
-        match error.code() {
-            Some("BucketAlreadyOwnedByYou") => Ok(()),
-            Some("BucketAlreadyExists") if self.config.bucket_exists_ok => Ok(()),
-            _ => Err(error),
+        match self.config.versioning {
+            Versioning::Unchanged => Ok(()),
+            state => self.set_versioning(bucket, state, marks).await,
         }
     }
 
     async fn delete_bucket(&mut self, bucket: &str, marks: &mut Marks) -> Result<()> {
         check_bucket(bucket)?;
+        if self.config.purge_versions {
+            self.purge_versions(bucket, marks).await?;
+        }
         let call = Call::new("DELETE", bucket, "");
         let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
         if answer.is_success() || answer.status == 404 {
@@ -384,6 +395,7 @@ impl Client for S3Client {
         copy => copy_object,
         delete_many => delete_objects,
         set_metadata => tag_object,
+        restore => restore_object,
         create_container => create_bucket,
         delete_container => delete_bucket,
     );
