@@ -213,6 +213,7 @@ fn events_tell_of_each_endpoint_by_name_and_add_up_to_its_result() {
         .lines()
         .filter_map(|line| line.strip_prefix("data:"))
         .filter_map(|data| serde_json::from_str::<Value>(data).ok())
+        .filter(|data| data["stage"] == "s2-main")
         .filter_map(|data| data["rows"].as_array().cloned())
         .flatten()
         .collect();
