@@ -31,6 +31,9 @@ pub struct Loaded {
 pub struct LoadedStage {
     /// Name, without its number.
     pub name: String,
+    /// Share of the time for which load threads waited for a processor, of the worst driver; `None` where the archive does
+    /// not say.
+    pub waits: Option<f64>,
     /// Its operations.
     pub operations: Vec<LoadedOperation>,
 }
@@ -82,7 +85,8 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
             ..of_record(op, several)
         });
         let operations = operations.collect();
-        stages.push(LoadedStage { name: stage.name.clone(), operations });
+        let waits = stage.clients.iter().filter_map(|client| client.run_queue_wait_share_max);
+        stages.push(LoadedStage { name: stage.name.clone(), waits: waits.reduce(f64::max), operations });
     }
     add_times(&run, &mut stages)?;
     add_failures(&run, &mut stages)?;
@@ -275,7 +279,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
                 intervals: intervals(&timeline, at),
             }
         });
-        stages.push(LoadedStage { name: stage.name.clone(), operations: operations.collect() });
+        stages.push(LoadedStage { name: stage.name.clone(), waits: None, operations: operations.collect() });
     }
     let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
     Ok(Loaded { label: label.to_owned(), workload: run.name.clone(), host: String::new(), state, stages })

@@ -145,6 +145,9 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     let Some(first) = a.first() else { return Drafts { rows, warnings } };
     let mut done = BTreeSet::new();
     for stage in &first.stages {
+        if !done.iter().any(|(name, _)| *name == stage.name) {
+            warnings.extend(unlike_clients(&stage.name, a, b));
+        }
         for operation in &stage.operations {
             // Containers are made once; there is nothing to compare.
             if matches!(operation.op.as_str(), "init" | "dispose") {
@@ -180,6 +183,26 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
         warnings.push("no stage and operation of the same name on both sides: nothing to compare".to_owned());
     }
     Drafts { rows, warnings }
+}
+
+/// Clients that waited for a processor for shares of the time that differ by more than this were not the same client.
+const UNLIKE: f64 = 0.05;
+
+/// What is told when one client was kept from its work for more of the time than the other.
+fn unlike_clients(stage: &str, a: &[Loaded], b: &[Loaded]) -> Option<String> {
+    let waits = |side: &[Loaded]| {
+        let stages = side.iter().flat_map(|run| &run.stages).filter(|one| one.name == stage);
+        median(&stages.filter_map(|one| one.waits).collect::<Vec<_>>())
+    };
+    let (first, second) = (waits(a)?, waits(b)?);
+    ((first - second).abs() > UNLIKE).then(|| {
+        format!(
+            "{stage}: the client waited for a processor {:.0} % of the time on the first side and {:.0} % on the second: a \
+             difference may be its own",
+            first * 100.0,
+            second * 100.0
+        )
+    })
 }
 
 /// One per round of a repeated stage.
