@@ -271,7 +271,7 @@ fn a_client_that_pauses_does_not_make_the_store_look_slower() {
 #[test]
 fn a_client_that_never_has_its_processor_for_long_still_finds_the_capacity() {
     // A busy machine: five pauses every second, 5 ms or a little longer; a twelfth of the time is lost.
-    queue_coverage(0.5, (5.0, 0.005), 0.3, 30, 10);
+    queue_coverage(0.5, (5.0, 0.005), 0.3, 15, 5);
 }
 
 #[test]
