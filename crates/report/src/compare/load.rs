@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, OperationRecord, Run, TimelineEntry, open_run};
+use cosmark_archive::{ArchiveError, OperationRecord, Overall, Run, TimelineEntry, Verdict, open_run};
 use cosmark_metrics::stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
@@ -22,6 +22,8 @@ pub struct Loaded {
     pub host: String,
     /// `finished`, ..; a run that did not finish is told.
     pub state: String,
+    /// Why its numbers cannot be believed, where its verdict is FALSE.
+    pub refuted: Option<String>,
     /// Stages in order.
     pub stages: Vec<LoadedStage>,
 }
@@ -96,8 +98,13 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         workload: run.record.name.clone(),
         host: run.record.host.hostname.clone(),
         state: run.record.state.word().to_owned(),
+        refuted: refuted(&run.record.verdict),
         stages,
     })
+}
+
+fn refuted(verdict: &Verdict) -> Option<String> {
+    (verdict.overall == Overall::False).then(|| verdict.reason.clone().unwrap_or_default())
 }
 
 /// Which works had arrivals by the clock, by stage and work; empty where the workload cannot be read.
@@ -282,7 +289,14 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         stages.push(LoadedStage { name: stage.name.clone(), waits: None, operations: operations.collect() });
     }
     let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
-    Ok(Loaded { label: label.to_owned(), workload: run.name.clone(), host: String::new(), state, stages })
+    Ok(Loaded {
+        label: label.to_owned(),
+        workload: run.name.clone(),
+        host: String::new(),
+        state,
+        refuted: None,
+        stages,
+    })
 }
 
 /// Counts and means of one column; idle rows at both ends are the ramps and the end.

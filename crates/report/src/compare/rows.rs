@@ -20,6 +20,10 @@ const SHORTEST_S: f64 = 30.0;
 /// Mean sizes further apart than this are different objects.
 const SAME_SIZE: f64 = 0.02;
 
+/// Fewer operations, or fewer intervals with any, say nothing about times.
+const LEAST_TIMES: u64 = 20;
+const LEAST_FILLED: usize = 3;
+
 /// What one pair of sides gives before the size of the family is known.
 pub struct Drafts {
     pub rows: Vec<Draft>,
@@ -221,6 +225,9 @@ fn start_up(op: &LoadedOperation) -> Option<String> {
     let counts: Vec<f64> = batches.batches().iter().map(|batch| batch.ok as f64).collect();
     let cut = mser5_cut(&counts);
     let (first, rest) = counts.split_at_checked(cut).filter(|(first, _)| !first.is_empty())?;
+    if mean(rest) <= 0.0 {
+        return None;
+    }
     let off = mean(first) / mean(rest) - 1.0;
     let seconds = cut as f64 * batches.width_ns() as f64 / 1e9;
     let word = if off > 0.0 { "above" } else { "below" };
@@ -249,6 +256,10 @@ fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
     let ended = |run: &&Loaded| !run.state.is_empty() && run.state != "finished";
     for run in a.iter().chain(b).filter(ended) {
         warnings.push(format!("{} is {}", run.label, run.state));
+    }
+    for run in a.iter().chain(b) {
+        let why = run.refuted.as_ref();
+        warnings.extend(why.map(|why| format!("the verdict on {} is FALSE: {why}", run.label)));
     }
     let repeated = |side: &[Loaded]| {
         side.iter().any(|run| {
@@ -413,6 +424,10 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64
     let log = |value: f64| (value > 0.0).then(|| value.ln());
     if metric == Metric::Throughput {
         return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
+    }
+    // Times that all come from one moment look as if they never varied.
+    if op.count < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {
+        return None;
     }
     let quantile = Metric::TABLE.iter().find(|row| row.0 == metric).and_then(|row| row.2);
     let Some(quantile) = quantile else {

@@ -52,6 +52,7 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         workload: "w".into(),
         host: String::new(),
         state: "finished".into(),
+        refuted: None,
         stages: vec![LoadedStage { name: "main".into(), waits: None, operations: vec![operation] }],
     }
 }
@@ -238,6 +239,28 @@ fn a_start_up_in_the_window_is_told() {
         comparison.pairs[0].warnings.iter().any(|w| w.contains("the first 20 s drift"))
     };
     assert!(told(&steady, &warm) && !told(&steady, &steady));
+}
+
+#[test]
+fn a_run_that_hung_is_told_and_its_few_times_are_not_tested() {
+    let mut random = Random::new(15);
+    let good = run(&mut random, 20, 60.0, 10.0, 0.0);
+    let mut hung = good.clone();
+    hung.refuted = Some("time was spent in operations that never ended".into());
+    let operation = &mut hung.stages[0].operations[0];
+    let mut batches = Batches::new(1_000_000_000);
+    (0..25).for_each(|_| batches.add_one(7_000_000_000, 6_500_000_000));
+    batches.close(20_000_000_000);
+    operation.count = 25;
+    operation.published = [Some(1.25), Some(6500.0), Some(6500.0), None, None];
+    operation.batches = Some(batches);
+    let comparison = compare(&[vec![hung], vec![good]], &Options::default());
+    for row in comparison.rows().filter(|row| matches!(row.metric, Metric::Mean | Metric::P50)) {
+        assert_eq!(row.outcome, Outcome::NotTested, "all of one moment: {row:?}");
+    }
+    let warnings = &comparison.pairs[0].warnings;
+    assert!(warnings.iter().any(|w| w.contains("is FALSE: time was spent")), "{warnings:?}");
+    assert!(!warnings.iter().any(|w| w.contains("inf")), "{warnings:?}");
 }
 
 #[test]
