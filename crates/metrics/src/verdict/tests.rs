@@ -355,6 +355,16 @@ fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
     evidence.operations[0].unfinished_age = Some(times(age_ms, count));
 }
 
+#[test]
+fn what_was_still_running_says_how_many_took_longer_than_the_p99_that_is_shown() {
+    let mut evidence = healthy();
+    evidence.operations[0].response = times(10.0, 2900);
+    stuck(&mut evidence, 100, 40_000.0);
+    // 29 of the 2900 that ended, and all 100 that had not.
+    let found = finding(&evidence, "V10");
+    assert!(found.message.contains("than the p99, 4.3 % of all took longer, the oldest"), "{found:?}");
+}
+
 fn few(evidence: &mut Evidence, count: u64) {
     evidence.operations[0].ok = count;
     evidence.operations[0].response = times(10.0, count);
