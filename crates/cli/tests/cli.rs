@@ -85,6 +85,27 @@ fn every_mistake_of_a_workload_is_shown_with_its_place_and_nothing_is_sent() {
 }
 
 #[test]
+fn an_operation_that_the_storage_cannot_do_is_found_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "name: thaw\nSTORAGEdefaults: {containers: \"r(1,1)\", objects: \"r(1,5)\", sizes: c(1)KB}\nstages:\n- name: main\n  \
+                works:\n  - {name: main, workers: 1, total_ops: 5, operations: [{type: read}, {type: restore}]}\n";
+    fs::write(directory.path().join("own.yaml"), text.replace("STORAGE", "storage: {type: mock}\n")).unwrap();
+    fs::write(directory.path().join("open.yaml"), text.replace("STORAGE", "")).unwrap();
+    fs::write(directory.path().join("target.yaml"), "storage: {type: file, directory: .}\n").unwrap();
+    let cases = [("mock", vec!["own.yaml"]), ("file", vec!["open.yaml", "--target", "target.yaml"])];
+    for (storage, files) in cases {
+        for command in ["check", "run"] {
+            let output = run(directory.path(), &[&[command], &files[..]].concat());
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            let expected = format!("storage {storage} has no archived objects to restore");
+            assert!(said.contains(&expected) && said.contains("yaml:"), "{said}");
+        }
+    }
+    assert!(!directory.path().join("archive").exists());
+}
+
+#[test]
 fn a_cosbench_workload_runs_on_mock_and_prints_nothing_but_json() {
     let directory = tempfile::tempdir().unwrap();
     let file = repository().join("workloads/cosbench/demo.xml");
