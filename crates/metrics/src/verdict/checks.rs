@@ -228,7 +228,7 @@ pub const CHECKS: &[CheckRow] = &[
         question: "Did reads give what was written, and was that real data?",
         needs: "reads with verify, or hash checks",
         warns: "zeros are written, which a store may compress or deduplicate",
-        fails: "a body that was wrong or short",
+        fails: "a body that was wrong or short, or reads of a size that nobody wrote",
         remedy: "find out why; until then speed does not matter. content: random instead of zero",
         look: content::integrity,
     },

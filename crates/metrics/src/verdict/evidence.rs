@@ -111,6 +111,8 @@ pub struct OperationEvidence {
     pub unfinished_age: Option<LatencySummary>,
     /// Bodies whose bytes were compared.
     pub checked: Option<u64>,
+    /// Smallest and largest size in bytes of the objects that are read, where the workload tells.
+    pub sizes: Option<(u64, u64)>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
     /// By driver, where there are several.

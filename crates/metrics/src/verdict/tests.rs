@@ -16,6 +16,12 @@ fn times(centre_ms: f64, count: u64) -> LatencySummary {
     summary
 }
 
+/// Reads whose bytes were not compared, of objects whose sizes are known.
+fn unverified(evidence: &mut Evidence, sizes: (u64, u64)) {
+    evidence.operations[0].checked = Some(0);
+    evidence.operations[0].sizes = Some(sizes);
+}
+
 /// A minute of reads, 8 workers, 10 ms each; nothing is wrong with it.
 fn healthy() -> Evidence {
     let service = times(10.0, 47_000);
@@ -303,6 +309,10 @@ const CASES: &[Case] = &[
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
     ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
+    ("V20", healthy, |e| unverified(e, (65_536, 65_536)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (1024, 70_000)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (70_000, 80_000)), Status::Fail, "these are not its objects"),
+    ("V20", healthy, |e| unverified(e, (0, 60_000)), Status::Fail, "something else answers"),
     ("V20", healthy, |e| e.store.writes_zeros = Some(true), Status::Warn, "zeros were written"),
     ("V21", healthy, |e| e.operations[0].retries = 3, Status::Warn, "3 of 47000 requests"),
     ("V21", healthy, |e| e.operations[0].retries = 3000, Status::Fail, "retries inside"),
@@ -353,6 +363,16 @@ fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
     evidence.works[0].workers = evidence.works[0].workers.max(count);
     evidence.operations[0].unfinished = count;
     evidence.operations[0].unfinished_age = Some(times(age_ms, count));
+}
+
+#[test]
+fn what_was_still_running_says_how_many_took_longer_than_the_p99_that_is_shown() {
+    let mut evidence = healthy();
+    evidence.operations[0].response = times(10.0, 2900);
+    stuck(&mut evidence, 100, 40_000.0);
+    // 29 of the 2900 that ended, and all 100 that had not.
+    let found = finding(&evidence, "V10");
+    assert!(found.message.contains("than the p99, 4.3 % of all took longer, the oldest"), "{found:?}");
 }
 
 fn few(evidence: &mut Evidence, count: u64) {
