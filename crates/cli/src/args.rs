@@ -204,7 +204,8 @@ AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
   dav+http://USER:PASSWORD@host:port/path       file:///directory
   rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
 
-It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote."
+It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote,
+also after Ctrl-C (twice: at once)."
 )]
 pub struct QuickArgs {
     /// Where the store is

@@ -16,6 +16,12 @@ fn times(centre_ms: f64, count: u64) -> LatencySummary {
     summary
 }
 
+/// Reads whose bytes were not compared, of objects whose sizes are known.
+fn unverified(evidence: &mut Evidence, sizes: (u64, u64)) {
+    evidence.operations[0].checked = Some(0);
+    evidence.operations[0].sizes = Some(sizes);
+}
+
 /// A minute of reads, 8 workers, 10 ms each; nothing is wrong with it.
 fn healthy() -> Evidence {
     let service = times(10.0, 47_000);
@@ -112,7 +118,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
     let mut evidence = healthy();
     evidence.drivers = 2;
     evidence.clock_offset_ms = Some(0.1);
-    evidence.start_skew_s = Some(0.01);
+    (evidence.start_skew_s, evidence.start_skew_error_s) = (Some(0.01), Some(0.001));
     let part = |driver: &str, p50, rate_per_s| DriverEvidence {
         driver: driver.into(),
         workers: 4,
@@ -275,6 +281,13 @@ const CASES: &[Case] = &[
     (
         "V16",
         || two_drivers(10.0, 400.0),
+        |e| e.start_skew_error_s = Some(1.2),
+        Status::Warn,
+        "known to 1200 ms",
+    ),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
         |e| e.missing = vec![gap(15.0)],
         Status::Fail,
         "driver d2 from 15 s on",
@@ -296,6 +309,10 @@ const CASES: &[Case] = &[
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
     ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
+    ("V20", healthy, |e| unverified(e, (65_536, 65_536)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (1024, 70_000)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (70_000, 80_000)), Status::Fail, "these are not its objects"),
+    ("V20", healthy, |e| unverified(e, (0, 60_000)), Status::Fail, "something else answers"),
     ("V20", healthy, |e| e.store.writes_zeros = Some(true), Status::Warn, "zeros were written"),
     ("V21", healthy, |e| e.operations[0].retries = 3, Status::Warn, "3 of 47000 requests"),
     ("V21", healthy, |e| e.operations[0].retries = 3000, Status::Fail, "retries inside"),
