@@ -227,7 +227,7 @@ pub struct QuickArgs {
     #[arg(long, value_name = "TIME")]
     pub runtime: Option<String>,
     /// Look for the highest rate that still meets this, e.g. "p95 <= 50 ms" or "p99 <= 200 ms + size / 1 MB/s"; may be
-    /// given several times
+    /// given several times. "error_rate <= 1 %" is always among the conditions, unless one of them names error_rate
     #[arg(long, value_name = "THRESHOLD", conflicts_with = "rate")]
     pub search: Vec<String>,
     /// What --search varies: rate (open loop), or workers (closed loop, as published tables of other tools)

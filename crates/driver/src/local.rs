@@ -10,8 +10,8 @@ use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
 };
 use cosmark_wire::{
-    DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    StageOrder, TriggerOrder, TriggerReport,
+    Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, StageOrder, TriggerOrder, TriggerReport,
 };
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
@@ -278,7 +278,9 @@ impl Job {
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
         let origin_ns = start.at_ns.unwrap_or(start_ns);
         let origin_unix_ns = start.unix_ns.unwrap_or_else(|| unix_ns_of(origin_ns));
-        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans };
+        let endpoints = works.iter().zip(&adaptors).map(|(work, adaptor)| (*work, adaptor.endpoints()));
+        let endpoints = endpoints.filter(|(_, names)| !names.is_empty()).collect();
+        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans, endpoints };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let sampler = self.watch_itself(&running);
         self.pass_on(&mut engine_events);
@@ -295,6 +297,7 @@ impl Job {
                 workers: self.workers_of(work),
                 endpoints: adaptor.endpoints(),
                 window_s: times.window().as_secs_f64(),
+                began: times.began.map(|began| Began { first_ns: began.first_ns, last_ns: began.last_ns }),
                 examples: examples
                     .into_iter()
                     .map(|example| FailureExample {

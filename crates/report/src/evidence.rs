@@ -56,6 +56,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         drivers: drivers_of(stage),
         clock_offset_ms: clocks_apart_ms(stage),
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
+        start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
         misses,
         store: store_of(workload, index, &counts),

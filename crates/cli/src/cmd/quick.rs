@@ -9,6 +9,7 @@ use crate::args::QuickArgs;
 use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
+use cosmark_workload::threshold::{Metric, Threshold};
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
@@ -233,6 +234,8 @@ fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
 /// Length of a trial and workers of a search, where nothing else is said.
 const TRIAL: &str = "10s";
 const MOST_WORKERS: u32 = 512;
+/// Times of successes alone say nothing about a store that refuses what is too much for it.
+const FAILURES: &str = "error_rate <= 1 %";
 
 fn workers(args: &QuickArgs) -> u32 {
     args.workers.unwrap_or(if args.search.is_empty() { 16 } else { MOST_WORKERS })
@@ -247,7 +250,11 @@ fn search(args: &QuickArgs) -> String {
         "workers" => ("1".to_owned(), workers(args).to_string()),
         _ => ("50/s".to_owned(), "1000000/s".to_owned()),
     };
-    let thresholds: Vec<String> = args.search.iter().map(|one| quoted(one)).collect();
+    let about_failures =
+        |one: &String| Threshold::parse(one).is_ok_and(|threshold| threshold.metric == Metric::ErrorRate);
+    let failures = (!args.search.iter().any(about_failures)).then_some(FAILURES);
+    let thresholds: Vec<String> =
+        args.search.iter().map(String::as_str).chain(failures).map(quoted).collect();
     format!(
         "    thresholds: [{}]\n    search: {{over: {}, from: {}, to: {}}}\n",
         thresholds.join(", "),

@@ -187,7 +187,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "common_window",
         question: "Were all drivers at work for the whole window?",
         needs: "two drivers",
-        warns: "starts apart by more than 1 % of the window, or any part of a driver missing",
+        warns: "first and last worker began more than 1 % of the window apart, or any part of a driver missing",
         fails: "apart by more than 5 %, or more than 5 % of the load missing",
         remedy: "look at the driver that came late or was lost; a longer rampup hides small differences",
         look: client::common_window,

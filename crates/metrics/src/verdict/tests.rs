@@ -124,7 +124,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
     let mut evidence = healthy();
     evidence.drivers = 2;
     evidence.clock_offset_ms = Some(0.1);
-    evidence.start_skew_s = Some(0.01);
+    (evidence.start_skew_s, evidence.start_skew_error_s) = (Some(0.01), Some(0.001));
     let part = |driver: &str, p50, rate_per_s| DriverEvidence {
         driver: driver.into(),
         workers: 4,
@@ -289,6 +289,13 @@ const CASES: &[Case] = &[
     (
         "V16",
         || two_drivers(10.0, 400.0),
+        |e| e.start_skew_error_s = Some(1.2),
+        Status::Warn,
+        "known to 1200 ms",
+    ),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
         |e| e.missing = vec![gap(15.0)],
         Status::Fail,
         "driver d2 from 15 s on",
@@ -364,6 +371,16 @@ fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
     evidence.works[0].workers = evidence.works[0].workers.max(count);
     evidence.operations[0].unfinished = count;
     evidence.operations[0].unfinished_age = Some(times(age_ms, count));
+}
+
+#[test]
+fn what_was_still_running_says_how_many_took_longer_than_the_p99_that_is_shown() {
+    let mut evidence = healthy();
+    evidence.operations[0].response = times(10.0, 2900);
+    stuck(&mut evidence, 100, 40_000.0);
+    // 29 of the 2900 that ended, and all 100 that had not.
+    let found = finding(&evidence, "V10");
+    assert!(found.message.contains("than the p99, 4.3 % of all took longer, the oldest"), "{found:?}");
 }
 
 fn few(evidence: &mut Evidence, count: u64) {
