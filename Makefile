@@ -33,10 +33,9 @@ test-beds: setup-build ## only the tests against real systems (testbeds/)
 truth: setup-build ## the ground-truth cases that measure time; for a quiet machine, see docs/reference/truth.md
 	@rm -f target/truth.tsv
 	@cargo test --release --locked -p cosmark --test truth --test goals --no-run
-	@COSMARK_TRUTH_TABLE=$(CURDIR)/target/truth.tsv $$([ "$$(nice -n -19 nice 2>/dev/null)" = -19 ] && echo nice -n -19) \
-	  cargo test --release --locked -p cosmark --test truth -- \
+	@COSMARK_TRUTH_TABLE=$(CURDIR)/target/truth.tsv scripts/first.sh cargo test --release --locked -p cosmark --test truth -- \
 	  --include-ignored --test-threads=1; result=$$?; \
-	cargo test --release --locked -p cosmark --test goals -- --ignored --nocapture || result=$$?; \
+	scripts/first.sh cargo test --release --locked -p cosmark --test goals -- --ignored --nocapture || result=$$?; \
 	printf 'case\tfigure\ttruth\ttolerance\treported\tverdict\tnoise\n' | cat - target/truth.tsv | \
 	  column -t -s "$$(printf '\t')"; exit $$result
 

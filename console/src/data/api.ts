@@ -466,7 +466,11 @@ message: string,
 /**
  * What to do, where that is known.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * The driver that tried it; none when none could.
+ */
+driver: string | null, };
 
 export type LibraryEntry = { 
 /**
@@ -590,7 +594,7 @@ start_s: number,
  */
 end_s: number, 
 /**
- * One row per operation (all drivers together), then the same per driver where there are several.
+ * One row per operation (all drivers together), then the same per driver and per endpoint where there are several.
  */
 rows: Array<IntervalRow>, };
 
@@ -632,7 +636,7 @@ missed: number,
  */
 bytes: number, 
 /**
- * Operations in flight, mean over the interval.
+ * Operations in flight, mean over the interval; of an endpoint those that succeeded.
  */
 in_flight: number, 
 /**
@@ -640,11 +644,11 @@ in_flight: number,
  */
 response_ms: [number, number, number, number, number, number, number] | null, 
 /**
- * Failures by label, such as `http_503`.
+ * Failures by label, such as `http_503`; not told of an endpoint.
  */
 errors: Array<[string, number]>, 
 /**
- * Successes by response time: (index of the class, count); the bound of class `i` is `2^(i/4)` microseconds.
+ * Successes by response time, of all drivers and endpoints together: (index of the class, count); the bound of class `i` is `2^(i/4)` microseconds.
  */
 heat: Array<[number, number]>, };
 

@@ -111,6 +111,7 @@ pub const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: true,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 

@@ -43,6 +43,7 @@ pub const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: false,
 };
 

@@ -158,6 +158,8 @@ pub struct Capability {
     pub bulk_delete: bool,
     /// Changing an object's metadata or tags.
     pub metadata: bool,
+    /// Bringing archived objects back.
+    pub restore: bool,
     /// Deleting a missing object is an error there.
     pub delete_missing_fails: bool,
 }
@@ -272,6 +274,13 @@ pub trait Client {
     ) -> OpFuture<'a, ()> {
         let _ = (name, key, value, marks);
         unsupported("changing of metadata")
+    }
+
+    /// Asks for an archived object to be made readable again for a while. Success means that the store has taken the request, or
+    /// that a readable copy is there already.
+    fn restore<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
+        let _ = (name, marks);
+        unsupported("restoring of archived objects")
     }
 
     /// Creates a container; one that is there already and is ours is success.

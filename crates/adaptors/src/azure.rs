@@ -17,6 +17,7 @@ use cosmark_adaptor_api::{
     Settings,
 };
 
+use crate::everyones_keys::TIMEOUT;
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
 use client::AzureClient;
 use sign::{Access, SharedKey, checked_sas};
@@ -47,7 +48,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("recursive_delete", KeyKind::Bool, "deletes containers without looking whether they are empty")
         .default("false"),
     Key::new("api_version", KeyKind::Text, "version of the REST API to ask for (x-ms-version)").default("2021-12-02"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
+    TIMEOUT,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -62,6 +63,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: false,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 

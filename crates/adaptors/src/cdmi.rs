@@ -17,6 +17,7 @@ use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Alias, Capability, Client, Error, ErrorKind, Key, KeyKind, Result, Session, Settings,
 };
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys, push_escaped};
 use crate::webdav::credential::Counters;
 use client::CdmiClient;
@@ -50,13 +51,8 @@ const OWN_KEYS: &[Key] = &[
         .default("false"),
     Key::new("raise_delete_errors", KeyKind::Bool, "no effect: a delete that fails is always a failure")
         .default("false"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    TIMEOUT,
+    LOGGING,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -71,6 +67,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 

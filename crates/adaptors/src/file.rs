@@ -25,6 +25,8 @@ use cosmark_adaptor_api::{
 use buffer::Buffer;
 use disk::{Disk, Named, Reading, Writing, source_failed};
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
+
 const KEYS: &[Key] = &[
     Key::new(
         "directory",
@@ -48,13 +50,8 @@ const KEYS: &[Key] = &[
     )
     .alias(&["block_size"])
     .default("1MiB"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    TIMEOUT,
+    LOGGING,
 ];
 
 const CAPABILITY: Capability = Capability {
@@ -68,6 +65,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 

@@ -18,6 +18,7 @@ use cosmark_adaptor_api::{
     Settings,
 };
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
 use crate::service_account::ServiceAccount;
 use client::GcsClient;
@@ -47,13 +48,8 @@ const OWN_KEYS: &[Key] = &[
         "size of chunks where the operation names none; rounded up to 256 KiB",
     )
     .default("8MiB"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    TIMEOUT,
+    LOGGING,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -68,6 +64,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: false,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 

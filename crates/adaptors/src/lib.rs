@@ -4,7 +4,9 @@
 pub mod auth;
 pub mod azure;
 pub mod cdmi;
+mod everyones_keys;
 pub mod file;
+mod forward;
 pub mod gcs;
 pub mod http;
 mod link;

@@ -11,6 +11,8 @@ use cosmark_adaptor_api::{
     Settings,
 };
 
+use crate::everyones_keys::LOGGING;
+
 const KEYS: &[Key] = &[
     Key::new("size", KeyKind::Size, "bytes that every read returns, whatever was written").default("1000"),
     Key::new(
@@ -25,8 +27,7 @@ const KEYS: &[Key] = &[
     Key::new("printing", KeyKind::Bool, "accepted for COSBench's sake, no effect").default("false"),
     Key::new("doStats", KeyKind::Bool, "accepted for COSBench's sake, no effect: all statistics are the engine's")
         .default("false"),
-    Key::new("logging", KeyKind::Bool, "accepted for COSBench's sake, no effect: operations are never logged one by one")
-        .default("false"),
+    LOGGING,
 ];
 
 const CAPABILITY: Capability = Capability {
@@ -40,6 +41,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: false,
 };
 

@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::null::{CAPABILITY, Null};
-use cosmark_adaptor_api::{Adaptor, AdaptorDef, Key, KeyKind, Result, Settings};
+use cosmark_adaptor_api::{Adaptor, AdaptorDef, Key, Result, Settings};
 
-const KEYS: &[Key] = &[Key::new(
-    "logging",
-    KeyKind::Bool,
-    "accepted for COSBench's sake, no effect: operations are never logged one by one",
-)
-.default("false")];
+use crate::everyones_keys::LOGGING;
+
+const KEYS: &[Key] = &[LOGGING];
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

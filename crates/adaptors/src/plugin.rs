@@ -24,12 +24,14 @@ use cosmark_adaptor_api::{
 use abi::Op;
 use call::{Asked, Call, Done};
 use door::{Door, Store, c_text};
+
+use crate::everyones_keys::TIMEOUT;
 pub use load::declares_secret;
 
 /// Keys that every plugin has.
 const KEYS: &[Key] = &[
     Key::new("path", KeyKind::Path, "the shared library on the driver, full path"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
+    TIMEOUT,
     Key::new(
         "max_body",
         KeyKind::Size,
@@ -55,6 +57,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
         copy: false,
         bulk_delete: false,
         metadata: false,
+        restore: false,
         delete_missing_fails: false,
     },
     open,

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key, KeyKind,
-    Marks, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session, Settings,
+    Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Session, Settings,
 };
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
+use crate::forward::forward;
 use crate::http::{
     Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
     push_escaped,
@@ -29,13 +31,8 @@ const OWN_KEYS: &[Key] = &[
     Key::new("base_path", KeyKind::Text, "path of the connectors' driver by path").default("/proxy/chord"),
     Key::new("pool_size", KeyKind::Text, "no effect: each worker has a connection to each host")
         .default("60,10"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    TIMEOUT,
+    LOGGING,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -50,6 +47,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 
@@ -287,37 +285,13 @@ impl SproxydClient {
 impl Client for SproxydClient {
     fn set_session(&mut self, _: &Arc<Session>) {}
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
-    }
+    forward!(
+        probe => check,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+    );
 }
 
 #[cfg(test)]

@@ -16,10 +16,12 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key, KeyKind,
-    ListPage, ListRequest, Marks, MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome,
-    Result, Secret, Session, Settings,
+    ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret, Session,
+    Settings,
 };
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
+use crate::forward::forward;
 use crate::http::{
     Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number, push_decimal,
 };
@@ -27,7 +29,7 @@ use link::Link;
 use listing::Names;
 
 const OWN_KEYS: &[Key] = &[
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
+    TIMEOUT,
     Key::new("token", KeyKind::Text, "token to use when the auth gives none").default("AUTH_xxx").secret(),
     Key::new("storage_url", KeyKind::Url, "the account's URL to use when the auth gives none")
         .default("http://127.0.0.1:8080/auth/v1.0"),
@@ -57,8 +59,7 @@ const OWN_KEYS: &[Key] = &[
          objects that are not large cost a second request then",
     )
     .default("false"),
-    Key::new("logging", KeyKind::Bool, "accepted for COSBench's sake, no effect: operations are never logged one by one")
-        .default("false"),
+    LOGGING,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -73,6 +74,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: true,
     metadata: true,
+    restore: false,
     delete_missing_fails: true,
 };
 
@@ -367,87 +369,20 @@ impl Client for SwiftClient {
         self.lanes.clear();
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.get_object(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.put_object(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.delete_object(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.head_object(name, marks))
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.list_names(request, marks))
-    }
-
-    fn put_multipart<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        plan: MultipartPlan,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.put_large(name, body, plan, marks))
-    }
-
-    fn copy<'a>(
-        &'a mut self,
-        from: ObjectName<'a>,
-        to: ObjectName<'a>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.copy_object(from, to, marks))
-    }
-
-    fn delete_many<'a>(
-        &'a mut self,
-        container: &'a str,
-        objects: &'a [String],
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(self.delete_objects(container, objects, marks))
-    }
-
-    fn set_metadata<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        key: &'a str,
-        value: &'a str,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(self.update_metadata(name, key, value, marks))
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.make_container(container, marks))
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove_container(container, marks))
-    }
+    forward!(
+        probe => check,
+        get => get_object,
+        put => put_object,
+        delete => delete_object,
+        head => head_object,
+        list => list_names,
+        put_multipart => put_large,
+        copy => copy_object,
+        delete_many => delete_objects,
+        set_metadata => update_metadata,
+        create_container => make_container,
+        delete_container => remove_container,
+    );
 }
 
 #[cfg(test)]

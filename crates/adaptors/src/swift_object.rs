@@ -13,9 +13,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key, KeyKind,
-    Marks, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session, Settings,
+    Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Session, Settings,
 };
 
+use crate::everyones_keys::TIMEOUT;
+use crate::forward::forward;
 use crate::http::{
     Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
 };
@@ -41,7 +43,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("policy_index", KeyKind::Int(0, 1000), "number of the storage policy, that of the ring")
         .default("0"),
     Key::new("replica", KeyKind::Int(1, 64), "which of an object's nodes is spoken to").default("1"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
+    TIMEOUT,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -56,6 +58,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 
@@ -303,35 +306,11 @@ fn push_timestamp(lines: &mut Vec<u8>) {
 impl Client for ObjectClient {
     fn set_session(&mut self, _: &Arc<Session>) {}
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
-    }
+    forward!(
+        probe => check,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+    );
 }

@@ -22,10 +22,12 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{
     Adaptor, AdaptorDef, Alias, BodySink, BodySource, ByteRange, BytesSource, Capability, Client, Error,
-    ErrorKind, Key, KeyKind, ListPage, ListRequest, Marks, ObjectName, OpFuture, PutOptions, PutOutcome,
-    ReadOutcome, Result, Session, Settings,
+    ErrorKind, Key, KeyKind, ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome,
+    Result, Session, Settings,
 };
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
+use crate::forward::forward;
 use crate::http::{
     Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
     push_decimal, push_escaped,
@@ -56,13 +58,8 @@ const OWN_KEYS: &[Key] = &[
         "answers a stale Digest nonce within the same operation, as a counted retry",
     )
     .default("false"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    TIMEOUT,
+    LOGGING,
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
@@ -77,6 +74,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 
@@ -455,49 +453,16 @@ impl Client for DavClient {
         }
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.get_object(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.put_object(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.delete_object(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.head_object(name, marks))
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.list_names(request, marks))
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.make_collection(container, marks))
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove_collection(container, marks))
-    }
+    forward!(
+        probe => check,
+        get => get_object,
+        put => put_object,
+        delete => delete_object,
+        head => head_object,
+        list => list_names,
+        create_container => make_collection,
+        delete_container => remove_collection,
+    );
 }
 
 #[cfg(test)]

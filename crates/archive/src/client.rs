@@ -50,6 +50,12 @@ pub struct ClientRecord {
     pub clock_offset_ms: Option<f64>,
     /// By how much times of this driver may be off: half of the round trip of the fastest clock probe.
     pub clock_error_ms: Option<f64>,
+    /// When its first worker really began: milliseconds after the common instant of all drivers.
+    #[serde(default)]
+    pub began_ms: Option<f64>,
+    /// When its last worker did.
+    #[serde(default)]
+    pub all_began_ms: Option<f64>,
     /// TCP segments sent by its machine.
     pub tcp_segments_out: Option<u64>,
     /// Segments sent again among them.
@@ -123,6 +129,8 @@ impl ClientRecord {
             clock_cost_ns,
             clock_offset_ms: None,
             clock_error_ms: None,
+            began_ms: None,
+            all_began_ms: None,
             tcp_segments_out,
             tcp_retransmitted,
             nics: nics.into_iter().map(NicRecord::from).collect(),

@@ -204,9 +204,13 @@ pub struct StageRecord {
     /// How each driver was doing.
     #[serde(default)]
     pub clients: Vec<ClientRecord>,
-    /// Milliseconds between the first and the last driver's beginning; null unless there are several.
+    /// Milliseconds from when the first worker of any driver really began to when the last one of any driver did; null
+    /// unless several drivers said so.
     #[serde(default)]
     pub start_spread_ms: Option<f64>,
+    /// By how much `start_spread_ms` may be off: how well the clocks of the two drivers are known.
+    #[serde(default)]
+    pub start_spread_error_ms: Option<f64>,
     /// What drivers were to do and have not told: the results are without it.
     #[serde(default)]
     pub missing: Vec<MissingRecord>,
@@ -426,6 +430,7 @@ impl StageRecord {
             load_loop: LoopKind::of_stage(stage),
             clients: Vec::new(),
             start_spread_ms: None,
+            start_spread_error_ms: None,
             missing: Vec::new(),
             operations: Vec::new(),
         }

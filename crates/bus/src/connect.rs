@@ -265,6 +265,12 @@ impl Bus {
         &self.url
     }
 
+    /// Bytes of the largest message that the server takes, headers included.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.client.server_info().max_payload
+    }
+
     /// One bucket.
     ///
     /// # Errors

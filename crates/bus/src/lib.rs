@@ -4,6 +4,7 @@
 
 mod clock;
 mod connect;
+mod kept;
 pub mod names;
 mod publish;
 mod registry;
@@ -14,6 +15,7 @@ mod tail;
 
 pub use clock::{RunClock, unix_ns};
 pub use connect::{Bus, BusError, LinkState, NatsOptions};
+pub use kept::KeptServer;
 pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use seal::{Key, seal};

@@ -60,7 +60,7 @@ pub const BUCKETS: &[BucketRow] = &[
     BucketRow {
         name: META,
         max_age: None,
-        holds: "next run number, version of the messages, id of the cluster",
+        holds: "next run number, version of the messages, id of the cluster, drivers that get nothing new",
     },
 ];
 

@@ -120,6 +120,27 @@ impl LocalServer {
         self.port
     }
 
+    /// Starts it again, where it was, if it has ended; true when it had.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn mend(&mut self) -> Result<bool, BusError> {
+        if !self.is_over() {
+            return Ok(false);
+        }
+        let child = start_at(&self.options, self.port)?;
+        self.pid = child.id();
+        self.child = Some(child);
+        Ok(true)
+    }
+
+    fn is_over(&mut self) -> bool {
+        match &mut self.child {
+            Some(child) => !matches!(child.try_wait(), Ok(None)),
+            None => running(&self.options.directory).is_none(),
+        }
+    }
+
     /// True when an earlier process had started it.
     #[must_use]
     pub fn was_found(&self) -> bool {
@@ -137,11 +158,7 @@ impl Drop for LocalServer {
         unsafe { libc::kill(pid, libc::SIGTERM) };
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
-            let is_over = match &mut self.child {
-                Some(child) => !matches!(child.try_wait(), Ok(None)),
-                None => running(&self.options.directory).is_none(),
-            };
-            if is_over {
+            if self.is_over() {
                 break;
             }
             std::thread::sleep(POLL);

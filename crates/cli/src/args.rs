@@ -204,7 +204,8 @@ AWS_SECRET_ACCESS_KEY, or ST_USER and ST_KEY):
   dav+http://USER:PASSWORD@host:port/path       file:///directory
   rados://USER@monitor:port/POOL?keyring=FILE   or USER:KEY@; ?conf=/etc/ceph/ceph.conf instead of the monitor
 
-It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote."
+It creates its own container (or uses the one given), writes the objects, measures, and deletes what it wrote,
+also after Ctrl-C (twice: at once)."
 )]
 pub struct QuickArgs {
     /// Where the store is
@@ -226,7 +227,7 @@ pub struct QuickArgs {
     #[arg(long, value_name = "TIME")]
     pub runtime: Option<String>,
     /// Look for the highest rate that still meets this, e.g. "p95 <= 50 ms" or "p99 <= 200 ms + size / 1 MB/s"; may be
-    /// given several times
+    /// given several times. "error_rate <= 1 %" is always among the conditions, unless one of them names error_rate
     #[arg(long, value_name = "THRESHOLD", conflicts_with = "rate")]
     pub search: Vec<String>,
     /// What --search varies: rate (open loop), or workers (closed loop, as published tables of other tools)

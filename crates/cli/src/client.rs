@@ -175,11 +175,15 @@ impl Client {
             diagnose::show_remote(mistakes);
         }
         let sentence = sentence.unwrap_or_else(|| format!("{} answers {status}", self.url()));
-        let hint = match (status, &self.token) {
-            (401, None) => "; give the token in COSMARK_TOKEN or with --token-file FILE",
-            _ => "",
+        let text = match (status, &self.token) {
+            (401, None) => format!("{sentence}; give the token in COSMARK_TOKEN or with --token-file FILE"),
+            (401, Some(_)) => format!(
+                "{} does not know this token; look at COSMARK_TOKEN and --token-file, or make another with \
+                 `cosmark controller --add-token NAME`",
+                self.url()
+            ),
+            _ => sentence,
         };
-        let text = format!("{sentence}{hint}");
         if status >= 500 { Problem::ours(text) } else { Problem::usage(text) }
     }
 
@@ -238,6 +242,8 @@ fn agent(
     let mut config = Agent::config_builder()
         .timeout_connect(Some(Duration::from_secs(10)))
         .timeout_global(patience)
+        // Not by a proxy of the environment, which would see the token and knows no address of this machine.
+        .proxy(None)
         .http_status_as_error(false)
         // A token goes where the user said, and nowhere else.
         .max_redirects(0)

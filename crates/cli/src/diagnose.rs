@@ -2,14 +2,20 @@
 
 use std::io::IsTerminal;
 
+use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_workload::diagnostic::LineIndex;
 use cosmark_workload::{Diagnostic, Severity};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
+use crate::registry::CATALOG;
+
 /// Prints them to stderr, each as `file:line:column`, with the place in the source and what was probably meant.
 pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
     let index = LineIndex::new(source);
-    let theme = if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    let source = &stars_over_secrets(&CATALOG, source);
+    let theme = if crate::out::ascii_only() {
+        GraphicalTheme::none()
+    } else if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()
@@ -22,15 +28,36 @@ pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
             Severity::Warning => "warning",
         };
         eprintln!("{file}:{}:{}: {word}: {}", at.line, at.column, diagnostic.message);
+        if let Some(around) = part_of_a_long_line(source, diagnostic.span.start) {
+            eprintln!("  {around}");
+            diagnostic.hint.iter().for_each(|hint| eprintln!("  help: {hint}"));
+            continue;
+        }
         let mut out = String::new();
         let shown = report(file, source, diagnostic);
         if handler.render_report(&mut out, shown.as_ref()).is_ok() {
             // The message stands in the line above already.
-            out.lines().skip_while(|line| !line.contains('╭')).for_each(|line| eprintln!("{line}"));
+            let frame = |line: &&str| !line.contains('╭') && !line.contains(",-[");
+            out.lines().skip_while(frame).for_each(|line| eprintln!("{line}"));
         } else if let Some(hint) = &diagnostic.hint {
             eprintln!("  {hint}");
         }
     }
+}
+
+/// A place in lines that are too long for a terminal, such as XML that a program wrote: what stands around it.
+fn part_of_a_long_line(source: &str, at: usize) -> Option<String> {
+    const LONGEST: usize = 400;
+    const AROUND: usize = 60;
+    let at = (0..=at.min(source.len())).rev().find(|at| source.is_char_boundary(*at))?;
+    let (before, after) = source.split_at(at);
+    // One line before and after it are shown, too.
+    let long = before.rsplit('\n').take(2).chain(after.split('\n').take(2)).any(|part| part.len() > LONGEST);
+    long.then(|| {
+        let head: Vec<char> = before.chars().rev().take(AROUND).take_while(|c| *c != '\n').collect();
+        let tail: String = after.chars().take(AROUND).take_while(|c| *c != '\n').collect();
+        format!("..{} -->{tail}..", head.iter().rev().collect::<String>())
+    })
 }
 
 fn report(file: &str, source: &str, diagnostic: &Diagnostic) -> Report {
@@ -67,5 +94,20 @@ pub fn show_remote(mistakes: &[serde_json::Value]) {
         if !text("hint").is_empty() {
             eprintln!("  {}", text("hint"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_fills_screens_is_shown_only_around_the_mistake() {
+        let long = format!("name: x\n{}é<bad>{}\nend", "a".repeat(100_000), "b".repeat(100_000));
+        let at = long.find("<bad>").unwrap();
+        let shown = part_of_a_long_line(&long, at).unwrap();
+        assert!(shown.contains("é --><bad>") && shown.len() < 200, "{shown}");
+        assert!(part_of_a_long_line("name: x\nstages: []\n", 8).is_none());
+        assert!(part_of_a_long_line("", 5).is_none());
     }
 }

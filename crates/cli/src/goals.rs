@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{
     GoalStatus, IntervalRecord, RunRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord,
 };
@@ -22,7 +22,7 @@ pub fn text(record: &RunRecord) -> String {
 /// A table whose first `left` columns are texts.
 fn table(head: &[&str], left: usize) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table.load_style(crate::out::frame());
     table.set_header(head.iter().enumerate().map(|(at, text)| {
         Cell::new(text).set_alignment(if at < left { CellAlignment::Left } else { CellAlignment::Right })
     }));

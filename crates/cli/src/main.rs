@@ -1,6 +1,9 @@
 //! The binary `cosmark`: the only place that names concrete adaptors, prints, reads the environment and exits.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that talks to people")]
 
+#[macro_use]
+mod out;
+
 mod args;
 mod client;
 mod cmd;
@@ -53,11 +56,7 @@ fn main() -> std::process::ExitCode {
         Command::Completions(completions) => cmd::shell::completions(&completions),
         Command::Man => cmd::shell::man(),
     };
-    let exit = result.unwrap_or_else(|problem| {
-        eprintln!("cosmark: {problem}");
-        problem.exit()
-    });
-    exit.into()
+    out::end(result).into()
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -146,7 +146,7 @@ impl Observer for Terminal {
         let reason = record.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let state = record.state.word();
         let id = record.id.clone();
-        self.line(&format!("{id} {state}{took}, {} operations{failed}{reason}", units::grouped(count)));
+        self.line(&format!("{id} {state}{took}, {}{failed}{reason}", units::count(count, "operation")));
     }
 
     fn note(&mut self, text: &str) {

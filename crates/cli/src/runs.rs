@@ -18,6 +18,12 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     if direct.join("run.json").is_file() || (direct.is_dir() && CosbenchRun::is_at(&direct)) {
         return Ok(direct);
     }
+    if direct.components().count() > 1 && direct.exists() {
+        return Err(Problem::usage(format!(
+            "{run} is no run: it has no run.json, and no files of COSBench; give the directory of one run, such as \
+             archive/w1-name, or its number"
+        )));
+    }
     let shown = archive.display();
     if run == "baseline" || run.starts_with("baseline:") {
         return baseline(run.strip_prefix("baseline:"), archive);

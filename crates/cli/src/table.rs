@@ -1,6 +1,6 @@
 //! The result table: what `run.json` says, for people.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{LatencyRecord, LoopKind, OperationRecord, RunRecord, StageRecord};
 
 use cosmark_metrics::verdict::percent;
@@ -14,7 +14,7 @@ const HEAD: [&str; 11] =
 #[must_use]
 pub fn results(record: &RunRecord) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table.load_style(crate::out::frame());
     table.set_header(HEAD.iter().enumerate().map(|(at, head)| {
         Cell::new(head).set_alignment(if at < 2 { CellAlignment::Left } else { CellAlignment::Right })
     }));

@@ -22,6 +22,12 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+/// `1 worker`, `1 234 workers`.
+#[must_use]
+pub fn count(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 /// `12.3 MB/s`, decimal.
 #[must_use]
 pub fn bandwidth(bytes_per_s: f64) -> String {
@@ -94,6 +100,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(12), "12");
+        assert_eq!((count(1, "worker"), count(1000, "worker")), ("1 worker".into(), "1 000 workers".into()));
         assert_eq!(bytes(12_345_678.0), "12.3 MB");
         assert_eq!(bytes(999.0), "999 B");
         assert_eq!(bytes(999_960.0), "1.0 MB");

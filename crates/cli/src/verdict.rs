@@ -1,8 +1,8 @@
 //! The verdict for people: short above the results, what is known before a run, and the whole table.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
-use cosmark_report::judge::most_telling;
+use cosmark_report::judge::{most_telling, telling_order};
 use cosmark_workload::Workload;
 
 /// More reasons than this are for `cosmark judge`.
@@ -23,10 +23,10 @@ pub fn short(verdict: &Verdict) -> Vec<String> {
         .filter(speaks)
         .filter(|check| first.is_none_or(|first| !std::ptr::eq(first, *check)))
         .collect();
-    others.sort_by_key(|check| std::cmp::Reverse(check.allows));
+    others.sort_by_key(|check| telling_order(check));
     lines.extend(others.iter().take(REASONS_SHOWN).map(|check| format!("  {}", sentence(check))));
     let hidden = others.len().saturating_sub(REASONS_SHOWN);
-    let more = if hidden > 0 { format!("; {hidden} more say something") } else { String::new() };
+    let more = if hidden > 0 { format!("; {hidden} more not shown") } else { String::new() };
     lines.push(format!("  {}{more}; `cosmark judge RUN` shows all", tally(&verdict.checks)));
     lines
 }
@@ -59,7 +59,7 @@ fn tally(checks: &[Check]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    format!("{} checks: {}", checks.len(), parts.join(", "))
+    format!("{}: {}", crate::units::count(checks.len() as u64, "check"), parts.join(", "))
 }
 
 fn word(check: &Check) -> &'static str {
@@ -106,7 +106,7 @@ pub fn table(verdict: &Verdict) -> String {
     }
     for stage in stages {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+        table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
         if table.width().is_none() {
             table.set_width(120);
         }
@@ -172,14 +172,16 @@ mod tests {
             check("V3", CheckStatus::NotRun, Overall::TrueWithLimits),
             check("V8", CheckStatus::Warn, Overall::TrueWithLimits),
             check("V9", CheckStatus::NotRun, Overall::NotProven),
+            check("V5", CheckStatus::Fail, Overall::False),
             check("V12", CheckStatus::Fail, Overall::False),
             check("V1", CheckStatus::Pass, Overall::True),
         ];
         let verdict = Verdict { overall: Overall::False, reason: None, checks };
         let lines = short(&verdict);
         assert_eq!(lines[0], "verdict: FALSE: s3-main: what V12 found (V12)");
-        assert_eq!(lines[1], "  warn s3-main: what V8 found (V8)");
-        assert!(lines[2].starts_with("  5 checks: 1 passed, 1 warned, 1 failed, 2 not run"), "{lines:?}");
+        assert_eq!(lines[1], "  FAIL s3-main: what V5 found (V5)");
+        assert_eq!(lines[2], "  warn s3-main: what V8 found (V8)");
+        assert!(lines[3].starts_with("  6 checks: 1 passed, 1 warned, 2 failed, 2 not run"), "{lines:?}");
         let all = table(&verdict);
         assert!(all.contains("too little") && all.contains("what V1 found"), "{all}");
         assert!(short(&Verdict::default())[0].contains("nobody looked"));

@@ -215,6 +215,17 @@ fn ceph_runs_all_five_stages_through_each_of_its_three_doors() {
 
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
+fn ceph_s3_buckets_that_keep_versions_are_emptied_of_them_and_disposed_of() {
+    let more = ["--set", "storage.versioning=enabled", "--set", "storage.purge_versions=true"];
+    let record = five_stages("ceph/s3.yaml", &more);
+    let dispose = record.stages.last().unwrap();
+    // At least: two pages of versions for each bucket, and the request that deletes it.
+    let (asked, buckets) = (dispose.operations[0].requests, dispose.operations[0].count);
+    assert!(asked >= 4 * buckets, "{asked} requests for {buckets} buckets: were there versions at all?");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
 fn ceph_takes_large_objects_chunked_writes_and_hashes_by_librados_s3_and_swift() {
     for door in ["rados", "s3", "swift"] {
         large_objects(&format!("ceph/{door}.yaml"));

@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,27 @@ fn every_mistake_of_a_workload_is_shown_with_its_place_and_nothing_is_sent() {
             "KX",
         ] {
             assert!(text.contains(expected), "{command}: {expected} is missing in\n{text}");
+        }
+    }
+    assert!(!directory.path().join("archive").exists());
+}
+
+#[test]
+fn an_operation_that_the_storage_cannot_do_is_found_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "name: thaw\nSTORAGEdefaults: {containers: \"r(1,1)\", objects: \"r(1,5)\", sizes: c(1)KB}\nstages:\n- name: main\n  \
+                works:\n  - {name: main, workers: 1, total_ops: 5, operations: [{type: read}, {type: restore}]}\n";
+    fs::write(directory.path().join("own.yaml"), text.replace("STORAGE", "storage: {type: mock}\n")).unwrap();
+    fs::write(directory.path().join("open.yaml"), text.replace("STORAGE", "")).unwrap();
+    fs::write(directory.path().join("target.yaml"), "storage: {type: file, directory: .}\n").unwrap();
+    let cases = [("mock", vec!["own.yaml"]), ("file", vec!["open.yaml", "--target", "target.yaml"])];
+    for (storage, files) in cases {
+        for command in ["check", "run"] {
+            let output = run(directory.path(), &[&[command], &files[..]].concat());
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            let expected = format!("storage {storage} has no archived objects to restore");
+            assert!(said.contains(&expected) && said.contains("yaml:"), "{said}");
         }
     }
     assert!(!directory.path().join("archive").exists());
@@ -481,9 +502,9 @@ fn quick_measures_a_store_by_its_url_and_leaves_nothing_in_it() {
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(operation(&record, "main", "read").count > 0);
-    let left: Vec<_> =
-        fs::read_dir(server.says("objects in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.iter().all(|name| !name.to_string_lossy().contains("cosmark-quick")), "{left:?}");
+    let buckets = PathBuf::from(server.says("objects in")).join("buckets");
+    let left: Vec<_> = fs::read_dir(buckets).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

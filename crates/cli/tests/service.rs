@@ -1,157 +1,19 @@
 //! The controller from outside: real processes on free ports, asked by curl and by the commands.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
 
+#[path = "service/bed.rs"]
+mod bed;
 mod support;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use cosmark_bus::server::{LocalServer, ServerOptions};
+use bed::{Controller, within, workload};
 use serde_json::{Value, json};
 use support::{Server, cosmark, signal, stderr, stdout};
-
-/// Whatever takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A controller with its driver in one process.
-struct Controller {
-    child: Child,
-    directory: PathBuf,
-    url: String,
-    token: String,
-}
-
-impl Controller {
-    fn start(directory: &Path) -> Self {
-        Self::start_with(directory, &[])
-    }
-
-    fn start_with(directory: &Path, args: &[&str]) -> Self {
-        Self::launch(directory, "state", &[&["--local", "--threads", "1"], args].concat())
-    }
-
-    fn launch(directory: &Path, state: &str, args: &[&str]) -> Self {
-        let said =
-            fs::OpenOptions::new().create(true).append(true).open(directory.join("controller.log")).unwrap();
-        let address = directory.join(state).join("address");
-        drop(fs::remove_file(&address));
-        let mut child = cosmark(directory)
-            .args(["controller", "--listen", "127.0.0.1:0", "--state", state])
-            .args(args)
-            .stdout(Stdio::null())
-            .stderr(said)
-            .spawn()
-            .unwrap();
-        let url = within(|| {
-            assert!(
-                child.try_wait().unwrap().is_none(),
-                "{}",
-                fs::read_to_string(directory.join("controller.log")).unwrap()
-            );
-            fs::read_to_string(&address)
-                .ok()
-                .filter(|text| text.ends_with('\n'))
-                .map(|text| text.trim().to_owned())
-        });
-        let token = fs::read_to_string(directory.join(state).join("local-token")).unwrap().trim().to_owned();
-        let controller = Self { child, directory: directory.to_owned(), url, token };
-        within(|| (controller.curl(&["-o", "/dev/null"], "/healthz").0 == 200).then_some(()));
-        controller
-    }
-
-    /// What curl prints, and the status.
-    fn curl(&self, args: &[&str], path: &str) -> (u16, String) {
-        let output = Command::new("curl")
-            .args(["--silent", "--max-time", "60", "--write-out", "\n%{http_code}", "--cacert"])
-            .arg(self.directory.join("state/tls-cert.pem"))
-            .args(args)
-            .arg(format!("{}{path}", self.url))
-            .output()
-            .unwrap();
-        let text = stdout(&output);
-        let (body, status) = text.rsplit_once('\n').unwrap_or(("", "0"));
-        (status.parse().unwrap_or(0), body.to_owned())
-    }
-
-    fn with_token(&self, token: &str, args: &[&str], path: &str) -> (u16, String) {
-        let header = format!("Authorization: Bearer {token}");
-        self.curl(&[&["-H", header.as_str()], args].concat(), path)
-    }
-
-    fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let (status, text) = self.with_token(
-            &self.token,
-            &["-X", method, "-d", &body.to_string()],
-            &format!("/api/v1/{path}"),
-        );
-        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
-    }
-
-    fn get(&self, path: &str) -> Value {
-        let (status, text) = self.with_token(&self.token, &[], &format!("/api/v1/{path}"));
-        assert_eq!(status, 200, "{path}: {text}");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}: {text}"))
-    }
-
-    /// Puts a workload into the queue.
-    fn submit(&self, source: &str) -> String {
-        let (status, answer) = self.send("POST", "runs", &json!({ "source": source }));
-        assert_eq!(status, 201, "{answer}");
-        answer["id"].as_str().unwrap().to_owned()
-    }
-
-    fn state(&self, id: &str) -> String {
-        self.get(&format!("runs/{id}"))["state"].as_str().unwrap().to_owned()
-    }
-
-    fn wait_for(&self, id: &str, states: &[&str]) -> Value {
-        within(|| {
-            let run = self.get(&format!("runs/{id}"));
-            states.contains(&run["state"].as_str().unwrap()).then_some(run)
-        })
-    }
-
-    /// One of the commands, against this controller.
-    fn command(&self, args: &[&str]) -> Output {
-        cosmark(&self.directory)
-            .env("COSMARK_CONTROLLER", &self.url)
-            .args(args)
-            .args(["--state-dir", "state"])
-            .output()
-            .unwrap()
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Looks until there is something.
-fn within<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "nothing came within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// A workload against no store that lasts `seconds`.
-fn workload(name: &str, seconds: u32) -> String {
-    format!(
-        "name: {name}\nstorage: {{type: mock, delay: 5}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 2, \
-         runtime: {seconds}s, interval: 1s, operations: [{{type: write, containers: c(1), objects: 'u(1,100)', sizes: c(1)KB}}]}}\n"
-    )
-}
 
 /// The documented schema of an answer, with everything that it refers to.
 fn schema(document: &Value, name: &str, many: bool) -> Value {
@@ -322,6 +184,45 @@ fn events_tell_a_run_from_its_start_to_its_end_and_go_on_where_they_broke_off() 
     assert!(told.is_some(), "a run that was submitted is told");
     watching.kill().unwrap();
     watching.wait().unwrap();
+}
+
+#[test]
+fn events_tell_of_each_endpoint_by_name_and_add_up_to_its_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let c = Controller::start(dir.path());
+    let store = Server::start(dir.path(), &[]);
+    let port = store.says("endpoint").rsplit(':').next().unwrap().to_owned();
+    let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let text = format!(
+        "name: two\nstorage: {{type: s3, endpoint: 'http://{},http://{}', accesskey: '{}', secretkey: '{}', path_style_access: \
+         true}}\nstages:\n  - name: init\n    works: [{{type: init, workers: 1, containers: 'r(1,1)'}}]\n  - name: main\n    \
+         works:\n      - {{name: w, workers: 4, runtime: 4s, interval: 1s, pace: {{rate_per_worker: 20/s}}, operations: \
+         [{{type: write, containers: c(1), objects: 'u(1,100)', sizes: c(1)KB}}]}}\n",
+        names[0],
+        names[1],
+        store.says("access key"),
+        store.says("secret key"),
+    );
+    let id = c.submit(&text);
+    let (_, all) = c.with_token(&c.token, &["-N"], &format!("/api/v1/runs/{id}/events"));
+    let record = c.get(&format!("runs/{id}/record"));
+    assert_eq!(record["state"], "finished", "{record}");
+    let endpoints = record["stages"][1]["operations"][0]["endpoints"].as_array().unwrap();
+    assert_eq!(endpoints.len(), 2, "{endpoints:?}");
+    let rows: Vec<Value> = all
+        .lines()
+        .filter_map(|line| line.strip_prefix("data:"))
+        .filter_map(|data| serde_json::from_str::<Value>(data).ok())
+        .filter(|data| data["stage"] == "s2-main")
+        .filter_map(|data| data["rows"].as_array().cloned())
+        .flatten()
+        .collect();
+    for (endpoint, name) in endpoints.iter().zip(&names) {
+        assert_eq!(endpoint["endpoint"], json!(name));
+        let own = rows.iter().filter(|row| row["endpoint"] == json!(name) && row["phase"] == "window");
+        let total: u64 = own.map(|row| row["count"].as_u64().unwrap()).sum();
+        assert!(total > 0 && json!(total) == endpoint["count"], "{name}: {total} {endpoint}");
+    }
 }
 
 #[test]
@@ -842,91 +743,4 @@ fn the_console_or_what_stands_for_it_comes_with_headers_that_keep_others_out() {
     fs::write(&big, vec![b' '; 65 << 20]).unwrap();
     let body = format!("@{}", big.display());
     assert_eq!(c.with_token(&c.token, &["--data-binary", &body], "/api/v1/check").0, 413);
-}
-
-/// A driver in a process of its own.
-struct Driver(Child);
-
-impl Driver {
-    fn join(directory: &Path, name: &str, url: &str, token: &Path) -> Self {
-        let child = cosmark(directory)
-            .args([
-                "driver",
-                "--join",
-                url,
-                "--name",
-                name,
-                "--state",
-                name,
-                "--threads",
-                "1",
-                "--no-ceiling",
-            ])
-            .arg("--nats-token-file")
-            .arg(token)
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(directory.join(format!("{name}.log"))).unwrap())
-            .spawn()
-            .unwrap();
-        Self(child)
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn a_controller_that_is_killed_is_replaced_and_its_run_goes_on_and_is_whole() {
-    let dir = tempfile::tempdir().unwrap();
-    let Ok(nats) = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))) else {
-        println!("SKIPPED: no nats-server on this machine; apt-get install nats-server");
-        return;
-    };
-    let (url, token) = (nats.nats_options().url, nats.token_file());
-    let drivers = ["d1", "d2"].map(|name| Driver::join(dir.path(), name, &url, &token));
-    let login = ["--nats", url.as_str(), "--nats-token-file", token.to_str().unwrap()];
-    let mut a = Controller::launch(dir.path(), "a", &[&login[..], &["--name", "a"]].concat());
-    within(|| {
-        (a.curl(&["-H", &format!("Authorization: Bearer {}", a.token)], "/api/v1/status").0 == 200)
-            .then_some(())
-    });
-    fs::create_dir(dir.path().join("b")).unwrap();
-    for file in ["cluster.key", "tokens", "local-token"] {
-        fs::copy(dir.path().join("a").join(file), dir.path().join("b").join(file)).unwrap();
-    }
-    let b = Controller::launch(dir.path(), "b", &[&login[..], &["--name", "b"]].concat());
-    let stands_by = within(|| {
-        let (status, text) = b.with_token(&b.token, &["-i"], "/api/v1/status");
-        (status == 307).then_some(text)
-    });
-    assert!(stands_by.to_lowercase().contains(&format!("location: {}/api/v1/status", a.url)), "{stands_by}");
-    within(|| (a.get("drivers").as_array().unwrap().len() == 2).then_some(()));
-    let id = a.submit(&workload("outlives", 15));
-    let waits = a.submit(&workload("waits", 1));
-    within(|| (a.get(&format!("runs/{id}"))["progress"].as_f64()? > 0.2).then_some(()));
-    a.child.kill().unwrap();
-    a.child.wait().unwrap();
-    within(|| (b.with_token(&b.token, &[], "/api/v1/status").0 == 200).then_some(()));
-    let ended = b.wait_for(&id, &["finished", "failed", "terminated", "cancelled"]);
-    assert_eq!(ended["state"], "finished", "{ended}");
-    let record = b.get(&format!("runs/{id}/record"));
-    let operation = &record["stages"][0]["operations"][0];
-    assert_eq!(operation["window_s"], json!(15.0));
-    assert_eq!(operation["drivers"].as_array().unwrap().len(), 2, "{operation}");
-    // Every second of both drivers is there, also those before the first controller died.
-    let csv = fs::read_to_string(dir.path().join(format!("archive/{id}-outlives/intervals.csv"))).unwrap();
-    for driver in ["d1", "d2"] {
-        let rows = csv.lines().filter(|line| line.contains(&format!(",{driver},window,"))).count();
-        assert!(rows >= 15, "{driver} has {rows} intervals:\n{csv}");
-    }
-    assert_eq!(
-        b.wait_for(&waits, &["finished", "failed", "terminated"])["state"],
-        "finished",
-        "what waited is not lost"
-    );
-    drop(drivers);
 }

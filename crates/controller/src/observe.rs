@@ -50,6 +50,8 @@ pub struct SliceNews<'a> {
     pub load_started: Timestamp,
     /// The same moment on the driver's own clock, on which the snapshot counts.
     pub start_ns: u64,
+    /// Names of the work's endpoints, in the order of their numbers; none unless there are several.
+    pub endpoints: &'a [String],
     /// Sums of the slice.
     pub snapshot: &'a Snapshot,
 }

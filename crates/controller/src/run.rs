@@ -9,7 +9,7 @@ use cosmark_archive::{
 };
 use cosmark_bus::RunClock;
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
-use cosmark_workload::model::{Trigger, Workload};
+use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 use tokio::sync::watch;
 
 use crate::keeper::Keeper;
@@ -46,6 +46,9 @@ pub struct RunJob<'a> {
     pub drain: Option<Duration>,
     /// The controller's clock, by which drivers are told when to begin.
     pub clock: RunClock,
+    /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
+    /// these, too.
+    pub tidies_up: bool,
     /// Stages and triggers that were begun.
     steps: u32,
     step_teller: Option<Box<dyn FnMut(u32)>>,
@@ -71,6 +74,7 @@ impl<'a> RunJob<'a> {
             redact,
             drain: None,
             clock: RunClock::default(),
+            tidies_up: false,
             steps: 0,
             step_teller: None,
             link_news: None,
@@ -85,6 +89,17 @@ impl<'a> RunJob<'a> {
     /// Asks about once a second whether there is something to say about the way to the drivers.
     pub(crate) fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
         self.link_news = Some(news);
+    }
+
+    /// From here on only the wish to end at once counts.
+    fn stop_only_at_once(&mut self) {
+        let (level, stop) = watch::channel(StopLevel::Run);
+        let mut asked = std::mem::replace(&mut self.stop, stop);
+        tokio::spawn(async move {
+            if asked.wait_for(|asked| *asked == StopLevel::Abort).await.is_ok() {
+                level.send_replace(StopLevel::Abort);
+            }
+        });
     }
 
     pub(crate) fn news_of_the_link(&mut self) -> Option<String> {
@@ -137,17 +152,13 @@ pub struct Ended {
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
-    let mut course = Course { tables: Vec::new(), class: EndClass::Finished, reason: None };
+    let mut course =
+        Course { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
     let mut goals = Goals::default();
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     for stage in &workload.stages {
         let index = course.tables.len();
-        let stopped = *job.stop.borrow() != StopLevel::Run;
-        if stopped && course.class == EndClass::Finished {
-            course.class = EndClass::Cancelled;
-        }
-        let goes_on = matches!(course.class, EndClass::Finished | EndClass::Failed | EndClass::Missed);
-        if !goes_on || stopped {
+        if !course.goes_on(&mut job, stage, observer) {
             job.dir.enter_stage(index, StageState::Aborted);
             course.tables.push(StageTables::default());
             continue;
@@ -186,6 +197,8 @@ struct Course {
     tables: Vec<StageTables>,
     class: EndClass,
     reason: Option<String>,
+    /// The user has ended it; what is left to do is to delete what was written.
+    only_deletes: bool,
 }
 
 /// What the workload asked for beyond running.
@@ -196,9 +209,31 @@ struct Goals {
 }
 
 impl Course {
+    /// Whether `stage` is to be run after all that has happened.
+    fn goes_on(&mut self, job: &mut RunJob<'_>, stage: &Stage, observer: &mut dyn Observer) -> bool {
+        let level = *job.stop.borrow();
+        if level != StopLevel::Run && self.class == EndClass::Finished {
+            self.class = EndClass::Cancelled;
+        }
+        let begun = self.tables.iter().any(|tables| !tables.operations.is_empty());
+        let cancelled = self.class == EndClass::Cancelled && job.tidies_up && begun;
+        if cancelled && level == StopLevel::Finish && !self.only_deletes {
+            observer.note("deleting what was written (Ctrl-C again: at once)");
+            job.stop_only_at_once();
+            self.only_deletes = true;
+        }
+        if self.only_deletes {
+            let deletes = |work: &Work| matches!(work.kind, WorkKind::Cleanup | WorkKind::Dispose);
+            return *job.stop.borrow() == StopLevel::Run && stage.works.iter().all(deletes);
+        }
+        level == StopLevel::Run
+            && matches!(self.class, EndClass::Finished | EndClass::Failed | EndClass::Missed)
+    }
+
     /// A stage that failed weighs more than a goal that was missed; the first of each kind is told.
     fn enter(&mut self, class: EndClass, reason: impl FnOnce() -> String) {
         let graver = match class {
+            _ if self.only_deletes => false,
             EndClass::Finished => false,
             EndClass::Missed => self.class == EndClass::Finished,
             _ => true,
@@ -215,7 +250,7 @@ impl Course {
 }
 
 fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
-    let Course { tables, class, reason } = course;
+    let Course { tables, class, reason, only_deletes: _ } = course;
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),

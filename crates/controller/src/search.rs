@@ -1,6 +1,7 @@
 //! A stage with a search: trials of several loads, each a stage of the run, until the highest one that meets the thresholds
 //! is settled.
 
+mod client;
 mod machine;
 #[cfg(test)]
 mod simulated;
@@ -17,10 +18,13 @@ use cosmark_workload::search::{Over, Search, load_text};
 
 use crate::observe::Observer;
 use crate::run::{EndClass, RunJob, StopLevel};
+use crate::search::client::ClientState;
 use crate::search::machine::{Machine, Outcome, Purpose, Request};
-use crate::search::trial::{ClientState, judged};
+use crate::search::trial::judged;
 use crate::stage::StageRun;
 use crate::thresholds::Measured;
+
+pub(crate) use client::Excess;
 
 /// A search that is over.
 pub struct SearchEnd {

@@ -267,6 +267,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                         driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
                         load_started: launch.origin(),
                         start_ns: launch.origin_ns,
+                        endpoints: launch.endpoints_of(snapshot.work),
                         snapshot: &snapshot,
                     });
                 }
@@ -333,6 +334,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let Some(peer) = self.peers.get_mut(driver) else { return };
         peer.rise_to(Stand::Over);
         peer.is_cut = false;
+        missions.iter().for_each(|mission| peer.add_began(mission.began));
         match gave_up {
             Some(failure) if failure.class == FailureClass::Restarted => {
                 peer.is_cut = true;

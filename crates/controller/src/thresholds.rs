@@ -9,6 +9,8 @@ use cosmark_metrics::{OpSnapshot, PERCENTILES};
 use cosmark_workload::model::{Load, Operation, Stage, Work, WorkKind};
 use cosmark_workload::threshold::{Metric, Threshold};
 
+use crate::search::Excess;
+
 /// Each bound holds with this confidence; both together make an interval of 90 %.
 const CONFIDENCE: f64 = 0.95;
 /// Resampling is part of the result, so its seed is fixed.
@@ -98,8 +100,8 @@ struct Found<'a> {
 /// A threshold that was judged.
 pub struct Judgement {
     pub record: ThresholdRecord,
-    /// Where it is missed: the share of requests that are certainly too many beyond the limit. 0 where that is not said.
-    pub excess: f64,
+    /// By how much it is certainly missed; of use only where it is.
+    pub excess: Excess,
 }
 
 /// Judges every threshold of a stage.
@@ -135,7 +137,8 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
             }
         } else {
             let mut record = blank(None);
-            let excess = if found.is_empty() { 0.0 } else { together(threshold, &found, &mut record) };
+            let excess =
+                if found.is_empty() { Excess::Share(0.0) } else { together(threshold, &found, &mut record) };
             judged.push(Judgement { record, excess });
         }
     }
@@ -186,15 +189,15 @@ fn status(decision: Decision) -> GoalStatus {
 }
 
 /// A response time of one operation, and what is in excess.
-fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) -> f64 {
+fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) -> Excess {
     let op = found.op;
     if op.ok == 0 {
         if op.failed > 0 {
             record.status = GoalStatus::Fail;
             record.message = format!("all {} operations failed", op.failed);
-            return 1.0;
+            return Excess::Share(1.0);
         }
-        return 0.0;
+        return Excess::Share(0.0);
     }
     let limit_ms = threshold.limit.for_size(real(op.bytes) / real(op.ok));
     record.limit = Some(limit_ms);
@@ -202,17 +205,13 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
     let share = match threshold.metric {
         Metric::Quantile(share) => share,
         Metric::Mean => {
-            mean(found, times.mean_ns().map(|ns| ns / 1e6), limit_ms, record);
-            return 0.0;
+            return mean(found, times.mean_ns().map(|ns| ns / 1e6), limit_ms, record);
         }
-        _ => {
-            plain(ms(times.max_ns()), limit_ms, record);
-            return 0.0;
-        }
+        _ => return plain(ms(times.max_ns()), limit_ms, record),
     };
     let needs = PERCENTILES.iter().find(|p| p.quantile == share).map_or(0, |p| p.needs());
     record.value = ms(times.quantile_ns(share)).filter(|_| op.ok >= needs);
-    let Some(beyond) = beyond(found, limit_ms) else { return 0.0 };
+    let Some(beyond) = beyond(found, limit_ms) else { return Excess::Share(0.0) };
     record_quantile(&found.batches.total(), share, &beyond, record);
     let decision = settle::against(&beyond, 1.0 - share, BEYOND);
     record.status = status(decision);
@@ -233,7 +232,23 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
         };
         record.message = format!("{}; {text}", record.message);
     }
-    (beyond.low - (1.0 - share)).max(0.0)
+    if decision == Decision::Fail {
+        in_excess(found, limit_ms, 1.0 - share)
+    } else {
+        Excess::Beyond(Vec::new())
+    }
+}
+
+/// What would be in excess of longer and longer limits, until nothing is.
+fn in_excess(found: &Found<'_>, limit_ms: f64, allowed: f64) -> Excess {
+    const STEPS: i32 = 24;
+    let first_ms = (limit_ms / 4.0).max(0.01);
+    let margins = std::iter::once(0.0).chain((0..STEPS).map(|step| first_ms * 2.0_f64.powi(step)));
+    let parts = margins.map_while(|margin_ms| {
+        let low = beyond(found, limit_ms + margin_ms)?.low;
+        (low > allowed).then_some((margin_ms, low - allowed))
+    });
+    Excess::Beyond(parts.collect())
 }
 
 /// The order-statistic interval of the percentile itself.
@@ -270,15 +285,16 @@ fn beyond(found: &Found<'_>, limit_ms: f64) -> Option<Share> {
     settle::share(&total, &beyond, CONFIDENCE, SEED)
 }
 
-fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {
+fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) -> Excess {
     record.value = value;
-    let Some(value) = value else { return };
+    let Some(value) = value else { return Excess::Most(0.0) };
     record.status = if value <= limit { GoalStatus::Pass } else { GoalStatus::Fail };
     record.message = format!("{value:.3} ms; at most {limit:.3} ms");
+    Excess::Most(value - limit)
 }
 
 /// What is asked of all operations together, and what is in excess.
-fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRecord) -> f64 {
+fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRecord) -> Excess {
     let limit = threshold.limit.for_size(0.0);
     record.limit = Some(limit);
     if threshold.metric == Metric::ErrorRate {
@@ -301,7 +317,7 @@ fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRe
         Decision::Undecided
     });
     record.message = format!("{value:.1}{unit}{}; at least {limit:.1}{unit}{}", span(record), more(record));
-    0.0
+    Excess::Share(if limit > 0.0 { 1.0 - high / limit } else { 0.0 })
 }
 
 /// What all of them did together, interval by interval, each as a share of the mean.
@@ -349,8 +365,8 @@ fn more(record: &ThresholdRecord) -> &'static str {
 }
 
 /// A mean response time, with the interval that its memory from one interval of time to the next allows.
-fn mean(found: &Found<'_>, value: Option<f64>, limit: f64, record: &mut ThresholdRecord) {
-    let Some(value) = value else { return };
+fn mean(found: &Found<'_>, value: Option<f64>, limit: f64, record: &mut ThresholdRecord) -> Excess {
+    let Some(value) = value else { return Excess::Mean(0.0) };
     let parts: Vec<(f64, f64)> = found
         .batches
         .batches()
@@ -374,9 +390,10 @@ fn mean(found: &Found<'_>, value: Option<f64>, limit: f64, record: &mut Threshol
         Decision::Undecided
     });
     record.message = format!("{value:.3} ms{}; at most {limit:.3} ms{}", span(record), more(record));
+    Excess::Mean(low - limit)
 }
 
-fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) -> f64 {
+fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) -> Excess {
     let longest = found.iter().map(|f| f.batches.batches().len()).max().unwrap_or(0);
     let (mut total, mut failed) = (vec![0; longest], vec![0; longest]);
     for one in found {
@@ -385,7 +402,7 @@ fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) -> 
             *failed += batch.failed;
         }
     }
-    let Some(share) = settle::share(&total, &failed, CONFIDENCE, SEED) else { return 0.0 };
+    let Some(share) = settle::share(&total, &failed, CONFIDENCE, SEED) else { return Excess::Share(0.0) };
     record.value = Some(share.share);
     (record.low, record.high) = (Some(share.low), Some(share.high));
     let none_failed = found.iter().all(|one| one.op.failed == 0);
@@ -404,7 +421,7 @@ fn error_rate(found: &[Found<'_>], limit: f64, record: &mut ThresholdRecord) -> 
         limit * 100.0,
         if decision == Decision::Undecided { "; both are possible: run longer" } else { "" }
     );
-    (share.low - limit).max(0.0)
+    Excess::Share((share.low - limit).max(0.0))
 }
 
 #[cfg(test)]

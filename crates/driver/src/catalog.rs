@@ -104,6 +104,14 @@ impl Catalog {
         }
     }
 
+    /// Names of keys that are secrets in some type, and what sounds like one, for texts that cannot be read as a workload.
+    pub(crate) fn names_a_secret(&self, word: &str) -> bool {
+        let keys =
+            self.adaptors.iter().flat_map(|def| def.keys).chain(self.auths.iter().flat_map(|def| def.keys));
+        keys.into_iter().any(|key| key.secret && key.answers_to(word))
+            || ["secret", "password"].iter().any(|part| word.to_ascii_lowercase().contains(part))
+    }
+
     fn find<T>(
         &self,
         what: &str,

@@ -17,6 +17,7 @@ pub fn abilities(can: Capability) -> Vec<&'static str> {
         copy,
         bulk_delete,
         metadata,
+        restore,
         delete_missing_fails: _,
     } = can;
     let all = [
@@ -30,6 +31,7 @@ pub fn abilities(can: Capability) -> Vec<&'static str> {
         (copy, "copies"),
         (bulk_delete, "bulk deletes"),
         (metadata, "metadata"),
+        (restore, "restores"),
     ];
     all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
 }

@@ -1,10 +1,10 @@
 //! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
 //! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
 
-use cosmark_adaptor_api::{Key, Settings};
+use cosmark_adaptor_api::{Capability, Key, Settings};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostic::{Span, sort};
-use cosmark_workload::model::{ConfigValue, TargetSpec};
+use cosmark_workload::model::{ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
     parse_target, parse_what_is_there,
@@ -43,13 +43,15 @@ pub fn read_workload(
         mistakes.extend(check_targets(catalog, workload, format));
         sort(&mut mistakes);
     }
-    let refused = mistakes.iter().any(|one| one.severity == Severity::Error);
-    let workload = workload.filter(|_| !refused).map(|mut workload| {
+    let is_refused = |mistakes: &[Diagnostic]| mistakes.iter().any(|one| one.severity == Severity::Error);
+    let workload = workload.filter(|_| !is_refused(&mistakes)).map(|mut workload| {
         if let Some(target) = target {
             apply_target(&mut workload, target);
         }
         workload
     });
+    mistakes.extend(workload.iter().flat_map(|workload| check_abilities(catalog, workload)));
+    let workload = workload.filter(|_| !is_refused(&mistakes));
     Reading { workload, mistakes, format }
 }
 
@@ -102,6 +104,49 @@ fn check_targets(catalog: &Catalog, workload: &Workload, format: Format) -> Vec<
         }
     }
     diagnostics
+}
+
+/// Operations that their storage cannot do, whatever its settings. What a setting takes away is found by the run.
+fn check_abilities(catalog: &Catalog, workload: &Workload) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    for work in workload.stages.iter().flat_map(|stage| &stage.works) {
+        let Ok(found) = catalog.storage(&work.storage.kind, texts(&work.storage)) else { continue };
+        for operation in &work.operations {
+            let Some(lacks) = lacks(operation.kind, found.def.capability) else { continue };
+            let (kind, word) = (&work.storage.kind, operation.kind.word());
+            let message = format!("storage {kind} has no {lacks}: every {word} would fail");
+            let hint = format!("leave the operation out; `cosmark adaptors {kind}` shows what it can do");
+            let one = Diagnostic::error(operation.span, message).with_hint(hint);
+            // A matrix repeats its stages.
+            if !diagnostics.iter().any(|known| known.message == one.message && known.span == one.span) {
+                diagnostics.push(one);
+            }
+        }
+    }
+    diagnostics
+}
+
+/// What an operation needs and a storage lacks.
+fn lacks(kind: OpKind, can: Capability) -> Option<&'static str> {
+    let (has, what) = match kind {
+        OpKind::List => (can.list, "listings"),
+        OpKind::Head => (can.head, "question for one object's metadata"),
+        OpKind::Copy => (can.copy, "copies"),
+        OpKind::BulkDelete => (can.bulk_delete, "deletion of many objects in one request"),
+        OpKind::Metadata => (can.metadata, "change of metadata"),
+        OpKind::Restore => (can.restore, "archived objects to restore"),
+        OpKind::MultipartWrite | OpKind::MultipartFileWrite => (can.multipart, "writes in parts"),
+        _ => (true, ""),
+    };
+    (!has).then_some(what)
+}
+
+/// Keys and values that are known before secrets are fetched.
+pub(crate) fn texts(spec: &TargetSpec) -> impl Iterator<Item = (&str, &str)> {
+    spec.config.entries.iter().filter_map(|entry| match &entry.value {
+        ConfigValue::Text(text) => Some((entry.key.as_str(), text.as_str())),
+        ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
+    })
 }
 
 /// Unknown keys are warnings in XML, as in COSBench, and errors in YAML.

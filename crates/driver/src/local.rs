@@ -10,8 +10,8 @@ use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
 };
 use cosmark_wire::{
-    DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    StageOrder, TriggerOrder, TriggerReport,
+    Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, StageOrder, TriggerOrder, TriggerReport,
 };
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use crate::catalog::Catalog;
 use crate::files::Files;
 use crate::gate::{Gate, Start, Waited};
 use crate::health::{self, Sampler};
+use crate::proc;
 use crate::slices::Slices;
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
@@ -205,6 +206,10 @@ impl Job {
 
     /// Opens, logs in, asks each store once.
     fn prepare(&self) -> Result<Vec<Mission>, Failure> {
+        let workers: u64 = self.order.shares.iter().map(|share| u64::from(share.workers)).sum();
+        if let Some(text) = too_many(workers, proc::available_memory_bytes()) {
+            return Err(failure("", FailureClass::Workload, text));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -275,7 +280,9 @@ impl Job {
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
         let origin_ns = start.at_ns.unwrap_or(start_ns);
         let origin_unix_ns = start.unix_ns.unwrap_or_else(|| unix_ns_of(origin_ns));
-        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans };
+        let endpoints = works.iter().zip(&adaptors).map(|(work, adaptor)| (*work, adaptor.endpoints()));
+        let endpoints = endpoints.filter(|(_, names)| !names.is_empty()).collect();
+        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans, endpoints };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let sampler = self.watch_itself(&running);
         self.pass_on(&mut engine_events);
@@ -292,6 +299,7 @@ impl Job {
                 workers: self.workers_of(work),
                 endpoints: adaptor.endpoints(),
                 window_s: times.window().as_secs_f64(),
+                began: times.began.map(|began| Began { first_ns: began.first_ns, last_ns: began.last_ns }),
                 examples: examples
                     .into_iter()
                     .map(|example| FailureExample {
@@ -422,6 +430,22 @@ fn class_of(kind: ErrorKind) -> FailureClass {
     }
 }
 
+/// What a worker takes at the very least, without any connection.
+const LEAST_WORKER_BYTES: u64 = 8 << 10;
+
+/// Why so many workers cannot be: the system would end this process, or another one, in the middle of the run.
+fn too_many(workers: u64, available_bytes: Option<u64>) -> Option<String> {
+    let (needed, available) = (workers.saturating_mul(LEAST_WORKER_BYTES), available_bytes?);
+    (needed > available).then(|| {
+        format!(
+            "{workers} workers take at least {} MiB of memory, and this machine has {} MiB to give; ask for fewer workers, or \
+             for more drivers",
+            needed >> 20,
+            available >> 20
+        )
+    })
+}
+
 fn failure(work: &str, class: FailureClass, text: String) -> Failure {
     Failure { work: work.to_owned(), class, text }
 }
@@ -441,4 +465,17 @@ fn engine_failure(error: EngineError) -> Failure {
 fn seed_of(run: u64, stage: usize, work: usize) -> u64 {
     let place = (stage as u64) << 32 | work as u64;
     run ^ (place.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_many;
+
+    #[test]
+    fn workers_that_no_memory_holds_are_refused_and_others_are_not() {
+        assert!(too_many(100_000, Some(1 << 30)).is_none());
+        assert!(too_many(u64::MAX, None).is_none(), "who does not know does not refuse");
+        let text = too_many(1_000_000, Some(1 << 30)).unwrap_or_default();
+        assert!(text.contains("7812 MiB") && text.contains("has 1024 MiB"), "{text}");
+    }
 }

@@ -40,6 +40,17 @@ fn tick_ns() -> u64 {
     1_000_000_000 / u64::try_from(per_s).unwrap_or(100).max(1)
 }
 
+/// Bytes of memory that can be had without swapping.
+pub fn available_memory_bytes() -> Option<u64> {
+    parse_available_memory(&read("/proc/meminfo")?)
+}
+
+/// `MemAvailable:   12345 kB`.
+fn parse_available_memory(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 pub fn processors() -> Option<Processors> {
     parse_processors(&read("/proc/stat")?, tick_ns())
 }
@@ -250,6 +261,9 @@ mod tests {
 
     #[test]
     fn what_linux_writes_is_understood() {
+        let memory = "MemTotal:       24 kB\nMemAvailable:   22 kB\n";
+        assert_eq!(parse_available_memory(memory), Some(22 * 1024));
+        assert_eq!(parse_available_memory("MemAvailable: much\n"), None);
         let stat = "cpu  100 1 50 900 7 2 3 40 9 0\ncpu0 50 0 25 450 3 1 1 20 0 0\ncpu1 50 1 25 450 4 1 2 20 0 0\nintr 5 6\n";
         let processors = Processors { cpus: 2, busy_ns: 1_560_000_000, steal_ns: Some(400_000_000) };
         assert_eq!(parse_processors(stat, 10_000_000), Some(processors));

@@ -1,5 +1,7 @@
 //! Secrets: fetched from where the workload says, and kept out of everything that is shown or written.
 
+use std::ops::Range;
+
 use cosmark_adaptor_api::Key;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
@@ -64,12 +66,15 @@ impl Secrets {
         let mut values = Vec::new();
         for spec in specs {
             for entry in &spec.config.entries {
-                if let ConfigValue::Text(text) = &entry.value
-                    && catalog.is_secret(&spec.kind, &entry.key)
-                    && text.len() >= SHORTEST
-                    && !values.contains(text)
-                {
-                    values.push(text.clone());
+                let ConfigValue::Text(text) = &entry.value else { continue };
+                let whole = catalog.is_secret(&spec.kind, &entry.key).then_some(text.as_str());
+                let in_urls = logins_in(text).into_iter().filter_map(|at| text.get(at));
+                // A login is hidden as a whole, and its password wherever else it occurs.
+                let passwords = in_urls.clone().filter_map(|login| Some(login.split_once(':')?.1));
+                for value in whole.into_iter().chain(in_urls).chain(passwords) {
+                    if value.len() >= SHORTEST && !values.iter().any(|known| known == value) {
+                        values.push(value.to_owned());
+                    }
                 }
             }
         }
@@ -94,6 +99,21 @@ impl Secrets {
         }
         text
     }
+}
+
+/// Where in a text `user:password` stands before the host of a URL. No adaptor takes a login there, but people write it.
+fn logins_in(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (scheme_end, mark) in text.match_indices("://") {
+        let start = scheme_end + mark.len();
+        let rest = text.get(start..).unwrap_or_default();
+        let end = rest.find(|c: char| matches!(c, '/' | '?' | '#' | ',') || c.is_whitespace());
+        let authority = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        if let Some(at) = authority.rfind('@').filter(|at| *at > 0) {
+            found.push(start..start + at);
+        }
+    }
+    found
 }
 
 fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
@@ -175,8 +195,12 @@ pub fn hidden(catalog: &Catalog, workload: &Workload) -> Workload {
     for spec in specs_mut(&mut copy) {
         let kind = spec.kind.clone();
         for entry in &mut spec.config.entries {
-            if matches!(entry.value, ConfigValue::Text(_)) && catalog.is_secret(&kind, &entry.key) {
-                entry.value = ConfigValue::Text("***".into());
+            let ConfigValue::Text(text) = &mut entry.value else { continue };
+            if catalog.is_secret(&kind, &entry.key) {
+                *text = "***".into();
+            }
+            for login in logins_in(text).into_iter().rev() {
+                text.replace_range(login, "***");
             }
         }
     }
@@ -196,6 +220,43 @@ pub fn hide_in_source(catalog: &Catalog, source: &str, file_name: &str, workload
     Secrets::of(catalog, workload).hide(&text)
 }
 
+/// The text with stars in place of what looks like the value of a secret key, letter for letter, so that places in it stay what
+/// they are. For showing where a mistake stands: also a text that makes no workload has secrets in it.
+#[must_use]
+pub fn stars_over_secrets(catalog: &Catalog, text: &str) -> String {
+    let mut places = logins_in(text);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut rest = 0;
+    while let Some(start) = text.get(rest..).and_then(|tail| tail.find(is_word)).map(|at| rest + at) {
+        let tail = text.get(start..).unwrap_or_default();
+        let word = tail.split(|c| !is_word(c)).next().unwrap_or_default();
+        rest = start + word.len();
+        let behind = text.get(rest..).unwrap_or_default();
+        let sign = behind.trim_start_matches(['"', '\'', ' ']);
+        if !sign.starts_with([':', '=']) || !catalog.names_a_secret(word) {
+            continue;
+        }
+        let value = sign.get(1..).unwrap_or_default().trim_start_matches(' ');
+        let (value, ends): (&str, &[char]) = match value.chars().next() {
+            // A reference, which is no secret.
+            Some('{' | '$') => continue,
+            Some('"') => (value.get(1..).unwrap_or_default(), &['"', '\n']),
+            Some('\'') => (value.get(1..).unwrap_or_default(), &['\'', '\n']),
+            _ => (value, &[';', ',', '}', '"', '\'', '<', ' ', '\n', '\r']),
+        };
+        let length = value.find(ends).unwrap_or(value.len());
+        let at = text.len() - value.len();
+        places.push(at..at + length);
+        rest = at + length;
+    }
+    let mut shown = text.to_owned();
+    for place in places {
+        let stars = "*".repeat(place.len());
+        shown.replace_range(place, &stars);
+    }
+    shown
+}
+
 fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
     let mut places: Vec<(usize, usize)> = Vec::new();
     for spec in specs(workload) {
@@ -208,6 +269,9 @@ fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
                 && let Some(at) = stretch.rfind(value.as_str())
             {
                 places.push((entry.span.start + at, value.len()));
+            } else {
+                let logins = logins_in(stretch).into_iter();
+                places.extend(logins.map(|login| (entry.span.start + login.start, login.len())));
             }
         }
     }
@@ -218,4 +282,21 @@ fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
         hidden.replace_range(at..at + len, "***");
     }
     Secrets::of(catalog, workload).hide(&hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::logins_in;
+
+    #[test]
+    fn logins_in_urls_are_found_and_nothing_else_is() {
+        let found = |text: &str| -> Vec<String> {
+            logins_in(text).into_iter().map(|at| text[at].to_owned()).collect()
+        };
+        assert_eq!(found("http://u:p@h:80/a@b"), ["u:p"]);
+        assert_eq!(found("http://u:p%40x@y@h,https://token@[::1]/"), ["u:p%40x@y", "token"]);
+        assert_eq!(found("http://h/?mail=a@b"), Vec::<String>::new());
+        assert_eq!(found("a@b"), Vec::<String>::new());
+        assert_eq!(found("http://@h"), Vec::<String>::new());
+    }
 }

@@ -23,12 +23,8 @@ pub fn open_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -
     let found = catalog.auth(&auth.kind)?;
     let settings = settings("auth", auth, found.def.keys, found.alias)?;
     let opened_auth = (found.def.open)(&settings).map_err(|error| format!("auth {}: {error}", auth.kind))?;
-    let entries = storage.config.entries.iter().filter_map(|entry| match &entry.value {
-        ConfigValue::Text(text) => Some((entry.key.as_str(), text.as_str())),
-        ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
-    });
     let found = catalog
-        .storage(&storage.kind, entries)
+        .storage(&storage.kind, crate::load::texts(storage))
         .map_err(|text| format!("storage {}: {text}", storage.kind))?;
     let settings = self::settings("storage", storage, found.def.keys, found.alias)?;
     let adaptor =

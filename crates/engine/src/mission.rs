@@ -92,6 +92,31 @@ pub struct MissionTimes {
     pub plan: SlicePlan,
     /// When its last operation ended; the start if it had none.
     pub ended_ns: u64,
+    /// When its first and its last worker were really let go; `None` = none was.
+    pub began: Option<Began>,
+}
+
+/// When the workers of a mission really began, on the clock of [`clock::now_ns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Began {
+    /// The first of them.
+    pub first_ns: u64,
+    /// The last.
+    pub last_ns: u64,
+}
+
+impl Began {
+    /// One worker that begins.
+    #[must_use]
+    pub fn at(at_ns: u64) -> Self {
+        Self { first_ns: at_ns, last_ns: at_ns }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self { first_ns: self.first_ns.min(other.first_ns), last_ns: self.last_ns.max(other.last_ns) }
+    }
 }
 
 impl MissionTimes {
@@ -153,7 +178,8 @@ pub(crate) struct Running {
     pub active: AtomicU32,
     examples: Mutex<Vec<ErrorExample>>,
     example_count: AtomicU32,
-    last_end_ns: std::sync::atomic::AtomicU64,
+    last_end_ns: AtomicU64,
+    began: Mutex<Option<Began>>,
 }
 
 const MOST_EXAMPLES: u32 = 10;
@@ -187,7 +213,8 @@ impl Running {
             active: AtomicU32::new(mission.workers),
             examples: Mutex::default(),
             example_count: AtomicU32::new(0),
-            last_end_ns: std::sync::atomic::AtomicU64::new(start_ns),
+            last_end_ns: AtomicU64::new(start_ns),
+            began: Mutex::default(),
             mission,
         })
     }
@@ -209,6 +236,15 @@ impl Running {
 
     pub fn note_end(&self, end_ns: u64) {
         self.last_end_ns.fetch_max(end_ns, Ordering::Relaxed);
+    }
+
+    /// Adds a thread's workers, at its end.
+    pub fn note_began(&self, of_thread: Option<Began>) {
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        *began = match (*began, of_thread) {
+            (Some(one), Some(other)) => Some(one.with(other)),
+            (one, other) => one.or(other),
+        };
     }
 }
 
@@ -331,7 +367,8 @@ impl ShareHandle {
                 .map(|running| {
                     let ended_ns = running.last_end_ns.load(Ordering::Relaxed);
                     let examples = running.examples.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    (MissionTimes { plan: running.plan, ended_ns }, examples)
+                    let began = *running.began.lock().unwrap_or_else(PoisonError::into_inner);
+                    (MissionTimes { plan: running.plan, ended_ns, began }, examples)
                 })
                 .collect()),
         }

@@ -18,7 +18,7 @@ use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
 use crate::memory;
-use crate::mission::{EngineError, EngineEvent, Running};
+use crate::mission::{Began, EngineError, EngineEvent, Running};
 use crate::ops::Timing;
 use crate::pace::{ArrivalQueue, Pace, Paced, Part, Schedule};
 use crate::sample_log::SampleLog;
@@ -54,6 +54,8 @@ pub struct Books {
     log: Option<RefCell<SampleLog>>,
     /// When the last operation ended; kept here because the threads share nothing while operations run.
     last_end_ns: Cell<u64>,
+    /// When its workers were let go.
+    began: Cell<Option<Began>>,
     work: u16,
 }
 
@@ -89,6 +91,12 @@ impl Books {
     #[inline]
     pub fn note_end(&self, end_ns: u64) {
         self.last_end_ns.set(self.last_end_ns.get().max(end_ns));
+    }
+
+    /// Notes that a worker begins.
+    pub fn note_began(&self, at_ns: u64) {
+        let own = Began::at(at_ns);
+        self.began.set(Some(self.began.get().map_or(own, |began| began.with(own))));
     }
 
     /// Hands over what is complete; keeps what the receiver has no room for.
@@ -188,6 +196,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     bell.abort();
     for (running, books) in setup.missions.iter().zip(&books) {
         running.note_end(books.last_end_ns.get());
+        running.note_began(books.began.get());
     }
     finish(&setup, &books).await;
     Ok(())
@@ -252,6 +261,7 @@ impl Crew {
             desks: RefCell::default(),
             log: setup.log_operations.then(RefCell::default),
             last_end_ns: Cell::new(0),
+            began: Cell::new(None),
             work: mission.index,
         });
         memory::make_ready(work.operations.len(), running.is_paced());

@@ -90,6 +90,11 @@ pub async fn run(mut worker: Worker) {
         free_ns: 0,
     };
     worker.alarm.until(running.plan.start_ns).await;
+    let now_ns = clock::now_ns();
+    // A run that is stopped before its start lets its workers go, too, but to their end.
+    if now_ns >= running.plan.start_ns {
+        worker.books.note_began(now_ns);
+    }
     let mut since_yield = 0_u32;
     loop {
         if worker.quota.is_used_up() || worker.flow.is_stopping() {

@@ -220,10 +220,32 @@ impl Comparison {
         self.pairs.iter().flat_map(|pair| &pair.rows)
     }
 
-    /// The longest of the recommended windows, in seconds.
-    #[must_use]
-    pub fn recommended_s(&self) -> Option<f64> {
-        self.rows().filter_map(|row| row.recommended_s).reduce(f64::max)
+    /// How long to measure, metric by metric: a percentile of the tail asks for far more than a mean.
+    fn lengths(&self) -> Option<String> {
+        let of = |metric: Metric| {
+            let rows = self.rows().filter(|row| row.metric == metric);
+            rows.filter_map(|row| row.recommended_s).reduce(f64::max)
+        };
+        let all: Vec<(&str, f64)> =
+            Metric::TABLE.iter().filter_map(|row| Some((row.1, of(row.0)?))).collect();
+        let least = all.iter().map(|(_, seconds)| *seconds).reduce(f64::min)?;
+        let most = all.iter().map(|(_, seconds)| *seconds).reduce(f64::max)?;
+        if least > LONGEST_ADVICE_S {
+            return Some(
+                "these runs vary too much: measure longer, repeat them, and compare again".to_owned(),
+            );
+        }
+        if most <= SAME_ADVICE * least {
+            return Some(format!("measure {most:.0} s per run"));
+        }
+        let one = |(word, seconds): &(&str, f64)| {
+            if *seconds > LONGEST_ADVICE_S {
+                format!("{word} varies too much")
+            } else {
+                format!("{word} {seconds:.0} s")
+            }
+        };
+        Some(format!("measure per run: {}", all.iter().map(one).collect::<Vec<_>>().join(", ")))
     }
 
     /// Everything in one sentence.
@@ -243,16 +265,8 @@ impl Comparison {
         if let Some(seen) = seen {
             text.push_str(&format!("; differences above {:.1} % would have been seen", seen * 100.0));
         }
-        if let Some(seconds) = self.recommended_s() {
-            let effect = self.effect * 100.0;
-            let advice = if seconds > LONGEST_ADVICE_S {
-                format!(
-                    "; to see {effect:.0} % these runs vary too much: measure longer, repeat them, and compare again"
-                )
-            } else {
-                format!("; to see {effect:.0} %, measure {seconds:.0} s per run")
-            };
-            text.push_str(&advice);
+        if let Some(lengths) = self.lengths() {
+            text.push_str(&format!("; to see {:.0} %, {lengths}", self.effect * 100.0));
         }
         text
     }
@@ -260,6 +274,8 @@ impl Comparison {
 
 /// Nobody measures longer on a comparison's word: half a day.
 const LONGEST_ADVICE_S: f64 = 12.0 * 3600.0;
+/// Lengths that differ by less than this factor are one.
+const SAME_ADVICE: f64 = 1.5;
 
 /// Compares the first side with each of the others; a side is one run or several repetitions of it.
 #[must_use]

@@ -14,6 +14,7 @@ use cosmark_metrics::verdict::{
 use cosmark_workload::Workload;
 use cosmark_workload::existence::{Missing, missing, read_bytes};
 use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
+use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::selector::parse_bytes;
 
 /// Fewer intervals in the window than this, and the histogram log with its slices of a second is read instead.
@@ -43,13 +44,19 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         rampup_s: plan
             .map(|plan| plan.works.iter().map(|work| work.rampup.as_secs_f64()).fold(0.0, f64::max)),
         works: works_of(stage, plan),
-        operations: measured(stage).map(operation_of).collect(),
+        operations: measured(stage)
+            .map(|operation| {
+                let sizes = workload.and_then(|workload| sizes_of(workload, index, operation));
+                OperationEvidence { sizes, ..operation_of(operation) }
+            })
+            .collect(),
         // A file that cannot be read is as good as none: the check says that it had nothing to look at.
         series: series_of(run, stage).ok().flatten(),
         clients: stage.clients.iter().map(client_of).collect(),
         drivers: drivers_of(stage),
         clock_offset_ms: clocks_apart_ms(stage),
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
+        start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
         misses,
         store: store_of(workload, index, &counts),
@@ -138,6 +145,18 @@ fn pacing_of(arrival: Option<LoopKind>, planned: Option<&Work>) -> Pacing {
     }
 }
 
+/// Storages that give reads a length of their own, or count what is on the wire and not what is in the object.
+const OWN_LENGTHS: &[&str] = &["none", "mock", "plugin", "cdmi", "cdmi_swift"];
+
+/// How long the objects are that a read finds, where the workload tells.
+fn sizes_of(workload: &Workload, stage: usize, record: &OperationRecord) -> Option<(u64, u64)> {
+    let works = &workload.stages.get(stage)?.works;
+    let at = works.iter().position(|work| work.name == record.work)?;
+    let work = works.get(at).filter(|work| !OWN_LENGTHS.contains(&work.storage.kind.as_str()))?;
+    let op = work.operations.iter().position(|operation| operation.name == record.name)?;
+    sizes_read(workload, stage, at, op)
+}
+
 fn operation_of(record: &OperationRecord) -> OperationEvidence {
     let times = |times: &cosmark_archive::LatencyRecord| LatencySummary::from(times);
     let if_any = |record: &cosmark_archive::LatencyRecord| (record.count > 0).then(|| times(record));
@@ -165,6 +184,7 @@ fn operation_of(record: &OperationRecord) -> OperationEvidence {
         lag: if_any(&record.lag_ms),
         unfinished_age: if_any(&record.unfinished_age_ms),
         checked: Some(record.checked),
+        sizes: None,
         errors: record.errors.clone(),
         drivers: record.drivers.iter().map(|driver| driver_of(driver, record.window_s)).collect(),
     }

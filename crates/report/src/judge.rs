@@ -142,11 +142,21 @@ pub(crate) fn verdict_of(checks: Vec<Check>) -> Verdict {
     Verdict { overall, reason, checks }
 }
 
-/// The check because of which the verdict is no better: the worst, a finding before what was not run.
+/// What these find is mended first: answers that are wrong, missing or errors make times mean nothing, on whatever machine.
+const ABOUT_ANSWERS: &[&str] = &["V20", "V13", "V12"];
+
+/// What is told first: the worst, a finding before what was not run, and among those of one weight what is wrong with the answers.
+#[must_use]
+pub fn telling_order(check: &Check) -> (std::cmp::Reverse<Overall>, bool, usize) {
+    let about_answers = ABOUT_ANSWERS.iter().position(|id| *id == check.id);
+    let place = about_answers.unwrap_or(ABOUT_ANSWERS.len());
+    (std::cmp::Reverse(check.allows), check.status == CheckStatus::NotRun, place)
+}
+
+/// The check because of which the verdict is no better.
 #[must_use]
 pub fn most_telling(checks: &[Check]) -> Option<&Check> {
-    let rank = |check: &Check| (std::cmp::Reverse(check.allows), check.status == CheckStatus::NotRun);
-    checks.iter().filter(|check| check.allows > Overall::True).min_by_key(|check| rank(check))
+    checks.iter().filter(|check| check.allows > Overall::True).min_by_key(|check| telling_order(check))
 }
 
 /// What the workload alone says, before anything is sent: missing objects (V13) and the working set (V14) of each stage

@@ -61,6 +61,12 @@ impl Access {
         Self { tokens, key, wrong: Mutex::default(), ended: Mutex::default(), secure }
     }
 
+    /// The cluster's key.
+    #[must_use]
+    pub fn key(&self) -> &ClusterKey {
+        &self.key
+    }
+
     /// Who makes this request.
     ///
     /// # Errors

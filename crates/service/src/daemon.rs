@@ -164,7 +164,7 @@ async fn run(
                 }
             }),
         });
-    let standing_by = Leader { name: String::new(), url: String::new() };
+    let standing_by = Leader::nobody();
     let (told, leader) = watch::channel(shared.is_some().then_some(standing_by));
     let access = Access::new(tokens, key, secured.is_some());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -181,7 +181,8 @@ async fn run(
             None
         }
         Some(public) => {
-            let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url) };
+            let certificate = secured.as_ref().map(|secured| secured.fingerprint.clone());
+            let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url), certificate };
             Some(tokio::spawn(lead_for_ever(Arc::clone(&desk), me, told, Arc::clone(&setup.tell))))
         }
     };
@@ -258,9 +259,9 @@ async fn lead_for_ever(
                     tell(&text);
                     trouble = text;
                 }
-                Leader { name: String::new(), url: String::new() }
+                Leader::nobody()
             }
-            Err(_) => Leader { name: String::new(), url: String::new() },
+            Err(_) => Leader::nobody(),
         };
         let mine = leader.name == me.name;
         if mine && !leads {

@@ -1,12 +1,15 @@
 //! The queue: what waits, what runs, in which order, and what becomes of it. Every change is kept in the store before it is
 //! told to anybody.
 
+mod ends;
+mod moves;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_controller::StopLevel;
-use cosmark_wire::api::{Mistake, QueueMove, RunEvent, RunSummary, Submission, SystemEvent};
+use cosmark_wire::api::{Mistake, RunSummary, Submission, SystemEvent};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::ServiceError;
@@ -72,6 +75,10 @@ struct Jobs {
     abandon: watch::Sender<bool>,
     active: Vec<Job>,
     recent: Vec<Arc<LiveRun>>,
+    /// Runs that have ended, but are still in the store's queue, because that could not be written.
+    unkept: Vec<QueueEntry>,
+    /// What kept a run from beginning the last time, so that it is told once.
+    trouble: Option<String>,
 }
 
 struct Job {
@@ -175,9 +182,14 @@ impl Desk {
     /// # Errors
     /// When the queue cannot be read.
     pub async fn take_up(&self) -> Result<(), ServiceError> {
+        self.keep_ends().await;
+        self.runner.fleet.recall().await?;
         let mut waiting = Vec::new();
         let continues = self.runner.fleet.continues();
         for mut entry in self.store.queue().await? {
+            if self.jobs().unkept.iter().any(|ended| ended.id == entry.id) {
+                continue;
+            }
             if entry.started.is_none() || continues {
                 waiting.push(entry);
                 continue;
@@ -212,8 +224,11 @@ impl Desk {
     /// Begins what may begin, and takes note of what has ended, for ever.
     pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<End>) {
         loop {
+            self.keep_ends().await;
             while let Some(id) = self.next() {
-                self.begin(&id).await;
+                if !self.begin(&id).await {
+                    break;
+                }
             }
             tokio::select! {
                 () = self.wake.notified() => {}
@@ -222,7 +237,10 @@ impl Desk {
                 Some((id, outcome)) = ends.recv() => {
                     self.jobs().threads -= 1;
                     match outcome {
-                        Some(outcome) => self.take_end(&id, outcome).await,
+                        Some(outcome) => {
+                            let _one_at_a_time = self.changing.lock().await;
+                            self.take_end(&id, outcome).await;
+                        }
                         None => self.jobs().active.retain(|job| job.entry.id != id),
                     }
                 }
@@ -245,11 +263,13 @@ impl Desk {
         waiting().filter(|_| room).min_by_key(|job| job.place()).map(|job| job.entry.id.clone())
     }
 
-    async fn begin(&self, id: &str) {
+    /// Begins a run; false when nothing can begin now.
+    async fn begin(&self, id: &str) -> bool {
+        let _one_at_a_time = self.changing.lock().await;
         let began = {
             let mut jobs = self.jobs();
             let abandon = jobs.abandon.subscribe();
-            let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) else { return };
+            let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) else { return true };
             let level = match job.entry.cancelled {
                 Some(true) => StopLevel::Abort,
                 Some(false) => StopLevel::Finish,
@@ -262,13 +282,22 @@ impl Desk {
             (entry, live, Orders { stop: stopped, abandon, resumed })
         };
         let (entry, live, orders) = began;
+        let resumed = orders.resumed;
         let (id, ended) = (entry.id.clone(), self.ended.clone());
         if let Err(error) = self.store.put(entry.clone()).await {
+            if error.passes() {
+                self.postpone(&id, resumed, &error);
+                return false;
+            }
             let reason = Some(format!("the queue could not be written: {error}"));
             self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
-            return;
+            return true;
         }
-        self.jobs().threads += 1;
+        {
+            let mut jobs = self.jobs();
+            jobs.threads += 1;
+            jobs.trouble = None;
+        }
         live.change(|summary| {
             summary.state = "processing".to_owned();
             summary.started = entry.started.clone();
@@ -287,43 +316,7 @@ impl Desk {
             let reason = Some(format!("cannot start a thread: {cause}"));
             self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
         }
-    }
-
-    async fn take_end(&self, id: &str, outcome: Outcome) {
-        let Some((entry, live)) = self.entry(id) else { return };
-        let stopping = self.jobs().stopping;
-        if let Err(error) = self.store.end(entry).await {
-            (self.tell)(&format!("{id} has ended, but the queue could not be written: {error}"));
-        }
-        let verdict = live.path().and_then(|path| cosmark_archive::open_run(&path).ok());
-        live.change(|summary| {
-            summary.state.clone_from(&outcome.state);
-            summary.reason.clone_from(&outcome.reason);
-            summary.class = outcome.class.map(|class| crate::live::class_word(class).to_owned());
-            summary.ended = Some(Timestamp::now().to_string());
-            (summary.stage, summary.progress, summary.remaining_s) = (None, None, None);
-            if let Some(run) = &verdict {
-                let verdict = &run.record.verdict;
-                summary.verdict = Some(crate::live::overall_word(verdict.overall).to_owned());
-                summary.verdict_reason.clone_from(&verdict.reason);
-            }
-        });
-        if let Some(run) = verdict {
-            live.tell(&RunEvent::Verdict(crate::live::news_of(&run.record.verdict)));
-        }
-        live.tell(&RunEvent::End { state: outcome.state });
-        {
-            let mut jobs = self.jobs();
-            jobs.active.retain(|job| job.entry.id != id);
-            jobs.recent.push(Arc::clone(&live));
-            let surplus = jobs.recent.len().saturating_sub(MOST_RECENT);
-            jobs.recent.drain(..surplus);
-        }
-        self.feed.push("run", &live.summary());
-        if !stopping {
-            self.tell_positions();
-        }
-        self.wake.notify_one();
+        true
     }
 
     fn entry(&self, id: &str) -> Option<(QueueEntry, Arc<LiveRun>)> {
@@ -448,6 +441,7 @@ impl Desk {
                 )));
             }
         }
+        self.runner.fleet.takes(&workload)?;
         let number = Archive::open(&self.runner.archive)
             .and_then(|archive| archive.reserve())
             .map_err(ServiceError::from)?;
@@ -483,38 +477,20 @@ impl Desk {
     /// When it neither waits nor runs.
     pub async fn cancel(&self, id: &str, abort: bool) -> Result<RunSummary, Refused> {
         let one_at_a_time = self.changing.lock().await;
-        let entry = {
+        let (mut entry, _) = self.entry(id).ok_or_else(|| unknown(id))?;
+        let abort = abort || entry.cancelled == Some(true);
+        entry.cancelled = Some(abort);
+        self.store.put(entry).await?;
+        {
             let mut jobs = self.jobs();
             let job = jobs.active.iter_mut().find(|job| job.entry.id == id).ok_or_else(|| unknown(id))?;
-            let abort = abort || job.entry.cancelled == Some(true);
             job.entry.cancelled = Some(abort);
             if let Some(stop) = &job.stop {
                 stop.send_replace(if abort { StopLevel::Abort } else { StopLevel::Finish });
             }
-            job.entry.clone()
-        };
-        self.store.put(entry).await?;
-        self.wake.notify_one();
-        drop(one_at_a_time);
-        self.find(id).ok_or_else(|| unknown(id))
-    }
-
-    /// Moves a run that waits.
-    ///
-    /// # Errors
-    /// When it does not wait, or the one before which it is to go does not.
-    pub async fn reorder(&self, id: &str, to: &QueueMove) -> Result<RunSummary, Refused> {
-        let one_at_a_time = self.changing.lock().await;
-        let changed = {
-            let mut jobs = self.jobs();
-            move_in(&mut jobs.active, id, to)?
-        };
-        for entry in changed {
-            self.store.put(entry).await?;
         }
-        drop(one_at_a_time);
-        self.tell_positions();
         self.wake.notify_one();
+        drop(one_at_a_time);
         self.find(id).ok_or_else(|| unknown(id))
     }
 
@@ -554,38 +530,4 @@ fn ours(text: &str) -> Refused {
 
 fn unknown(id: &str) -> Refused {
     Refused::Unknown(format!("no run {id} waits or runs"))
-}
-
-/// Moves a waiting run; gives the entries that changed.
-fn move_in(active: &mut [Job], id: &str, to: &QueueMove) -> Result<Vec<QueueEntry>, Refused> {
-    let waits = |active: &[Job], id: &str| {
-        let job = active.iter().find(|job| job.entry.id == id).ok_or_else(|| unknown(id))?;
-        match job.stop {
-            None => Ok(job.entry.priority),
-            Some(_) => Err(Refused::Conflict(format!("{id} runs already; only what waits can be moved"))),
-        }
-    };
-    waits(active, id)?;
-    let before = to.before.as_deref().filter(|before| *before != id);
-    let priority = match before {
-        Some(before) => Some(waits(active, before)?),
-        None => to.priority,
-    };
-    let old: Vec<QueueEntry> = active.iter().map(|job| job.entry.clone()).collect();
-    active.sort_by_key(Job::place);
-    let mut order: Vec<String> = active.iter().map(|job| job.entry.id.clone()).collect();
-    if let Some(before) = before {
-        order.retain(|one| one != id);
-        let at = order.iter().position(|one| one == before).unwrap_or(order.len());
-        order.insert(at, id.to_owned());
-    }
-    for job in active.iter_mut() {
-        if let Some(priority) = priority.filter(|_| job.entry.id == id) {
-            job.entry.priority = priority;
-        }
-        let at = order.iter().position(|one| *one == job.entry.id).unwrap_or(0);
-        job.entry.order = i64::try_from(at).unwrap_or(i64::MAX);
-    }
-    let changed = |entry: &&QueueEntry| !old.contains(entry);
-    Ok(active.iter().map(|job| &job.entry).filter(changed).cloned().collect())
 }

@@ -4,6 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+impl ServiceError {
+    /// It may be otherwise in a moment.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(self, Self::Away { .. } | Self::Bus(_))
+    }
+}
+
 /// A service that cannot start, or a state that cannot be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
@@ -57,6 +65,25 @@ pub enum ServiceError {
     /// Certificate or key.
     #[error("TLS: {0}")]
     Tls(String),
+    /// NATS is away for the moment.
+    #[error("NATS at {url} is away: nothing can be changed until it is back; what runs goes on")]
+    Away {
+        /// Where it is, without credentials.
+        url: String,
+    },
+    /// A message that NATS would not take.
+    #[error(
+        "the {what} takes {bytes} bytes and its NATS takes messages of {most} at most: raise max_payload in the configuration \
+         of the nats-server, or make the workload smaller"
+    )]
+    TooLarge {
+        /// What does not fit.
+        what: String,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// NATS, or what is kept there.
     #[error("{0}")]
     Bus(String),

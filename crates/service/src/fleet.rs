@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{OpLog, Timestamp};
 use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
@@ -10,7 +10,11 @@ use cosmark_driver::{Catalog, Files, LocalDriver, Options, try_target};
 use cosmark_wire::api::{DriverInfo, DriverState};
 use cosmark_workload::Workload;
 use cosmark_workload::model::TargetSpec;
+use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+
+use crate::ServiceError;
+use crate::store::Answer;
 
 /// A run that is ready for its drivers.
 pub struct FleetJob<'a> {
@@ -46,7 +50,20 @@ pub trait Fleet: Send + Sync {
     ///
     /// # Errors
     /// One sentence.
-    fn drain(&self, name: &str, drained: bool) -> Result<bool, String>;
+    fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool>;
+
+    /// Reads again what another controller, or this one before its restart, was told about drivers.
+    fn recall(&self) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Whether the drivers can be told all of this workload.
+    ///
+    /// # Errors
+    /// [`ServiceError::TooLarge`]
+    fn takes(&self, _workload: &Workload) -> Result<(), ServiceError> {
+        Ok(())
+    }
 
     /// Forgets a driver that is lost; false when there is none of this name.
     ///
@@ -59,18 +76,31 @@ pub trait Fleet: Send + Sync {
         false
     }
 
+    /// Forgets what drivers told of a run: its archive is complete, and it is in no queue any more.
+    fn clear<'a>(&'a self, _id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Runs a workload to its end; `None` when it was let go. Blocks: it has a thread of its own.
     ///
     /// # Errors
     /// One sentence when it could not begin.
     fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String>;
 
-    /// Logs in at a target and asks it one cheap question. Blocks for as long as the target's own patience, at most half a
-    /// minute.
-    ///
-    /// # Errors
+    /// Lets a driver log in at a target and ask it one cheap question. Blocks for as long as the target's own patience, at
+    /// most half a minute.
+    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Tried;
+}
+
+/// What came of trying a target.
+#[derive(Debug)]
+pub struct Tried {
+    /// The driver that tried it; `None` when none could.
+    pub driver: Option<String>,
+    /// How long it took, milliseconds.
+    pub ms: f64,
     /// What went wrong, in one sentence with its remedy.
-    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String>;
+    pub outcome: Result<(), String>,
 }
 
 /// One driver inside this process.
@@ -126,12 +156,12 @@ impl Fleet for LocalFleet {
         vec![DriverInfo { state, run, last_seen: Timestamp::now().to_string(), ..self.about.clone() }]
     }
 
-    fn drain(&self, name: &str, drained: bool) -> Result<bool, String> {
-        if name != self.about.name {
-            return Ok(false);
+    fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
+        let known = name == self.about.name;
+        if known {
+            self.with_now(|now| now.drained = drained);
         }
-        self.with_now(|now| now.drained = drained);
-        Ok(true)
+        Box::pin(std::future::ready(Ok(known)))
     }
 
     fn forget(&self, name: &str) -> Result<bool, String> {
@@ -171,7 +201,9 @@ impl Fleet for LocalFleet {
         ended
     }
 
-    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
-        try_target(&self.catalog, auth, storage)
+    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Tried {
+        let begun = Instant::now();
+        let outcome = try_target(&self.catalog, auth, storage);
+        Tried { driver: Some(self.about.name.clone()), ms: begun.elapsed().as_secs_f64() * 1e3, outcome }
     }
 }

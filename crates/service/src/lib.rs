@@ -11,6 +11,7 @@ mod desk;
 mod error;
 mod fleet;
 pub mod live;
+mod relay;
 mod remote;
 mod runner;
 mod seal;
@@ -22,7 +23,7 @@ pub mod tokens;
 
 pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
 pub use error::ServiceError;
-pub use fleet::{Fleet, FleetJob, LocalFleet};
+pub use fleet::{Fleet, FleetJob, LocalFleet, Tried};
 pub use seal::ClusterKey;
 pub use serve::Tls;
 pub use state::StateDir;

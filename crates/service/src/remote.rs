@@ -1,25 +1,45 @@
 //! Drivers that joined over NATS.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use async_nats::Request;
+use async_nats::jetstream::kv;
+use axum::body::Bytes;
 use cosmark_archive::Timestamp;
-use cosmark_bus::{Bus, Present, Registry};
+use cosmark_bus::{Bus, Present, Registry, names, seal};
 use cosmark_controller::Ended;
-use cosmark_controller::remote::{RemoteError, RemoteJob, run};
-use cosmark_driver::{Catalog, try_target};
-use cosmark_wire::MESSAGE_VERSION;
+use cosmark_controller::remote::{RemoteError, RemoteJob, check_size, run};
+use cosmark_driver::Catalog;
 use cosmark_wire::api::{DriverInfo, DriverState};
-use cosmark_wire::message::Registration;
+use cosmark_wire::message::{Registration, TargetAnswer, TargetQuestion, decode, encode};
+use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
 use cosmark_workload::model::TargetSpec;
+use cosmark_workload::{Environment, Format, Workload, parse};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 
-use crate::fleet::{Fleet, FleetJob};
+use crate::ServiceError;
+use crate::fleet::{Fleet, FleetJob, Tried};
+use crate::store::Answer;
 
+/// Keys of the drivers that get nothing new begin so.
+const DRAINED: &str = "drained.";
+/// A target's own patience is half a minute at most.
+const TRY_PATIENCE: Duration = Duration::from_secs(40);
+/// The stage in which a target travels to the driver that tries it.
+const ONE_WORK: &str = "name: try\nstorage: {type: none}\nstages:\n  - name: try\n    works:\n      - {name: try, workers: 1, \
+                        total_ops: 1, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
 /// A driver that was not heard of for so long is lost.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// A run whose drivers are not there yet waits for them for so long, after a takeover.
+/// What drivers told of a run that is archived is forgotten within this time.
 const PURGE_PATIENCE: Duration = Duration::from_secs(10);
+
+fn not_taken(cause: &dyn Display) -> ServiceError {
+    ServiceError::Bus(format!("NATS does not take the word on a driver now: {cause}; try again"))
+}
 
 /// The drivers of a NATS.
 pub struct RemoteFleet {
@@ -96,6 +116,33 @@ impl RemoteFleet {
         }
     }
 
+    async fn meta(&self) -> Result<kv::Store, ServiceError> {
+        if !self.bus.is_connected() {
+            return Err(ServiceError::Away { url: self.bus.url().to_owned() });
+        }
+        self.bus.bucket(names::META).await.map_err(|error| ServiceError::Bus(error.to_string()))
+    }
+
+    /// The driver that tries a target: one that speaks its protocol, best one that has nothing else to do.
+    fn fit_to_try(&self, storage: &TargetSpec) -> Option<Registration> {
+        let rank = |state| match state {
+            DriverState::Idle => Some(0),
+            DriverState::Busy => Some(1),
+            DriverState::Drained => Some(2),
+            DriverState::Refused | DriverState::Lost => None,
+        };
+        let speaks = |registration: &Registration| {
+            let kind =
+                self.catalog.adaptor(&storage.kind).map_or(storage.kind.as_str(), |found| found.def.name);
+            registration.adaptors.iter().any(|name| name == kind)
+        };
+        let all = self.registry.all().into_iter();
+        let fit = all.filter_map(|one| Some((rank(self.info(&one).state)?, one.registration)));
+        fit.filter(|(_, registration)| speaks(registration))
+            .min_by_key(|(rank, _)| *rank)
+            .map(|(_, registration)| registration)
+    }
+
     /// Those that get a new run: alive, of our version, at work on nothing.
     fn free(&self) -> Vec<Registration> {
         let all = self.registry.all();
@@ -130,14 +177,47 @@ impl Fleet for RemoteFleet {
         self.free().len()
     }
 
-    fn drain(&self, name: &str, drained: bool) -> Result<bool, String> {
-        if self.registry.get(name).is_none() {
-            return Ok(false);
-        }
-        self.with_now(
-            |now| if drained { now.drained.insert(name.to_owned()) } else { now.drained.remove(name) },
-        );
-        Ok(true)
+    fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
+        Box::pin(async move {
+            if self.registry.get(name).is_none() {
+                return Ok(false);
+            }
+            let meta = self.meta().await?;
+            let key = format!("{DRAINED}{name}");
+            let kept = match drained {
+                true => meta.put(key, Bytes::new()).await.map(drop).map_err(|cause| cause.to_string()),
+                false => meta.purge(key).await.map_err(|cause| cause.to_string()),
+            };
+            kept.map_err(|cause| not_taken(&cause))?;
+            self.with_now(|now| match drained {
+                true => now.drained.insert(name.to_owned()),
+                false => now.drained.remove(name),
+            });
+            Ok(true)
+        })
+    }
+
+    fn recall(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let meta = self.meta().await?;
+            let keys = meta.keys().await.map_err(|cause| not_taken(&cause))?;
+            let drained = keys.filter_map(|key| {
+                let name = key.ok().and_then(|key| key.strip_prefix(DRAINED).map(str::to_owned));
+                std::future::ready(name)
+            });
+            let drained: BTreeSet<String> = drained.collect().await;
+            self.with_now(|now| now.drained = drained);
+            Ok(())
+        })
+    }
+
+    fn takes(&self, workload: &Workload) -> Result<(), ServiceError> {
+        check_size(&self.bus, workload).map_err(|error| match error {
+            RemoteError::TooLarge { stage, bytes, most } => {
+                ServiceError::TooLarge { what: format!("stage {stage}"), bytes, most }
+            }
+            other => ServiceError::Bus(other.to_string()),
+        })
     }
 
     fn forget(&self, name: &str) -> Result<bool, String> {
@@ -153,6 +233,11 @@ impl Fleet for RemoteFleet {
         true
     }
 
+    fn clear<'a>(&'a self, id: &'a str) -> BoxFuture<'a, ()> {
+        // What stays behind goes with its age.
+        Box::pin(async move { drop(tokio::time::timeout(PURGE_PATIENCE, self.bus.purge_run(id)).await) })
+    }
+
     fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
         let FleetJob { id, workload, dir, operation_log, stop, mut abandon, redact, observer } = job;
         let drivers = self.free();
@@ -161,12 +246,11 @@ impl Fleet for RemoteFleet {
         self.with_now(|now| now.at_work.extend(names));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
-            let bus = self.bus.clone();
             let job = RemoteJob {
                 run: id.to_owned(),
                 workload,
                 dir,
-                bus: bus.clone(),
+                bus: self.bus.clone(),
                 drivers,
                 operation_log,
                 drain: None,
@@ -174,15 +258,10 @@ impl Fleet for RemoteFleet {
                 redact,
             };
             let ended = runtime.block_on(async {
-                let ended = tokio::select! {
+                tokio::select! {
                     ended = run(job, observer) => ended.map(Some),
                     _ = abandon.wait_for(|abandoned| *abandoned) => Ok(None),
-                };
-                if matches!(ended, Ok(Some(_)) | Err(RemoteError::Over(_))) {
-                    // The archive has it; what stays behind goes when the stream is full.
-                    drop(tokio::time::timeout(PURGE_PATIENCE, bus.purge_run(id)).await);
                 }
-                ended
             });
             runtime.shutdown_background();
             ended.map_err(|error| error.to_string())
@@ -191,7 +270,47 @@ impl Fleet for RemoteFleet {
         ended
     }
 
-    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
-        try_target(&self.catalog, auth, storage)
+    fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Tried {
+        let Some(driver) = self.fit_to_try(storage) else {
+            let text = format!(
+                "no driver is there that speaks {}; drivers make the load, so one of them has to try the target: start one \
+                 with `cosmark driver --join`",
+                storage.kind
+            );
+            return Tried { driver: None, ms: 0.0, outcome: Err(text) };
+        };
+        let begun = Instant::now();
+        // The thread is one of the service's blocking pool.
+        let asked = tokio::runtime::Handle::current().block_on(ask(&self.bus, &driver, auth, storage));
+        let waited_ms = begun.elapsed().as_secs_f64() * 1e3;
+        let (ms, outcome) = match asked {
+            #[expect(clippy::cast_precision_loss, reason = "milliseconds of half a minute")]
+            Ok(answer) => (answer.ms as f64, answer.failure.map_or(Ok(()), |failure| Err(failure.text))),
+            Err(text) => (waited_ms, Err(text)),
+        };
+        Tried { driver: Some(driver.name), ms, outcome }
     }
+}
+
+/// Lets a driver try a target; secrets travel sealed for it.
+async fn ask(
+    bus: &Bus,
+    driver: &Registration,
+    auth: &TargetSpec,
+    storage: &TargetSpec,
+) -> Result<TargetAnswer, String> {
+    let (workload, _) = parse(ONE_WORK, Format::Yaml, &Environment::default());
+    let stage = workload.and_then(|workload| workload.stages.into_iter().next());
+    let mut stage = stage.ok_or_else(|| "the question cannot be written; report this as a bug".to_owned())?;
+    for work in &mut stage.works {
+        (work.auth, work.storage) = (auth.clone(), storage.clone());
+    }
+    let question =
+        encode(&TargetQuestion { stage: stage_to_text(&stage) }).map_err(|error| error.to_string())?;
+    let question = seal(driver.public_key, &question)?;
+    let request = Request::new().payload(question.into()).timeout(Some(TRY_PATIENCE));
+    let asked = bus.client().send_request(names::question(&driver.name, "probe"), request).await;
+    let answer =
+        asked.map_err(|cause| format!("driver {} does not answer ({cause}); try again", driver.name))?;
+    decode(&answer.payload).map_err(|error| format!("driver {}: {error}", driver.name))
 }

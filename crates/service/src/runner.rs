@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, Source, Timestamp};
+use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, RunState, Source, Timestamp};
 use cosmark_controller::{EndClass, Ended, Keeper, StopLevel};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml, to_yaml};
@@ -52,6 +52,9 @@ pub struct Outcome {
 impl Runner {
     /// Runs it to its end, or until it is let go (`None`). Blocks.
     pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
+        if let Some(outcome) = orders.resumed.then(|| self.over_already(entry, live)).flatten() {
+            return Some(outcome);
+        }
         Some(match self.try_run(entry, live, orders) {
             Ok(None) => return None,
             Ok(Some(ended)) => {
@@ -70,6 +73,18 @@ impl Runner {
                 Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
             }
         })
+    }
+
+    /// How a run that is to be taken up has ended, if its archive is complete: whoever wrote it died, or lost NATS, before
+    /// the queue had the word. To run it again would write over its results.
+    fn over_already(&self, entry: &QueueEntry, live: &LiveRun) -> Option<Outcome> {
+        let path = find_run(&self.archive, entry.number)?;
+        let record = cosmark_archive::open_run(&path).ok()?.record;
+        if matches!(record.state, RunState::Running | RunState::Killed) {
+            return None;
+        }
+        live.begins_at(path);
+        Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None })
     }
 
     fn try_run(

@@ -85,9 +85,7 @@ pub fn secure(tls: &Tls, state: &StateDir, names: &[String]) -> Result<Option<Se
         .map_err(|cause| bad(&cert, &cause))?;
     let private = PrivateKeyDer::from_pem_file(&key).map_err(|cause| bad(&key, &cause))?;
     let first = chain.first().ok_or_else(|| bad(&cert, &"there is no certificate in it"))?;
-    let hex = hex::encode_upper(digest(first));
-    let pairs: Vec<&str> = (0..hex.len()).step_by(2).filter_map(|at| hex.get(at..at + 2)).collect();
-    let fingerprint = pairs.join(":");
+    let fingerprint = fingerprint_of(first);
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -97,6 +95,14 @@ pub fn secure(tls: &Tls, state: &StateDir, names: &[String]) -> Result<Option<Se
         .map_err(|cause| bad(&cert, &cause))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Some(Secured { config: Arc::new(config), fingerprint }))
+}
+
+/// The SHA-256 of a certificate, as browsers show it.
+#[must_use]
+pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> String {
+    let hex = hex::encode_upper(digest(certificate));
+    let pairs: Vec<&str> = (0..hex.len()).step_by(2).filter_map(|at| hex.get(at..at + 2)).collect();
+    pairs.join(":")
 }
 
 /// Opens the address.

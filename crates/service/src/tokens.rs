@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use cosmark_wire::api::Role;
 
@@ -32,10 +32,20 @@ struct Row {
     digest: [u8; 32],
 }
 
+/// File systems tell the time of a change in steps of up to this long.
+const TICK: Duration = Duration::from_secs(2);
+
 /// The tokens of a state directory. The file is read again when it changes.
 pub struct Tokens {
     path: PathBuf,
-    read: Mutex<(Option<SystemTime>, Vec<Row>)>,
+    read: Mutex<Known>,
+}
+
+/// What was read, and the time of the change that it is known to hold; `None` = the file may have changed unseen.
+#[derive(Default)]
+struct Known {
+    changed: Option<SystemTime>,
+    rows: Vec<Row>,
 }
 
 /// The word of a role in the file.
@@ -93,14 +103,16 @@ impl Tokens {
 
     fn with_rows<T>(&self, look: impl FnOnce(&[Row]) -> T) -> T {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = std::fs::metadata(&self.path).and_then(|meta| meta.modified()).ok();
-        if read.0 != stamp || stamp.is_none() {
+        let changed = std::fs::metadata(&self.path).and_then(|meta| meta.modified()).ok();
+        if read.changed.is_none() || read.changed != changed {
+            // A second change in the same tick would bear the same time: a time is believed once it lies behind.
+            let is_past = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > TICK);
+            read.changed = changed.filter(is_past);
             let text = std::fs::read_to_string(&self.path).unwrap_or_default();
             // A file that is damaged while the controller runs lets nobody in whose line cannot be read.
-            read.1 = text.lines().filter_map(parse).collect();
-            read.0 = stamp;
+            read.rows = text.lines().filter_map(parse).collect();
         }
-        look(&read.1)
+        look(&read.rows)
     }
 }
 
@@ -198,6 +210,12 @@ mod tests {
         assert_eq!(tokens.verify(&viewer).unwrap().role, Role::View);
         assert!(remove(&state, "wall-screen").unwrap() && !remove(&state, "wall-screen").unwrap());
         assert!(tokens.verify(&viewer).is_none());
+        for _ in 0..50 {
+            // Faster than the clock of a file system ticks.
+            let viewer = add(&state, "wall-screen", Role::View).unwrap();
+            assert!(tokens.verify(&viewer).is_some());
+            assert!(remove(&state, "wall-screen").unwrap() && tokens.verify(&viewer).is_none());
+        }
         for wrong in ["", "a b", "a\nb operate 00", &"x".repeat(65)] {
             assert!(add(&state, wrong, Role::View).is_err(), "{wrong:?}");
         }

@@ -1,6 +1,5 @@
-//! What the web service says: the bodies of its REST answers and the data of its server-sent events (WHATWG HTML, 9.2).
-//! The console's TypeScript types come from here. The numbers of a run are not defined here: they are `run.json`
-//! (crate archive) and the data of the report (crate report), which the service hands on as they are.
+//! What the web service says: bodies of REST answers, data of server-sent events (WHATWG HTML, 9.2), the console's types.
+//! The numbers of a run are not defined here but in `run.json` (crate archive) and in the report's data (crate report).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -394,7 +393,7 @@ pub struct Interval {
     pub start_s: f64,
     /// End of it.
     pub end_s: f64,
-    /// One row per operation (all drivers together), then the same per driver where there are several.
+    /// One row per operation (all drivers together), then the same per driver and per endpoint where there are several.
     pub rows: Vec<IntervalRow>,
 }
 
@@ -424,13 +423,13 @@ pub struct IntervalRow {
     /// Body bytes of successes.
     #[cfg_attr(test, ts(type = "number"))]
     pub bytes: u64,
-    /// Operations in flight, mean over the interval.
+    /// Operations in flight, mean over the interval; of an endpoint those that succeeded.
     pub in_flight: f64,
     /// Response times in ms: mean, p50, p90, p95, p99, p99.9, max; none without successes.
     pub response_ms: Option<[f64; 7]>,
-    /// Failures by label, such as `http_503`.
+    /// Failures by label, such as `http_503`; not told of an endpoint.
     pub errors: Vec<(String, u64)>,
-    /// Successes by response time: (index of the class, count); the bound of class `i` is `2^(i/4)` microseconds.
+    /// Successes by response time, of all drivers and endpoints together: (index of the class, count); the bound of class `i` is `2^(i/4)` microseconds.
     pub heat: Vec<(u16, u64)>,
 }
 
@@ -545,6 +544,8 @@ pub struct TargetTest {
     pub message: String,
     /// What to do, where that is known.
     pub hint: Option<String>,
+    /// The driver that tried it; none when none could.
+    pub driver: Option<String>,
 }
 
 /// A workload or target that comes with Cosmark.

@@ -68,6 +68,9 @@ pub struct Launched {
     pub clock: Option<ClockFix>,
     /// Index of each work and its phases on the driver's clock.
     pub plans: Vec<(usize, SlicePlan)>,
+    /// Index of each work and the endpoints that serve it, in the order of their numbers; only where there are several.
+    #[serde(default)]
+    pub endpoints: Vec<(usize, Vec<String>)>,
 }
 
 /// Two clocks compared.
@@ -92,6 +95,18 @@ pub struct MissionReport {
     pub endpoints: Vec<String>,
     /// The first failures: operation, label, sentence.
     pub examples: Vec<FailureExample>,
+    /// When its workers really began; `None` = none did, or the driver does not tell.
+    #[serde(default)]
+    pub began: Option<Began>,
+}
+
+/// When the workers of a share really began, on the driver's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// The first of them was let go, ns.
+    pub first_ns: u64,
+    /// The last of them, ns.
+    pub last_ns: u64,
 }
 
 /// One of the first failures of a work.

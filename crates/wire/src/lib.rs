@@ -10,7 +10,8 @@ mod split;
 mod stage_text;
 
 pub use event::{
-    ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport, TriggerReport,
+    Began, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
+    TriggerReport,
 };
 pub use link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use message::MESSAGE_VERSION;

@@ -12,8 +12,8 @@ use cosmark_wire::message::{
     Control, Event, Order, Registration, ShareMessage, StageMessage, decode, encode,
 };
 use cosmark_wire::{
-    ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport, TriggerOrder,
-    TriggerReport, split, stage_from_text, stage_to_text,
+    Began, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
+    TriggerOrder, TriggerReport, split, stage_from_text, stage_to_text,
 };
 use cosmark_workload::{Environment, Format, parse};
 use proptest::prelude::*;
@@ -153,6 +153,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         window_s: 0.1,
         endpoints: vec!["http://a".into()],
         examples: vec![example],
+        began: Some(Began { first_ns: 1, last_ns: 2 }),
     };
     let clock = ClockFix { wall_offset_ns: -5, error_ns: 6 };
     for event in [
@@ -164,6 +165,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
             origin_unix_ns: -1,
             clock: Some(clock),
             plans: vec![(3, plan)],
+            endpoints: vec![(3, vec!["http://a".into(), "http://b".into()])],
         }),
         DriverEvent::Facts(ClientFacts { load_threads: 3, ..ClientFacts::default() }),
         DriverEvent::Health(health),
@@ -272,4 +274,21 @@ fn every_stage_of_the_library_is_the_same_on_the_driver() {
     let text = "name: x\nstages:\n- name: y\n  works:\n  - {name: z, workers: 3, total_ops: 1, wrokers: 3}\n";
     let error = stage_from_text(text).unwrap_err();
     assert!(error.contains("does not understand") && error.contains("version"), "{error}");
+}
+
+#[test]
+fn a_report_of_a_driver_that_does_not_tell_when_it_began_is_read() {
+    #[derive(serde::Serialize)]
+    struct Older {
+        work: usize,
+        workers: u32,
+        window_s: f64,
+        endpoints: Vec<String>,
+        examples: Vec<FailureExample>,
+        strange: bool,
+    }
+    let older =
+        Older { work: 1, workers: 2, window_s: 3.0, endpoints: vec![], examples: vec![], strange: true };
+    let report: MissionReport = decode(&encode(&older).unwrap()).unwrap();
+    assert_eq!((report.work, report.began), (1, None));
 }

@@ -11,7 +11,7 @@ pub const MAX_OPERATIONS: usize = 50_000;
 /// Most works of a stage, and most operations of a work.
 pub const MAX_PER_PARENT: usize = 1_000;
 /// Message of the warning for a workload without a storage; a target given later makes it pointless.
-pub const NO_STORAGE: &str = "no storage: give one with --target FILE";
+pub const NO_STORAGE: &str = "no storage: give one here, or in a target file (--target FILE)";
 /// Acceptable failures per million of a normal work that says nothing.
 pub const DEFAULT_AFR_PER_MILLION: u32 = 200_000;
 

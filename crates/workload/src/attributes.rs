@@ -218,6 +218,7 @@ pub const OPERATION: &[AttributeRow] = &[
             "copy",
             "bulkdelete",
             "metadata",
+            "restore",
             "filewrite",
             "mwrite",
             "mfilewrite",

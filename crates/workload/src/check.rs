@@ -122,6 +122,7 @@ fn limits(work: &Work, mistakes: &mut Mistakes) {
                 | OpKind::Copy
                 | OpKind::BulkDelete
                 | OpKind::Metadata
+                | OpKind::Restore
                 | OpKind::Init
                 | OpKind::Dispose
                 | OpKind::Cleanup
@@ -259,7 +260,8 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
         hits.map(|(w, o, ..)| share_of_work(w, o) * f64::from(w.workers)).sum()
     };
     for (_, operation, naming, wanted) in &all {
-        if !matches!(operation.kind, OpKind::Read | OpKind::Head | OpKind::Copy | OpKind::Metadata) {
+        let kinds = [OpKind::Read, OpKind::Head, OpKind::Copy, OpKind::Metadata, OpKind::Restore];
+        if !kinds.contains(&operation.kind) {
             continue;
         }
         let deletes = changes(|kind| matches!(kind, OpKind::Delete | OpKind::BulkDelete), naming, *wanted);

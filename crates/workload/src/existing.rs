@@ -45,7 +45,7 @@ impl Area {
     }
 
     /// The up to four rectangles that are left when `hole` is cut out.
-    fn without(self, hole: Area) -> Vec<Area> {
+    pub(crate) fn without(self, hole: Area) -> Vec<Area> {
         let (Some(containers), Some(objects)) =
             (overlap(self.containers, hole.containers), overlap(self.objects, hole.objects))
         else {

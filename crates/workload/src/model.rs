@@ -302,6 +302,8 @@ pub enum OpKind {
     BulkDelete,
     /// Change of an object's metadata or tags.
     Metadata,
+    /// Request to bring an archived object back.
+    Restore,
     /// Files of a directory on the driver, one request each.
     FileWrite,
     /// Multipart write of generated content.
@@ -442,6 +444,7 @@ impl OpKind {
         (OpKind::Copy, "copy", "copy"),
         (OpKind::BulkDelete, "bulkdelete", "bulkdelete"),
         (OpKind::Metadata, "metadata", "metadata"),
+        (OpKind::Restore, "restore", "restore"),
         (OpKind::FileWrite, "filewrite", "filewrite"),
         (OpKind::MultipartWrite, "mwrite", "mwrite"),
         (OpKind::MultipartFileWrite, "mfilewrite", "mfilewrite"),

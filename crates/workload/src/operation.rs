@@ -195,6 +195,7 @@ pub fn required(kind: OpKind) -> &'static [KeyId] {
         | OpKind::Copy
         | OpKind::BulkDelete
         | OpKind::Metadata
+        | OpKind::Restore
         | OpKind::Cleanup => &[KeyId::Containers, KeyId::Objects],
         OpKind::Write | OpKind::MultipartWrite | OpKind::Prepare => {
             &[KeyId::Containers, KeyId::Objects, KeyId::Sizes]

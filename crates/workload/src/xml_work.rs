@@ -302,8 +302,6 @@ pub(crate) fn parse_op_word(word: &str) -> Result<OpKind, Complaint> {
         format!("{word} is a type of work: <work type=\"{word}\" ..>")
     } else if word == "delay" {
         "for a pause write a stage of its own with <work type=\"delay\"/> and closuredelay".to_owned()
-    } else if word == "restore" {
-        "Cosmark does not restore archived objects; drop this operation".to_owned()
     } else {
         spell::hint(word, usual().map(|row| row.1))
     };

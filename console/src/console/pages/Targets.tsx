@@ -97,14 +97,14 @@ function TestTarget() {
     try {
       setResult(await call<TargetTest>("POST", "targets/test", { target: text }));
     } catch (error) {
-      setResult({ ok: false, ms: null, message: sentence(error), hint: null });
+      setResult({ ok: false, ms: null, message: sentence(error), hint: null, driver: null });
     } finally {
       setBusy(false);
     }
   };
   return (
     <section className="panel" aria-labelledby="test">
-      <div className="panel-head"><h2 id="test">Test a target</h2><span className="soft">logs in and asks the store one cheap question</span></div>
+      <div className="panel-head"><h2 id="test">Test a target</h2><span className="soft">a driver logs in and asks the store one cheap question</span></div>
       <div className="two wide-left">
         <div className="builder"><TargetForm none="choose one" target={target} onChange={(next) => { setTarget(next); setOwn(null); setResult(null); }} /></div>
         <div className="stack">
@@ -121,7 +121,7 @@ function TestTarget() {
           <div role="status" className="test-result">
             {result && (
               <p className={result.ok ? "tested good" : "tested bad"}>
-                <b>{result.ok ? "✓ It works" : "✕ It does not work"}</b>{result.ms !== null && ` after ${short(result.ms, "ms")}`}. {result.message} {result.hint}
+                <b>{result.ok ? "✓ It works" : "✕ It does not work"}</b>{result.driver !== null && ` from driver ${result.driver}`}{result.ms !== null && ` after ${short(result.ms, "ms")}`}. {result.message} {result.hint}
               </p>
             )}
           </div>

@@ -6,12 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{
     BodySink, BodySource, ByteRange, BytesSource, Client, Error, ErrorKind, ListPage, ListRequest, Marks,
-    MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    MultipartPlan, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
 use super::Options;
 use super::errors::{failure, is_credential_problem};
 use super::sign::{Access, Signable};
+use crate::forward::forward;
 use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
 use crate::link::{Link, checked_name, checked_read, push_range_value};
 use crate::parts::{Cut, add_requests, send_all};
@@ -496,76 +497,17 @@ impl Client for AzureClient {
         }
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.page(request, marks))
-    }
-
-    fn copy<'a>(
-        &'a mut self,
-        from: ObjectName<'a>,
-        to: ObjectName<'a>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.duplicate(from, to, marks))
-    }
-
-    fn set_metadata<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        key: &'a str,
-        value: &'a str,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(self.describe(name, key, value, marks))
-    }
-
-    fn put_multipart<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        plan: MultipartPlan,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write_in_blocks(name, body, plan, marks))
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.make_container(container, marks))
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove_container(container, marks))
-    }
+    forward!(
+        probe => check,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+        list => page,
+        copy => duplicate,
+        set_metadata => describe,
+        put_multipart => write_in_blocks,
+        create_container => make_container,
+        delete_container => remove_container,
+    );
 }

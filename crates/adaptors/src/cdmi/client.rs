@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use cosmark_adaptor_api::{
     BodySink, BodySource, ByteRange, BytesSource, Client, Error, ErrorKind, ListPage, ListRequest, Marks,
-    ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 use serde::Deserialize;
 
 use super::json_body::{self, ValueCoder};
 use super::{ContextKey, Options};
+use crate::forward::forward;
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
 use crate::link::{Link, checked_name, checked_read, one_line};
 use crate::name_page::NamePage;
@@ -378,47 +379,14 @@ impl Client for CdmiClient {
         }
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.page(request, marks))
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.make_container(container, marks))
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove_container(container, marks))
-    }
+    forward!(
+        probe => check,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+        list => page,
+        create_container => make_container,
+        delete_container => remove_container,
+    );
 }

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     BodySink, BodySource, ByteRange, BytesSource, Client, Error, ErrorKind, ListPage, ListRequest, Marks,
-    MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Secret, Session,
+    MultipartPlan, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret, Session,
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Options;
 use super::errors::failure;
+use crate::forward::forward;
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
 use crate::link::{Link, checked_name, checked_read};
 use crate::parts::{Cut, add_requests};
@@ -519,76 +520,17 @@ impl Client for GcsClient {
         self.session = Arc::clone(session);
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.check(marks))
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(self.read(name, range, sink, marks))
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write(name, body, options, marks))
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove(name, marks))
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(self.inspect(name, marks))
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(self.page(request, marks))
-    }
-
-    fn copy<'a>(
-        &'a mut self,
-        from: ObjectName<'a>,
-        to: ObjectName<'a>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.duplicate(from, to, marks))
-    }
-
-    fn set_metadata<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        key: &'a str,
-        value: &'a str,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(self.describe(name, key, value, marks))
-    }
-
-    fn put_multipart<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        plan: MultipartPlan,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(self.write_in_chunks(name, body, plan, marks))
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.make_bucket(container, marks))
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(self.remove_bucket(container, marks))
-    }
+    forward!(
+        probe => check,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+        list => page,
+        copy => duplicate,
+        set_metadata => describe,
+        put_multipart => write_in_chunks,
+        create_container => make_bucket,
+        delete_container => remove_bucket,
+    );
 }

@@ -145,6 +145,7 @@ fn read_table(path: &Path, table: *const RawAdaptor) -> Result<Plugin> {
         copy: false,
         bulk_delete: false,
         metadata: false,
+        restore: false,
         delete_missing_fails: bit(can::DELETE_MISSING_FAILS),
     };
     let def = AdaptorDef { name, aliases: &[], summary, keys, capability, open: super::open };

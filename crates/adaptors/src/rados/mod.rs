@@ -24,6 +24,8 @@ use cosmark_adaptor_api::{
 use client::{RadosClient, Shared};
 use cluster::Config;
 
+use crate::everyones_keys::{LOGGING, TIMEOUT};
+
 const KEYS: &[Key] = &[
     Key::new(
         "endpoint",
@@ -61,15 +63,10 @@ const KEYS: &[Key] = &[
     Key::new("connect_timeout", KeyKind::Duration, "time for the first answer of a monitor, in whole seconds")
         .alias(&["client_mount_timeout"])
         .default("5s"),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000"),
+    TIMEOUT,
     Key::new("library", KeyKind::Text, "Ceph's C library, a path or a name that the dynamic linker finds")
         .default("librados.so.2"),
-    Key::new(
-        "logging",
-        KeyKind::Bool,
-        "accepted for COSBench's sake, no effect: operations are never logged one by one",
-    )
-    .default("false"),
+    LOGGING,
 ];
 
 const CAPABILITY: Capability = Capability {
@@ -83,6 +80,7 @@ const CAPABILITY: Capability = Capability {
     copy: false,
     bulk_delete: false,
     metadata: false,
+    restore: false,
     delete_missing_fails: true,
 };
 

@@ -1,5 +1,5 @@
-//! Changes that the store makes by itself: copies, many deletions in one request, tags (Amazon S3 API reference,
-//! `CopyObject`, `DeleteObjects`, `PutObjectTagging`).
+//! Changes that the store makes by itself: copies, many deletions in one request, tags, restores (Amazon S3 API reference,
+//! `CopyObject`, `DeleteObjects`, `PutObjectTagging`, `RestoreObject`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +10,9 @@ use super::channel::Call;
 use super::client::{S3Client, check_bucket, check_name};
 use super::xml;
 use crate::http::{Answer, Body, Take, push_escaped};
+
+/// The name space of S3's XML.
+pub(super) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 impl S3Client {
     pub(super) async fn copy_object(
@@ -48,14 +51,30 @@ impl S3Client {
         objects: &[String],
         marks: &mut Marks,
     ) -> Result<()> {
+        let all: Vec<(&str, Option<&str>)> = objects.iter().map(|object| (object.as_str(), None)).collect();
+        self.delete_batch(bucket, &all, marks).await
+    }
+
+    /// Deletes objects, or versions of objects, with one request: at most 1000, which is what the protocol allows.
+    pub(super) async fn delete_batch(
+        &mut self,
+        bucket: &str,
+        objects: &[(&str, Option<&str>)],
+        marks: &mut Marks,
+    ) -> Result<()> {
         check_bucket(bucket)?;
-        let mut text =
-            String::from("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>");
-        for object in objects {
+        let mut text = format!("<Delete xmlns=\"{NAMESPACE}\"><Quiet>true</Quiet>");
+        for (object, version) in objects {
             check_name(ObjectName { container: bucket, object })?;
             text.push_str("<Object><Key>");
             xml::push_escaped(&mut text, object);
-            text.push_str("</Key></Object>");
+            text.push_str("</Key>");
+            if let Some(version) = version {
+                text.push_str("<VersionId>");
+                xml::push_escaped(&mut text, version);
+                text.push_str("</VersionId>");
+            }
+            text.push_str("</Object>");
         }
         text.push_str("</Delete>");
         let sum = content_md5(&text);
@@ -86,8 +105,7 @@ impl S3Client {
         marks: &mut Marks,
     ) -> Result<()> {
         check_name(name)?;
-        let mut text =
-            String::from("<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet><Tag><Key>");
+        let mut text = format!("<Tagging xmlns=\"{NAMESPACE}\"><TagSet><Tag><Key>");
         xml::push_escaped(&mut text, key);
         text.push_str("</Key><Value>");
         xml::push_escaped(&mut text, value);
@@ -97,6 +115,24 @@ impl S3Client {
             query: &[("tagging", None)],
             lines: &[("content-md5", sum.as_bytes())],
             ..Call::new("PUT", name.container, name.object)
+        };
+        let answer = self.main.exchange_text(call, &text, marks).await?;
+        if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, name.container, name.object)) }
+    }
+
+    /// 202 = the store will make it readable; 200 = it is.
+    pub(super) async fn restore_object(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<()> {
+        check_name(name)?;
+        let text = format!(
+            "<RestoreRequest xmlns=\"{NAMESPACE}\"><Days>{}</Days><GlacierJobParameters><Tier>{}</Tier>\
+             </GlacierJobParameters></RestoreRequest>",
+            self.config.restore_days, self.config.restore_tier
+        );
+        let sum = content_md5(&text);
+        let call = Call {
+            query: &[("restore", None)],
+            lines: &[("content-md5", sum.as_bytes())],
+            ..Call::new("POST", name.container, name.object)
         };
         let answer = self.main.exchange_text(call, &text, marks).await?;
         if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, name.container, name.object)) }
@@ -124,7 +160,7 @@ fn refusal(bucket: &str, count: usize, first: &[u8], marks: &mut Marks) -> Error
         .with_hint("look for this object in the store's log")
 }
 
-fn content_md5(text: &str) -> String {
+pub(super) fn content_md5(text: &str) -> String {
     STANDARD.encode(md5::Md5::digest(text.as_bytes()))
 }
 

@@ -101,7 +101,8 @@ impl Channel {
     /// The error that an answer without success means.
     pub(crate) fn failure(&self, answer: Answer, bucket: &str, object: &str) -> Error {
         let bucket_region = self.connection.header("x-amz-bucket-region");
-        let about = About { bucket, object, region: &self.door.region, bucket_region };
+        let location = self.connection.header("location");
+        let about = About { bucket, object, region: &self.door.region, bucket_region, location };
         failure(answer.status, self.connection.body(), about)
     }
 

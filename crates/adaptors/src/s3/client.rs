@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
-    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, MultipartPlan,
-    ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session,
+    BodySink, BodySource, ByteRange, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName,
+    PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
+use super::changes::NAMESPACE;
 use super::channel::{Call, Channel};
 use super::checksum::{Checksum, sha256_hex};
 use super::config::{Config, Door, Payload, Signature};
@@ -14,7 +15,9 @@ use super::errors::is_credential_problem;
 use super::multipart::Upload;
 use super::sigv4::{UNSIGNED, hex};
 use super::streaming::Streaming;
+use super::versions::Versioning;
 use super::{ANSWER_LIMIT, listing, xml};
+use crate::forward::forward;
 use crate::http::{Answer, Body, Take, push_decimal};
 
 /// One worker's door to the store.
@@ -171,24 +174,33 @@ impl S3Client {
         check_bucket(bucket)?;
         let mut place = String::new();
         if self.door.region != "us-east-1" {
-            place.push_str("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>");
+            place.push_str(&format!("<CreateBucketConfiguration xmlns=\"{NAMESPACE}\"><LocationConstraint>"));
             xml::push_escaped(&mut place, &self.door.region);
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
-        if answer.is_success() {
-            return Ok(());
+        if !answer.is_success() {
+            let error = self.main.failure(answer, bucket, "");
+            let is_ours = match error.code() {
+                Some("BucketAlreadyOwnedByYou") => true,
+                Some("BucketAlreadyExists") => self.config.bucket_exists_ok,
+                _ => false,
+            };
+            if !is_ours {
+                return Err(error);
+            }
         }
-        let error = self.main.failure(answer, bucket, "");
-        match error.code() {
-            Some("BucketAlreadyOwnedByYou") => Ok(()),
-            Some("BucketAlreadyExists") if self.config.bucket_exists_ok => Ok(()),
-            _ => Err(error),
+        match self.config.versioning {
+            Versioning::Unchanged => Ok(()),
+            state => self.set_versioning(bucket, state, marks).await,
         }
     }
 
     async fn delete_bucket(&mut self, bucket: &str, marks: &mut Marks) -> Result<()> {
         check_bucket(bucket)?;
+        if self.config.purge_versions {
+            self.purge_versions(bucket, marks).await?;
+        }
         let call = Call::new("DELETE", bucket, "");
         let answer = self.main.exchange(&call, Body::None, Take::Discard, marks).await?;
         if answer.is_success() || answer.status == 404 {
@@ -371,121 +383,20 @@ impl Client for S3Client {
         }
     }
 
-    fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.ask(marks).await
-        })
-    }
-
-    fn get<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        range: Option<ByteRange>,
-        sink: Option<&'a mut dyn BodySink>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ReadOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.read(name, range, sink, marks).await
-        })
-    }
-
-    fn put<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        options: PutOptions,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.write(name, body, options, marks).await
-        })
-    }
-
-    fn delete<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.remove(name, marks).await
-        })
-    }
-
-    fn head<'a>(&'a mut self, name: ObjectName<'a>, marks: &'a mut Marks) -> OpFuture<'a, Option<u64>> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.inspect(name, marks).await
-        })
-    }
-
-    fn list<'a>(&'a mut self, request: ListRequest<'a>, marks: &'a mut Marks) -> OpFuture<'a, ListPage> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.page(request, marks).await
-        })
-    }
-
-    fn put_multipart<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        body: &'a dyn BodySource,
-        plan: MultipartPlan,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.write_in_parts(name, body, plan, marks).await
-        })
-    }
-
-    fn copy<'a>(
-        &'a mut self,
-        from: ObjectName<'a>,
-        to: ObjectName<'a>,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, PutOutcome> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.copy_object(from, to, marks).await
-        })
-    }
-
-    fn delete_many<'a>(
-        &'a mut self,
-        container: &'a str,
-        objects: &'a [String],
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.delete_objects(container, objects, marks).await
-        })
-    }
-
-    fn set_metadata<'a>(
-        &'a mut self,
-        name: ObjectName<'a>,
-        key: &'a str,
-        value: &'a str,
-        marks: &'a mut Marks,
-    ) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.tag_object(name, key, value, marks).await
-        })
-    }
-
-    fn create_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.create_bucket(container, marks).await
-        })
-    }
-
-    fn delete_container<'a>(&'a mut self, container: &'a str, marks: &'a mut Marks) -> OpFuture<'a, ()> {
-        Box::pin(async move {
-            let _busy = self.choose_door();
-            self.delete_bucket(container, marks).await
-        })
-    }
+    forward!(
+        holding choose_door;
+        probe => ask,
+        get => read,
+        put => write,
+        delete => remove,
+        head => inspect,
+        list => page,
+        put_multipart => write_in_parts,
+        copy => copy_object,
+        delete_many => delete_objects,
+        set_metadata => tag_object,
+        restore => restore_object,
+        create_container => create_bucket,
+        delete_container => delete_bucket,
+    );
 }

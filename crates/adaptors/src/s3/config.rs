@@ -8,6 +8,8 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secre
 use super::checksum::Checksum;
 use super::doors::{DoorChoice, InFlight};
 use super::streaming::Streaming;
+use super::versions::Versioning;
+use crate::everyones_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
 
 const OWN_KEYS: &[Key] = &[
@@ -27,7 +29,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("accesskey", KeyKind::Text, "access key id").alias(&["access_key", "access_key_id"]),
     Key::new("secretkey", KeyKind::Text, "secret access key").alias(&["secret_key", "secret_access_key"]).secret(),
     Key::new("session_token", KeyKind::Text, "session token of temporary credentials").secret(),
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation; 0 = none").default("30000"),
+    TIMEOUT,
     Key::new(
         "path_style_access",
         KeyKind::Bool,
@@ -59,6 +61,27 @@ const OWN_KEYS: &[Key] = &[
     )
     .default("none"),
     Key::new("storage_class", KeyKind::Text, "storage class of written objects"),
+    Key::new("restore_days", KeyKind::Int(1, 36_500), "operation restore: for how many days the object is to be readable")
+        .default("1"),
+    Key::new(
+        "restore_tier",
+        KeyKind::Choice(&["standard", "bulk", "expedited"]),
+        "operation restore: how soon, and at what price, the object is to be readable",
+    )
+    .default("standard"),
+    Key::new(
+        "versioning",
+        KeyKind::Choice(Versioning::WORDS),
+        "what init makes of the versioning of buckets: nothing; every write keeps the version before it; no longer",
+    )
+    .default("unchanged"),
+    Key::new(
+        "purge_versions",
+        KeyKind::Bool,
+        "dispose deletes old versions and the marks of deleted objects first, without which a bucket that had versioning is \
+         never empty; objects that are still there are not deleted",
+    )
+    .default("false"),
     Key::new("part_size", KeyKind::Size, "size of parts where the operation names none").default("5MiB"),
     Key::new("list_version", KeyKind::Int(1, 2), "version of the listing request").default("2"),
     Key::new("bucket_exists_ok", KeyKind::Bool, "use a bucket that exists already, whoever owns it").default("false"),
@@ -74,8 +97,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("read_timeout", KeyKind::Duration, "no effect: `timeout` limits the whole operation"),
     Key::new("http_client", KeyKind::Text, "no effect: there is one HTTP client"),
     Key::new("use_smart_client", KeyKind::Bool, "no effect: list the endpoints instead"),
-    Key::new("restore_days", KeyKind::Int(0, i64::MAX), "no effect: there is no restore operation"),
-    Key::new("logging", KeyKind::Bool, "no effect: operations are recorded, not logged"),
+    LOGGING,
     Key::new("ns", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
     Key::new("account", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
     Key::new("proxyd-url", KeyKind::Text, "OpenIO's own protocol, which is not spoken: use its S3 gateway"),
@@ -128,6 +150,10 @@ pub(crate) struct Config {
     pub(crate) list_version: u8,
     pub(crate) part_size_bytes: u64,
     pub(crate) bucket_exists_ok: bool,
+    pub(crate) restore_days: u64,
+    pub(crate) restore_tier: &'static str,
+    pub(crate) versioning: Versioning,
+    pub(crate) purge_versions: bool,
     keys: AwsKeys,
 }
 
@@ -176,6 +202,14 @@ impl Config {
             list_version: if settings.int("list_version") == Some(1) { 1 } else { 2 },
             part_size_bytes: settings.size_bytes("part_size").filter(|size| *size > 0).unwrap_or(5 << 20),
             bucket_exists_ok: settings.flag("bucket_exists_ok"),
+            restore_days: settings.int("restore_days").and_then(|days| u64::try_from(days).ok()).unwrap_or(1),
+            restore_tier: match settings.text("restore_tier").to_ascii_lowercase().as_str() {
+                "bulk" => "Bulk",
+                "expedited" => "Expedited",
+                _ => "Standard",
+            },
+            versioning: Versioning::from_word(&settings.text("versioning")),
+            purge_versions: settings.flag("purge_versions"),
             keys,
         })
     }

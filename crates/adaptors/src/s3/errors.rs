@@ -13,6 +13,8 @@ pub(crate) struct About<'a> {
     pub(crate) region: &'a str,
     /// `x-amz-bucket-region` of the answer.
     pub(crate) bucket_region: Option<&'a str>,
+    /// `Location` of the answer.
+    pub(crate) location: Option<&'a str>,
 }
 
 /// An answer that is no success, as an error.
@@ -112,7 +114,16 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
                 (301 | 307 | 400, Some(region)) if region != about.region => {
                     Some(format!("set region={region}"))
                 }
-                (301 | 302 | 307 | 308, _) => Some("set the endpoint to where the answer points".to_owned()),
+                (301 | 302 | 307 | 308, _) => Some(match about.location {
+                    // What stands behind `?` may be a signature.
+                    Some(location) => {
+                        let address = location.split('?').next().unwrap_or_default();
+                        bounded(format!(
+                            "it answers that what was asked for is at {address}; set the endpoint to that host"
+                        ))
+                    }
+                    None => "set the endpoint to where the answer points".to_owned(),
+                }),
                 (401 | 403, _) if code.is_empty() => {
                     Some("the answer is no S3 error: is the endpoint the store itself?".to_owned())
                 }
@@ -153,7 +164,16 @@ fn bounded(text: String) -> String {
 mod tests {
     use super::*;
 
-    const ABOUT: About<'static> = About { bucket: "b", object: "", region: "us-east-1", bucket_region: None };
+    const ABOUT: About<'static> =
+        About { bucket: "b", object: "", region: "us-east-1", bucket_region: None, location: None };
+
+    #[test]
+    fn an_answer_that_points_elsewhere_says_where() {
+        let about = About { location: Some("https://store.example/b/?X-Amz-Signature=1"), ..ABOUT };
+        let error = failure(301, b"", about);
+        let hint = error.hint().unwrap();
+        assert!(hint.contains("is at https://store.example/b/;") && !hint.contains("Signature"), "{hint}");
+    }
 
     #[test]
     fn an_answer_becomes_a_sentence_with_code_and_remedy() {

@@ -14,6 +14,7 @@ mod sigv2;
 mod sigv4;
 mod streaming;
 pub(crate) mod time;
+mod versions;
 pub(crate) mod xml;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ const CAPABILITY: Capability = Capability {
     copy: true,
     bulk_delete: true,
     metadata: true,
+    restore: true,
     delete_missing_fails: false,
 };
 

@@ -11,7 +11,7 @@ use super::lines::Lines;
 use super::time;
 
 /// Query parameters that name a part of the resource, and so are signed; sorted.
-const SUBRESOURCES: [&str; 17] = [
+const SUBRESOURCES: [&str; 19] = [
     "acl",
     "cors",
     "delete",
@@ -22,12 +22,14 @@ const SUBRESOURCES: [&str; 17] = [
     "partNumber",
     "policy",
     "requestPayment",
+    "restore",
     "tagging",
     "torrent",
     "uploadId",
     "uploads",
     "versionId",
     "versioning",
+    "versions",
     "website",
 ];
 

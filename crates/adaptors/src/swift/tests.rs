@@ -1,6 +1,6 @@
 //! The `swift` storage against scripted servers.
 
-use cosmark_adaptor_api::{BytesSource, CollectSink};
+use cosmark_adaptor_api::{BytesSource, CollectSink, MultipartPlan};
 use serde_json::Value;
 
 use super::*;

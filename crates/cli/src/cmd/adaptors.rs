@@ -1,6 +1,6 @@
 //! `cosmark adaptors`: what can be spoken to, and with which keys.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Table};
 use cosmark_adaptor_api::{AdaptorDef, Alias, Key, STORE_FACTS};
 use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ fn print_keys(keys: &[Key]) {
         return;
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["key", "default", "value", "meaning"]);
     for key in keys {
         let mut name = key.name.to_owned();

@@ -10,6 +10,7 @@ use cosmark_workload::access_log::{ASKED, Asked, LogFormat, LoggedRequest};
 
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::out::{Reader, nobody_reads};
 
 /// Logs are nearly in order: a line may be this many lines late.
 const MOST_WAITING: usize = 1 << 20;
@@ -44,7 +45,7 @@ pub fn run(args: &ConvertArgs, format: LogFormat) -> Outcome {
         args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
     let cannot = |cause: io::Error| Problem::ours(format!("cannot write {shown_output}: {cause}"));
     let output: Box<dyn Write> = match &args.output {
-        None => Box::new(io::stdout().lock()),
+        None => Box::new(Reader),
         Some(path) => Box::new(File::create(path).map_err(cannot)?),
     };
     let mut writer = Arrivals::new(BufWriter::new(output), args.time_warp);
@@ -55,6 +56,9 @@ pub fn run(args: &ConvertArgs, format: LogFormat) -> Outcome {
     while let Some(line) =
         lines.next().map_err(|cause| Problem::usage(format!("cannot read {shown}: {cause}")))?
     {
+        if nobody_reads() {
+            return Ok(Exit::Done);
+        }
         match format.parse_line(&line) {
             Ok(None) => {}
             Ok(Some(request)) if only.is_empty() || only.contains(&request.asked) => {

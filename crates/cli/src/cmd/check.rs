@@ -30,7 +30,8 @@ fn plan(workload: &Workload) {
             println!("  {}: wait {:?}", stage.id(index), stage.closure_delay);
         }
         for work in &stage.works {
-            let mut parts = vec![format!("{} workers on {}", work.workers, work.storage.kind)];
+            let mut parts =
+                vec![format!("{} on {}", units::count(u64::from(work.workers), "worker"), work.storage.kind)];
             if !work.runtime.is_zero() {
                 parts.push(format!("for {}", units::clock(work.rampup + work.runtime + work.rampdown)));
             }

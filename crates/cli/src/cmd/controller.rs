@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_bus::server::{LocalServer, ServerOptions};
-use cosmark_bus::{Bus, Limits};
+use cosmark_bus::{Bus, KeptServer, Limits};
 use cosmark_driver::Files;
 use cosmark_service::tokens::{self, role_of};
 use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
@@ -119,7 +119,9 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
                 options.shown(),
                 started.token_file().display()
             );
-            server = Some(started);
+            let tell = Arc::clone(&setup.tell);
+            let kept = KeptServer::keep(started, move |text| tell(text));
+            server = Some(kept.map_err(|error| nats::problem(&error))?);
             options
         }
     };

@@ -1,6 +1,7 @@
 //! `cosmark drivers`: the drivers of a controller.
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
+use cosmark_archive::Timestamp;
 use cosmark_wire::api::{Drain, DriverInfo};
 
 use crate::args::DriversArgs;
@@ -29,7 +30,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+    table.load_style(crate::out::frame()).set_header([
         "name",
         "state",
         "run",
@@ -51,7 +52,10 @@ pub fn run(args: &DriversArgs) -> Outcome {
             driver.cores.to_string(),
             driver.ceiling_ops_per_s.map_or_else(String::new, |rate| format!("{} op/s", units::rate(rate))),
             labels.join(" "),
-            driver.last_seen.clone(),
+            driver
+                .last_seen
+                .parse::<Timestamp>()
+                .map_or_else(|_| driver.last_seen.clone(), |at| at.strftime("%F %T UTC").to_string()),
             driver.trouble.clone().unwrap_or_default(),
         ]);
     }

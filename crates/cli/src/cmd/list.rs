@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use cosmark_archive::{RunGlance, RunState, TimeZone, Timestamp, overview};
 use cosmark_wire::api::RunSummary;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub fn run(args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+    table.load_style(crate::out::frame()).set_header([
         "id",
         "name",
         "state",
@@ -80,7 +80,7 @@ fn of_controller(args: &ListArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header([
+    table.load_style(crate::out::frame()).set_header([
         "id",
         "name",
         "state",

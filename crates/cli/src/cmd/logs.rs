@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cosmark_archive::Timestamp;
 use cosmark_wire::api::LogLine;
 use serde_json::Value;
 
@@ -9,6 +10,7 @@ use crate::args::LogsArgs;
 use crate::client::Client;
 use crate::cmd::cancel::run_id;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::out::nobody_reads;
 
 /// A stream that broke off is taken up again after this time.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -24,7 +26,10 @@ pub fn run(args: &LogsArgs) -> Outcome {
             let text = serde_json::to_string(line).map_err(|cause| Problem::ours(cause.to_string()))?;
             println!("{text}");
         } else {
-            println!("{} {:<5} {}: {}", line.at, line.level, line.from, line.text);
+            let at = line.at.parse::<Timestamp>();
+            let at = at.map_or_else(|_| line.at.clone(), |at| at.strftime("%FT%T.%3fZ").to_string());
+            let from = if line.from.is_empty() { String::new() } else { format!("{}: ", line.from) };
+            println!("{at} {:<5} {from}{}", line.level, line.text);
         }
         Ok(())
     };
@@ -48,7 +53,7 @@ pub fn run(args: &LogsArgs) -> Outcome {
                 if let Ok(line) = serde_json::from_value::<LogLine>(data.clone()) {
                     show(&line)?;
                 }
-                Ok(false)
+                Ok(nobody_reads())
             }
             "end" => {
                 eprintln!("cosmark: {id} is over: {}", data["state"].as_str().unwrap_or_default());

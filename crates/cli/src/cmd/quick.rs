@@ -6,9 +6,10 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::args::QuickArgs;
-use crate::cmd::run::{execute, report};
+use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
+use cosmark_workload::threshold::{Metric, Threshold};
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
@@ -22,7 +23,7 @@ pub fn run(args: &QuickArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let loaded = load_text(text, "quick", "quick.yaml", None, &[])?;
-    let ended = execute(loaded, None, &args.options)?;
+    let ended = execute_and_tidy_up(loaded, &args.options)?;
     report(&ended, &args.options)
 }
 
@@ -32,7 +33,8 @@ struct Door {
     storage: Vec<(&'static str, String)>,
     /// The user's own container, which is neither created nor deleted.
     container: Option<String>,
-    secret: String,
+    /// What is not to be shown.
+    secrets: Vec<String>,
 }
 
 impl Door {
@@ -44,7 +46,7 @@ impl Door {
         let user = decode(url.username());
         let password = url.password().map(decode).unwrap_or_default();
         let mut door =
-            Self { auth: Vec::new(), storage: Vec::new(), container: None, secret: password.clone() };
+            Self { auth: Vec::new(), storage: Vec::new(), container: None, secrets: vec![password.clone()] };
         if kind == "file" {
             door.storage = vec![("type", "file".into()), ("directory", decode(url.path()))];
             return Ok(door);
@@ -73,7 +75,7 @@ impl Door {
                         "no access key: put KEY:SECRET@ before the host, or set AWS_ACCESS_KEY_ID",
                     ));
                 }
-                door.secret.clone_from(&secret);
+                door.secrets.push(secret.clone());
                 door.storage = vec![
                     ("type", "s3".into()),
                     ("endpoint", base),
@@ -85,6 +87,7 @@ impl Door {
                     door.storage.push(("region", region));
                 }
                 if let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
+                    door.secrets.push(token.clone());
                     door.storage.push(("session_token", token));
                 }
                 let bucket = decode(url.path().trim_matches('/'));
@@ -92,7 +95,7 @@ impl Door {
             }
             "swift" => {
                 let (user, key) = (from_env(user, "ST_USER"), from_env(password, "ST_KEY"));
-                door.secret.clone_from(&key);
+                door.secrets.push(key.clone());
                 let path = if url.path().len() > 1 { url.path() } else { "/auth/v1.0" };
                 door.auth = vec![
                     ("type", "swauth".into()),
@@ -129,7 +132,8 @@ impl Door {
     }
 
     fn hide(&self, text: &str) -> String {
-        if self.secret.is_empty() { text.to_owned() } else { text.replace(&quoted(&self.secret), "\"***\"") }
+        let secrets = self.secrets.iter().filter(|secret| !secret.is_empty());
+        secrets.fold(text.to_owned(), |text, secret| text.replace(&quoted(secret), "\"***\""))
     }
 }
 
@@ -230,6 +234,8 @@ fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
 /// Length of a trial and workers of a search, where nothing else is said.
 const TRIAL: &str = "10s";
 const MOST_WORKERS: u32 = 512;
+/// Times of successes alone say nothing about a store that refuses what is too much for it.
+const FAILURES: &str = "error_rate <= 1 %";
 
 fn workers(args: &QuickArgs) -> u32 {
     args.workers.unwrap_or(if args.search.is_empty() { 16 } else { MOST_WORKERS })
@@ -244,7 +250,11 @@ fn search(args: &QuickArgs) -> String {
         "workers" => ("1".to_owned(), workers(args).to_string()),
         _ => ("50/s".to_owned(), "1000000/s".to_owned()),
     };
-    let thresholds: Vec<String> = args.search.iter().map(|one| quoted(one)).collect();
+    let about_failures =
+        |one: &String| Threshold::parse(one).is_ok_and(|threshold| threshold.metric == Metric::ErrorRate);
+    let failures = (!args.search.iter().any(about_failures)).then_some(FAILURES);
+    let thresholds: Vec<String> =
+        args.search.iter().map(String::as_str).chain(failures).map(quoted).collect();
     format!(
         "    thresholds: [{}]\n    search: {{over: {}, from: {}, to: {}}}\n",
         thresholds.join(", "),

@@ -38,8 +38,8 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 
 /// Who makes the load.
 enum Place<'a> {
-    /// This process, with trigger scripts of a directory.
-    Here { scripts: Option<PathBuf> },
+    /// This process, with trigger scripts of a directory; a run that the user ends deletes what it wrote, if that is wanted.
+    Here { scripts: Option<PathBuf>, tidies_up: bool },
     /// Drivers that joined this NATS.
     Drivers { url: &'a str, many: &'a ManyArgs },
 }
@@ -49,7 +49,15 @@ enum Place<'a> {
 /// # Errors
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
-    execute_at(loaded, &Place::Here { scripts }, options)
+    execute_at(loaded, &Place::Here { scripts, tidies_up: false }, options)
+}
+
+/// The same for a workload that Cosmark wrote: when the user ends the run, its last stages still delete what it wrote.
+///
+/// # Errors
+/// As [`execute`].
+pub fn execute_and_tidy_up(loaded: Loaded, options: &RunOptions) -> Result<Ended, Problem> {
+    execute_at(loaded, &Place::Here { scripts: None, tidies_up: true }, options)
 }
 
 fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
@@ -123,11 +131,12 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
                 let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
                 remote.run(run, &workload, dir, options, stop, &redact, &mut watching).await
             }
-            (None, Place::Here { scripts }) => {
+            (None, Place::Here { scripts, tidies_up }) => {
                 let operation_log = open_log(&dir, options)?;
                 let driver = local_driver(scripts.clone(), options);
                 let mut job = RunJob::new(&workload, Keeper::new(dir), vec![Box::new(driver)], stop, &redact);
                 job.operation_log = operation_log;
+                job.tidies_up = *tidies_up;
                 Ok(run_workload(job, &mut watching).await)
             }
             (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
@@ -199,7 +208,9 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
         print_results(&ended.record, &ended.path);
     }
     if let Some(reason) = &ended.record.reason {
-        eprintln!("cosmark: {}: {reason}", ended.record.state.word());
+        let word = ended.record.state.word();
+        let word = if reason.starts_with(word) { String::new() } else { format!("{word}: ") };
+        eprintln!("cosmark: {word}{reason}");
     }
     write_report(ended, options);
     if let Some(trouble) = &ended.archive_trouble {

@@ -4,17 +4,18 @@ use clap::CommandFactory;
 
 use crate::args::{Args, CompletionsArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::out::Reader;
 
 /// Prints a completion script.
 pub fn completions(args: &CompletionsArgs) -> Outcome {
-    clap_complete::generate(args.shell, &mut Args::command(), "cosmark", &mut std::io::stdout());
+    clap_complete::generate(args.shell, &mut Args::command(), "cosmark", &mut Reader);
     Ok(Exit::Done)
 }
 
 /// Prints the manual page, subcommands included.
 pub fn man() -> Outcome {
     let fail = |cause: std::io::Error| Problem::ours(format!("cannot print the manual: {cause}"));
-    let mut out = std::io::stdout();
+    let mut out = Reader;
     let command = Args::command();
     clap_mangen::Man::new(command.clone()).render(&mut out).map_err(fail)?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {

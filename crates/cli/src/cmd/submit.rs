@@ -149,11 +149,12 @@ fn dry_run(client: &Client, submission: &Submission, json: bool) -> Outcome {
             let time = stage.seconds.map_or_else(|| "until it is done".to_owned(), |s| format!("{s:.0} s"));
             let operations = stage.operations.map(|count| format!(", {} operations", units::grouped(count)));
             let bytes = stage.bytes_written.filter(|bytes| *bytes > 0);
-            let bytes = bytes.map(|bytes| format!(", writes {}", cosmark_workload::units::bytes_text(bytes)));
+            #[expect(clippy::cast_precision_loss, reason = "for people")]
+            let bytes = bytes.map(|bytes| format!(", writes {}", units::bytes(bytes as f64)));
             println!(
-                "{}: {} workers, {time}{}{}",
+                "{}: {}, {time}{}{}",
                 stage.id,
-                stage.workers,
+                units::count(u64::from(stage.workers), "worker"),
                 operations.unwrap_or_default(),
                 bytes.unwrap_or_default()
             );

@@ -1,5 +1,10 @@
 //! A NATS server, drivers and controllers as processes of their own, ended when the test is over.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test program uses its part, and may stop at a surprise"
+)]
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -209,6 +214,16 @@ impl Bed {
         serde_json::from_str(&text).ok()
     }
 
+    /// Hears the messages on a subject from now on.
+    pub fn hear(&self, subject: &str) -> Messages {
+        let mut stream = TcpStream::connect((self.host.as_str(), self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "CONNECT {{\"verbose\":false}}\r\nSUB {subject} 1\r\nPING\r\n").unwrap();
+        let mut messages = Messages(BufReader::new(stream));
+        while messages.line() != "PONG" {}
+        messages
+    }
+
     /// Waits until a stage has been in a state.
     pub fn wait_for_state(&self, stage: usize, state: StageState, run: &mut Process) {
         let until = Instant::now() + PATIENCE;
@@ -237,6 +252,33 @@ impl Bed {
             }
         }
         text
+    }
+}
+
+/// A subscription, in NATS' own words (docs.nats.io, "Client protocol").
+pub struct Messages(BufReader<TcpStream>);
+
+impl Messages {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "NATS has hung up");
+        line.trim_end().to_owned()
+    }
+
+    /// Waits for the next message; its bytes.
+    pub fn next(&mut self) -> Vec<u8> {
+        loop {
+            let line = self.line();
+            if line == "PING" {
+                self.0.get_mut().write_all(b"PONG\r\n").unwrap();
+            } else if line.starts_with("MSG ") {
+                let length: usize = line.rsplit(' ').next().unwrap().parse().unwrap();
+                let mut payload = vec![0; length + 2];
+                std::io::Read::read_exact(&mut self.0, &mut payload).unwrap();
+                payload.truncate(length);
+                return payload;
+            }
+        }
     }
 }
 

@@ -9,13 +9,14 @@ mod router;
 mod stops;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{ArchiveError, OpLog, Timestamp};
 use cosmark_bus::{Bus, LinkState, RunClock, names, unix_ns};
-use cosmark_wire::message::{Control, Order, Registration};
-use cosmark_wire::{DriverLink, MESSAGE_VERSION};
+use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
+use cosmark_wire::{DriverLink, MESSAGE_VERSION, StageOrder};
 use cosmark_workload::model::Workload;
+use cosmark_workload::share::spread_stage;
 use cosmark_workload::to_yaml;
 use thiserror::Error;
 use tokio::sync::watch::Receiver;
@@ -28,6 +29,12 @@ use link::NatsLink;
 use post::Post;
 use router::Router;
 use stops::Stops;
+
+/// A NATS that is there and does not answer for so long will not.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(300);
+/// What seal, headers and subject add to an order, at most.
+const ENVELOPE: usize = 1024;
 
 /// A workload that is ready to be run over drivers on other machines.
 pub struct RemoteJob<'a> {
@@ -60,6 +67,19 @@ pub enum RemoteError {
     /// The stream has another workload under this id.
     #[error("run {0} is of another workload: give the file that it was begun with")]
     OtherWorkload(String),
+    /// A message that NATS would not take.
+    #[error(
+        "the stage {stage} takes {bytes} bytes and NATS takes messages of {most} at most: raise max_payload in the \
+         configuration of the nats-server, or make the stage smaller"
+    )]
+    TooLarge {
+        /// Name of the stage.
+        stage: String,
+        /// What it takes on its way to a driver.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The run is over.
     #[error("run {0} has ended; there is nothing to take up")]
     Over(String),
@@ -69,6 +89,32 @@ pub enum RemoteError {
     /// The operation log.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
+}
+
+/// Whether every stage fits into a message.
+///
+/// # Errors
+/// [`RemoteError::TooLarge`]
+pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
+    let most = bus.most_bytes();
+    for stage in &workload.stages {
+        let order = StageOrder {
+            step: u32::MAX,
+            stage_index: usize::MAX,
+            stage: Arc::new(stage.clone()),
+            // At the worst one driver does all.
+            shares: spread_stage(stage, &["all"]).unwrap_or_default(),
+            seed: u64::MAX,
+            log_operations: true,
+            drain: Some(Duration::MAX),
+        };
+        let message = encode(&Order::Stage(StageMessage::of(&order)));
+        let bytes = message.map_or(usize::MAX, |message| message.len().saturating_add(ENVELOPE));
+        if bytes > most {
+            return Err(RemoteError::TooLarge { stage: stage.name.clone(), bytes, most });
+        }
+    }
+    Ok(())
 }
 
 /// Runs it to its end, from its beginning or from wherever another controller left it. The stream keeps the run until
@@ -83,8 +129,9 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
             "`{run}` cannot be the id of a run: letters, digits, - and _"
         )));
     }
-    let history_ends = bus.last_sequence().await.map_err(RemoteError::Bus)?;
-    let mut book = Book::read(&bus, &run, history_ends).await?;
+    check_size(&bus, workload)?;
+    let history_ends = at_last(&bus, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
+    let mut book = at_last(&bus, async || Book::read(&bus, &run, history_ends).await).await?;
     let post = Post::start(bus.clone(), run.clone());
     let workload_id = fingerprint(workload, redact);
     let (started, drivers) = match book.started.take() {
@@ -101,8 +148,11 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         }
     };
     let clock = RunClock::default();
-    let router =
-        Router::start(&bus, &run, history_ends, &drivers, workload.loss.lost_after, post.clone()).await?;
+    let lost_after = workload.loss.lost_after;
+    let router = at_last(&bus, async || {
+        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone()).await
+    })
+    .await?;
     let book = Arc::new(book);
     let links = drivers.iter().map(|driver| {
         let link = NatsLink::new(driver.clone(), clock, &bus, &router, post.clone(), Arc::clone(&book));
@@ -128,6 +178,23 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         observer.note(&text);
     }
     Ok(ended)
+}
+
+/// Asks again while NATS is away or just back, within a bound.
+async fn at_last<T>(bus: &Bus, ask: impl AsyncFn() -> Result<T, RemoteError>) -> Result<T, RemoteError> {
+    let mut until = Instant::now() + PATIENCE;
+    loop {
+        match ask().await {
+            Err(RemoteError::Bus(_)) if Instant::now() < until => {
+                tokio::time::sleep(PAUSE).await;
+                // Whoever began this may end it; a server that is away may stay so for long.
+                if !bus.is_connected() {
+                    until = Instant::now() + PATIENCE;
+                }
+            }
+            other => return other,
+        }
+    }
 }
 
 /// Drivers that are named in one message; a message has room for 1 MB.

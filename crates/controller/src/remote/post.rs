@@ -219,7 +219,8 @@ mod tests {
             most.borrow_mut().1 = high;
             async move {
                 // What was sent first arrives last.
-                for _ in 0..(20 - said.borrow().len().min(19)) {
+                let turns = 20 - said.borrow().len().min(19);
+                for _ in 0..turns {
                     tokio::task::yield_now().await;
                 }
                 most.borrow_mut().0 -= 1;

@@ -11,8 +11,9 @@ use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Loads, Over, Search};
 use cosmark_workload::{Environment, Format, parse};
 
+use super::client::{ClientState, Delays};
 use super::machine::{Answer, Machine, Outcome, Purpose};
-use super::trial::{ClientState, judged};
+use super::trial::judged;
 use crate::thresholds::Measured;
 
 const TRIAL_S: f64 = 20.0;
@@ -167,7 +168,8 @@ impl Queue {
     fn trial(&mut self, load: f64, random: &mut Random) -> (Measured, ClientState) {
         const RAMPUP_S: f64 = 5.0;
         self.servers = [0.0; 4];
-        let (mut times, mut intended, mut lost_s, mut late) = (Vec::new(), 0, 0.0, Vec::new());
+        let (mut times, mut intended, mut late) = (Vec::new(), 0, Vec::new());
+        let (mut lost_s, mut longest_s, mut pauses) = (0.0, 0.0_f64, Vec::new());
         let (mut due_s, mut next_pause_s, mut paused_until_s) = (0.0, f64::INFINITY, 0.0_f64);
         if self.pauses.0 > 0.0 {
             next_pause_s = -random.unit().ln() / self.pauses.0;
@@ -177,8 +179,10 @@ impl Queue {
             while next_pause_s <= due_s {
                 let length_s = (self.pauses.1 * (1.0 - random.unit()).powf(-1.0 / 1.5)).min(3.0);
                 paused_until_s = paused_until_s.max(next_pause_s + length_s);
+                pauses.push((next_pause_s, paused_until_s));
                 if next_pause_s > RAMPUP_S && length_s >= 0.010 {
                     lost_s += length_s;
+                    longest_s = longest_s.max(length_s);
                 }
                 next_pause_s -= random.unit().ln() / self.pauses.0;
             }
@@ -189,16 +193,33 @@ impl Queue {
             if in_window {
                 late.push((sent_s - due_s) * 1e3);
             }
-            if end_s >= RAMPUP_S {
-                times.push((end_s - RAMPUP_S, (end_s - due_s) * 1e3));
-            }
+            times.push((due_s, end_s));
         }
+        // What comes back in a pause is seen at its end.
+        let seen_s = |end_s: f64| {
+            let before = pauses.partition_point(|(from_s, _)| *from_s <= end_s);
+            before.checked_sub(1).and_then(|last| pauses.get(last)).map_or(end_s, |last| end_s.max(last.1))
+        };
+        let times =
+            times.into_iter().map(|(due_s, end_s)| (seen_s(end_s) - RAMPUP_S, (seen_s(end_s) - due_s) * 1e3));
+        let times: Vec<(f64, f64)> = times.filter(|(end_s, _)| *end_s >= 0.0).collect();
         late.sort_by(f64::total_cmp);
         let at = |share: f64| late.get(((1.0 - share) * late.len() as f64) as usize).copied().unwrap_or(0.0);
+        let lags = [0.5, 0.2, 0.1, 0.05, 0.01, 0.0].map(|share| (share, at(share))).to_vec();
+        let mean = |values: &mut dyn ExactSizeIterator<Item = f64>| {
+            let count = values.len().max(1) as f64;
+            values.sum::<f64>() / count
+        };
+        let delays = Delays {
+            underway_ms: mean(&mut times.iter().map(|(_, ms)| *ms)),
+            lag_mean_ms: mean(&mut late.iter().copied()),
+            lags,
+        };
         let client = ClientState {
-            suspended_ms: 0.0,
-            lost: vec![(lost_s / TRIAL_S, "paused")],
-            lags: [0.5, 0.2, 0.1, 0.05, 0.01].map(|share| (share, at(share))).to_vec(),
+            lost: (lost_s / TRIAL_S, "paused"),
+            longest_ms: Some(longest_s * 1e3),
+            operations: vec![delays],
+            ..ClientState::default()
         };
         (trial(&times, intended), client)
     }
@@ -245,6 +266,12 @@ fn a_client_that_pauses_does_not_make_the_store_look_slower() {
     queue_coverage(0.5, (0.2, 0.05), 0.15, 50, 15);
     // So bad that hardly anything can be said: then it is not said.
     queue_coverage(0.5, (2.0, 0.1), 0.15, 20, 0);
+}
+
+#[test]
+fn a_client_that_never_has_its_processor_for_long_still_finds_the_capacity() {
+    // A busy machine: five pauses every second, 5 ms or a little longer; a twelfth of the time is lost.
+    queue_coverage(0.5, (5.0, 0.005), 0.3, 15, 5);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, Timestamp};
 use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
-use cosmark_wire::{ClockFix, Launched};
+use cosmark_wire::{Began, ClockFix, Launched};
 use cosmark_workload::share::MissionShare;
 
 /// How far a driver is.
@@ -35,6 +35,8 @@ pub struct Peer {
     pub is_cut: bool,
     pub shares: Vec<MissionShare>,
     pub launch: Option<Launch>,
+    /// When its first and its last worker began, on its clock.
+    began: Option<Began>,
     /// It has told all that ended up to this time since the common instant, ns.
     pub told_ns: u64,
     facts: ClientFacts,
@@ -47,26 +49,31 @@ pub struct Peer {
 /// How a driver began.
 #[derive(Clone)]
 pub struct Launch {
-    /// Start of the load on the driver's clock.
-    pub start_ns: u64,
-    /// The common instant on the same clock.
+    /// The common instant on the driver's clock.
     pub origin_ns: u64,
     /// The same, ns since 1970.
     origin_unix_ns: i64,
     clock: Option<ClockFix>,
     /// Phases of each work on the driver's clock.
     pub plans: Vec<(usize, SlicePlan)>,
+    endpoints: Vec<(usize, Vec<String>)>,
 }
 
 impl Launch {
     fn of(launched: Launched) -> Self {
-        let Launched { start_ns, origin_ns, origin_unix_ns, clock, plans } = launched;
-        Self { start_ns, origin_ns, origin_unix_ns, clock, plans }
+        let Launched { start_ns: _, origin_ns, origin_unix_ns, clock, plans, endpoints } = launched;
+        Self { origin_ns, origin_unix_ns, clock, plans, endpoints }
     }
 
     /// The common instant.
     pub fn origin(&self) -> Timestamp {
         Timestamp::from_nanosecond(i128::from(self.origin_unix_ns)).unwrap_or_default()
+    }
+
+    /// The endpoints that serve a work, in the order of their numbers; none unless there are several.
+    pub fn endpoints_of(&self, work: u16) -> &[String] {
+        let own = self.endpoints.iter().find(|(index, _)| *index == usize::from(work));
+        own.map(|(_, names)| names.as_slice()).unwrap_or_default()
     }
 
     /// Time since the common instant, ns.
@@ -83,6 +90,7 @@ impl Peer {
             is_cut: false,
             shares: Vec::new(),
             launch: None,
+            began: None,
             told_ns: 0,
             facts: ClientFacts::default(),
             in_window: HealthSummary::default(),
@@ -131,15 +139,29 @@ impl Peer {
         ClientRecord {
             clock_offset_ms: clock.map(|clock| clock.wall_offset_ns as f64 / 1e6),
             clock_error_ms: clock.map(|clock| clock.error_ns as f64 / 1e6),
+            began_ms: self.began().map(|began| began.first_ns as f64 / 1e6),
+            all_began_ms: self.began().map(|began| began.last_ns as f64 / 1e6),
             ..ClientRecord::of(name, self.facts, health.client())
         }
     }
 
-    /// When its load really began, ns since 1970 on the controller's clock.
-    pub fn began_unix_ns(&self) -> Option<i64> {
-        let launch = self.launch.as_ref()?;
-        let late_ns = i64::try_from(launch.since_ns(launch.start_ns)).unwrap_or(i64::MAX);
-        Some(launch.origin_unix_ns.saturating_add(late_ns))
+    /// What a share of it said of its beginning.
+    pub fn add_began(&mut self, of_share: Option<Began>) {
+        let Some(own) = of_share else { return };
+        let known = self.began.get_or_insert(own);
+        *known =
+            Began { first_ns: known.first_ns.min(own.first_ns), last_ns: known.last_ns.max(own.last_ns) };
+    }
+
+    /// When its first and its last worker really began, ns since the common instant.
+    pub fn began(&self) -> Option<Began> {
+        let (launch, began) = (self.launch.as_ref()?, self.began?);
+        Some(Began { first_ns: launch.since_ns(began.first_ns), last_ns: launch.since_ns(began.last_ns) })
+    }
+
+    /// By how much its times may be off those of the controller, ns; 0 in one process.
+    pub fn clock_error_ns(&self) -> u64 {
+        self.launch.as_ref().and_then(|launch| launch.clock).map_or(0, |clock| clock.error_ns)
     }
 
     /// From when on its part is missing, seconds since the common instant; `None` when nothing is.

@@ -4,7 +4,6 @@ use cosmark_archive::{ClientRecord, DriverRecord, MissingRecord, StageRecord, St
 use cosmark_metrics::OpSnapshot;
 use cosmark_workload::share::MissionShare;
 
-use super::peer::Peer;
 use super::{StageEnd, StageRun};
 use crate::judge;
 use crate::observe::Observer;
@@ -38,7 +37,7 @@ impl StageRun<'_, '_> {
             self.add_drivers(&mut record, &by_driver);
             self.name_endpoints(&mut record);
             record.clients = self.client_records();
-            record.start_spread_ms = self.start_spread_ms();
+            (record.start_spread_ms, record.start_spread_error_ms) = self.start_spread_ms().unzip();
             record.missing = self.missing();
         }
         record.reason.clone_from(&reason);
@@ -89,12 +88,17 @@ impl StageRun<'_, '_> {
         told.map(|(driver, peer)| peer.client_record(&self.name_of(driver))).collect()
     }
 
-    /// Milliseconds between the first and the last beginning; `None` unless there are several drivers.
+    /// Milliseconds from when the first worker of any driver really began to when the last one of any driver did, and by
+    /// how much that may be off; `None` unless several drivers said so.
     #[expect(clippy::cast_precision_loss, reason = "milliseconds need no more than 53 bits")]
-    fn start_spread_ms(&self) -> Option<f64> {
-        let began: Vec<i64> = self.peers.iter().filter_map(Peer::began_unix_ns).collect();
-        let (first, last) = (began.iter().min()?, began.iter().max()?);
-        (began.len() > 1).then(|| (last - first) as f64 / 1e6)
+    fn start_spread_ms(&self) -> Option<(f64, f64)> {
+        let told = || self.peers.iter().enumerate().filter_map(|(at, peer)| Some((at, peer, peer.began()?)));
+        let (first_at, first, first_began) = told().min_by_key(|(_, _, began)| began.first_ns)?;
+        let (last_at, last, last_began) = told().max_by_key(|(_, _, began)| began.last_ns)?;
+        // On one driver one clock says both.
+        let error_ns = if first_at == last_at { 0 } else { first.clock_error_ns() + last.clock_error_ns() };
+        let spread_ns = last_began.last_ns - first_began.first_ns;
+        (told().count() > 1).then(|| (spread_ns as f64 / 1e6, error_ns as f64 / 1e6))
     }
 
     /// What drivers were to do and have not told.

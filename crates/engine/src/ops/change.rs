@@ -1,4 +1,4 @@
-//! `copy` and `metadata`: changes that the store makes by itself, with no object data on the wire.
+//! `copy`, `metadata` and `restore`: changes that the store makes by itself, with no object data on the wire.
 
 use cosmark_adaptor_api::{ObjectName, Result};
 
@@ -20,5 +20,12 @@ pub async fn metadata(call: Call<'_>) -> Result<Done> {
     let name = call.name();
     let value = call.version.to_string();
     call.timing.time(call.client.set_metadata(name, METADATA_KEY, &value, call.marks)).await?;
+    Ok(Done::default())
+}
+
+/// What is timed is the request; when the object can be read again is the store's affair.
+pub async fn restore(call: Call<'_>) -> Result<Done> {
+    let name = call.name();
+    call.timing.time(call.client.restore(name, call.marks)).await?;
     Ok(Done::default())
 }

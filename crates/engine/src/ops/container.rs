@@ -45,6 +45,7 @@ fn not_empty(container: &str, cause: &Error) -> Error {
     )
     .with_code(cause.code().unwrap_or("NotEmpty"))
     .with_hint(
-        "widen the ranges of the cleanup stage, or set `emptyContainer=true` to delete all that is in it",
+        "widen the ranges of the cleanup stage, or set `emptyContainer=true` to delete all that is in it; an S3 bucket that \
+         keeps versions needs `purge_versions=true` of its storage",
     )
 }

@@ -96,6 +96,7 @@ pub async fn perform(call: Call<'_>) -> Result<Done> {
         OpKind::BulkDelete => delete::many(call).await,
         OpKind::Copy => change::copy(call).await,
         OpKind::Metadata => change::metadata(call).await,
+        OpKind::Restore => change::restore(call).await,
         OpKind::List => query::list(call).await,
         OpKind::Head => query::head(call).await,
         OpKind::Init => container::create(call).await,

@@ -150,11 +150,14 @@ pub(super) fn common_window(evidence: &Evidence) -> Finding {
     let Some(skew) = evidence.start_skew_s else {
         return Finding::unknown("when each driver began was not recorded");
     };
-    let share = skew / evidence.window_s.max(f64::MIN_POSITIVE);
-    let good = || format!("all drivers began within {} s", plain(skew));
+    let error = evidence.start_skew_error_s.unwrap_or(0.0);
+    // At the worst.
+    let share = (skew + error) / evidence.window_s.max(f64::MIN_POSITIVE);
+    let known = format!("(known to {} ms)", plain(error * 1000.0));
+    let good = || format!("all workers of all drivers began within {} ms {known}", plain(skew * 1000.0));
     Finding::graded(share, 0.01, 0.05, good, || {
         format!(
-            "a driver began {} s after the first: for {} of the window the load was smaller",
+            "the last worker began {} s after the first {known}: for {} of the window the load was smaller",
             plain(skew),
             percent(share)
         )

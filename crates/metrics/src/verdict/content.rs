@@ -125,6 +125,9 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         );
         return Finding::fail(wrong as f64, 0.0, message);
     }
+    if let Some(finding) = of_another_length(evidence) {
+        return finding;
+    }
     let made_of = match evidence.store.writes_zeros {
         Some(true) => {
             let message = "zeros were written (content: zero): a store that compresses or deduplicates stores hardly any of \
@@ -139,8 +142,13 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
     }
     let checked: u64 = reads().filter_map(|op| op.checked).sum();
     if checked == 0 {
+        let lengths = if reads().all(|op| op.ok == 0 || op.sizes.is_some()) {
+            "reads are as long as what was written"
+        } else {
+            "bodies were as long as announced"
+        };
         return Finding::unknown(format!(
-            "lengths were right, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}"
+            "{lengths}, but no byte was compared: set verify: true on reads of what Cosmark wrote{made_of}"
         ));
     }
     Finding::pass(
@@ -148,6 +156,32 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         0.0,
         format!("{checked} of {all} reads were compared byte by byte, all right{made_of}"),
     )
+}
+
+/// Reads that bring objects of a size that nobody wrote: an error page or a proxy answers in the place of the store.
+#[expect(clippy::cast_precision_loss, reason = "sizes and counts fit 53 bits")]
+fn of_another_length(evidence: &Evidence) -> Option<Finding> {
+    const TOLERANCE: f64 = 0.01;
+    evidence.operations.iter().find_map(|op| {
+        let (least, most) = op.sizes.filter(|_| op.kind == "read" && op.ok > 0)?;
+        let mean = op.bytes as f64 / op.ok as f64;
+        let (least, most) = (least as f64, most as f64);
+        let off = (least - mean).max(mean - most) / most.max(1.0);
+        let written = if least < most {
+            format!("{} to {}", bytes(least), bytes(most))
+        } else {
+            bytes(most)
+        };
+        (off > TOLERANCE).then(|| {
+            let message = format!(
+                "{} brought {} per object, but what was written there has {written}: these are not its objects; something \
+                 else answers (a web server, a proxy, an error page with status 200): check the endpoint",
+                op.name,
+                bytes(mean)
+            );
+            Finding::fail(off, TOLERANCE, message)
+        })
+    })
 }
 
 fn is_wrong(class: &str) -> bool {

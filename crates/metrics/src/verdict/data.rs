@@ -111,13 +111,18 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
             Finding::pass(share, 0.005, what)
         };
     };
-    let (mut long, mut long_s, mut oldest_ms) = (0.0, 0.0, 0.0_f64);
+    let (mut long, mut long_s, mut oldest_ms, mut beyond) = (0.0, 0.0, 0.0_f64, 0.0_f64);
     for (op, ages) in aged {
         let p99 = op.response.p99.or(op.response.max).unwrap_or(0.0);
         let older = above(ages, p99);
         long += older;
         long_s += older * ages.mean.unwrap_or(0.0).max(p99) / 1000.0;
         oldest_ms = oldest_ms.max(ages.max.unwrap_or(0.0));
+        // A hundredth of what ended took longer than the p99, and so did these.
+        if op.response.p99.is_some() {
+            let ended = op.response.count as f64;
+            beyond = beyond.max((0.01 * ended + older) / (ended + op.unfinished as f64));
+        }
     }
     let share = long / started as f64;
     let capacity_s = evidence.workers().max(1) as f64 * evidence.window_s.max(f64::MIN_POSITIVE);
@@ -130,10 +135,12 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
     if long < 2.0 && time <= 0.05 {
         return Finding::pass(value, warn, good());
     }
+    let counted =
+        if beyond > 0.0 { format!(", {} of all took longer", percent(beyond)) } else { String::new() };
     Finding::graded(value, warn, fail, good, || {
         format!(
-            "{} operations were still running after more than the p99, the oldest for {} s: the true percentiles are \
-             higher than the ones shown; set a longer runtime",
+            "{} operations were still running after more than the p99{counted}, the oldest for {} s: the true percentiles \
+             are higher than the ones shown; set a longer runtime",
             plain(long),
             plain(oldest_ms / 1000.0)
         )

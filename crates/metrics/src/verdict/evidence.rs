@@ -23,8 +23,10 @@ pub struct Evidence {
     pub drivers: usize,
     /// Greatest difference between the clocks of two drivers, uncertainty included.
     pub clock_offset_ms: Option<f64>,
-    /// Seconds between the first and the last driver's start.
+    /// Seconds from when the first worker of any driver began to when the last one of any driver did.
     pub start_skew_s: Option<f64>,
+    /// By how much that may be off.
+    pub start_skew_error_s: Option<f64>,
     /// Drivers whose part is missing from some moment on.
     pub missing: Vec<GapEvidence>,
     /// Operations that will not find their object, as far as the workload alone tells; `None` when it is not at hand.
@@ -109,6 +111,8 @@ pub struct OperationEvidence {
     pub unfinished_age: Option<LatencySummary>,
     /// Bodies whose bytes were compared.
     pub checked: Option<u64>,
+    /// Smallest and largest size in bytes of the objects that are read, where the workload tells.
+    pub sizes: Option<(u64, u64)>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
     /// By driver, where there are several.

@@ -16,6 +16,18 @@ fn times(centre_ms: f64, count: u64) -> LatencySummary {
     summary
 }
 
+/// Less was in flight than the times say, and the client once paused for so long.
+fn stood_still_at_the_edge(evidence: &mut Evidence, share: f64, pause_ms: f64) {
+    *evidence.operations[0].in_flight_mean.as_mut().unwrap() *= share;
+    evidence.clients[0].pause_max_ms = Some(pause_ms);
+}
+
+/// Reads whose bytes were not compared, of objects whose sizes are known.
+fn unverified(evidence: &mut Evidence, sizes: (u64, u64)) {
+    evidence.operations[0].checked = Some(0);
+    evidence.operations[0].sizes = Some(sizes);
+}
+
 /// A minute of reads, 8 workers, 10 ms each; nothing is wrong with it.
 fn healthy() -> Evidence {
     let service = times(10.0, 47_000);
@@ -112,7 +124,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
     let mut evidence = healthy();
     evidence.drivers = 2;
     evidence.clock_offset_ms = Some(0.1);
-    evidence.start_skew_s = Some(0.01);
+    (evidence.start_skew_s, evidence.start_skew_error_s) = (Some(0.01), Some(0.001));
     let part = |driver: &str, p50, rate_per_s| DriverEvidence {
         driver: driver.into(),
         workers: 4,
@@ -151,6 +163,8 @@ type Case = (&'static str, fn() -> Evidence, fn(&mut Evidence), Status, &'static
 const CASES: &[Case] = &[
     ("V1", healthy, |e| e.operations[0].in_flight_mean = Some(9.5), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| *e.operations[0].in_flight_mean.as_mut().unwrap() *= 1.03, Status::Warn, "off by"),
+    ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 1200.0), Status::Pass, "off by"),
+    ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 200.0), Status::Warn, "off by"),
     (
         "V2",
         healthy,
@@ -275,6 +289,13 @@ const CASES: &[Case] = &[
     (
         "V16",
         || two_drivers(10.0, 400.0),
+        |e| e.start_skew_error_s = Some(1.2),
+        Status::Warn,
+        "known to 1200 ms",
+    ),
+    (
+        "V16",
+        || two_drivers(10.0, 400.0),
         |e| e.missing = vec![gap(15.0)],
         Status::Fail,
         "driver d2 from 15 s on",
@@ -296,6 +317,10 @@ const CASES: &[Case] = &[
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
     ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
+    ("V20", healthy, |e| unverified(e, (65_536, 65_536)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (1024, 70_000)), Status::NotRun, "as long as what was written"),
+    ("V20", healthy, |e| unverified(e, (70_000, 80_000)), Status::Fail, "these are not its objects"),
+    ("V20", healthy, |e| unverified(e, (0, 60_000)), Status::Fail, "something else answers"),
     ("V20", healthy, |e| e.store.writes_zeros = Some(true), Status::Warn, "zeros were written"),
     ("V21", healthy, |e| e.operations[0].retries = 3, Status::Warn, "3 of 47000 requests"),
     ("V21", healthy, |e| e.operations[0].retries = 3000, Status::Fail, "retries inside"),
@@ -346,6 +371,16 @@ fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
     evidence.works[0].workers = evidence.works[0].workers.max(count);
     evidence.operations[0].unfinished = count;
     evidence.operations[0].unfinished_age = Some(times(age_ms, count));
+}
+
+#[test]
+fn what_was_still_running_says_how_many_took_longer_than_the_p99_that_is_shown() {
+    let mut evidence = healthy();
+    evidence.operations[0].response = times(10.0, 2900);
+    stuck(&mut evidence, 100, 40_000.0);
+    // 29 of the 2900 that ended, and all 100 that had not.
+    let found = finding(&evidence, "V10");
+    assert!(found.message.contains("than the p99, 4.3 % of all took longer, the oldest"), "{found:?}");
 }
 
 fn few(evidence: &mut Evidence, count: u64) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, OperationRecord, Run, TimelineEntry, open_run};
+use cosmark_archive::{ArchiveError, OperationRecord, Overall, Run, TimelineEntry, Verdict, open_run};
 use cosmark_metrics::stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
@@ -22,6 +22,8 @@ pub struct Loaded {
     pub host: String,
     /// `finished`, ..; a run that did not finish is told.
     pub state: String,
+    /// Why its numbers cannot be believed, where its verdict is FALSE.
+    pub refuted: Option<String>,
     /// Stages in order.
     pub stages: Vec<LoadedStage>,
 }
@@ -31,6 +33,9 @@ pub struct Loaded {
 pub struct LoadedStage {
     /// Name, without its number.
     pub name: String,
+    /// Share of the time for which load threads waited for a processor, of the worst driver; `None` where the archive does
+    /// not say.
+    pub waits: Option<f64>,
     /// Its operations.
     pub operations: Vec<LoadedOperation>,
 }
@@ -82,7 +87,8 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
             ..of_record(op, several)
         });
         let operations = operations.collect();
-        stages.push(LoadedStage { name: stage.name.clone(), operations });
+        let waits = stage.clients.iter().filter_map(|client| client.run_queue_wait_share_max);
+        stages.push(LoadedStage { name: stage.name.clone(), waits: waits.reduce(f64::max), operations });
     }
     add_times(&run, &mut stages)?;
     add_failures(&run, &mut stages)?;
@@ -92,8 +98,13 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         workload: run.record.name.clone(),
         host: run.record.host.hostname.clone(),
         state: run.record.state.word().to_owned(),
+        refuted: refuted(&run.record.verdict),
         stages,
     })
+}
+
+fn refuted(verdict: &Verdict) -> Option<String> {
+    (verdict.overall == Overall::False).then(|| verdict.reason.clone().unwrap_or_default())
 }
 
 /// Which works had arrivals by the clock, by stage and work; empty where the workload cannot be read.
@@ -275,10 +286,17 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
                 intervals: intervals(&timeline, at),
             }
         });
-        stages.push(LoadedStage { name: stage.name.clone(), operations: operations.collect() });
+        stages.push(LoadedStage { name: stage.name.clone(), waits: None, operations: operations.collect() });
     }
     let state = run.history.as_ref().map(|history| history.state.clone()).unwrap_or_default();
-    Ok(Loaded { label: label.to_owned(), workload: run.name.clone(), host: String::new(), state, stages })
+    Ok(Loaded {
+        label: label.to_owned(),
+        workload: run.name.clone(),
+        host: String::new(),
+        state,
+        refuted: None,
+        stages,
+    })
 }
 
 /// Counts and means of one column; idle rows at both ends are the ramps and the end.

@@ -20,6 +20,10 @@ const SHORTEST_S: f64 = 30.0;
 /// Mean sizes further apart than this are different objects.
 const SAME_SIZE: f64 = 0.02;
 
+/// Fewer operations, or fewer intervals with any, say nothing about times.
+const LEAST_TIMES: u64 = 20;
+const LEAST_FILLED: usize = 3;
+
 /// What one pair of sides gives before the size of the family is known.
 pub struct Drafts {
     pub rows: Vec<Draft>,
@@ -145,6 +149,9 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     let Some(first) = a.first() else { return Drafts { rows, warnings } };
     let mut done = BTreeSet::new();
     for stage in &first.stages {
+        if !done.iter().any(|(name, _)| *name == stage.name) {
+            warnings.extend(unlike_clients(&stage.name, a, b));
+        }
         for operation in &stage.operations {
             // Containers are made once; there is nothing to compare.
             if matches!(operation.op.as_str(), "init" | "dispose") {
@@ -182,6 +189,26 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     Drafts { rows, warnings }
 }
 
+/// Clients that waited for a processor for shares of the time that differ by more than this were not the same client.
+const UNLIKE: f64 = 0.05;
+
+/// What is told when one client was kept from its work for more of the time than the other.
+fn unlike_clients(stage: &str, a: &[Loaded], b: &[Loaded]) -> Option<String> {
+    let waits = |side: &[Loaded]| {
+        let stages = side.iter().flat_map(|run| &run.stages).filter(|one| one.name == stage);
+        median(&stages.filter_map(|one| one.waits).collect::<Vec<_>>())
+    };
+    let (first, second) = (waits(a)?, waits(b)?);
+    ((first - second).abs() > UNLIKE).then(|| {
+        format!(
+            "{stage}: the client waited for a processor {:.0} % of the time on the first side and {:.0} % on the second: a \
+             difference may be its own",
+            first * 100.0,
+            second * 100.0
+        )
+    })
+}
+
 /// One per round of a repeated stage.
 fn find<'r>(run: &'r Loaded, stage: &str, operation: &str) -> impl Iterator<Item = &'r LoadedOperation> {
     let stages = run.stages.iter().filter(move |one| one.name == stage);
@@ -198,6 +225,9 @@ fn start_up(op: &LoadedOperation) -> Option<String> {
     let counts: Vec<f64> = batches.batches().iter().map(|batch| batch.ok as f64).collect();
     let cut = mser5_cut(&counts);
     let (first, rest) = counts.split_at_checked(cut).filter(|(first, _)| !first.is_empty())?;
+    if mean(rest) <= 0.0 {
+        return None;
+    }
     let off = mean(first) / mean(rest) - 1.0;
     let seconds = cut as f64 * batches.width_ns() as f64 / 1e9;
     let word = if off > 0.0 { "above" } else { "below" };
@@ -226,6 +256,10 @@ fn warnings(a: &[Loaded], b: &[Loaded]) -> Vec<String> {
     let ended = |run: &&Loaded| !run.state.is_empty() && run.state != "finished";
     for run in a.iter().chain(b).filter(ended) {
         warnings.push(format!("{} is {}", run.label, run.state));
+    }
+    for run in a.iter().chain(b) {
+        let why = run.refuted.as_ref();
+        warnings.extend(why.map(|why| format!("the verdict on {} is FALSE: {why}", run.label)));
     }
     let repeated = |side: &[Loaded]| {
         side.iter().any(|run| {
@@ -390,6 +424,10 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64
     let log = |value: f64| (value > 0.0).then(|| value.ln());
     if metric == Metric::Throughput {
         return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
+    }
+    // Times that all come from one moment look as if they never varied.
+    if op.count < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {
+        return None;
     }
     let quantile = Metric::TABLE.iter().find(|row| row.0 == metric).and_then(|row| row.2);
     let Some(quantile) = quantile else {

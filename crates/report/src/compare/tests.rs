@@ -52,7 +52,8 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         workload: "w".into(),
         host: String::new(),
         state: "finished".into(),
-        stages: vec![LoadedStage { name: "main".into(), operations: vec![operation] }],
+        refuted: None,
+        stages: vec![LoadedStage { name: "main".into(), waits: None, operations: vec![operation] }],
     }
 }
 
@@ -92,6 +93,26 @@ fn a_slowdown_of_5_percent_is_found_within_the_length_that_is_recommended() {
         })
         .count();
     assert!(found >= 8, "{found} of 10 at {seconds} s");
+}
+
+#[test]
+fn each_metric_has_a_length_of_its_own() {
+    let mut random = Random::new(31);
+    let mut side = || vec![run(&mut random, 40, 60.0, 10.0, 0.3)];
+    let mut comparison = compare(&[side(), side()], &Options::default());
+    let sentence = comparison.sentence();
+    for row in comparison.rows().filter(|row| row.recommended_s.is_some()) {
+        let text = format!("{} {:.0} s", row.metric.word(), row.recommended_s.unwrap());
+        assert!(sentence.contains(&text), "{text}: {sentence}");
+    }
+    let set = |comparison: &mut Comparison, seconds: f64| {
+        let rows = comparison.pairs[0].rows.iter_mut();
+        rows.filter(|row| row.recommended_s.is_some()).for_each(|row| row.recommended_s = Some(seconds));
+    };
+    set(&mut comparison, 30.0);
+    assert!(comparison.sentence().ends_with("to see 5 %, measure 30 s per run"), "{}", comparison.sentence());
+    set(&mut comparison, 1e6);
+    assert!(comparison.sentence().contains("vary too much"), "{}", comparison.sentence());
 }
 
 #[test]
@@ -189,8 +210,11 @@ fn rounds_of_a_stage_are_runs_of_it() {
     assert_eq!((row.stage.as_str(), row.outcome), ("main", Outcome::Worse), "{row:?}");
     assert!(row.delta.is_some(), "ranks of 8 against 8: {row:?}");
     assert!(!comparison.pairs[0].warnings.iter().any(|w| w.contains("one run on each side")));
-    let mut names = ["main", "main-r1", "main-r2", "x-r2"]
-        .map(|name| LoadedStage { name: name.into(), operations: Vec::new() });
+    let mut names = ["main", "main-r1", "main-r2", "x-r2"].map(|name| LoadedStage {
+        name: name.into(),
+        waits: None,
+        operations: Vec::new(),
+    });
     super::load::join_rounds(&mut names);
     assert_eq!(
         names.map(|stage| stage.name),
@@ -215,6 +239,44 @@ fn a_start_up_in_the_window_is_told() {
         comparison.pairs[0].warnings.iter().any(|w| w.contains("the first 20 s drift"))
     };
     assert!(told(&steady, &warm) && !told(&steady, &steady));
+}
+
+#[test]
+fn a_run_that_hung_is_told_and_its_few_times_are_not_tested() {
+    let mut random = Random::new(15);
+    let good = run(&mut random, 20, 60.0, 10.0, 0.0);
+    let mut hung = good.clone();
+    hung.refuted = Some("time was spent in operations that never ended".into());
+    let operation = &mut hung.stages[0].operations[0];
+    let mut batches = Batches::new(1_000_000_000);
+    (0..25).for_each(|_| batches.add_one(7_000_000_000, 6_500_000_000));
+    batches.close(20_000_000_000);
+    operation.count = 25;
+    operation.published = [Some(1.25), Some(6500.0), Some(6500.0), None, None];
+    operation.batches = Some(batches);
+    let comparison = compare(&[vec![hung], vec![good]], &Options::default());
+    for row in comparison.rows().filter(|row| matches!(row.metric, Metric::Mean | Metric::P50)) {
+        assert_eq!(row.outcome, Outcome::NotTested, "all of one moment: {row:?}");
+    }
+    let warnings = &comparison.pairs[0].warnings;
+    assert!(warnings.iter().any(|w| w.contains("is FALSE: time was spent")), "{warnings:?}");
+    assert!(!warnings.iter().any(|w| w.contains("inf")), "{warnings:?}");
+}
+
+#[test]
+fn a_client_that_was_kept_from_its_work_on_one_side_is_told() {
+    let mut random = Random::new(6);
+    let mut side = |waits: Option<f64>| {
+        let mut side = run(&mut random, 20, 60.0, 10.0, 0.0);
+        side.stages[0].waits = waits;
+        vec![side]
+    };
+    let mut told = |a, b| {
+        let comparison = compare(&[side(a), side(b)], &Options::default());
+        comparison.pairs[0].warnings.iter().filter(|w| w.contains("waited for a processor 2 %")).count()
+    };
+    assert_eq!(told(Some(0.02), Some(0.31)), 1);
+    assert_eq!((told(Some(0.02), Some(0.05)), told(Some(0.02), None)), (0, 0));
 }
 
 #[test]

@@ -277,7 +277,8 @@ impl Distribution {
     }
 }
 
-/// Timelines have times of day; a run may cross midnight.
+/// Timelines have times of day; a run may cross midnight. Of several rows of one second the fullest stands for it: where a ramp ends
+/// or the load is over, slices of an interval have rows of their own, and would be drawn as a fall to nothing.
 fn with_seconds(entries: Vec<TimelineEntry>) -> Vec<(f64, TimelineEntry)> {
     const DAY_S: f64 = 86_400.0;
     let mut days = 0.0;
@@ -292,7 +293,15 @@ fn with_seconds(entries: Vec<TimelineEntry>) -> Vec<(f64, TimelineEntry)> {
         before = Some(second);
         let at = second + days * DAY_S;
         let first = *first.get_or_insert(at);
-        timed.push((at - first, entry));
+        let ended = |entry: &TimelineEntry| entry.operations.iter().map(|op| op.count).sum::<u64>();
+        match timed.last_mut() {
+            Some((last, other)) if *last == at - first => {
+                if ended(&entry) > ended(other) {
+                    *other = entry;
+                }
+            }
+            _ => timed.push((at - first, entry)),
+        }
     }
     timed
 }
@@ -307,11 +316,24 @@ fn second_of_day(time: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cosmark_archive::TimelineValue;
 
     #[test]
     fn a_timeline_may_cross_midnight() {
         let entry = |time: &str| TimelineEntry { time: time.to_owned(), operations: Vec::new() };
         let timed = with_seconds(["23:59:58", "00:00:03", "00:00:08", "broken"].map(entry).to_vec());
         assert_eq!(timed.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0.0, 5.0, 10.0]);
+    }
+
+    #[test]
+    fn the_last_moments_of_a_stage_are_not_drawn_as_a_fall() {
+        let entry = |time: &str, count: u64| TimelineEntry {
+            time: time.to_owned(),
+            operations: vec![TimelineValue { count, ..TimelineValue::default() }],
+        };
+        let rows = [("08:00:05", 3), ("08:00:05", 900), ("08:00:10", 1000), ("08:00:10", 4)];
+        let timed = with_seconds(rows.map(|(time, count)| entry(time, count)).to_vec());
+        let shown: Vec<_> = timed.iter().map(|(at, entry)| (*at, entry.operations[0].count)).collect();
+        assert_eq!(shown, [(0.0, 900), (5.0, 1000)]);
     }
 }

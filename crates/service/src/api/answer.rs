@@ -113,7 +113,11 @@ impl From<Refused> for No {
 
 impl From<ServiceError> for No {
     fn from(error: ServiceError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        let status = match error {
+            ServiceError::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string())
     }
 }
 
@@ -135,8 +139,13 @@ impl IntoResponse for No {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
+        let wait = match self.status {
+            StatusCode::TOO_MANY_REQUESTS => Some("30"),
+            StatusCode::SERVICE_UNAVAILABLE => Some("3"),
+            _ => None,
+        };
+        if let Some(seconds) = wait {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(seconds));
         }
         response
     }

@@ -1,7 +1,5 @@
 //! What can be spoken to, what comes with Cosmark, and the secrets that the controller keeps.
 
-use std::time::Instant;
-
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
@@ -15,6 +13,7 @@ use serde_json::Value;
 use super::answer::{Body, Given, blocking, json};
 use super::{No, Shared};
 use crate::check::mistake;
+use crate::fleet::Tried;
 use crate::secrets::{LONGEST, is_name};
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
@@ -50,15 +49,14 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
                 resolve_spec(&reader.catalog, spec, &reader.secrets).map_err(No::bad)?;
             }
             let hidden = Hidden::of_target(&reader.catalog, &auth, &storage);
-            let begun = Instant::now();
-            let tried = app.desk.runner().fleet.try_target(&auth, &storage);
-            let ms = begun.elapsed().as_secs_f64() * 1e3;
-            Ok(match tried {
+            let Tried { driver, ms, outcome } = app.desk.runner().fleet.try_target(&auth, &storage);
+            Ok(match outcome {
                 Ok(()) => TargetTest {
                     ok: true,
                     ms,
                     message: "logged in, and the store answered".to_owned(),
                     hint: None,
+                    driver,
                 },
                 Err(text) => {
                     let text = hidden.hide(&text);
@@ -66,7 +64,7 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
                         Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
                         None => (text, None),
                     };
-                    TargetTest { ok: false, ms, message, hint }
+                    TargetTest { ok: false, ms, message, hint, driver }
                 }
             })
         })

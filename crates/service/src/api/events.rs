@@ -2,6 +2,7 @@
 //! after the event that it saw last; to another one, or after a gap, it gets everything again.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,14 +84,24 @@ fn follow(feed: Arc<Feed>, seen: u64, epoch: u64) -> impl Stream<Item = Event> {
     })
 }
 
-fn answer(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+fn answer(app: &App, events: impl Stream<Item = Event> + Send + 'static) -> Response {
     // Fused: whoever passes the answer on may ask once more after its end.
-    let events = events.map(Ok::<_, Infallible>).fuse();
+    let events = events.map(Ok::<_, Infallible>).take_until(leads_no_longer(app)).fuse();
     let keep_alive = KeepAlive::new().interval(HEARTBEAT).text("alive");
     let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
     // Proxies must not hold events back.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     response
+}
+
+/// From then on nothing more happens here: whoever listens has to come again, and is sent on to the one that leads.
+fn leads_no_longer(app: &App) -> impl Future<Output = ()> + Send + 'static {
+    let mut leader = app.leader.clone();
+    async move {
+        if leader.wait_for(Option::is_some).await.is_err() {
+            std::future::pending().await
+        }
+    }
 }
 
 /// `GET events`
@@ -110,7 +121,7 @@ pub async fn of_all(State(app): State<Shared>, headers: HeaderMap) -> Result<Res
         }
     };
     let rest = follow(feed, known.unwrap_or(last), app.epoch);
-    Ok(answer(stream::iter(everything).chain(rest)))
+    Ok(answer(&app, stream::iter(everything).chain(rest)))
 }
 
 /// `GET runs/ID/events`
@@ -119,16 +130,17 @@ pub async fn of_run(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, No> {
-    let Some(live) = app.desk.live(&id) else { return over(&find(&app, &id).await?) };
+    let Some(live) = app.desk.live(&id) else { return over(&app, &find(&app, &id).await?) };
     let known = seen(&app, &headers).filter(|seen| *seen <= live.feed.last());
     // As it stands in the queue, with its place there.
     let summary = app.desk.find(&id).unwrap_or_else(|| live.summary());
     let begin = first("run", &summary, None);
-    Ok(answer(stream::iter(begin).chain(follow(Arc::clone(&live.feed), known.unwrap_or(0), app.epoch))))
+    let rest = follow(Arc::clone(&live.feed), known.unwrap_or(0), app.epoch);
+    Ok(answer(&app, stream::iter(begin).chain(rest)))
 }
 
 /// A run that was over before this process began, or long ago.
-fn over(run: &RunSummary) -> Result<Response, No> {
+fn over(app: &App, run: &RunSummary) -> Result<Response, No> {
     let events = [first("run", run, None), first("end", &json!({ "state": run.state }), None)];
-    Ok(answer(stream::iter(events.into_iter().flatten())))
+    Ok(answer(app, stream::iter(events.into_iter().flatten())))
 }

@@ -23,7 +23,7 @@ use axum::Router;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use cosmark_wire::api::Role;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -31,7 +31,9 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use crate::access::{Access, Closed};
 use crate::desk::Desk;
+use crate::relay;
 use crate::secrets::Secrets;
+use crate::store::Leader;
 use crate::tokens::Identity;
 
 pub use answer::No;
@@ -42,6 +44,9 @@ pub use system::status_of;
 const MOST_BODY: usize = 64 << 20;
 /// A request is answered within this time; events and downloads only begin within it.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Paths that the controller that leads answers.
+const OF_LEADER: [&str; 3] = ["/api/", "/controller/", "/metrics"];
 
 /// What the handlers share.
 pub struct App {
@@ -110,20 +115,42 @@ async fn with_patience(request: Request, next: Next) -> Response {
     }
 }
 
-/// A controller that does not lead sends everybody to the one that does.
-async fn only_the_leader(State(app): State<Shared>, request: Request, next: Next) -> Response {
+/// A controller that does not lead passes requests on to the one that does; pages it has itself.
+async fn only_the_leader(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
     let leader = app.leader.borrow().clone();
-    match leader {
-        Some(leader) if request.uri().path() != "/healthz" => {
-            if leader.url.is_empty() {
-                let text = "no controller leads at the moment; ask again in a few seconds";
-                return No::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
-            }
-            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-            Redirect::temporary(&format!("{}{path}", leader.url)).into_response()
+    let is_page = !OF_LEADER.iter().any(|prefix| request.uri().path().starts_with(prefix));
+    let Some(leader) = leader.filter(|_| !is_page) else {
+        if let Some(from) = relay::asked_by(app.access.key(), request.method(), request.headers()) {
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::new(from, 0)));
         }
-        _ => next.run(request).await,
+        return next.run(request).await;
+    };
+    if leader.url.is_empty() {
+        return nobody_leads(&app).into_response();
     }
+    let Leader { name, url, .. } = &leader;
+    let unavailable = |text| No::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    if request.headers().contains_key(relay::RELAYED) {
+        return unavailable(format!(
+            "{name} leads, but {url}, where it says that it is, leads to {}, which does not: ask again in a few seconds; if \
+             that goes on, give each controller the --public-url by which the others reach it",
+            app.name
+        ));
+    }
+    relay::pass_on(app.access.key(), &leader, request).await.unwrap_or_else(|why| {
+        unavailable(format!(
+            "{name} leads and cannot be reached at {url} ({why}); ask again in a few seconds"
+        ))
+    })
+}
+
+fn nobody_leads(app: &App) -> No {
+    let (connected, url) = app.desk.store().connection();
+    if connected {
+        let text = "no controller leads at the moment; ask again in a few seconds";
+        return No::new(StatusCode::SERVICE_UNAVAILABLE, text);
+    }
+    crate::ServiceError::Away { url }.into()
 }
 
 /// Lets in whom the row of the route lets in.

@@ -60,7 +60,7 @@ pub async fn drain(
     Body(wish): Body<Drain>,
 ) -> Given<DriverInfo> {
     let fleet = &app.desk.runner().fleet;
-    let found = fleet.drain(&name, wish.drained).map_err(|text| No::new(StatusCode::CONFLICT, text))?;
+    let found = fleet.drain(&name, wish.drained).await?;
     let driver = fleet.drivers().into_iter().find(|driver| found && driver.name == name);
     let driver = driver.ok_or_else(|| unknown(&name))?;
     app.desk.tell_all(&SystemEvent::Driver(driver.clone()));

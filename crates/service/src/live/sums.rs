@@ -6,19 +6,28 @@ use std::time::Duration;
 
 use cosmark_archive::{StageRecord, phase_word};
 use cosmark_controller::SliceNews;
-use cosmark_metrics::{Latency, OpSnapshot, Phase};
+use cosmark_metrics::{Latency, OpSnapshot, PartSums, Phase};
 use cosmark_wire::api::{Interval, IntervalRow};
 use cosmark_workload::model::Stage;
 
 /// Length of an interval; slices are no longer than that.
 const WIDTH_NS: u64 = 1_000_000_000;
-/// With more drivers the rows of each are left out: the archive has them.
-const MOST_DRIVERS: usize = 64;
+/// With more drivers or endpoints the rows of each are left out: the archive has them.
+const MOST_PARTS: usize = 64;
 /// Intervals that may be open; a gap in time longer than this is skipped.
 const MOST_OPEN: usize = 600;
 
-/// Which row: work, operation, driver, phase.
-type RowKey = (u16, u16, Option<u16>, Phase);
+/// Of whom a row tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// All together.
+    All,
+    Driver(u16),
+    Endpoint(u16),
+}
+
+/// Which row: work, operation, part, phase.
+type RowKey = (u16, u16, Part, Phase);
 
 /// Sums of one stage.
 pub struct StageSums {
@@ -26,6 +35,7 @@ pub struct StageSums {
     index: usize,
     id: String,
     drivers: Vec<String>,
+    endpoints: Vec<String>,
     several: bool,
     open: BTreeMap<u64, BTreeMap<RowKey, OpSnapshot>>,
     given: u64,
@@ -45,6 +55,7 @@ impl StageSums {
             stage: stage.clone(),
             index,
             drivers: Vec::new(),
+            endpoints: Vec::new(),
             several,
             open: BTreeMap::new(),
             given: 0,
@@ -57,21 +68,28 @@ impl StageSums {
     pub fn add(&mut self, slice: &SliceNews<'_>) {
         let snapshot = slice.snapshot;
         let number = snapshot.start_ns.saturating_sub(slice.start_ns) / WIDTH_NS;
-        let driver = self.several.then(|| self.number_of(slice.driver)).flatten();
+        let driver = self.several.then(|| number_of(&mut self.drivers, slice.driver)).flatten();
+        let most = snapshot.ops.iter().map(|op| op.endpoints.len()).max().unwrap_or(0);
+        let endpoints: Vec<Option<u16>> = (0..most.min(MOST_PARTS))
+            .map(|at| match slice.endpoints.get(at) {
+                Some(name) => number_of(&mut self.endpoints, name),
+                // A driver that does not tell their names.
+                None => number_of(&mut self.endpoints, &(at + 1).to_string()),
+            })
+            .collect();
         let open = self.open.entry(number.max(self.given)).or_default();
         for (op, sums) in (0_u16..).zip(&snapshot.ops) {
-            for driver in [None, driver].into_iter().take(1 + usize::from(driver.is_some())) {
-                open.entry((snapshot.work, op, driver, snapshot.phase)).or_default().merge(sums);
+            let key = |part| (snapshot.work, op, part, snapshot.phase);
+            open.entry(key(Part::All)).or_default().merge(sums);
+            if let Some(number) = driver {
+                open.entry(key(Part::Driver(number))).or_default().merge(sums);
+            }
+            for (endpoint, sums) in endpoints.iter().zip(&sums.endpoints) {
+                if let Some(number) = endpoint {
+                    add(open.entry(key(Part::Endpoint(*number))).or_default(), sums);
+                }
             }
         }
-    }
-
-    fn number_of(&mut self, driver: &str) -> Option<u16> {
-        let at = self.drivers.iter().position(|name| name == driver).unwrap_or_else(|| {
-            self.drivers.push(driver.to_owned());
-            self.drivers.len() - 1
-        });
-        u16::try_from(at).ok().filter(|_| at < MOST_DRIVERS)
     }
 
     /// Intervals that are complete when everything up to `told` was told; with `all`, whatever there is.
@@ -94,9 +112,9 @@ impl StageSums {
     }
 
     fn keep(&mut self, rows: &BTreeMap<RowKey, OpSnapshot>) {
-        for ((work, op, driver, phase), sums) in rows {
+        for ((work, op, part, phase), sums) in rows {
             let slot = self.window.get_mut(usize::from(*work)).and_then(|ops| ops.get_mut(usize::from(*op)));
-            if let Some(slot) = slot.filter(|_| driver.is_none() && *phase == Phase::Window) {
+            if let Some(slot) = slot.filter(|_| *part == Part::All && *phase == Phase::Window) {
                 slot.merge(sums);
             }
         }
@@ -108,13 +126,17 @@ impl StageSums {
         self.told_s = end_s;
         let mut totals: Vec<IntervalRow> = Vec::new();
         let mut parts = Vec::new();
-        for ((work, op, driver, phase), sums) in rows {
+        for ((work, op, part, phase), sums) in rows {
             let Some(row) = self.row(*work, *op, *phase, sums) else { continue };
-            match driver {
-                None => totals.push(row),
-                Some(number) => {
+            match part {
+                Part::All => totals.push(row),
+                Part::Driver(number) => {
                     let driver = self.drivers.get(usize::from(*number)).cloned();
                     parts.push(IntervalRow { driver, heat: Vec::new(), ..row });
+                }
+                Part::Endpoint(number) => {
+                    let endpoint = self.endpoints.get(usize::from(*number)).cloned();
+                    parts.push(IntervalRow { endpoint, heat: Vec::new(), ..row });
                 }
             }
         }
@@ -168,6 +190,36 @@ impl StageSums {
     pub fn index(&self) -> usize {
         self.index
     }
+}
+
+/// The number of a part by its name; none for one too many.
+fn number_of(names: &mut Vec<String>, name: &str) -> Option<u16> {
+    let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        if names.len() < MOST_PARTS {
+            names.push(name.to_owned());
+            return names.len() - 1;
+        }
+        MOST_PARTS
+    });
+    u16::try_from(at).ok().filter(|_| at < MOST_PARTS)
+}
+
+/// Adds what an endpoint did, of which less is known than of the whole: the time in flight is that of its successes.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "nanoseconds in flight, not negative"
+)]
+#[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+fn add(sums: &mut OpSnapshot, endpoint: &PartSums) {
+    let PartSums { ok, failed, bytes, response, service, first_byte } = endpoint;
+    sums.ok += ok;
+    sums.failed += failed;
+    sums.bytes += bytes;
+    sums.response.merge(response);
+    sums.service.merge(service);
+    sums.first_byte.merge(first_byte);
+    sums.in_flight_ns += (service.mean_ns().unwrap_or(0.0) * service.count() as f64) as u128;
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
@@ -238,6 +290,7 @@ mod tests {
                 driver,
                 load_started: Timestamp::now(),
                 start_ns: 5_000_000_000,
+                endpoints: &[],
                 snapshot: &snapshot,
             });
         };
@@ -248,7 +301,7 @@ mod tests {
         taken.extend(sums.take(Duration::from_millis(1100), false));
         add(&mut sums, "b", slice(0, Phase::Window, 1));
         taken.extend(sums.take(Duration::ZERO, true));
-        let total = |row: &&IntervalRow| row.driver.is_none();
+        let total = |row: &&IntervalRow| row.driver.is_none() && row.endpoint.is_none();
         let counts: Vec<u64> =
             taken.iter().flat_map(|i| &i.rows).filter(total).map(|row| row.count).collect();
         assert_eq!(counts, [7, 6], "the late slice counts in the next interval");
@@ -266,5 +319,42 @@ mod tests {
         let mut record = StageRecord::waiting(&stage, 0, Timestamp::now());
         sums.fill(&mut record);
         assert_eq!(record.operations[0].count, 13);
+    }
+
+    #[test]
+    fn endpoints_have_rows_of_their_own_by_name_whatever_number_they_have_on_a_driver() {
+        let stage = stage();
+        let mut sums = StageSums::new(&stage, 0, true);
+        for (driver, names, counts) in [("a", ["x:1", "y:1"], [3, 4]), ("b", ["y:1", "x:1"], [5, 6])] {
+            let mut snapshot = slice(0, Phase::Window, 0);
+            for ok in counts {
+                let mut part = PartSums { ok, ..PartSums::default() };
+                (0..ok).for_each(|_| part.service.record(2_000_000));
+                snapshot.ops[0].ok += ok;
+                snapshot.ops[0].endpoints.push(part);
+            }
+            sums.add(&SliceNews {
+                stage: &stage,
+                index: 0,
+                driver,
+                load_started: Timestamp::now(),
+                start_ns: 5_000_000_000,
+                endpoints: &names.map(str::to_owned),
+                snapshot: &snapshot,
+            });
+        }
+        let taken = sums.take(Duration::ZERO, true);
+        let rows: Vec<(Option<&str>, u64)> = taken[0]
+            .rows
+            .iter()
+            .filter(|row| row.driver.is_none())
+            .map(|row| (row.endpoint.as_deref(), row.count))
+            .collect();
+        assert_eq!(rows, [(None, 18), (Some("x:1"), 9), (Some("y:1"), 9)]);
+        let of_x = taken[0].rows.iter().find(|row| row.endpoint.as_deref() == Some("x:1")).unwrap();
+        assert!((of_x.in_flight - 0.018).abs() < 1e-4, "{of_x:?}");
+        let mut record = StageRecord::waiting(&stage, 0, Timestamp::now());
+        sums.fill(&mut record);
+        assert_eq!(record.operations[0].count, 18, "the parts are not added to the whole");
     }
 }

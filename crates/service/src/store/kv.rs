@@ -20,6 +20,8 @@ const CONTROLLER: &str = "controller.";
 const NUMBER: &str = "last-run";
 /// Key of the cluster's id: who has another key must not seal into the same queue.
 const CLUSTER: &str = "cluster";
+/// What headers and subject add to a value, at most.
+const HEADERS: usize = 512;
 /// Attempts to change a value that others change as well.
 const ATTEMPTS: u32 = 20;
 
@@ -61,6 +63,10 @@ impl KvStore {
     }
 
     async fn bucket(&self, name: &str) -> Result<kv::Store, ServiceError> {
+        // Whoever asks is not to wait for a server that is known to be away.
+        if !self.bus.is_connected() {
+            return Err(ServiceError::Away { url: self.bus.url().to_owned() });
+        }
         self.bus.bucket(name).await.map_err(|error| ServiceError::Bus(error.to_string()))
     }
 
@@ -83,21 +89,41 @@ impl KvStore {
     async fn write(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
         let bytes = sealed(&self.key, entry)?;
         let bucket = self.bucket(names::QUEUE).await?;
-        bucket.put(&entry.id, bytes.into()).await.map(drop).map_err(|cause| {
-            failed("the submission (a workload has to fit into a message; NATS allows 1 MiB unless max_payload says else)", cause)
-        })
+        let (size, most) = (bytes.len().saturating_add(HEADERS), self.bus.most_bytes());
+        if size > most {
+            return Err(ServiceError::TooLarge { what: "submission".to_owned(), bytes: size, most });
+        }
+        bucket.put(&entry.id, bytes.into()).await.map(drop).map_err(|cause| failed("the submission", cause))
     }
 
     async fn move_to_ended(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
         let history = self.bucket(names::HISTORY).await?;
         let bytes = sealed(&self.key, entry)?;
-        history.put(&entry.id, bytes.into()).await.map_err(|cause| failed("the end of a run", cause))?;
+        if history.put(&entry.id, bytes.clone().into()).await.is_err() {
+            // It may be full: then the older half has been there for long enough.
+            self.forget_older_half(&history).await?;
+            history.put(&entry.id, bytes.into()).await.map_err(|cause| failed("the end of a run", cause))?;
+        }
         let queue = self.bucket(names::QUEUE).await?;
         queue.purge(&entry.id).await.map_err(|cause| failed("the end of a run", cause))?;
         let oldest = entry.number.saturating_sub(MOST_ENDED as u64);
         if oldest > 0 {
             // One in, one out; numbers that were never taken are no mistake.
             drop(history.purge(format!("w{oldest}")).await);
+        }
+        Ok(())
+    }
+
+    async fn forget_older_half(&self, history: &kv::Store) -> Result<(), ServiceError> {
+        let keys = self.keys(history).await?;
+        let mut numbers: Vec<u64> =
+            keys.iter().filter_map(|key| key.strip_prefix('w')?.parse().ok()).collect();
+        numbers.sort_unstable();
+        for number in numbers.iter().take(numbers.len().div_ceil(2)) {
+            // Not through the bucket: its purge is a message, too, for which there is no room.
+            let subject = format!("{}w{number}", history.prefix);
+            let purge = history.stream.purge().filter(subject);
+            purge.await.map_err(|cause| failed("the end of a run", cause))?;
         }
         Ok(())
     }
@@ -152,13 +178,13 @@ impl KvStore {
                 match lease.update(LEADER, text.into(), entry.revision).await {
                     Ok(_) => Ok(me),
                     // Somebody else has it now: who, is asked the next time.
-                    Err(_) => Ok(Leader { name: String::new(), url: String::new() }),
+                    Err(_) => Ok(Leader::nobody()),
                 }
             }
             (Some(_), Some(known)) => Ok(known),
             _ => match lease.create(LEADER, text.into()).await {
                 Ok(_) => Ok(me),
-                Err(_) => Ok(Leader { name: String::new(), url: String::new() }),
+                Err(_) => Ok(Leader::nobody()),
             },
         }
     }
@@ -219,5 +245,56 @@ impl Store for KvStore {
 
     fn connection(&self) -> (bool, String) {
         (self.bus.is_connected(), self.bus.url().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+    use cosmark_bus::Limits;
+    use cosmark_bus::server::{LocalServer, ServerOptions};
+    use cosmark_wire::api::Submission;
+
+    fn entry(number: u64, bytes: usize) -> QueueEntry {
+        let submission = serde_json::json!({ "source": "x".repeat(bytes) });
+        let submission: Submission = serde_json::from_value(submission).unwrap();
+        QueueEntry {
+            id: format!("w{number}"),
+            number,
+            submission,
+            submitted: "2026-11-22T05:00:00Z".into(),
+            submitted_by: "admin".into(),
+            name: "large".into(),
+            stages: 1,
+            operations: vec!["read".into()],
+            priority: 0,
+            order: 0,
+            seed: 1,
+            started: None,
+            cancelled: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_history_that_is_full_makes_room_for_the_next_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let Ok(server) = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))) else {
+            println!("SKIPPED: no nats-server on this machine; apt-get install nats-server");
+            return;
+        };
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let store = KvStore::open(bus.clone(), key, "a").await.unwrap();
+        for number in 1..=12 {
+            let large = entry(number, 7_500_000);
+            store.put(large.clone()).await.unwrap();
+            store.end(large).await.unwrap();
+        }
+        assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
+        assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
+        assert_eq!(store.ended("w1").await.unwrap(), None);
+        let error = store.put(entry(13, 9_000_000)).await.unwrap_err();
+        assert!(matches!(error, ServiceError::TooLarge { .. }), "{error}");
     }
 }

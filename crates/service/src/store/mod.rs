@@ -58,6 +58,17 @@ pub struct Leader {
     pub name: String,
     /// Where it is reached.
     pub url: String,
+    /// SHA-256 of its certificate, where it has TLS of its own: other controllers take no other for it.
+    #[serde(default)]
+    pub certificate: Option<String>,
+}
+
+impl Leader {
+    /// Nobody.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { name: String::new(), url: String::new(), certificate: None }
+    }
 }
 
 /// A place for the queue, the submissions of ended runs, the numbers of runs, and the word on who leads.

@@ -80,3 +80,24 @@ async fn a_tag_replaces_the_tags_of_the_object() {
     let error = client.set_metadata(FROM, "k", "v", &mut Marks::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Status(404));
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_restore_is_taken_or_refused() {
+    let busy = "<Error><Code>RestoreAlreadyInProgress</Code></Error>";
+    let server = serve(vec![
+        Script::status("202 Accepted", "", ""),
+        ok(""),
+        Script::status("409 Conflict", "", busy),
+        Script::status("403 Forbidden", "", "<Error><Code>InvalidObjectState</Code></Error>"),
+    ]);
+    let mut client = client(&server);
+    client.restore(FROM, &mut Marks::default()).await.unwrap();
+    client.restore(FROM, &mut Marks::default()).await.unwrap();
+    let request = &server.requests()[0];
+    assert!(request.starts_with("POST /b-1/dir/a%20b%2Bc?restore"), "{request}");
+    assert!(request.contains("<Days>1</Days>") && request.contains("<Tier>Standard</Tier>"), "{request}");
+    for code in ["RestoreAlreadyInProgress", "InvalidObjectState"] {
+        let error = client.restore(FROM, &mut Marks::default()).await.unwrap_err();
+        assert_eq!(error.code(), Some(code), "{error}");
+    }
+}

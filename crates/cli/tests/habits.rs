@@ -1,0 +1,314 @@
+//! What people expect of any program in a shell: pipes that close, disks that are full, Ctrl-C, proxies and locales of the
+//! environment, passwords in the wrong place, and servers that are not what was asked for.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+
+use cosmark_archive::{CheckStatus, Overall, RunState, open_run};
+use support::{Server, cosmark, operation, repository, run, run_json, signal, stderr, stdout};
+
+const MOCK: &str = "name: habit\nstorage: {type: mock, delay: 1}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: \
+                    2, total_ops: 300, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+
+/// Every file below a directory.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// Answers every request with this on every connection, as long as the test program lives.
+fn answers_everything(answer: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer_all(&stream, answer));
+        }
+    });
+    port
+}
+
+fn answer_all(stream: &TcpStream, answer: &str) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(text) = line.strip_prefix("content-length:") {
+                length = text.trim().parse().ok()?;
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).ok()?;
+        (&*stream).write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_mistake() {
+    let directory = tempfile::tempdir().unwrap();
+    // Far more than a pipe holds.
+    for args in [&["schema"][..], &["man"], &["adaptors", "--json"]] {
+        let mut child = cosmark(directory.path())
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_progress_nobody_reads_goes_on_to_its_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("habit.yaml"), MOCK).unwrap();
+    let mut child = cosmark(directory.path())
+        .args(["run", "habit.yaml", "--no-report"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let found = open_run(&directory.path().join("archive/w1-habit")).unwrap();
+    assert_eq!(found.record.state, RunState::Finished);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_said_and_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = cosmark(directory.path()).arg("schema").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("could not be written"), "{}", stderr(&output));
+}
+
+#[test]
+fn quick_deletes_what_it_wrote_also_when_the_user_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("store");
+    fs::create_dir(&store).unwrap();
+    let mut child = cosmark(directory.path())
+        .args([
+            "quick",
+            &format!("file://{}", store.display()),
+            "--runtime",
+            "600s",
+            "--objects",
+            "50",
+            "--no-report",
+        ])
+        .args(["--workers", "2"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("main begins") {
+        assert!(told.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    assert!(!files_below(&store).is_empty());
+    signal(&child, libc::SIGINT);
+    told.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5), "{said}");
+    assert!(said.contains("deleting what was written"), "{said}");
+    assert_eq!(fs::read_dir(&store).unwrap().count(), 0, "{:?}\n{said}", files_below(&store));
+    let record = open_run(&directory.path().join("archive/w1-quick")).unwrap().record;
+    assert_eq!(record.state, RunState::Cancelled);
+}
+
+#[test]
+fn a_web_server_that_answers_every_request_with_a_page_is_not_taken_for_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let port = answers_everything("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n<html>hi</html>\r\n");
+    let url = format!("s3+http://key:secret@127.0.0.1:{port}");
+    let args = ["quick", &url, "--runtime", "1s", "--objects", "20", "--workers", "2"];
+    let (output, record) = run_json(directory.path(), &args);
+    assert_eq!(record.state, RunState::Finished, "{}", stderr(&output));
+    assert!(operation(&record, "main", "read").count > 0);
+    let check = record.verdict.checks.iter().find(|check| check.id == "V20").unwrap();
+    assert_eq!((check.status, record.verdict.overall), (CheckStatus::Fail, Overall::False), "{check:?}");
+    assert!(
+        check.message.contains("17 bytes per object, but what was written there has 4.1 KB"),
+        "{check:?}"
+    );
+}
+
+#[test]
+fn a_password_in_an_endpoint_is_refused_and_written_nowhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let secret = "hunter2hunter2";
+    let s3 =
+        format!("{{type: s3, endpoint: 'http://user:{secret}@127.0.0.1:9', accesskey: a, secretkey: bbbb}}");
+    let login = format!(
+        "{{type: swauth, auth_url: 'http://u:{secret}@127.0.0.1:9/auth/v1.0', username: a, password: b}}"
+    );
+    let written = [
+        ("in.yaml", MOCK.replace("{type: mock, delay: 1}", &s3)),
+        ("auth.yaml", MOCK.replace("{type: mock, delay: 1}", &format!("{{type: swift}}\nauth: {login}"))),
+        (
+            "in.xml",
+            format!(
+                "<workload name=\"habit\"><storage type=\"s3\" config=\"accesskey=a;secretkey=bbbb;endpoint=http://user:\
+                 {secret}@127.0.0.1:9\"/><workflow><workstage name=\"main\"><work name=\"main\" workers=\"1\" \
+                 totalOps=\"1\"><operation type=\"read\" ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work>\
+                 </workstage></workflow></workload>"
+            ),
+        ),
+    ];
+    for (name, text) in written {
+        fs::write(directory.path().join(name), text).unwrap();
+        let output = run(directory.path(), &["run", name, "--archive", "archive"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("holds a user name or password"), "{}", stderr(&output));
+        assert!(!stderr(&output).contains(secret) && !stdout(&output).contains(secret));
+    }
+    let kept = files_below(&directory.path().join("archive"));
+    assert!(kept.len() > 10, "{kept:?}");
+    for path in kept {
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains(secret), "{}", path.display());
+    }
+}
+
+#[test]
+fn mistakes_are_shown_in_their_lines_without_the_secrets_that_stand_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let written = [
+        (
+            "bad.xml",
+            "<workload name=\"b\"><storage type=\"s3\" config=\"acceskey=a;secretkey=hunter2hunter2;endpoint=http://h\"/>\n\
+             <workflow><workstage name=\"m\"><work name=\"m\" workers=\"1\" totalOps=\"1\"><operation type=\"reed\" \
+             ratio=\"100\" config=\"containers=c(1);objects=c(1)\"/></work></workstage></workflow></workload>",
+        ),
+        (
+            "bad.yaml",
+            "name: b\nstorage:\n  type: s3\n  acceskey: k\n  secretkey: 'hunter2hunter2'\nstages: []\n",
+        ),
+        ("flow.yaml", "name: b\nauth: {type: swauth, \"password\": hunter2hunter2, usrname: ü}\nstages: [\n"),
+    ];
+    for (name, text) in written {
+        fs::write(directory.path().join(name), text).unwrap();
+        let output = run(directory.path(), &["check", name]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("**************") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
+fn a_workload_that_is_printed_holds_no_secret_of_the_environment() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = cosmark(directory.path())
+        .args(["quick", "s3+http://127.0.0.1:9", "--print"])
+        .envs([
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "s3cret"),
+            ("AWS_SESSION_TOKEN", "t0ken"),
+        ])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert!(text.contains("session_token") && !text.contains("t0ken") && !text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn a_locale_without_utf_8_gets_ascii() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("habit.yaml"), MOCK).unwrap();
+    fs::write(directory.path().join("bad.yaml"), MOCK.replace("read", "reed")).unwrap();
+    for args in [
+        &["run", "habit.yaml", "--no-report"][..],
+        &["list"],
+        &["judge", "w1"],
+        &["check", "bad.yaml"],
+        &["adaptors", "s3"],
+    ] {
+        let with =
+            |locale: &str| cosmark(directory.path()).args(args).env("LC_ALL", locale).output().unwrap();
+        let (plain, rich) = (with("C"), with("C.UTF-8"));
+        let all = [plain.stdout.clone(), plain.stderr.clone()].concat();
+        assert!(all.is_ascii(), "{args:?}: {}{}", stdout(&plain), stderr(&plain));
+        assert!(!all.is_empty() && ![rich.stdout, rich.stderr].concat().is_ascii(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked_for_the_controller_or_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    let controller = answers_everything(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]",
+    );
+    let proxied = |args: &[&str]| {
+        let names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+        // Nothing listens there.
+        let through = names.map(|name| (name, "http://127.0.0.1:9"));
+        cosmark(directory.path()).args(args).envs(through).env_remove("NO_PROXY").output().unwrap()
+    };
+    let output = proxied(&["list", "--controller", &format!("http://127.0.0.1:{controller}")]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let target = server.target(directory.path(), None);
+    let file = repository().join("workloads/smoke.yaml");
+    let args =
+        ["run", file.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", "main.runtime=1s"];
+    let output = proxied(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn more_workers_than_memory_holds_are_refused_and_not_tried() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("habit.yaml"), MOCK).unwrap();
+    let mut command = cosmark(directory.path());
+    command.args([
+        "run",
+        "habit.yaml",
+        "--no-report",
+        "--set",
+        "main.workers=4000000000",
+        "--set",
+        "main.total_ops=4000000000",
+    ]);
+    // Should it be tried, it ends there and not with the machine.
+    let most = libc::rlimit { rlim_cur: 8 << 30, rlim_max: 8 << 30 };
+    // SAFETY: one system call, between fork and exec.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_AS, &raw const most) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("4000000000 workers take at least"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_directory_that_is_no_run_is_told_from_a_run_that_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("some/where")).unwrap();
+    fs::create_dir(directory.path().join("archive")).unwrap();
+    let here = run(directory.path(), &["show", "some/where"]);
+    assert!(stderr(&here).contains("some/where is no run"), "{}", stderr(&here));
+    let missing = run(directory.path(), &["show", "w9"]);
+    assert!(stderr(&missing).contains("no run w9 in archive"), "{}", stderr(&missing));
+}

@@ -1,0 +1,90 @@
+//! How long the objects are that a read finds, as far as the workload alone tells.
+
+use crate::existing::{Area, area};
+use crate::model::{OpKind, Work, WorkKind, Workload};
+
+/// Smallest and largest size in bytes of the objects that operation `op` of work `work` of stage `stage` (all 0-based) reads.
+/// `None` where the workload cannot tell: it reads parts of objects, or not all of them are prepared before, or something else
+/// than made content of a given size is written over them.
+#[must_use]
+pub fn sizes_read(workload: &Workload, stage: usize, work: usize, op: usize) -> Option<(u64, u64)> {
+    let reader = workload.stages.get(stage)?.works.get(work)?;
+    let read = reader.operations.get(op).filter(|read| read.kind == OpKind::Read && read.range.is_none())?;
+    let (naming, wanted) = area(read)?;
+    let (mut uncovered, mut sizes) = (vec![wanted], None::<(u64, u64)>);
+    for (index, own) in workload.stages.iter().enumerate().take(stage + 1) {
+        for work in own.works.iter().filter(|work| same_store(work, reader)) {
+            for operation in &work.operations {
+                if matches!(operation.kind, OpKind::FileWrite | OpKind::MultipartFileWrite | OpKind::Copy) {
+                    return None;
+                }
+                let Some((_, written)) = area(operation)
+                    .filter(|(own, written)| *own == naming && written.overlaps(wanted))
+                    .filter(|_| writes(operation.kind))
+                else {
+                    continue;
+                };
+                let (lo, hi) = operation.sizes.as_ref()?.bounds_bytes();
+                sizes = Some(sizes.map_or((lo, hi), |(least, most)| (least.min(lo), most.max(hi))));
+                if work.kind == WorkKind::Prepare && index < stage {
+                    uncovered = uncovered.into_iter().flat_map(|area: Area| area.without(written)).collect();
+                }
+            }
+        }
+    }
+    sizes.filter(|_| uncovered.is_empty())
+}
+
+fn writes(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
+}
+
+fn same_store(one: &Work, other: &Work) -> bool {
+    let keys = |work: &Work| -> Vec<_> {
+        work.storage.config.entries.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect()
+    };
+    one.storage.kind == other.storage.kind && keys(one) == keys(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, Format, parse_what_is_there};
+
+    fn sizes(prepare: &str, operations: &str) -> Option<(u64, u64)> {
+        let text = format!(
+            "name: t\nstorage: {{type: s3, endpoint: 'http://h'}}\nstages:\n  - {{name: prepare, works: [{{type: prepare, \
+             workers: 1, containers: 'r(1,2)', {prepare}}}]}}\n  - {{name: main, works: [{{name: main, workers: 1, runtime: \
+             60s, operations: [{operations}]}}]}}\n"
+        );
+        let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
+        sizes_read(&workload.unwrap_or_else(|| panic!("{mistakes:?}")), 1, 0, 0)
+    }
+
+    const READ: &str = "{type: read, ratio: 80, containers: 'u(1,2)', objects: 'u(1,100)'}";
+
+    #[test]
+    fn objects_that_are_prepared_are_as_long_as_prepared_or_written_again() {
+        assert_eq!(sizes("objects: 'r(1,100)', sizes: c(4)KiB", READ), Some((4096, 4096)));
+        let again = "{type: write, ratio: 20, containers: c(1), objects: 'u(50,60)', sizes: 'u(1,8)KiB'}";
+        assert_eq!(
+            sizes("objects: 'r(1,100)', sizes: c(4)KiB", &format!("{READ}, {again}")),
+            Some((1024, 8192))
+        );
+        let elsewhere =
+            "{type: write, ratio: 20, containers: c(1), objects: 'u(101,200)', sizes: 'u(1,8)KiB'}";
+        assert_eq!(
+            sizes("objects: 'r(1,100)', sizes: c(4)KiB", &format!("{READ}, {elsewhere}")),
+            Some((4096, 4096))
+        );
+    }
+
+    #[test]
+    fn what_may_have_been_there_before_has_any_length() {
+        assert_eq!(sizes("objects: 'r(1,99)', sizes: c(4)KiB", READ), None);
+        assert_eq!(sizes("objects: 'r(1,100)', object_prefix: other, sizes: c(4)KiB", READ), None);
+        let part = "{type: read, containers: 'u(1,2)', objects: 'u(1,100)', range_read: true, object_length: 4KiB, \
+                    chunk_length: 1KiB}";
+        assert_eq!(sizes("objects: 'r(1,100)', sizes: c(4)KiB", part), None);
+    }
+}
