@@ -184,7 +184,7 @@ def cost(bed, copies, seconds, kinds, profile=None):
         time.sleep(1)
     over = time.time()
     if run.child.returncode not in (0, 7):
-        raise Failed(f"the run ended with {run.child.returncode}: {run.said()[-800:]}")
+        raise Failed(f"the run ended with {run.child.returncode}: {run.said()[-800:]}\ndrivers: {drivers.said()[-1500:]}")
     stage = record_of(bed.directory_of("fleet"))["stages"][0]
     entered = {change["state"]: seconds_of(change["at"]) for change in stage["history"]}
     steady = [one for one in looks if entered["running"] + 5 <= one.at <= entered["closing"] - 2 and one.told]
@@ -224,7 +224,7 @@ def ratio(bed, cores, seconds, number):
         run = bed.run(null_workload(8 * len(used), seconds), name)
         run.wait_until(run.is_over, "the run does not end")
         if run.child.returncode not in (0, 7):
-            raise Failed(f"the run ended with {run.child.returncode}: {run.said()[-800:]}")
+            raise Failed(f"the run ended with {run.child.returncode}: {run.said()[-800:]}\ndrivers: {drivers.said()[-1500:]}")
         found.append(sum(op["throughput_per_s"] for op in record_of(bed.directory_of(name))["stages"][0]["operations"]))
         for driver in drivers:
             driver.end()
