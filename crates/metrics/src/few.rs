@@ -78,7 +78,7 @@ impl Few {
     }
 
     /// Adds all times of another; `None` when they are too many together, and then nothing was added.
-    pub fn merge(&mut self, other: &Self) -> Option<()> {
+    pub fn join(&mut self, other: &Self) -> Option<()> {
         let mut sum = Vec::with_capacity(self.0.len() + other.0.len());
         let (mut ours, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
         loop {

@@ -81,7 +81,7 @@ impl Latency {
             return;
         }
         if self.histogram.is_none() {
-            if self.few.merge(few).is_some() {
+            if self.few.join(few).is_some() {
                 return;
             }
             self.unfold();

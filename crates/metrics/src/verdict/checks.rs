@@ -78,7 +78,7 @@ pub const CHECKS: &[CheckRow] = &[
         question: "Had the load threads processor time to spare?",
         needs: "the client's own measurements",
         warns: "busiest load thread above 70 %, waiting for a processor above 5 %, steal above 1 %",
-        fails: "a load thread above 85 % in more than 5 % of the seconds, or waiting for a processor above 25 %",
+        fails: "a load thread above 85 % in more than 5 % of the seconds, or waiting for a processor above 25 %, or both together above 85 %",
         remedy: "more load threads (--threads), another machine for the client, fewer workers per driver",
         look: client::cpu,
     },

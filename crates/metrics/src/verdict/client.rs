@@ -2,6 +2,7 @@
 
 use super::words::{percent, plain};
 use super::{ClientEvidence, Evidence, Finding};
+use crate::SATURATED_SHARE;
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
 
@@ -33,6 +34,18 @@ pub(super) fn cpu(evidence: &Evidence) -> Finding {
         return Finding::fail(over.0, 0.05, message);
     }
     let waits = most(clients, |c| c.run_queue_wait_share_max).filter(|(share, _)| *share > 0.05);
+    // A thread that has to wait for a processor never shows as busy, however much it has to do.
+    let wanted = most(clients, |c| Some(c.thread_busy_max? + c.run_queue_wait_share_max.unwrap_or(0.0)));
+    let wanted =
+        wanted.filter(|(share, _)| *share > SATURATED_SHARE && waits.is_none_or(|waits| waits.0 <= 0.25));
+    if let Some((share, client)) = wanted {
+        let message = format!(
+            "a load thread of driver {} had work for {} of a processor, part of which it waited for: {bound}",
+            client.driver,
+            percent(share)
+        );
+        return Finding::fail(share, SATURATED_SHARE, message);
+    }
     if let Some((share, client)) = waits {
         let message = format!(
             "load threads of driver {} were ready to run and had no processor for {} of the time: others use this \

@@ -206,6 +206,16 @@ const CASES: &[Case] = &[
         Status::Fail,
         "no processor for 50 %",
     ),
+    (
+        "V5",
+        healthy,
+        |e| {
+            e.clients[0].thread_busy_max = Some(0.72);
+            e.clients[0].run_queue_wait_share_max = Some(0.18);
+        },
+        Status::Fail,
+        "work for 90 % of a processor",
+    ),
     ("V5", healthy, |e| e.clients[0].steal_share = Some(0.03), Status::Warn, "hypervisor took 3 %"),
     ("V5", healthy, |e| e.clients.clear(), Status::NotRun, "not watched"),
     (
