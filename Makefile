@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-beds truth bench bench-instructions fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-beds truth bench bench-instructions bench-fleet fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ bench: build ## measure Cosmark itself against wrk and iperf3 (BENCH=--quick for
 
 bench-instructions: build ## a gate: instructions per operation in the engine, counted by callgrind
 	@benches/instructions
+
+bench-fleet: build ## what 1 to 400 drivers cost a controller, and how the load grows with drivers; 10 minutes (FLEET=cost or scaling)
+	@benches/fleet $(FLEET)
 
 fmt: ## format the code
 	cargo fmt --all

@@ -122,7 +122,7 @@ impl LogWriter {
     ) -> Result<(), ArchiveError> {
         let Some(histogram) = times.filled() else { return Ok(()) };
         let mut encoded = Vec::new();
-        self.serializer.serialize(histogram, &mut encoded).map_err(|error| ArchiveError::Unreadable {
+        self.serializer.serialize(&histogram, &mut encoded).map_err(|error| ArchiveError::Unreadable {
             path: self.file.path().to_owned(),
             problem: format!("a histogram could not be encoded: {error:?}"),
             remedy: "report this as a bug",

@@ -1,13 +1,15 @@
 //! How to connect, and what is wrong when that cannot be done. A connection that was there once is made again for ever.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
+use crate::names::DRIVERS;
 use crate::setup::{self, Limits};
 
 /// A question to NATS that takes longer has failed, and is asked again.
@@ -104,6 +106,8 @@ pub struct Bus {
     jetstream: jetstream::Context,
     state: watch::Receiver<LinkState>,
     url: String,
+    /// The bucket that every driver writes to every two seconds.
+    drivers: Arc<OnceCell<jetstream::kv::Store>>,
 }
 
 fn read_secret(what: &'static str, path: &Path) -> Result<String, BusError> {
@@ -226,7 +230,7 @@ impl Bus {
             }
         })?;
         let jetstream = ContextBuilder::new().timeout(PATIENCE).ack_timeout(PATIENCE).build(client.clone());
-        let bus = Self { client, jetstream, state, url };
+        let bus = Self { client, jetstream, state, url, drivers: Arc::default() };
         setup::ensure(&bus, limits).await?;
         Ok(bus)
     }
@@ -276,6 +280,11 @@ impl Bus {
             .get_key_value(name)
             .await
             .map_err(|cause| self.problem(format!("bucket {name}: {cause}")))
+    }
+
+    /// The bucket of registrations; asked for once.
+    pub(crate) async fn drivers(&self) -> Result<&jetstream::kv::Store, BusError> {
+        self.drivers.get_or_try_init(|| self.bucket(DRIVERS)).await
     }
 
     pub(crate) fn problem(&self, problem: String) -> BusError {

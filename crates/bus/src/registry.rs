@@ -13,6 +13,8 @@ use crate::names::DRIVERS;
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
+/// Drivers that are asked for at a time.
+const ASKED_AT_ONCE: usize = 64;
 
 /// A driver and when it was heard of.
 #[derive(Debug, Clone)]
@@ -46,15 +48,16 @@ impl Bus {
     /// When NATS does not answer now.
     pub async fn register(&self, registration: &Registration) -> Result<(), BusError> {
         let bytes = encode(registration).map_err(|cause| self.problem(cause.to_string()))?;
-        let bucket = match self.bucket(DRIVERS).await {
-            Ok(bucket) => bucket,
-            // A server that lost its data has lost the buckets, too.
-            Err(_) => {
-                crate::setup::ensure(self, crate::Limits::default()).await?;
-                self.bucket(DRIVERS).await?
-            }
-        };
-        let put = bucket.put(&registration.name, bytes.into()).await;
+        if self.put(registration, bytes.clone()).await.is_ok() {
+            return Ok(());
+        }
+        // A server that lost its data has lost the buckets, too.
+        crate::setup::ensure(self, crate::Limits::default()).await?;
+        self.put(registration, bytes).await
+    }
+
+    async fn put(&self, registration: &Registration, bytes: Vec<u8>) -> Result<(), BusError> {
+        let put = self.drivers().await?.put(&registration.name, bytes.into()).await;
         put.map(drop).map_err(|cause| self.problem(format!("the driver cannot be registered: {cause}")))
     }
 
@@ -63,7 +66,7 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer now.
     pub async fn deregister(&self, name: &str) -> Result<(), BusError> {
-        let bucket = self.bucket(DRIVERS).await?;
+        let bucket = self.drivers().await?;
         bucket.delete(name).await.map_err(|cause| self.problem(format!("cannot deregister: {cause}")))
     }
 
@@ -72,7 +75,7 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer now.
     pub async fn registered(&self, name: &str) -> Result<Option<Registration>, BusError> {
-        let bucket = self.bucket(DRIVERS).await?;
+        let bucket = self.drivers().await?;
         let value = bucket.get(name).await.map_err(|cause| self.problem(cause.to_string()))?;
         Ok(value.and_then(|bytes| decode(&bytes).ok()))
     }
@@ -86,11 +89,14 @@ impl Bus {
         let bucket = self.bucket(DRIVERS).await?;
         let keys = bucket.keys().await.map_err(|cause| self.problem(cause.to_string()))?;
         let names: Vec<String> = keys.filter_map(|key| std::future::ready(key.ok())).collect().await;
-        for name in names {
-            if let Some(registration) = self.registered(&name).await? {
+        let asked = futures_util::stream::iter(&names).map(|name| self.registered(name));
+        let mut answers = asked.buffer_unordered(ASKED_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            if let Some(registration) = answer? {
                 enter(&known, registration);
             }
         }
+        drop(answers);
         let task = tokio::spawn(watch(self.clone(), Arc::clone(&known)));
         Ok(Registry { known, _watching: Arc::new(Watching(task)) })
     }

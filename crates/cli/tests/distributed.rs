@@ -4,6 +4,8 @@
 
 #[path = "distributed/bed.rs"]
 mod bed;
+#[path = "distributed/fleet.rs"]
+mod fleet;
 mod support;
 
 use std::time::{Duration, Instant};

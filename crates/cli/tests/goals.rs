@@ -148,7 +148,7 @@ fn quick_looks_for_the_highest_load_that_meets_what_is_asked() {
         run(directory.path(), &args)
     };
     // Two loads that any machine makes: what is found is the end of the range, and that is said.
-    let output = quick(&["--over", "workers", "--to", "2", "--runtime", "3s", "--quiet"]);
+    let output = quick(&["--over", "workers", "--to", "2", "--runtime", "2s", "--quiet"]);
     let shown = stdout(&output);
     assert!(output.status.success(), "{shown}{}", stderr(&output));
     assert!(shown.contains("highest workers with p50 <= 10 s, error_rate <= 1 %"), "{shown}");

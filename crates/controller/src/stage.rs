@@ -62,6 +62,8 @@ const TICK: Duration = Duration::from_secs(1);
 const FIRST_NEWS: Duration = Duration::from_millis(1500);
 /// Time for the word to begin to reach every driver.
 const LEAD: Duration = Duration::from_millis(400);
+/// And to be sealed for each of them and taken by NATS.
+const LEAD_PER_DRIVER: Duration = Duration::from_micros(300);
 /// And for each worker to be made.
 const LEAD_PER_WORKER: Duration = Duration::from_micros(20);
 
@@ -228,6 +230,15 @@ impl<'r, 'a> StageRun<'r, 'a> {
             self.job.dir.log("WARN", "Driver", &format!("driver {name} is back"));
         }
         let Some(peer) = self.peers.get_mut(driver) else { return };
+        // Only these can be what the others waited for; every other event would cost a look at every driver.
+        let may_be_the_last = matches!(
+            event,
+            DriverEvent::Authed
+                | DriverEvent::Probed
+                | DriverEvent::Refused(_)
+                | DriverEvent::Ended { .. }
+                | DriverEvent::Lost { .. }
+        );
         match event {
             DriverEvent::Authed => {
                 peer.rise_to(Stand::Authed);
@@ -281,7 +292,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
             DriverEvent::Lost { silent_ms } => self.lose(driver, silent_ms, observer),
             DriverEvent::Triggered(_) => {}
         }
-        self.maybe_go();
+        if may_be_the_last {
+            self.maybe_go();
+        }
     }
 
     fn launch(&mut self, driver: usize, launched: Launched) {
@@ -299,7 +312,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
             return;
         }
         let workers: u32 = self.stage.works.iter().map(|work| work.workers).sum();
-        let lead = LEAD + LEAD_PER_WORKER.saturating_mul(workers);
+        let drivers = u32::try_from(self.peers.len()).unwrap_or(u32::MAX);
+        let lead = LEAD + LEAD_PER_DRIVER.saturating_mul(drivers) + LEAD_PER_WORKER.saturating_mul(workers);
         let lead_ns = i64::try_from(lead.as_nanos()).unwrap_or(i64::MAX);
         let at_unix_ns = self.job.clock.now_ns().saturating_add(lead_ns);
         for (link, peer) in self.job.drivers.iter_mut().zip(&mut self.peers) {

@@ -1,27 +1,23 @@
-//! Watches the driver itself while a stage runs: every second what its threads, its machine and its network did, and all
-//! the time by how much a thread that only sleeps wakes late (the idea of jHiccup: what delays it delays everybody).
+//! Watches the driver itself while a stage runs: every second what its threads, its machine and its network did, and what the
+//! canary said (`canary.rs`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_adaptor_api::clock;
 use cosmark_engine::LoadThread;
 use cosmark_metrics::{ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
 
+use crate::canary::Ear;
 use crate::proc::{self, Processors, Sockets, ThreadTimes};
 
 /// Between two looks.
 const TICK: Duration = Duration::from_secs(1);
-/// What the canary sleeps.
-const NAP: Duration = Duration::from_millis(1);
 /// The rest after the last tick is a sample of its own if it is at least as long as this.
 const SHORTEST_NS: u64 = 1_000_000;
 /// Less is the time between reading two clocks.
 const SHORTEST_SUSPENSION_NS: u64 = 100_000_000;
-/// One pause counts at most as this many late wakings.
-const MOST_MISSED_NAPS: u64 = 20_000;
 
 /// What does not change while the stage runs. Takes about a tenth of a millisecond.
 pub fn facts(load_threads: usize) -> ClientFacts {
@@ -59,79 +55,40 @@ fn clock_quality() -> (Option<u64>, Option<f64>) {
     (least_step_ns, (least_cost_ns < f64::MAX).then_some(least_cost_ns))
 }
 
-/// A sampler and its canary at work.
+/// A sampler at work.
 pub struct Sampler {
     stop: SyncSender<()>,
     thread: JoinHandle<()>,
-    canary_stop: SyncSender<()>,
-    canary: JoinHandle<()>,
 }
 
 impl Sampler {
-    /// Starts both. `threads` gives name and number of each load thread; `each` gets the samples. `None` when the system
+    /// Starts it. `threads` gives name and number of each load thread; `each` gets the samples. `None` when the system
     /// has no more threads: then nothing is known about the client, and the record says so.
     pub fn start(
         threads: impl Fn() -> Vec<LoadThread> + Send + 'static,
         each: impl Fn(HealthSample) + Send + 'static,
     ) -> Option<Self> {
-        let pause = Arc::new(Mutex::new(Latency::preallocated()));
-        let (canary_stop, canary_told) = sync_channel(1);
-        let heard = Arc::clone(&pause);
-        let canary = std::thread::Builder::new()
-            .name("canary".into())
-            .spawn(move || sing(&canary_told, &heard))
-            .ok()?;
+        let ear = Ear::listen()?;
         let (stop, told) = sync_channel(1);
         let first = Reading::take(&threads());
         let spawned = std::thread::Builder::new()
             .name("health".into())
-            .spawn(move || watch(&told, &pause, first, threads, each));
-        let Ok(thread) = spawned else {
-            drop(canary_stop);
-            return None;
-        };
-        Some(Self { stop, thread, canary_stop, canary })
+            .spawn(move || watch(&told, &ear, first, threads, each));
+        Some(Self { stop, thread: spawned.ok()? })
     }
 
-    /// Takes the last sample and ends both threads.
+    /// Takes the last sample and ends.
     pub fn stop(self) {
-        let Self { stop, thread, canary_stop, canary } = self;
-        // Dropping a sender is what the threads wait for. They hold nothing that a failure could break.
-        drop((stop, canary_stop));
-        drop((thread.join(), canary.join()));
+        let Self { stop, thread } = self;
+        // Dropping the sender is what the thread waits for. It holds nothing that a failure could break.
+        drop(stop);
+        drop(thread.join());
     }
-}
-
-/// Sleeps and notes by how much it woke late. A pause that swallowed several naps counts once for each, the later ones
-/// with what was left of it, as everybody who wanted to run during it would have been delayed.
-fn sing(told: &Receiver<()>, pause: &Mutex<Latency>) {
-    set_sharp_timer();
-    let nap_ns = u64::try_from(NAP.as_nanos()).unwrap_or(u64::MAX);
-    loop {
-        let before = Instant::now();
-        match told.try_recv() {
-            Err(std::sync::mpsc::TryRecvError::Empty) => std::thread::sleep(NAP),
-            _ => return,
-        }
-        let slept_ns = u64::try_from(before.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let late_ns = slept_ns.saturating_sub(nap_ns);
-        let mut pause = pause.lock().unwrap_or_else(PoisonError::into_inner);
-        pause.record(late_ns);
-        for missed in 1..=(late_ns / nap_ns).min(MOST_MISSED_NAPS) {
-            pause.record(late_ns - missed * nap_ns);
-        }
-    }
-}
-
-/// Linux may wake a sleeper 50 us late to save power, unless it asks not to (`PR_SET_TIMERSLACK`, prctl(2)).
-fn set_sharp_timer() {
-    // SAFETY: takes numbers; of this thread only; if it fails the canary is a little deafer.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
 fn watch(
     told: &Receiver<()>,
-    pause: &Mutex<Latency>,
+    ear: &Ear,
     first: Reading,
     threads: impl Fn() -> Vec<LoadThread>,
     each: impl Fn(HealthSample),
@@ -141,11 +98,7 @@ fn watch(
         let is_over = !matches!(told.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
         let now = Reading::take(&threads());
         if now.at_ns.saturating_sub(last.at_ns) >= SHORTEST_NS {
-            let heard = std::mem::replace(
-                &mut *pause.lock().unwrap_or_else(PoisonError::into_inner),
-                Latency::preallocated(),
-            );
-            each(now.since(&last, heard));
+            each(now.since(&last, ear.take()));
             last = now;
         }
         if is_over {
@@ -244,6 +197,8 @@ fn moved(now: &NicHealth, earlier: &[NicHealth]) -> Option<NicHealth> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn own_id() -> i32 {

@@ -32,6 +32,8 @@ pub struct Options {
     pub name: String,
     /// Load threads.
     pub threads: usize,
+    /// Load threads of other drivers in this process.
+    pub beside: usize,
     /// Where trigger scripts may come from.
     pub scripts: Option<PathBuf>,
     /// Which files of this machine workloads may name.
@@ -91,7 +93,7 @@ impl LocalDriver {
     pub fn new(catalog: Catalog, options: Options) -> Self {
         let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let may_wait_awake = options.threads < processors;
+        let may_wait_awake = options.threads + options.beside < processors;
         Self { options, may_wait_awake, catalog, sessions: Arc::default(), current: None, triggers }
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Latency;
+use crate::snapshot::is_nothing;
 
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
 pub const SATURATED_SHARE: f64 = 0.85;
@@ -20,29 +21,41 @@ const NAP_NS: u64 = 1_000_000;
 #[serde(default)]
 pub struct HealthSample {
     /// End of the span on the driver's run clock, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub at_ns: u64,
     /// Length of the span, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub span_ns: u64,
     /// Load threads.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub threads: Vec<ThreadHealth>,
     /// Processor time of the whole process, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub process_cpu_ns: Option<u64>,
     /// Processors of the machine.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub machine: Option<MachineHealth>,
     /// By how much a thread that sleeps 1 ms at a time woke late; a pause of 3 ms is noted as 3, 2 and 1 ms, once for each
     /// sleep that it swallowed.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub pause: Latency,
     /// TCP segments sent by this machine.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub tcp_segments_out: Option<u64>,
     /// Segments sent again among them.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub tcp_segments_retransmitted: Option<u64>,
     /// Network interfaces that moved bytes, the loopback included.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub nics: Vec<NicHealth>,
     /// TCP sockets in use on this machine.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub sockets_in_use: Option<u64>,
     /// TCP sockets in TIME_WAIT on this machine.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub sockets_time_wait: Option<u64>,
     /// Time for which the machine was suspended, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub suspended_ns: Option<u64>,
 }
 
@@ -51,10 +64,13 @@ pub struct HealthSample {
 #[serde(default)]
 pub struct ThreadHealth {
     /// Its name, e.g. `load-0`.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub name: String,
     /// Processor time, ns; without what it waited awake for due times.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub cpu_ns: u64,
     /// Time for which it was ready to run and got no processor, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub run_queue_wait_ns: Option<u64>,
 }
 
@@ -63,10 +79,13 @@ pub struct ThreadHealth {
 #[serde(default)]
 pub struct MachineHealth {
     /// Processors.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub cpus: u32,
     /// Time that they were not idle, summed over processors, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub busy_ns: u64,
     /// Time that a hypervisor took away, summed over processors, ns.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub steal_ns: Option<u64>,
 }
 
@@ -75,12 +94,16 @@ pub struct MachineHealth {
 #[serde(default)]
 pub struct NicHealth {
     /// Its name, e.g. `eth0`.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub name: String,
     /// Bytes received.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub rx_bytes: u64,
     /// Bytes sent.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub tx_bytes: u64,
     /// Speed of the link, if it has one.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub speed_bits_per_s: Option<u64>,
 }
 
@@ -387,11 +410,13 @@ impl HealthSummary {
     /// shorter notes of that pause, too.
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     fn paused_share(&self) -> Option<f64> {
-        let pauses = self.pause.filled().filter(|_| self.span_ns > 0)?;
-        let long = pauses.iter_recorded().filter(|step| step.value_iterated_to() >= PAUSE_NS);
-        let naps = long.map(|step| {
-            let last = step.value_iterated_to() < PAUSE_NS + NAP_NS;
-            step.count_since_last_iteration() * if last { PAUSE_NS / NAP_NS } else { 1 }
+        if self.pause.count() == 0 || self.span_ns == 0 {
+            return None;
+        }
+        let long = self.pause.steps().filter(|(ns, _)| *ns >= PAUSE_NS);
+        let naps = long.map(|(ns, count)| {
+            let last = ns < PAUSE_NS + NAP_NS;
+            count * if last { PAUSE_NS / NAP_NS } else { 1 }
         });
         Some((naps.sum::<u64>() as f64 * NAP_NS as f64 / self.span_ns as f64).min(1.0))
     }

@@ -1,5 +1,6 @@
 //! A mergeable distribution of times: HdrHistogram (hdrhistogram.org), nanoseconds, 3 significant digits, up to 1 h.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
@@ -7,13 +8,18 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::few::Few;
+
 /// Longer times are recorded as this: one hour.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
-/// Times and their exact sum. The histogram (about 290 KiB) is made with the first time that is recorded.
+/// Times and their exact sum. The histogram (about 290 KiB) is made with the first time that is recorded; what was decoded
+/// is a list while it is short.
 #[derive(Debug, Clone, Default)]
 pub struct Latency {
     histogram: Option<Box<Histogram<u64>>>,
+    /// All times while there is no histogram; empty otherwise.
+    few: Few,
     sum_ns: u128,
 }
 
@@ -22,18 +28,24 @@ fn new_histogram() -> Option<Box<Histogram<u64>>> {
     Histogram::new_with_bounds(1, HIGHEST_NS, 3).ok().map(Box::new)
 }
 
+fn add_few(histogram: &mut Histogram<u64>, few: &Few) {
+    for (ns, count) in few.steps() {
+        histogram.saturating_record_n(ns.clamp(1, HIGHEST_NS), count);
+    }
+}
+
 impl Latency {
     /// Empty, with the histogram made at once so that recording never allocates.
     #[must_use]
     pub fn preallocated() -> Self {
-        Self { histogram: new_histogram(), sum_ns: 0 }
+        Self { histogram: new_histogram(), few: Few::default(), sum_ns: 0 }
     }
 
     /// Adds one time.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         if self.histogram.is_none() {
-            self.histogram = new_histogram();
+            self.unfold();
         }
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(ns.clamp(1, HIGHEST_NS));
@@ -41,25 +53,48 @@ impl Latency {
         }
     }
 
+    /// Makes the histogram.
+    #[cold]
+    fn unfold(&mut self) {
+        self.histogram = new_histogram();
+        if let Some(histogram) = &mut self.histogram {
+            add_few(histogram, &std::mem::take(&mut self.few));
+        }
+    }
+
     /// Adds all times of another.
     pub fn merge(&mut self, other: &Self) {
-        let Self { histogram, sum_ns } = other;
+        let Self { histogram, few, sum_ns } = other;
         self.sum_ns += sum_ns;
-        let Some(theirs) = histogram else { return };
-        if theirs.is_empty() {
+        if let Some(theirs) = histogram.as_ref().filter(|theirs| !theirs.is_empty()) {
+            match &mut self.histogram {
+                // Same bounds on both sides, so adding cannot fail.
+                Some(ours) => ours.add(theirs.as_ref()).unwrap_or_default(),
+                None => {
+                    let mut ours = theirs.clone();
+                    add_few(&mut ours, &std::mem::take(&mut self.few));
+                    self.histogram = Some(ours);
+                }
+            }
+        }
+        if few.is_empty() {
             return;
         }
-        match &mut self.histogram {
-            // Same bounds on both sides, so adding cannot fail.
-            Some(ours) => ours.add(theirs.as_ref()).unwrap_or_default(),
-            None => self.histogram = Some(theirs.clone()),
+        if self.histogram.is_none() {
+            if self.few.merge(few).is_some() {
+                return;
+            }
+            self.unfold();
+        }
+        if let Some(ours) = &mut self.histogram {
+            add_few(ours, few);
         }
     }
 
     /// How many times were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.histogram.as_ref().map_or(0, |histogram| histogram.len())
+        self.histogram.as_ref().map_or_else(|| self.few.count(), |histogram| histogram.len())
     }
 
     /// Sum of all times.
@@ -79,38 +114,52 @@ impl Latency {
     /// Least time in ns.
     #[must_use]
     pub fn min_ns(&self) -> Option<u64> {
-        self.filled().map(|histogram| histogram.min())
+        self.dense().map(Histogram::min).or_else(|| self.few.min_ns())
     }
 
     /// Greatest time in ns (upper edge of its bucket, at most 0.1 % above).
     #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
-        self.filled().map(|histogram| histogram.max())
+        self.dense().map(Histogram::max).or_else(|| self.few.max_ns())
     }
 
     /// The time that the share `quantile` (0..=1) of all times does not exceed.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        self.filled().map(|histogram| histogram.value_at_quantile(quantile))
+        let of = |histogram: &Histogram<u64>| histogram.value_at_quantile(quantile);
+        self.dense().map(of).or_else(|| self.few.quantile_ns(quantile))
     }
 
     /// Counts in buckets of equal width; the last entry holds all that is beyond.
     #[must_use]
     pub fn buckets(&self, width_ns: u64, buckets: usize) -> Vec<u64> {
         let mut counts = vec![0; buckets + 1];
-        if let Some(histogram) = &self.histogram {
-            for step in histogram.iter_recorded() {
-                let at = usize::try_from(step.value_iterated_to() / width_ns.max(1)).unwrap_or(usize::MAX);
-                counts[at.min(buckets)] += step.count_since_last_iteration();
-            }
+        for (ns, count) in self.steps() {
+            let at = usize::try_from(ns / width_ns.max(1)).unwrap_or(usize::MAX);
+            counts[at.min(buckets)] += count;
         }
         counts
     }
 
+    /// What occurred: the upper edge of each bucket that is not empty, ns, and how often, in the order of time.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> {
+        let dense = self.dense().into_iter().flat_map(Histogram::iter_recorded);
+        dense.map(|step| (step.value_iterated_to(), step.count_at_value())).chain(self.few.steps())
+    }
+
+    fn dense(&self) -> Option<&Histogram<u64>> {
+        self.histogram.as_deref().filter(|histogram| !histogram.is_empty())
+    }
+
     /// The histogram, if anything was recorded; for the histogram log.
     #[must_use]
-    pub fn filled(&self) -> Option<&Histogram<u64>> {
-        self.histogram.as_deref().filter(|histogram| !histogram.is_empty())
+    pub fn filled(&self) -> Option<Cow<'_, Histogram<u64>>> {
+        if let Some(histogram) = self.dense() {
+            return Some(Cow::Borrowed(histogram));
+        }
+        let mut histogram = if self.few.is_empty() { None } else { new_histogram() }?;
+        add_few(&mut histogram, &self.few);
+        Some(Cow::Owned(*histogram))
     }
 }
 
@@ -125,10 +174,8 @@ impl SparseLatency {
     /// Adds all times of a distribution.
     pub fn add(&mut self, times: &Latency) {
         self.sum_ns += times.sum_ns;
-        if let Some(histogram) = times.filled() {
-            for step in histogram.iter_recorded() {
-                *self.counts.entry(step.value_iterated_to()).or_default() += step.count_at_value();
-            }
+        for (ns, count) in times.steps() {
+            *self.counts.entry(ns).or_default() += count;
         }
     }
 
@@ -141,7 +188,7 @@ impl SparseLatency {
                 histogram.saturating_record_n((*ns).clamp(1, HIGHEST_NS), *count);
             }
         }
-        Latency { histogram, sum_ns: self.sum_ns }
+        Latency { histogram, few: Few::default(), sum_ns: self.sum_ns }
     }
 }
 
@@ -157,7 +204,7 @@ impl Latency {
     fn encoded(&self) -> Option<Vec<u8>> {
         let mut bytes = self.sum_ns.to_be_bytes().to_vec();
         if let Some(histogram) = self.filled() {
-            V2Serializer::new().serialize(histogram, &mut bytes).ok()?;
+            V2Serializer::new().serialize(&histogram, &mut bytes).ok()?;
         }
         Some(bytes)
     }
@@ -166,7 +213,7 @@ impl Latency {
         let (sum, histogram) = bytes.split_at_checked(SUM_BYTES).ok_or("a distribution is cut short")?;
         let sum_ns = u128::from_be_bytes(sum.try_into().map_err(|_| "a distribution is cut short")?);
         if histogram.is_empty() {
-            return Ok(Self { histogram: None, sum_ns });
+            return Ok(Self { sum_ns, ..Self::default() });
         }
         // Looked at before anything is allocated: others could not be merged with ours.
         let number = |at: usize, len: usize| histogram.get(at..at + len).unwrap_or_default();
@@ -178,10 +225,13 @@ impl Latency {
         if !ours {
             return Err("a distribution has other bounds than this version's");
         }
+        if let Some(few) = Few::read(histogram) {
+            return Ok(Self { histogram: None, few, sum_ns });
+        }
         let mut cursor = histogram;
         let histogram =
             Deserializer::new().deserialize(&mut cursor).map_err(|_| "a distribution is damaged")?;
-        Ok(Self { histogram: Some(Box::new(histogram)), sum_ns })
+        Ok(Self { histogram: Some(Box::new(histogram)), few: Few::default(), sum_ns })
     }
 }
 
@@ -224,7 +274,7 @@ impl<'de> Deserialize<'de> for Latency {
 
 impl PartialEq for Latency {
     fn eq(&self, other: &Self) -> bool {
-        self.sum_ns == other.sum_ns && self.filled() == other.filled()
+        self.sum_ns == other.sum_ns && self.steps().eq(other.steps())
     }
 }
 
@@ -249,6 +299,59 @@ mod tests {
             sparse.add(&of(&one));
             sparse.add(&of(&two));
             proptest::prop_assert_eq!(sparse.latency(), of(&[one, two].concat()));
+        }
+
+        #[test]
+        fn what_is_decoded_and_merged_is_what_a_histogram_of_all_times_says(
+            parts in proptest::collection::vec(proptest::collection::vec(0u64..5_000_000_000_000, 0..180), 1..5),
+            small in proptest::collection::vec(0u64..5_000, 0..50),
+            dense in proptest::bits::u8::ANY,
+        ) {
+            let mut all = Latency::preallocated();
+            let mut sum = Latency::default();
+            for (number, times) in parts.iter().chain([&small, &parts[0]]).enumerate() {
+                let mut part = Latency::default();
+                for ns in times {
+                    part.record(*ns);
+                    all.record(*ns);
+                }
+                let decoded = Latency::decoded(&part.encoded().unwrap()).unwrap();
+                proptest::prop_assert!(decoded.histogram.is_none() || times.len() > 100);
+                proptest::prop_assert_eq!(&decoded, &part);
+                sum.merge(if dense >> number & 1 == 1 { &part } else { &decoded });
+            }
+            proptest::prop_assert_eq!(&sum, &all);
+            proptest::prop_assert_eq!(sum.count(), all.count());
+            proptest::prop_assert_eq!((sum.min_ns(), sum.max_ns()), (all.min_ns(), all.max_ns()));
+            proptest::prop_assert_eq!(sum.buckets(1_000_000, 50), all.buckets(1_000_000, 50));
+            for quantile in [0.0, 1e-9, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0, 1.5] {
+                proptest::prop_assert_eq!(sum.quantile_ns(quantile), all.quantile_ns(quantile));
+            }
+            proptest::prop_assert_eq!(sum.filled(), all.filled());
+            proptest::prop_assert_eq!(sum.encoded(), all.encoded());
+        }
+
+        #[test]
+        fn damage_is_read_as_a_histogram_would_be_or_refused(
+            times in proptest::collection::vec(0u64..5_000_000_000, 1..30),
+            at in 0usize..200,
+            byte in proptest::num::u8::ANY,
+        ) {
+            let mut latency = Latency::default();
+            times.iter().for_each(|ns| latency.record(*ns));
+            let mut bytes = latency.encoded().unwrap();
+            let place = SUM_BYTES + at % (bytes.len() - SUM_BYTES);
+            bytes[place] = byte;
+            let read = Few::read(&bytes[SUM_BYTES..]);
+            let mut cursor = &bytes[SUM_BYTES..];
+            let real: Option<Histogram<u64>> = Deserializer::new().deserialize(&mut cursor).ok();
+            if let (Some(few), Some(real)) = (read, real) {
+                let real: Vec<_> =
+                    real.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
+                if place >= SUM_BYTES + HEAD_BYTES {
+                    proptest::prop_assert_eq!(few.steps().collect::<Vec<_>>(), real);
+                }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. [`HealthSample`]s say how the client itself was doing meanwhile. Percentiles are only
 //! ever read from merged histograms.
 
+mod few;
 mod health;
 mod latency;
 mod outcome;

@@ -23,61 +23,92 @@ pub enum Phase {
 /// How many different protocol codes one operation counts by name; the rest is counted as `other`.
 const MOST_CODES: usize = 64;
 
+/// What is nothing is not sent: whoever reads fills it in.
+pub(crate) fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// The sum of one operation's samples over some time, some workers, some drivers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OpSnapshot {
     /// Successes.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub ok: u64,
     /// Failures.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub failed: u64,
     /// Body bytes of successes.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub bytes: u64,
     /// Body bytes of failures.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub partial_bytes: u64,
     /// Successes that the store only accepted (Swift's 202).
+    #[serde(skip_serializing_if = "is_nothing")]
     pub accepted_only: u64,
     /// Arrivals that were dropped for want of a free worker.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub missed: u64,
     /// Arrivals that had to wait for a free worker.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub delayed: u64,
     /// Requests on the wire.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub requests: u64,
     /// Retries among them.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub retries: u64,
     /// Connections opened.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub connections: u64,
     /// Logins made again because the store said 401.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub renewals: u64,
     /// Operations sent (or due) before the window's end that ended after it, or never.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub unfinished: u64,
     /// Arrivals that were due in the window (open loop), whatever became of them.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub intended: u64,
     /// Bodies that were compared with what they should be, successes and failures.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub checked: u64,
     /// Time that operations spent in flight in this slice of time, whenever they ended: the integral of "in flight".
+    #[serde(skip_serializing_if = "is_nothing")]
     pub in_flight_ns: u128,
     /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
+    #[serde(skip_serializing_if = "is_nothing")]
     pub response: Latency,
     /// Service times of successes.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub service: Latency,
     /// Times to first byte of successes.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub first_byte: Latency,
     /// Service times of failures.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub failed_service: Latency,
     /// Times to open a connection, TLS included.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub connect: Latency,
     /// By how much arrivals were sent late though a worker was free.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub lag: Latency,
     /// Ages, at the end of the window, of what was due in it and had not finished.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub unfinished_age: Latency,
     /// By size.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub sizes: SizeClasses,
     /// By endpoint, in the order of the target; empty unless it has several.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub endpoints: Vec<PartSums>,
     /// Failures by [`Outcome`].
+    #[serde(skip_serializing_if = "is_nothing")]
     pub errors: BTreeMap<Outcome, u64>,
     /// Failures by the protocol's own code.
+    #[serde(skip_serializing_if = "is_nothing")]
     pub codes: BTreeMap<String, u64>,
 }
 

@@ -179,6 +179,7 @@ impl Fleet for LocalFleet {
             Options {
                 name: self.about.name.clone(),
                 threads: self.threads,
+                beside: 0,
                 scripts: self.scripts.clone(),
                 files: self.files.clone(),
                 drain: self.drain,

@@ -189,13 +189,20 @@ pub struct Event {
 /// What a controller writes down for itself, so that another one that takes the run up decides the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Control {
+    /// Some of those who take part, where they are too many for one message; said before the run begins.
+    Drivers {
+        /// Counts these messages of a run, from 0.
+        part: u32,
+        /// Who.
+        drivers: Vec<Registration>,
+    },
     /// The run begins.
     Started {
         /// When, ns since 1970.
         unix_ns: i64,
         /// The workload that is run: a hash of its text.
         workload: String,
-        /// Who takes part.
+        /// Who takes part beside those of [`Control::Drivers`].
         drivers: Vec<Registration>,
     },
     /// A user wants it to end.

@@ -199,6 +199,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         assert_eq!(decode::<Order>(&encode(&order).unwrap()).unwrap(), order);
     }
     for control in [
+        Control::Drivers { part: 1, drivers: Vec::new() },
         Control::Started { unix_ns: 1, workload: "h".into(), drivers: Vec::new() },
         Control::Cancelled { step: 1, abort: true },
         Control::Lost { driver: "d".into(), step: 1, silent_ms: 2 },

@@ -66,13 +66,16 @@ pub struct DriverArgs {
     /// Its name; default: the host's
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Join as so many drivers, called NAME-1, NAME-2 and so on, in one process
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "join", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub copies: u16,
     /// Labels that works can be pinned to, such as zone=a,rack=7
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub labels: Vec<String>,
     /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Load threads; default: processors minus one, at least one
+    /// Load threads (of each copy); default: processors minus one, shared by the copies, at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Run trigger scripts of this directory; default: none are run

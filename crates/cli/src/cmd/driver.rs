@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_driver::remote::{DriverError, Leave, RemoteOptions, serve};
+use cosmark_bus::Bus;
+use cosmark_driver::remote::{DriverError, Leave, RemoteOptions, Talk, serve};
 use cosmark_driver::{Files, Options};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::args::DriverArgs;
 use crate::cmd::mission;
@@ -23,19 +25,65 @@ pub fn run(args: &DriverArgs) -> Outcome {
         .build()
         .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
     let options = remote_options(args)?;
-    runtime.block_on(async {
-        let (told, leave) = watch::channel(Leave::Stay);
-        tokio::spawn(listen_for_signals(told));
-        let name = options.options.name.clone();
-        let bus = nats::connect(url, &args.login, &format!("driver {name}")).await?;
-        let talk: Arc<dyn Fn(&str) + Send + Sync> = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
-        serve(bus, CATALOG, options, leave, talk).await.map_err(|error| match &error {
-            DriverError::Bus(cause) => nats::problem(cause),
-            DriverError::Name(_) => Problem::usage(error.to_string()),
-            DriverError::State { .. } => Problem::ours(error.to_string()),
-        })
-    })?;
+    runtime.block_on(join(url, args, options))?;
     Ok(Exit::Done)
+}
+
+/// Joins, once for each copy, and works until all have left. A copy that cannot begin or go on ends the others, too.
+async fn join(url: &str, args: &DriverArgs, options: RemoteOptions) -> Result<(), Problem> {
+    let (told, leave) = watch::channel(Leave::Stay);
+    tokio::spawn(listen_for_signals(told.clone()));
+    let mut drivers: JoinSet<Result<(), Problem>> = JoinSet::new();
+    let mut begun = Ok(());
+    for options in copies(&options, args.copies) {
+        if *leave.borrow() != Leave::Stay {
+            break;
+        }
+        // One after the other: the server and this thread have enough to do with one that begins.
+        match nats::connect(url, &args.login, &format!("driver {}", options.options.name)).await {
+            Ok(bus) => drop(drivers.spawn(drive(bus, options, args.copies > 1, leave.clone()))),
+            Err(problem) => {
+                begun = Err(problem);
+                told.send_replace(Leave::AtOnce);
+            }
+        }
+    }
+    while let Some(ended) = drivers.join_next().await {
+        let ended = ended.unwrap_or_else(|broken| Err(Problem::ours(format!("a driver broke: {broken}"))));
+        if ended.is_err() && begun.is_ok() {
+            begun = ended;
+            told.send_replace(Leave::AtOnce);
+        }
+    }
+    begun
+}
+
+/// The options of each copy: names with numbers, unless it is the only one.
+fn copies(options: &RemoteOptions, count: u16) -> Vec<RemoteOptions> {
+    let of = |number: u16| {
+        let mut copy = options.clone();
+        if count > 1 {
+            copy.options.name = format!("{}-{number}", options.options.name);
+            copy.options.beside = copy.options.threads * usize::from(count - 1);
+        }
+        copy
+    };
+    (1..=count).map(of).collect()
+}
+
+async fn drive(
+    bus: Bus,
+    options: RemoteOptions,
+    is_one_of_many: bool,
+    leave: watch::Receiver<Leave>,
+) -> Result<(), Problem> {
+    let of = if is_one_of_many { format!("{}: ", options.options.name) } else { String::new() };
+    let talk: Talk = Arc::new(move |text: &str| eprintln!("cosmark: {of}{text}"));
+    serve(bus, CATALOG, options, leave, talk).await.map_err(|error| match &error {
+        DriverError::Bus(cause) => nats::problem(cause),
+        DriverError::Name(_) => Problem::usage(error.to_string()),
+        DriverError::State { .. } => Problem::ours(error.to_string()),
+    })
 }
 
 /// How this driver works, for orders and missions alike.
@@ -59,7 +107,10 @@ pub fn options(args: &DriverArgs, files: Files) -> Result<Options, Problem> {
     });
     Ok(Options {
         name,
-        threads: args.threads.map_or_else(host::load_threads, usize::from),
+        threads: args
+            .threads
+            .map_or_else(|| (host::load_threads() / usize::from(args.copies)).max(1), usize::from),
+        beside: 0,
         scripts: args.scripts.clone(),
         files,
         drain: Duration::from_secs(args.drain),

@@ -150,7 +150,8 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
 fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {
     let threads = options.threads.map_or_else(host::load_threads, usize::from);
     let drain = Duration::from_secs(options.drain);
-    let options = Options { name: "local".into(), threads, scripts, files: Files::Anywhere, drain };
+    let options =
+        Options { name: "local".into(), threads, beside: 0, scripts, files: Files::Anywhere, drain };
     LocalDriver::new(CATALOG, options)
 }
 

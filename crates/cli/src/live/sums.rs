@@ -107,7 +107,7 @@ impl Sums {
             }
             let times = op.response_or_service();
             if let Some(histogram) = times.filled() {
-                for (sum, count) in sums.counts.iter_mut().zip(buckets(histogram)) {
+                for (sum, count) in sums.counts.iter_mut().zip(buckets(&histogram)) {
                     *sum += count;
                 }
                 sums.sum_s += times.mean_ns().unwrap_or(0.0) * float(times.count()) / 1e9;

@@ -14,6 +14,8 @@ use crate::run::StopLevel;
 pub struct Book {
     /// How it began; `None` = it has not.
     pub started: Option<Started>,
+    /// Drivers that were named before it began.
+    announced: Vec<Registration>,
     /// In which step the user wanted it to end, and how urgently.
     pub cancelled: Vec<(u32, StopLevel)>,
     /// Drivers that were not there when a step began.
@@ -50,8 +52,11 @@ impl Book {
                 }
             }
             Some((_, About::Control)) => match decode(&message.payload) {
-                Ok(Control::Started { unix_ns, workload, drivers }) => {
-                    self.started.get_or_insert(Started { unix_ns, workload, drivers });
+                Ok(Control::Drivers { mut drivers, .. }) => self.announced.append(&mut drivers),
+                Ok(Control::Started { unix_ns, workload, mut drivers }) if self.started.is_none() => {
+                    let mut all = std::mem::take(&mut self.announced);
+                    all.append(&mut drivers);
+                    self.started = Some(Started { unix_ns, workload, drivers: all });
                 }
                 Ok(Control::Cancelled { step, abort }) => {
                     let level = if abort { StopLevel::Abort } else { StopLevel::Finish };
@@ -61,7 +66,7 @@ impl Book {
                     self.absent.insert((step, driver));
                 }
                 Ok(Control::Ended) => return Err(RemoteError::Over(run.to_owned())),
-                Ok(Control::Lost { .. }) | Err(_) => {}
+                Ok(Control::Started { .. } | Control::Lost { .. }) | Err(_) => {}
             },
             _ => {}
         }

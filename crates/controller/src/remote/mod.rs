@@ -143,7 +143,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         None => {
             check_drivers(&drivers)?;
             let unix_ns = unix_ns();
-            post.control(Control::Started { unix_ns, workload: workload_id, drivers: drivers.clone() });
+            write_down(&post, unix_ns, workload_id, &drivers);
             (unix_ns, drivers)
         }
     };
@@ -195,6 +195,26 @@ async fn at_last<T>(bus: &Bus, ask: impl AsyncFn() -> Result<T, RemoteError>) ->
             other => return other,
         }
     }
+}
+
+/// Drivers that are named in one message; a message has room for 1 MB.
+const DRIVERS_A_MESSAGE: usize = 1000;
+
+/// The beginning of a run, for a successor: of each driver what it takes to speak to it.
+fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registration]) {
+    let what_counts = |driver: &Registration| Registration {
+        nics: Vec::new(),
+        adaptors: Vec::new(),
+        runs: Vec::new(),
+        ..driver.clone()
+    };
+    let mut parts: Vec<Vec<Registration>> =
+        drivers.chunks(DRIVERS_A_MESSAGE).map(|some| some.iter().map(what_counts).collect()).collect();
+    let last = parts.pop().unwrap_or_default();
+    for (part, drivers) in (0..).zip(parts) {
+        post.control(Control::Drivers { part, drivers });
+    }
+    post.control(Control::Started { unix_ns, workload, drivers: last });
 }
 
 /// Says when NATS goes and comes, and what it refuses.

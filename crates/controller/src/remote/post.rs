@@ -1,12 +1,16 @@
-//! What the controller sends, in its order, until NATS has it. Nobody waits for it.
+//! What the controller sends until NATS has it: several at a time, but to each driver in its order, and nothing beside a
+//! decision. Nobody waits for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_bus::{Bus, names, seal};
 use cosmark_wire::message::{Control, Order, Registration, encode};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -15,6 +19,9 @@ const MOST_WAITING: usize = 1 << 16;
 
 /// How long the last words may take when NATS is away.
 const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// Orders that may be on the way at a time.
+const MOST_ON_THE_WAY: usize = 64;
 
 struct Letter {
     subject: String,
@@ -43,9 +50,11 @@ impl Post {
         let told = Arc::clone(&trouble);
         let waiting_for_nats = Arc::new(AtomicUsize::new(0));
         let unsent = Arc::clone(&waiting_for_nats);
-        let task = tokio::spawn(async move {
-            let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-            while let Some(letter) = waiting.recv().await {
+        let decisions = names::control(&run);
+        let send = move |letter: Letter| {
+            let (bus, told, unsent) = (bus.clone(), Arc::clone(&told), Arc::clone(&unsent));
+            async move {
+                let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
                 let headers = Bus::headers(&letter.id, letter.step);
                 let sent =
                     bus.publish(&letter.subject, &headers, &letter.payload, |text| tell(text.to_owned()));
@@ -53,8 +62,10 @@ impl Post {
                     tell(refused.0);
                 }
                 unsent.fetch_sub(1, Ordering::Release);
+                letter.subject
             }
-        });
+        };
+        let task = tokio::spawn(async move { send_all(&mut waiting, &decisions, send).await });
         Self {
             run: run.into(),
             letters,
@@ -101,6 +112,7 @@ impl Post {
     /// A decision that a successor has to repeat.
     pub fn control(&self, control: Control) {
         let kind = match &control {
+            Control::Drivers { part, .. } => format!("drivers/{part}"),
             Control::Started { .. } => "started".to_owned(),
             Control::Cancelled { step, abort } => format!("cancelled/{step}/{abort}"),
             Control::Lost { driver, step, .. } => format!("lost/{step}/{driver}"),
@@ -137,5 +149,99 @@ impl Post {
         if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
             task.abort();
         }
+    }
+}
+
+/// Sends all letters by `send`, which gives the subject back when NATS has it. Letters of one subject follow each other, and
+/// what was decided (subject `decisions`) is written down after all that was sent before it and before all that comes after it.
+async fn send_all<S: Future<Output = String>>(
+    letters: &mut mpsc::Receiver<Letter>,
+    decisions: &str,
+    send: impl Fn(Letter) -> S,
+) {
+    let mut on_the_way = FuturesUnordered::new();
+    let mut subjects: HashSet<String> = HashSet::new();
+    let mut next: Option<Letter> = None;
+    let mut is_open = true;
+    loop {
+        let may_go = |letter: &mut Letter| {
+            if letter.subject == decisions {
+                subjects.is_empty()
+            } else {
+                subjects.len() < MOST_ON_THE_WAY
+                    && !subjects.contains(decisions)
+                    && !subjects.contains(&letter.subject)
+            }
+        };
+        if let Some(letter) = next.take_if(may_go) {
+            subjects.insert(letter.subject.clone());
+            on_the_way.push(send(letter));
+        }
+        if !is_open && next.is_none() && subjects.is_empty() {
+            return;
+        }
+        tokio::select! {
+            letter = letters.recv(), if is_open && next.is_none() => {
+                is_open = letter.is_some();
+                next = letter;
+            }
+            Some(subject) = on_the_way.next(), if !subjects.is_empty() => {
+                subjects.remove(&subject);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_driver_gets_its_orders_in_their_order_and_a_decision_is_a_line_between_them() {
+        let (sender, mut letters) = mpsc::channel(64);
+        let orders = ["a1", "b1", "c1", "a2", "!1", "b2", "a3", "!2", "!3", "c2"];
+        for order in orders {
+            let letter =
+                Letter { subject: order[..1].into(), id: order.into(), step: None, payload: Vec::new() };
+            sender.try_send(letter).unwrap_or_else(|_| panic!("no room"));
+        }
+        drop(sender);
+        let said = RefCell::new(Vec::new());
+        let most = RefCell::new((0, 0));
+        let send = |letter: Letter| {
+            let (said, most) = (&said, &most);
+            said.borrow_mut().push(format!("{} goes", letter.id));
+            most.borrow_mut().0 += 1;
+            let now = most.borrow().0;
+            let high = most.borrow().1.max(now);
+            most.borrow_mut().1 = high;
+            async move {
+                // What was sent first arrives last.
+                let turns = 20 - said.borrow().len().min(19);
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                most.borrow_mut().0 -= 1;
+                said.borrow_mut().push(format!("{} is there", letter.id));
+                letter.subject
+            }
+        };
+        send_all(&mut letters, "!", send).await;
+        let said = said.into_inner();
+        let at = |text: &str| {
+            said.iter().position(|one| one == text).unwrap_or_else(|| panic!("{text}: {said:?}"))
+        };
+        for (place, later) in orders.iter().enumerate() {
+            for earlier in &orders[..place] {
+                if earlier[..1] == later[..1] || earlier.starts_with('!') || later.starts_with('!') {
+                    let (there, goes) = (at(&format!("{earlier} is there")), at(&format!("{later} goes")));
+                    assert!(there < goes, "{earlier} before {later}: {said:?}");
+                }
+            }
+        }
+        assert_eq!(said.len(), 2 * orders.len());
+        assert_eq!(most.into_inner().1, 3, "what belongs to different drivers goes side by side: {said:?}");
     }
 }

@@ -106,7 +106,7 @@ impl Batches {
         batch.failed += op.failed;
         batch.bytes += op.bytes;
         if let Some(times) = op.response_or_service().filled() {
-            batch.add_times(times);
+            batch.add_times(&times);
         }
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let mut batches = Batches::new(1_000);
         let parts = [times((1..500).map(|k| k * 1000)), times((300..900).map(|k| k * 1000))];
         for (k, part) in (0..).zip(&parts) {
-            batches.add_times(k * 1_000, part.filled().unwrap());
+            batches.add_times(k * 1_000, &part.filled().unwrap());
         }
         let quantiles = batches.quantiles();
         for quantile in [0.01, 0.5, 0.95, 1.0] {

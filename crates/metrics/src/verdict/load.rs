@@ -19,7 +19,11 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
         return Finding::unknown("nothing ended in a measured window, so there is no rate to audit");
     }
     let mean_s = time_s / ended as f64;
-    let edges = 2.0 * mean_s / evidence.window_s.max(f64::MIN_POSITIVE);
+    // What was under way at an edge of the window has its whole time in the rate's product and a part of it in flight; where the
+    // client stood still over the edge, that is all of it at once.
+    let pauses_ms = evidence.clients.iter().filter_map(|client| client.pause_max_ms);
+    let pause_s = pauses_ms.fold(0.0, f64::max) / 1000.0;
+    let edges = (2.0 * mean_s).max(pause_s) / evidence.window_s.max(f64::MIN_POSITIVE);
     let off = (in_flight - product).abs() / in_flight;
     let numbers = format!(
         "{} in flight on average; rate times time gives {} (off by {})",

@@ -16,6 +16,12 @@ fn times(centre_ms: f64, count: u64) -> LatencySummary {
     summary
 }
 
+/// Less was in flight than the times say, and the client once paused for so long.
+fn stood_still_at_the_edge(evidence: &mut Evidence, share: f64, pause_ms: f64) {
+    *evidence.operations[0].in_flight_mean.as_mut().unwrap() *= share;
+    evidence.clients[0].pause_max_ms = Some(pause_ms);
+}
+
 /// Reads whose bytes were not compared, of objects whose sizes are known.
 fn unverified(evidence: &mut Evidence, sizes: (u64, u64)) {
     evidence.operations[0].checked = Some(0);
@@ -157,6 +163,8 @@ type Case = (&'static str, fn() -> Evidence, fn(&mut Evidence), Status, &'static
 const CASES: &[Case] = &[
     ("V1", healthy, |e| e.operations[0].in_flight_mean = Some(9.5), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| *e.operations[0].in_flight_mean.as_mut().unwrap() *= 1.03, Status::Warn, "off by"),
+    ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 1200.0), Status::Pass, "off by"),
+    ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 200.0), Status::Warn, "off by"),
     (
         "V2",
         healthy,

@@ -26,7 +26,7 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
             let ns = (ms * slow * (0.2 * normal(random)).exp() * 1e6) as u64;
             times.record(ns);
         }
-        batches.add_times(second * 1_000_000_000, times.filled().unwrap());
+        batches.add_times(second * 1_000_000_000, &times.filled().unwrap());
         all.merge(&times);
     }
     let quantile = |q: f64| all.quantile_ns(q).map(|ns| ns as f64 / 1e6);

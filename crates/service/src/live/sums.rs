@@ -246,11 +246,10 @@ fn response_ms(latency: &Latency) -> Option<[f64; 7]> {
 )]
 fn heat(latency: &Latency) -> Vec<(u16, u64)> {
     let mut classes: BTreeMap<u16, u64> = BTreeMap::new();
-    let Some(histogram) = latency.filled() else { return Vec::new() };
-    for value in histogram.iter_recorded() {
-        let us = (value.value_iterated_to() as f64 / 1e3).max(1.0);
+    for (ns, count) in latency.steps() {
+        let us = (ns as f64 / 1e3).max(1.0);
         let class = (us.log2() * 4.0 - 1e-9).ceil().max(0.0) as u16;
-        *classes.entry(class).or_default() += value.count_at_value();
+        *classes.entry(class).or_default() += count;
     }
     classes.into_iter().collect()
 }
