@@ -131,7 +131,7 @@ pub const ROUTES: &[Route] = &[
     ]),
     route!(get "/api/v1/matrix" View Json("rows: one per run, stage and operation"), compare::matrix, "Every result of the history in one table", query FILTERS),
     route!(get "/api/v1/adaptors" View Json("storages and auths: names, capability, keys"), catalog::adaptors, "What can be spoken to"),
-    route!(post "/api/v1/targets/test" Operate One("TargetTest"), catalog::test, "Log in at a target and ask it one cheap question", body "TargetText"),
+    route!(post "/api/v1/targets/test" Operate One("TargetTest"), catalog::test, "Let a driver log in at a target and ask it one cheap question", body "TargetText"),
     route!(get "/api/v1/library" View Many("LibraryEntry"), catalog::library, "Workloads and targets that come with Cosmark"),
     route!(post "/api/v1/convert" View One("Converted"), catalog::convert, "COSBench XML to native YAML and back", body "ConvertText"),
     route!(get "/api/v1/schema" View Json("JSON Schema of native workloads"), catalog::schema, "The schema for editors"),
