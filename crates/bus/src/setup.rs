@@ -42,7 +42,7 @@ pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
         }
     }
     let remedy = if last.contains("insufficient") {
-        "give its JetStream more room (max_file_store), or Cosmark less (--nats-max-bytes)"
+        "give its JetStream more room (max_file_store), or delete streams that nobody needs"
     } else {
         "start it with JetStream (`nats-server -js`), and let this account use it"
     };
