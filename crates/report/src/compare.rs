@@ -257,6 +257,10 @@ impl Comparison {
         let mut text = match (better, worse, self.tests) {
             (_, _, 0) => "nothing could be tested".to_owned(),
             (0, 0, _) if too_short > 0 => format!("{too_short} of {} too short to tell", self.tests),
+            (0, 0, tested) if count(Outcome::NotTested) > 0 => {
+                let rows = self.rows().count();
+                format!("no difference shown ({tested} of {rows} rows could be tested)")
+            }
             (0, 0, _) => "no difference shown".to_owned(),
             _ => format!("{worse} worse, {better} better of {} tested", self.tests),
         };

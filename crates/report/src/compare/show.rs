@@ -50,15 +50,20 @@ fn title(pair: &Pair) -> String {
 }
 
 fn foot(comparison: &Comparison) -> Vec<String> {
-    vec![
-        comparison.sentence(),
-        format!(
-            "All {} intervals together hold with {:.0} % confidence; differences below {:.1} % are not called differences.",
-            comparison.tests,
+    let mut lines = vec![comparison.sentence()];
+    if comparison.tests > 0 {
+        lines.push(format!(
+            "{} with {:.0} % confidence; differences below {:.1} % are not called differences.",
+            if comparison.tests == 1 {
+                "The one interval holds".to_owned()
+            } else {
+                format!("All {} intervals together hold", comparison.tests)
+            },
             comparison.confidence * 100.0,
             comparison.least * 100.0
-        ),
-    ]
+        ));
+    }
+    lines
 }
 
 /// Notes of rows, each once.

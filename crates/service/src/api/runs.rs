@@ -45,7 +45,7 @@ pub fn number_of(id: &str) -> Option<u64> {
 
 /// What there is to say where a run is not.
 pub fn unknown(id: &str) -> No {
-    No::unknown(format!("there is no run {id}; GET /api/v1/runs lists them"))
+    No::unknown(format!("there is no run {id}; `cosmark list --controller` and GET /api/v1/runs list them"))
 }
 
 /// The directory of a run.
