@@ -124,23 +124,7 @@ mod tests {
     use super::*;
 
     fn entry(number: u64) -> QueueEntry {
-        let submission =
-            cosmark_wire::api::Submission { source: "key: s3cr3t-value".into(), ..Default::default() };
-        QueueEntry {
-            id: format!("w{number}"),
-            number,
-            submission,
-            submitted: "2026-11-22T05:00:00Z".into(),
-            submitted_by: "admin".into(),
-            name: "mixed".into(),
-            stages: 1,
-            operations: vec!["read".into()],
-            priority: 0,
-            order: 0,
-            seed: 1,
-            started: None,
-            cancelled: None,
-        }
+        crate::store::example(number, "key: s3cr3t-value".into())
     }
 
     #[tokio::test]

@@ -254,27 +254,6 @@ mod tests {
     use crate::state::StateDir;
     use cosmark_bus::Limits;
     use cosmark_bus::server::{LocalServer, ServerOptions};
-    use cosmark_wire::api::Submission;
-
-    fn entry(number: u64, bytes: usize) -> QueueEntry {
-        let submission = serde_json::json!({ "source": "x".repeat(bytes) });
-        let submission: Submission = serde_json::from_value(submission).unwrap();
-        QueueEntry {
-            id: format!("w{number}"),
-            number,
-            submission,
-            submitted: "2026-11-22T05:00:00Z".into(),
-            submitted_by: "admin".into(),
-            name: "large".into(),
-            stages: 1,
-            operations: vec!["read".into()],
-            priority: 0,
-            order: 0,
-            seed: 1,
-            started: None,
-            cancelled: None,
-        }
-    }
 
     #[tokio::test]
     async fn a_history_that_is_full_makes_room_for_the_next_end() {
@@ -287,14 +266,14 @@ mod tests {
         let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
         let store = KvStore::open(bus.clone(), key, "a").await.unwrap();
         for number in 1..=12 {
-            let large = entry(number, 7_500_000);
+            let large = crate::store::example(number, "x".repeat(7_500_000));
             store.put(large.clone()).await.unwrap();
             store.end(large).await.unwrap();
         }
         assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
         assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
         assert_eq!(store.ended("w1").await.unwrap(), None);
-        let error = store.put(entry(13, 9_000_000)).await.unwrap_err();
+        let error = store.put(crate::store::example(13, "x".repeat(9_000_000))).await.unwrap_err();
         assert!(matches!(error, ServiceError::TooLarge { .. }), "{error}");
     }
 }

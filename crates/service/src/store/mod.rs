@@ -118,3 +118,23 @@ pub fn opened(key: &ClusterKey, what: &str, bytes: &[u8]) -> Result<QueueEntry, 
     serde_json::from_slice(&text)
         .map_err(|cause| ServiceError::Bus(format!("{what} is not a submission of this version: {cause}")))
 }
+
+/// A submission, for tests.
+#[cfg(test)]
+fn example(number: u64, source: String) -> QueueEntry {
+    QueueEntry {
+        id: format!("w{number}"),
+        number,
+        submission: Submission { source, ..Default::default() },
+        submitted: "2026-11-22T05:00:00Z".into(),
+        submitted_by: "admin".into(),
+        name: "mixed".into(),
+        stages: 1,
+        operations: vec!["read".into()],
+        priority: 0,
+        order: 0,
+        seed: 1,
+        started: None,
+        cancelled: None,
+    }
+}
