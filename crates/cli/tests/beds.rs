@@ -379,7 +379,7 @@ fn keystone_opens_swifts_s3_door_to_ec2_credentials() {
 #[test]
 #[ignore = "needs testbeds/keystone/up"]
 fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
-    // Init and prepare come first; the main stage goes on for half a minute after them.
+    // Init and prepare come first as a rule; the main stage goes on for half a minute after them.
     let mut revoking = after_seconds(10, "keystone/faults", "revoke");
     let directory = tempfile::tempdir().unwrap();
     let workload = repository().join("workloads/smoke.yaml");
@@ -400,17 +400,18 @@ fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
     let (output, record) = run_json(directory.path(), &args);
     assert!(revoking.wait().unwrap().success(), "the tokens could not be revoked");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let main = record.stages.iter().find(|stage| stage.name == "main").unwrap();
-    let renewals: u64 = main.operations.iter().map(|operation| operation.renewals).sum();
-    let refused: u64 = main.operations.iter().map(|operation| operation.failures).sum();
-    let done: u64 = main.operations.iter().map(|operation| operation.count).sum();
-    assert!(renewals >= 1, "{renewals} renewals, {refused} refused");
+    // On a slow machine the tokens may be gone before the main stage begins: all stages count.
+    let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
+    let renewals: u64 = operations().map(|operation| operation.renewals).sum();
+    let refused: u64 = operations().map(|operation| operation.failures).sum();
+    let done: u64 = operations().map(|operation| operation.count).sum();
     // Four workers: each may have been refused a few times before the new token was there. What Swift answers besides
     // (503 while its Keystone is slow to validate the new token) is the machine's speed, not ours.
-    let errors = || main.operations.iter().flat_map(|operation| &operation.errors);
+    let errors = || operations().flat_map(|operation| &operation.errors);
     let unauthorized: u64 = errors().filter(|(label, _)| *label == "http_401").map(|(_, count)| count).sum();
     let told =
         format!("{refused} of {done} refused, {renewals} renewals: {:?}", errors().collect::<Vec<_>>());
+    assert!(renewals >= 1, "{told}");
     assert!(unauthorized <= 4 * 4 * renewals && done > refused, "{told}");
 }
 
