@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use thiserror::Error;
 
-use crate::connect::Bus;
+use crate::connect::{ASKED_AT_ONCE, Bus};
 use crate::names::{MESSAGE_ID, RUNS, STEP, VERSION};
 
 const PAUSE: Duration = Duration::from_millis(300);
@@ -141,14 +141,29 @@ impl Bus {
         Ok(messages)
     }
 
-    /// Forgets everything of a run.
+    /// Forgets a run but for the last order to each driver: one that was away is told by it that the run is over.
     ///
     /// # Errors
     /// When NATS does not answer.
     pub async fn purge_run(&self, run: &str) -> Result<(), String> {
         let stream = self.jetstream().get_stream(RUNS).await.map_err(|cause| cause.to_string())?;
+        let orders = crate::names::order(run, "*");
+        let subjects = stream.info_with_subjects(orders).await.map_err(|cause| cause.to_string())?;
+        let subjects: Vec<(String, usize)> =
+            subjects.try_collect().await.map_err(|cause| cause.to_string())?;
+        let stream = &stream;
+        let last = async |subject: &str| {
+            let message = stream.get_last_raw_message_by_subject(subject).await;
+            message.map(|message| message.sequence).map_err(|cause| cause.to_string())
+        };
+        let asked = futures_util::stream::iter(&subjects).map(|(subject, _)| last(subject));
+        let kept: Vec<u64> = asked.buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
         let purge = stream.purge().filter(crate::names::all_of(run));
-        purge.await.map(drop).map_err(|cause| cause.to_string())
+        let purged = match kept.into_iter().min() {
+            Some(first) => purge.sequence(first).await,
+            None => purge.await,
+        };
+        purged.map(drop).map_err(|cause| cause.to_string())
     }
 }
 
