@@ -5,13 +5,16 @@ use std::io::Write as _;
 /// The attacks of one test.
 pub struct Attacks {
     subject: &'static str,
+    /// The rows go where `make attack` wants them.
+    table: Option<std::ffi::OsString>,
     told: usize,
     through: Vec<String>,
 }
 
 impl Attacks {
     pub fn on(subject: &'static str) -> Self {
-        Self { subject, told: 0, through: Vec::new() }
+        let table = std::env::var_os("COSMARK_ATTACK_TABLE");
+        Self { subject, table, told: 0, through: Vec::new() }
     }
 
     /// One attack: what was tried, on whom, and what came of it: `Ok` what held it off, `Err` what it reached. The rest of the
@@ -30,7 +33,7 @@ impl Attacks {
         let fields = [self.subject, attack, victim, verdict, &what].map(flat);
         // The harness would swallow `eprintln` of a test that passes.
         let _ = writeln!(std::io::stderr().lock(), "{}", fields.join(" | "));
-        if let Some(path) = std::env::var_os("COSMARK_ATTACK_TABLE") {
+        if let Some(path) = &self.table {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
             writeln!(file.unwrap(), "{}", fields.join("\t")).unwrap();
         }
@@ -57,6 +60,7 @@ impl Drop for Attacks {
 #[should_panic(expected = "these got through:\n  b, on c: d")]
 fn an_attack_that_gets_through_fails_its_test_and_the_others_are_still_made() {
     let mut attacks = Attacks::on("the table itself");
+    attacks.table = None;
     attacks.judge("b", "c", false, "d");
     attacks.judge("a made-up attack that is held", "nobody", true, "refused");
 }
