@@ -244,8 +244,9 @@ impl Tally {
             if all && last == Some(self.next_interval + 1) && rest_ns < self.interval_ns / SHORTEST_ROW {
                 // One operation that ends a moment after the load is no rate of hundreds per second.
                 let rest = self.open.remove(&(self.next_interval + 1)).unwrap_or_else(|| empty(stage));
+                let anything = rest.iter().flatten().any(|op| op.total() > 0);
                 works.iter_mut().flatten().zip(rest.iter().flatten()).for_each(|(sum, op)| sum.merge(op));
-                ended_ns = elapsed_ns.max(ended_ns);
+                ended_ns = if anything { elapsed_ns } else { ended_ns };
                 self.next_interval += 1;
             }
             intervals.push(Interval {

@@ -17,4 +17,5 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod rates;
 mod table;
