@@ -20,6 +20,7 @@ pub mod operation;
 pub mod places;
 pub mod read_sizes;
 pub mod reference;
+pub mod schedule;
 pub mod schema;
 pub mod search;
 pub mod selector;

@@ -19,4 +19,5 @@ mod support;
 
 mod canary;
 mod keys;
+mod rates;
 mod table;
