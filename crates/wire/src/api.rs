@@ -114,6 +114,13 @@ pub struct DriverInfo {
     pub clock_error_ns: Option<f64>,
     /// When it was last heard of, RFC 3339.
     pub last_seen: String,
+    /// Orders and questions since its start that no controller which it trusts had signed.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "number"))]
+    pub forged: u64,
+    /// Its public key; null for the driver in the controller's own process.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// A network interface.

@@ -8,7 +8,8 @@ use cosmark_bus::server::{LocalServer, ServerOptions};
 use cosmark_bus::{Bus, KeptServer, Limits};
 use cosmark_driver::Files;
 use cosmark_service::tokens::{self, role_of};
-use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
+use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
+use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::api::{DriverInfo, DriverState, Role};
 
 use crate::args::ControllerArgs;
@@ -105,19 +106,28 @@ fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
 fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runtime) -> Result<(), Problem> {
     let name = format!("controller {}", setup.name);
     let mut server = None;
+    let state = StateDir::open(&setup.state)?;
+    let identity = ClusterKey::open(&state)?.identity()?;
+    let key = identity.public();
     let options = match &args.nats {
-        Some(url) => nats::options(url, &args.login),
+        Some(url) => {
+            let options = nats::options(url, &args.login);
+            eprintln!(
+                "cosmark: drivers join, each with the login of a driver, by: cosmark driver --join {} --trust {key}",
+                options.shown()
+            );
+            options
+        }
         None => {
-            StateDir::open(&setup.state)?;
             let mut wanted = ServerOptions::in_directory(&setup.state.join("nats"));
             (wanted.listen, wanted.port) = (args.nats_listen, args.nats_port);
             let started = LocalServer::start(wanted).map_err(|error| nats::problem(&error))?;
             let options = started.nats_options();
             eprintln!(
-                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-token-file {}",
+                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-nkey-file {} --trust {key}",
                 options.shown(),
                 options.shown(),
-                started.token_file().display()
+                started.driver_login().display()
             );
             let tell = Arc::clone(&setup.tell);
             let kept = KeptServer::keep(started, move |text| tell(text));
@@ -140,7 +150,7 @@ fn about() -> DriverInfo {
         name: "local".to_owned(),
         labels: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        message_version: 1,
+        message_version: MESSAGE_VERSION,
         host: host::record().hostname,
         cores: u32::try_from(host::processors()).unwrap_or(u32::MAX),
         memory_bytes: host::memory_bytes(),
@@ -154,6 +164,8 @@ fn about() -> DriverInfo {
         clock_offset_ns: Some(0.0),
         clock_error_ns: Some(0.0),
         last_seen: String::new(),
+        forged: 0,
+        key: None,
     }
 }
 
