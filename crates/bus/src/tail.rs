@@ -161,11 +161,11 @@ impl Bus {
         let subjects: Vec<(String, usize)> =
             subjects.try_collect().await.map_err(|cause| cause.to_string())?;
         let stream = &stream;
-        let last = async |subject: &str| {
-            let message = stream.get_last_raw_message_by_subject(subject).await;
+        let asked = subjects.into_iter().map(|(subject, _)| async move {
+            let message = stream.get_last_raw_message_by_subject(&subject).await;
             message.map(|message| message.sequence).map_err(|cause| cause.to_string())
-        };
-        let asked = futures_util::stream::iter(&subjects).map(|(subject, _)| last(subject));
+        });
+        let asked = futures_util::stream::iter(asked);
         let kept: Vec<u64> = asked.buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
         let purge = stream.purge().filter(crate::names::all_of(run));
         let purged = match kept.into_iter().min() {
