@@ -1,7 +1,7 @@
 //! How to connect, and what is wrong when that cannot be done. A connection that was there once is made again for ever.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::{self, context::ContextBuilder};
@@ -112,6 +112,8 @@ pub struct Bus {
     url: String,
     pub(crate) speaker: Speaker,
     is_driver: bool,
+    /// What the server did not let this login do, last.
+    denied: Arc<Mutex<Option<String>>>,
     /// The bucket that every driver writes to every two seconds.
     drivers: Arc<OnceCell<jetstream::kv::Store>>,
 }
@@ -230,6 +232,11 @@ impl Bus {
         Ok(bus)
     }
 
+    /// What the server did not let this login do, if there was anything.
+    pub(crate) fn denied(&self) -> Option<String> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Makes what is not there, as far as this connection may.
     pub(crate) async fn ensure(&self) -> Result<(), BusError> {
         if self.is_driver {
@@ -246,10 +253,19 @@ impl Bus {
         let url = options.shown();
         let addresses = options.addresses()?;
         let (told, state) = watch::channel(LinkState::Connected);
+        let denied: Arc<Mutex<Option<String>>> = Arc::default();
+        let deny = Arc::clone(&denied);
         let connecting = connecting.event_callback(move |event| {
-            let told = told.clone();
+            let (told, deny) = (told.clone(), Arc::clone(&deny));
             async move {
                 let state = match event {
+                    Event::ServerError(error) => {
+                        let text = error.to_string();
+                        if text.to_lowercase().contains("permissions violation") {
+                            *deny.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+                        }
+                        return;
+                    }
                     Event::Connected => LinkState::Connected,
                     Event::Disconnected | Event::Closed => LinkState::Disconnected,
                     _ => return,
@@ -268,7 +284,7 @@ impl Bus {
         })?;
         let jetstream = ContextBuilder::new().timeout(PATIENCE).ack_timeout(PATIENCE).build(client.clone());
         let (speaker, drivers) = (Speaker::default(), Arc::default());
-        Ok(Self { client, jetstream, state, url, speaker, is_driver, drivers })
+        Ok(Self { client, jetstream, state, url, speaker, is_driver, denied, drivers })
     }
 
     /// The connection.

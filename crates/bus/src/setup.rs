@@ -37,6 +37,11 @@ pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
             Ok(()) => return Ok(()),
             Err(cause) => last = cause,
         }
+        if let Some(denied) = bus.denied() {
+            return Err(bus.problem(format!(
+                "this login may not do what a controller does ({denied}); use the login of a controller"
+            )));
+        }
         if last.contains("JetStream not enabled") || last.contains("insufficient") {
             break;
         }
@@ -54,14 +59,21 @@ pub(crate) async fn ensure_for_driver(bus: &Bus) -> Result<(), BusError> {
     if has_what_drivers_need(bus).await {
         return Ok(());
     }
-    let tried = try_all(bus, Limits::default()).await;
-    for _ in 0..ATTEMPTS {
-        if has_what_drivers_need(bus).await {
-            return Ok(());
+    // What is refused already will be refused again.
+    let tried = match bus.denied() {
+        Some(denied) => Err(denied),
+        None => {
+            let tried = try_all(bus, Limits::default()).await;
+            for _ in 0..ATTEMPTS {
+                if has_what_drivers_need(bus).await {
+                    return Ok(());
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+            }
+            tried
         }
-        tokio::time::sleep(std::time::Duration::from_millis(250)).await;
-    }
-    let cause = tried.err().unwrap_or_else(|| "they are not there".to_owned());
+    };
+    let cause = bus.denied().or(tried.err()).unwrap_or_else(|| "they are not there".to_owned());
     let enabled = if cause.contains("not enabled") {
         "start NATS with JetStream (`nats-server -js`)"
     } else {

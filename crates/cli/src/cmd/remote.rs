@@ -86,6 +86,7 @@ impl Remote {
             return Ok(Self { bus, drivers: Vec::new() });
         }
         let drivers = choose(all, &many.drivers)?;
+        let drivers = if many.drivers.is_empty() { those_that_obey(&bus, drivers)? } else { drivers };
         Ok(Self { bus, drivers })
     }
 
@@ -130,6 +131,25 @@ impl Remote {
             eprintln!("cosmark: NATS keeps what was said about run {run} ({cause})");
         }
         Ok(ended)
+    }
+}
+
+/// Those that follow this controller; the others are told. Who was asked for by name is not left out in silence.
+fn those_that_obey(bus: &Bus, drivers: Vec<Registration>) -> Result<Vec<Registration>, Problem> {
+    let mut first = None;
+    let mut follow = Vec::new();
+    for driver in drivers {
+        match bus.can_order(&driver) {
+            Ok(()) => follow.push(driver),
+            Err(why) => {
+                eprintln!("cosmark: left out: {why}");
+                first.get_or_insert(why);
+            }
+        }
+    }
+    match first {
+        Some(why) if follow.is_empty() => Err(Problem::usage(why)),
+        _ => Ok(follow),
     }
 }
 

@@ -17,4 +17,6 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod orders;
+mod roles;
 mod table;

@@ -181,7 +181,8 @@ pub async fn serve(
             _ = beat.tick() => {
                 (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
                 registration.load = busy.share();
-                (registration.trusts, registration.forged) = (trusting(&trust).keys(), trusting(&trust).forged());
+                registration.trusts = trusting(&trust).keys();
+                registration.forged = trusting(&trust).forged();
                 // Not waited for: the orders are more important than a heartbeat.
                 let (bus, registration) = (bus.clone(), registration.clone());
                 if bus.is_connected() {
