@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::connect::BusError;
 use crate::names::{BUCKETS, ForDrivers, RUNS};
 use crate::seal::Key;
-use crate::server::write_private;
+use crate::server::{quoted, write_private};
 use crate::sign::Identity;
 
 /// Inboxes of drivers begin so, followed by their names: nobody hears the answers to others.
@@ -164,10 +164,12 @@ pub fn write_config(directory: &Path, roles: &[Role], listen: &str) -> Result<Pa
         users.push((role.clone(), login(directory, role)?));
     }
     let path = directory.join("nats.conf");
+    let store = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()).join("jetstream");
     let text = format!(
         "# Written by `cosmark controller --write-nats-config`: public keys alone. Start: nats-server -c nats.conf\n\
-         listen: \"{listen}\"\nmax_payload: 8MB\njetstream {{ store_dir: \"jetstream\" }}\n\
+         listen: \"{listen}\"\nmax_payload: 8MB\njetstream {{ store_dir: {} }}\n\
          # Between machines: tls {{ cert_file: \"cert.pem\", key_file: \"key.pem\" }}\n{}",
+        quoted(&store),
         authorization(&users)
     );
     std::fs::write(&path, text).map_err(|cause| BusError::File {

@@ -238,7 +238,7 @@ fn running(directory: &Path) -> Option<(u32, u16)> {
     is_ours.then_some((pid, port))
 }
 
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
