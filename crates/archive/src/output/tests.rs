@@ -1,3 +1,4 @@
+//! Tests of results that are written where a user says.
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;

@@ -18,5 +18,6 @@ mod service_bed;
 mod support;
 
 mod orders;
+mod rates;
 mod roles;
 mod table;
