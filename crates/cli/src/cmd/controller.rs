@@ -7,7 +7,7 @@ use std::time::Duration;
 use cosmark_bus::roles::{self, Role};
 use cosmark_bus::server::{LocalServer, ServerOptions};
 use cosmark_bus::{Bus, KeptServer, Limits};
-use cosmark_driver::Files;
+use cosmark_driver::Origin;
 use cosmark_service::tokens::{self, role_of};
 use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
 use cosmark_wire::MESSAGE_VERSION;
@@ -15,6 +15,7 @@ use cosmark_wire::api::{DriverInfo, DriverState, Role as TokenRole};
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
+use crate::cmd::driver::permit;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
 use crate::{host, nats, signals};
@@ -41,6 +42,11 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     if let Some(directory) = &args.write_nats_config {
         return write_nats_config(args, directory, &state);
     }
+    if let Some(option) = args.reach.first_given().filter(|_| !args.local) {
+        return Err(Problem::usage(format!(
+            "{option} is for the driver in this process (--local); give it to each `cosmark driver` that may"
+        )));
+    }
     host::raise_open_files();
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let name = match &args.name {
@@ -65,7 +71,6 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         concurrency: usize::from(args.concurrency),
         catalog: CATALOG,
         environment: host::environment(),
-        home: std::env::var("HOME").unwrap_or_default(),
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
     };
@@ -88,20 +93,9 @@ pub fn run(args: &ControllerArgs) -> Outcome {
 
 /// The driver in this process.
 fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
-    for (flag, directory) in [("--scripts", &args.scripts), ("--files", &args.files)] {
-        if let Some(directory) = directory
-            && !directory.is_dir()
-        {
-            return Err(Problem::usage(format!(
-                "{flag} {}: there is no such directory",
-                directory.display()
-            )));
-        }
-    }
     Ok(LocalSetup {
         threads: args.threads.map_or_else(host::load_threads, usize::from),
-        scripts: args.scripts.clone(),
-        files: args.files.clone().map_or(Files::Nowhere, Files::Below),
+        permit: permit(&args.reach, Origin::Outside)?,
         drain: DRAIN,
         about: about(),
     })

@@ -17,6 +17,8 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod canary;
+mod keys;
 mod orders;
 mod rates;
 mod roles;
