@@ -1,4 +1,5 @@
-//! Tests of results that are written where a user says.
+//! Every kind of target that an output may have.
+
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
