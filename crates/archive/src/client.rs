@@ -170,6 +170,7 @@ pub(crate) const CLIENTS: Table = Table {
         "sockets",
         "time_wait",
     ],
+    first: 15,
 };
 
 /// A line of `clients.csv`.

@@ -1,3 +1,5 @@
+//! Files, devices, FIFOs, sockets and links, written to.
+
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
