@@ -447,7 +447,7 @@ fn triggers_and_files_of_a_driver_are_those_that_its_operator_named() {
     std::fs::write(bed.path().join("out.yaml"), text("/etc")).unwrap();
     let mut run = bed.start_run("out.yaml", &[]);
     assert_eq!(run.wait(), 2, "{}", bed.logs());
-    assert!(run.log().contains("/etc is not below files"), "{}", run.log());
+    assert!(run.log().contains("not below files, the directory of this driver's --files"), "{}", run.log());
 }
 
 #[test]

@@ -17,4 +17,7 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod canary;
+mod keys;
+mod rates;
 mod table;

@@ -14,9 +14,9 @@ use cosmark_wire::{
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::Talk;
 use super::outbox::Outbox;
 use super::sender::{Address, send_all};
-use super::{Talk, TargetAddress, with_source};
 use crate::catalog::Catalog;
 use crate::gate::Start;
 use crate::local::{LocalDriver, Options};
@@ -34,7 +34,6 @@ pub struct Work {
     /// One directory per run, and in it one per step.
     pub directory: PathBuf,
     pub most_bytes: u64,
-    pub source: Option<TargetAddress>,
     pub talk: Talk,
     runs: HashMap<String, Run>,
 }
@@ -76,12 +75,10 @@ impl Work {
         options: Options,
         directory: PathBuf,
         most_bytes: u64,
-        source: Option<TargetAddress>,
         talk: Talk,
     ) -> io::Result<Self> {
         fs::create_dir_all(&directory)?;
-        let mut work =
-            Self { bus, catalog, options, directory, most_bytes, source, talk, runs: HashMap::new() };
+        let mut work = Self { bus, catalog, options, directory, most_bytes, talk, runs: HashMap::new() };
         for run in names_in(&work.directory)? {
             for name in names_in(&work.directory.join(&run))? {
                 let Ok(step) = name.parse() else { continue };
@@ -178,13 +175,10 @@ impl Work {
         if self.runs.get(run).is_some_and(|run| run.steps.contains_key(&step)) {
             return;
         }
-        let mut order = match message.order() {
+        let order = match message.order() {
             Ok(order) => order,
             Err(text) => return self.refuse(run, step, text),
         };
-        if let Some(source) = self.source {
-            order.stage = Arc::new(with_source(&self.catalog, &order.stage, source));
-        }
         let outbox = match self.begin(run, step, false) {
             Ok(outbox) => outbox,
             Err(error) => {
