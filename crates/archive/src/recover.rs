@@ -74,7 +74,10 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         }
     }
     let damage = [read_counts(run, &places, &mut found), read_times(run, &places, &mut found)];
-    let damage: Vec<String> = damage.into_iter().filter_map(Result::err).collect();
+    let mut damage: Vec<String> = damage.into_iter().filter_map(Result::err).collect();
+    if workload.is_none() {
+        damage.push("workload.yaml, which names its operations, cannot be read".to_owned());
+    }
     let tables = found.iter().map(tables_of).collect();
     let last = last_sign_of_life(&run.path);
     for (index, (stage, found)) in stages.iter().zip(&found).enumerate() {
@@ -251,7 +254,7 @@ fn cut(record: &mut StageRecord, found: Option<&Found>, last: Timestamp, damage:
             format!("cut at {cut_s:.0} s: the process that ran it was killed, or its machine went down")
         }
         None => format!(
-            "cut while {}: the process that ran it was killed, or its machine went down, and nothing of its load is on disk",
+            "cut while {}: the process that ran it was killed, or its machine went down, and nothing of its load can be told",
             record.state.word()
         ),
     };
