@@ -4,6 +4,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+mod access;
+
+pub use access::{Login, SecretValue};
+
 /// Version of this interface; its paths begin with `/api/v1`.
 pub const API_VERSION: u32 = 1;
 
@@ -114,6 +118,13 @@ pub struct DriverInfo {
     pub clock_error_ns: Option<f64>,
     /// When it was last heard of, RFC 3339.
     pub last_seen: String,
+    /// Orders and questions since its start that no controller which it trusts had signed.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "number"))]
+    pub forged: u64,
+    /// Its public key; null for the driver in the controller's own process.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// A network interface.
@@ -459,15 +470,6 @@ pub struct VerdictNews {
     pub findings: Vec<(String, String, String, String)>,
 }
 
-/// A login.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Login {
-    /// The token.
-    pub token: String,
-}
-
 /// Whether a driver is to be given work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -585,15 +587,6 @@ pub struct Converted {
     pub yaml: Option<String>,
     /// Mistakes, and what the other format cannot say.
     pub mistakes: Vec<Mistake>,
-}
-
-/// A secret to be kept.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct SecretValue {
-    /// The secret. It is never given back.
-    pub value: String,
 }
 
 #[cfg(test)]

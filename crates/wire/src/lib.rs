@@ -10,8 +10,8 @@ mod split;
 mod stage_text;
 
 pub use event::{
-    Began, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    TriggerReport,
+    Began, ClockCourse, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, TriggerReport,
 };
 pub use link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use message::MESSAGE_VERSION;

@@ -1,4 +1,4 @@
-//! Files, devices, FIFOs, sockets and links, written to.
+//! Every kind of target that an output may have.
 
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};

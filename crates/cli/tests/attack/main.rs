@@ -19,5 +19,7 @@ mod support;
 
 mod canary;
 mod keys;
+mod orders;
 mod rates;
+mod roles;
 mod table;

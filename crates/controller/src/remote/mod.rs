@@ -3,6 +3,7 @@
 //! the first message: the same events lead to the same decisions, and then it goes on live.
 
 mod book;
+mod clocks;
 mod link;
 mod post;
 mod router;
@@ -141,7 +142,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
             (started.unix_ns, started.drivers)
         }
         None => {
-            check_drivers(&drivers)?;
+            check_drivers(&bus, &drivers)?;
             let unix_ns = unix_ns();
             write_down(&post, unix_ns, workload_id, &drivers);
             (unix_ns, drivers)
@@ -206,6 +207,8 @@ fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registrati
         nics: Vec::new(),
         adaptors: Vec::new(),
         runs: Vec::new(),
+        trusts: Vec::new(),
+        proof: Vec::new(),
         ..driver.clone()
     };
     let mut parts: Vec<Vec<Registration>> =
@@ -234,7 +237,7 @@ fn news_of(bus: &Bus, post: Post) -> Box<dyn FnMut() -> Option<String>> {
     })
 }
 
-fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
+fn check_drivers(bus: &Bus, drivers: &[Registration]) -> Result<(), RemoteError> {
     if drivers.is_empty() {
         return Err(RemoteError::Drivers(
             "no driver has registered; start one with `cosmark driver --join nats://HOST:4222`".to_owned(),
@@ -252,6 +255,7 @@ fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
         if !names::is_token(name) {
             return Err(RemoteError::Drivers(format!("`{name}` cannot be the name of a driver")));
         }
+        bus.can_order(driver).map_err(RemoteError::Drivers)?;
     }
     Ok(())
 }

@@ -5,16 +5,19 @@ mod ceiling;
 mod outbox;
 mod sender;
 mod state;
+mod trust;
 mod work;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::clock;
 use cosmark_bus::{Bus, BusError, Key, LinkState, names, unix_ns};
 use cosmark_wire::api::NicInfo;
-use cosmark_wire::message::{ClockAnswer, Order, Registration, TargetAnswer, TargetQuestion, decode, encode};
+use cosmark_wire::message::{
+    ClockAnswer, Envelope, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
+};
 use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
 use futures_util::StreamExt;
 use thiserror::Error;
@@ -24,6 +27,7 @@ use crate::catalog::Catalog;
 use crate::local::{Options, try_target};
 use crate::proc;
 use state::State;
+use trust::Trust;
 use work::Work;
 
 /// Says a sentence to whoever watches the driver.
@@ -48,6 +52,8 @@ pub struct RemoteOptions {
     pub version: String,
     /// Measure its own ceiling at the start, about a second.
     pub measure_ceiling: bool,
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
+    pub trust: Vec<String>,
 }
 
 /// How urgently a driver is to end.
@@ -104,6 +110,11 @@ pub async fn serve(
     }
     let state = State::open(&options.state, &name)?;
     let key = Key::load_or_create(&state.directory().join("driver.key"))?;
+    let bus = bus.as_driver(key.identity()?);
+    let trust = Trust::open(state.directory(), &name, &options.trust, Arc::clone(&talk));
+    let trust = Arc::new(Mutex::new(
+        trust.map_err(|cause| DriverError::State { path: state.directory().display().to_string(), cause })?,
+    ));
     refuse_double(&bus, &name, &key).await?;
     let mut position = match state.position() {
         Some(position) => position,
@@ -120,13 +131,20 @@ pub async fn serve(
         Arc::clone(&talk),
     )
     .map_err(fail)?;
-    let mut registration = registration(catalog, &options, &key);
+    let mut registration = registration(&bus, catalog, &options, &key)?;
     if options.measure_ceiling {
         registration.ceiling_ops_per_s = ceiling::measure(catalog, &options.options).await;
     }
-    let answering =
-        tokio::spawn(answer(bus.clone(), catalog, options.clone(), key.clone(), registration.life));
+    let answering = tokio::spawn(answer(
+        bus.clone(),
+        catalog,
+        options.clone(),
+        (key.clone(), Arc::clone(&trust)),
+        registration.life,
+    ));
     let mut tail = bus.tail(&names::orders_to(&name), position);
+    look_whom_to_trust(&bus, &trust).await;
+    registration.trusts = trusting(&trust).keys();
     bus.register(&registration).await?;
     talk(&format!("driver {name} is registered at {}", bus.url()));
     let mut beat = tokio::time::interval(BEAT_EVERY);
@@ -138,7 +156,10 @@ pub async fn serve(
             message = tail.next() => match message {
                 Ok(message) => {
                     position = message.sequence + 1;
-                    take(&mut work, &key, &name, &message);
+                    if trusting(&trust).keys().is_empty() {
+                        look_whom_to_trust(&bus, &trust).await;
+                    }
+                    take(&mut work, &key, &name, &trust, &message);
                     state.set_position(position);
                 }
                 Err(error) => {
@@ -151,10 +172,16 @@ pub async fn serve(
             _ = beat.tick() => {
                 (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
                 registration.load = busy.share();
+                registration.trusts = trusting(&trust).keys();
+                registration.forged = trusting(&trust).forged();
                 // Not waited for: the orders are more important than a heartbeat.
                 let (bus, registration) = (bus.clone(), registration.clone());
                 if bus.is_connected() {
-                    tokio::spawn(async move { drop(bus.register(&registration).await) });
+                    let trust = Arc::clone(&trust);
+                    tokio::spawn(async move {
+                        look_whom_to_trust(&bus, &trust).await;
+                        drop(bus.register(&registration).await);
+                    });
                 }
             }
             changed = link.changed() => {
@@ -201,10 +228,15 @@ async fn refuse_double(bus: &Bus, name: &str, key: &Key) -> Result<(), DriverErr
     }
 }
 
-fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registration {
+fn registration(
+    bus: &Bus,
+    catalog: Catalog,
+    options: &RemoteOptions,
+    key: &Key,
+) -> Result<Registration, DriverError> {
     let mut labels = options.labels.clone();
     labels.sort();
-    Registration {
+    let mut registration = Registration {
         name: options.options.name.clone(),
         message_version: MESSAGE_VERSION,
         version: options.version.clone(),
@@ -220,7 +252,17 @@ fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registr
         runs: Vec::new(),
         load: None,
         waiting: 0,
+        trusts: Vec::new(),
+        forged: 0,
+        identity: String::new(),
+        proof: Vec::new(),
+    };
+    if let Some(identity) = bus.identity() {
+        identity.public().clone_into(&mut registration.identity);
+        registration.proof =
+            identity.sign_bytes(&registration.what_is_proved()).map_err(DriverError::Name)?;
     }
+    Ok(registration)
 }
 
 fn nics() -> Vec<NicInfo> {
@@ -244,32 +286,44 @@ fn draw() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-fn take(work: &mut Work, key: &Key, name: &str, message: &cosmark_bus::Message) {
-    let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
-    if message.version() != MESSAGE_VERSION {
-        let text = format!(
-            "the controller speaks version {} of the messages, driver {name} version {MESSAGE_VERSION}: use the same \
-             Cosmark on both",
-            message.version()
-        );
-        return refuse(work, run, message, text);
-    }
-    let order = key.open(&message.payload).and_then(|plain| decode::<Order>(&plain).ok());
-    match order {
-        Some(order) => work.follow(run, order),
-        None => refuse(
-            work,
-            run,
-            message,
-            format!(
-                "driver {name} cannot open an order: it was sealed for another key; was its state directory replaced?"
-            ),
-        ),
+/// Learns the key that the cluster publishes.
+async fn look_whom_to_trust(bus: &Bus, trust: &Mutex<Trust>) {
+    if let Some(key) = trust::published(bus).await {
+        trusting(trust).note_published(&key);
     }
 }
 
-fn refuse(work: &mut Work, run: &str, message: &cosmark_bus::Message, text: String) {
-    match message.step() {
+fn trusting(trust: &Mutex<Trust>) -> MutexGuard<'_, Trust> {
+    trust.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Follows an order that is one: nothing of this machine is touched for another.
+fn take(work: &mut Work, key: &Key, name: &str, trust: &Mutex<Trust>, message: &cosmark_bus::Message) {
+    let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
+    let Some(admitted) = trusting(trust).order(run, &message.payload) else { return };
+    let Envelope { version, step, .. } = admitted.envelope;
+    if version != MESSAGE_VERSION {
+        let text = format!(
+            "the controller speaks version {version} of the messages, driver {name} version {MESSAGE_VERSION}: use the same \
+             Cosmark on both"
+        );
+        return refuse(work, run, step, text);
+    }
+    let order = key.open(&admitted.sealed).and_then(|plain| decode::<Order>(&plain).ok());
+    let Some(order) = order else {
+        let text = format!(
+            "driver {name} cannot open an order: it was sealed for another key; was its state directory replaced?"
+        );
+        return refuse(work, run, step, text);
+    };
+    if order == Order::Forget {
+        trusting(trust).end_run(run, &admitted);
+    }
+    work.follow(run, order);
+}
+
+fn refuse(work: &mut Work, run: &str, step: Option<u32>, text: String) {
+    match step {
         Some(step) => work.refuse(run, step, text),
         None => (work.talk)(&text),
     }
@@ -290,7 +344,13 @@ impl Busy {
 }
 
 /// Answers questions about clocks and targets.
-async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, life: u64) {
+async fn answer(
+    bus: Bus,
+    catalog: Catalog,
+    options: RemoteOptions,
+    (key, trust): (Key, Arc<Mutex<Trust>>),
+    life: u64,
+) {
     let name = options.options.name.clone();
     let (Ok(mut clocks), Ok(mut probes)) = (
         bus.client().subscribe(names::question(&name, "clock")).await,
@@ -308,7 +368,8 @@ async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, li
             }
             Some(message) = probes.next() => {
                 let Some(reply) = message.reply else { continue };
-                let question = key.open(&message.payload).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
+                let Some(admitted) = trusting(&trust).probe(&message.payload) else { continue };
+                let question = key.open(&admitted.sealed).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
                 let Some(question) = question else { continue };
                 let (bus, options) = (bus.clone(), options.clone());
                 tokio::task::spawn_blocking(move || {
