@@ -291,7 +291,8 @@ pub struct OperationRecord {
     pub checked: u64,
     /// Body bytes of successes.
     pub bytes: u64,
-    /// Body bytes of failures.
+    /// Body bytes of failures: what had arrived of a read; what the driver's system had taken of a write, of which the store
+    /// may have received less.
     #[serde(default)]
     pub partial_bytes: u64,
     /// Successes per second of the window; null without a window.
