@@ -190,6 +190,7 @@ pub(crate) const CLIENTS: Table = Table {
         "sockets",
         "time_wait",
     ],
+    first: 15,
 };
 
 /// A line of `clients.csv`.

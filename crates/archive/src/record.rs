@@ -193,6 +193,9 @@ pub struct StageRecord {
     pub started: Option<Timestamp>,
     /// When it was over, the pause after it included.
     pub ended: Option<Timestamp>,
+    /// Its process was killed: seconds of its load that were put together again from what was on disk; null otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_s: Option<f64>,
     /// Seconds of the longest measured window of its works; null when nothing was measured.
     pub window_s: Option<f64>,
     /// Every state it went through.
@@ -435,6 +438,7 @@ impl StageRecord {
             reason: None,
             started: None,
             ended: None,
+            cut_s: None,
             window_s: None,
             history: vec![StateChange { state: StageState::Waiting, at }],
             load_loop: LoopKind::of_stage(stage),
