@@ -92,7 +92,7 @@ impl NameRule {
     /// All its names.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let whole = self.numbers.is_none().then(|| self.prefix.clone());
-        let numbers = self.numbers.iter().flat_map(|numbers| ranges(numbers)).flat_map(|(lo, hi)| lo..=hi);
+        let numbers = self.numbers.iter().flat_map(ranges).flat_map(|(lo, hi)| lo..=hi);
         whole.into_iter().chain(numbers.map(|number| format!("{}{number}{}", self.prefix, self.suffix)))
     }
 }
