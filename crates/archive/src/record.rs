@@ -214,6 +214,9 @@ pub struct StageRecord {
     /// What drivers were to do and have not told: the results are without it.
     #[serde(default)]
     pub missing: Vec<MissingRecord>,
+    /// When drivers made no load although they were to, because they did not know whether the run still lived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseRecord>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
@@ -233,6 +236,20 @@ pub struct MissingRecord {
     pub from_s: f64,
     /// Until when, seconds since the load began; null where counts and not time end the stage.
     pub to_s: Option<f64>,
+}
+
+/// A time in which a driver made no load although it was to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PauseRecord {
+    /// Its name.
+    pub driver: String,
+    /// From when, seconds since the stage's load began.
+    pub from_s: f64,
+    /// Until when.
+    pub to_s: f64,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// A state and when it was entered.
@@ -432,6 +449,7 @@ impl StageRecord {
             start_spread_ms: None,
             start_spread_error_ms: None,
             missing: Vec::new(),
+            pauses: Vec::new(),
             operations: Vec::new(),
         }
     }

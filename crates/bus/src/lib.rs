@@ -2,6 +2,7 @@
 //! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
 //! newer.
 
+mod alive;
 mod clock;
 mod connect;
 mod kept;
@@ -13,6 +14,7 @@ pub mod server;
 mod setup;
 mod tail;
 
+pub use alive::{NotRenewed, Renewals};
 pub use clock::{RunClock, unix_ns};
 pub use connect::{Bus, BusError, LinkState, NatsOptions};
 pub use kept::KeptServer;
@@ -20,4 +22,4 @@ pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use seal::{Key, seal};
 pub use setup::Limits;
-pub use tail::{Message, Tail, TailError};
+pub use tail::{Message, StreamNow, Tail, TailError};

@@ -280,6 +280,9 @@ fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn 
     Ended { path, record, class, archive_trouble: job.dir.into_trouble() }
 }
 
+/// A script that takes longer is not waited for.
+const TRIGGER_PATIENCE: Duration = Duration::from_secs(90);
+
 /// Runs a trigger on every driver; one that fails is told and does not stop the run.
 async fn trigger(
     job: &mut RunJob<'_>,
@@ -294,9 +297,15 @@ async fn trigger(
     let step = job.next_step();
     let there = job.drivers.iter_mut().filter_map(|driver| driver.is_there(step).then_some(driver));
     let mut reports: Vec<_> = there.map(|driver| driver.trigger(step, order.clone())).collect();
+    let mut stop = job.stop.clone();
+    let until = tokio::time::Instant::now() + TRIGGER_PATIENCE;
     for report in &mut reports {
-        let Ok(Some(report)) = tokio::time::timeout(Duration::from_secs(90), report.recv()).await else {
-            observer.note(&format!("trigger {}: no report from the driver", order.script));
+        let report = tokio::select! {
+            report = tokio::time::timeout_at(until, report.recv()) => report.ok().flatten(),
+            _ = stop.wait_for(|level| *level == StopLevel::Abort) => None,
+        };
+        let Some(report) = report else {
+            observer.note(&format!("trigger {}: no report from a driver", order.script));
             continue;
         };
         let output = (job.redact)(&report.output);
@@ -315,6 +324,6 @@ pub(crate) fn class_of(failure: &Failure) -> EndClass {
         FailureClass::Target => EndClass::Target,
         FailureClass::Workload => EndClass::Workload,
         FailureClass::Stage => EndClass::Failed,
-        FailureClass::Driver | FailureClass::Restarted => EndClass::Ours,
+        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Ours,
     }
 }

@@ -12,12 +12,14 @@ use std::time::Duration;
 use cosmark_archive::{IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
 use cosmark_wire::{
-    DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
+    DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, PauseReason,
+    StageOrder,
 };
 use cosmark_workload::model::{OnDriverLoss, Stage};
 use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel};
@@ -58,6 +60,10 @@ pub struct StageRun<'r, 'a> {
 }
 
 const TICK: Duration = Duration::from_secs(1);
+/// Drivers that were told to drop everything have done so within this time, or the run ends without them.
+const ABORT_PATIENCE: Duration = Duration::from_secs(4);
+/// The same for those that let operations in flight end, before they are told to drop them.
+const FINISH_PATIENCE: Duration = Duration::from_secs(25);
 /// Before that no slice is complete, and all rates would read 0.
 const FIRST_NEWS: Duration = Duration::from_millis(1500);
 /// Time for the word to begin to reach every driver.
@@ -178,6 +184,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
         let mut told = StopLevel::Run;
+        // When who was told to stop has to have done so.
+        let mut patience = None;
         while self.peers.iter().any(Peer::is_awaited) {
             tokio::select! {
                 event = events.recv() => match event {
@@ -191,12 +199,38 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 level = wanted(&mut stop, told) => {
                     told = level;
                     self.stop_all(level == StopLevel::Abort);
+                    let at_once = level == StopLevel::Abort;
+                    patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
+                }
+                () = until(patience) => {
+                    if told == StopLevel::Abort {
+                        self.go_without_the_silent(observer);
+                    } else {
+                        told = StopLevel::Abort;
+                        observer.note("not all drivers have stopped; what they have in flight is dropped");
+                        self.stop_all(true);
+                        patience = Some(Instant::now() + ABORT_PATIENCE);
+                    }
                 }
             }
         }
         // Should one of them come back, its part is of no use any more.
         let lost = self.job.drivers.iter().zip(&self.peers).filter(|(_, peer)| peer.is_lost);
         lost.for_each(|(driver, _)| driver.abort(self.step));
+    }
+
+    /// The user waits for the end, and these drivers do not answer.
+    fn go_without_the_silent(&mut self, observer: &mut dyn Observer) {
+        for (at, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| peer.is_awaited()) {
+            (peer.is_lost, peer.is_cut) = (true, true);
+            let name = self.job.drivers.get(at).map_or("", |driver| driver.name());
+            let text = format!(
+                "driver {name} has not answered the word to stop within {} s; the run ends without it",
+                ABORT_PATIENCE.as_secs()
+            );
+            observer.note(&text);
+            self.job.dir.log("WARN", "Driver", &text);
+        }
     }
 
     /// Every driver let go of its end without a word.
@@ -289,7 +323,22 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 self.fail(failure);
             }
             DriverEvent::Ended { missions, gave_up } => self.end(driver, missions, gave_up, observer),
-            DriverEvent::Lost { silent_ms } => self.lose(driver, silent_ms, observer),
+            DriverEvent::Lost { silent_ms, late } => self.lose(driver, silent_ms, late, observer),
+            DriverEvent::Paused { from_ns, to_ns, why } => {
+                peer.add_pause(from_ns, to_ns, why);
+                let pause = Duration::from_nanos(to_ns.saturating_sub(from_ns));
+                let text = format!(
+                    "driver {} made no load for {:.1} s: {}",
+                    self.name_of(driver),
+                    pause.as_secs_f64(),
+                    match why {
+                        PauseReason::NotRenewed => "nobody renewed the lease of the run",
+                        PauseReason::StoodStill => "it stood still, and asked before it went on",
+                    }
+                );
+                observer.note(&text);
+                self.job.dir.log("WARN", "Driver", &text);
+            }
             DriverEvent::Triggered(_) => {}
         }
         if may_be_the_last {
@@ -336,7 +385,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         peer.is_cut = false;
         missions.iter().for_each(|mission| peer.add_began(mission.began));
         match gave_up {
-            Some(failure) if failure.class == FailureClass::Restarted => {
+            Some(failure) if matches!(failure.class, FailureClass::Restarted | FailureClass::Stopped) => {
                 peer.is_cut = true;
                 self.cut(driver, &failure.text, observer);
             }
@@ -346,10 +395,14 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
     }
 
-    fn lose(&mut self, driver: usize, silent_ms: u64, observer: &mut dyn Observer) {
+    fn lose(&mut self, driver: usize, silent_ms: u64, late: Option<String>, observer: &mut dyn Observer) {
         let Some(peer) = self.peers.get_mut(driver).filter(|peer| peer.is_awaited()) else { return };
         (peer.is_lost, peer.is_cut) = (true, true);
-        let text = format!("nothing was heard of it for {} s", Duration::from_millis(silent_ms).as_secs());
+        let seconds = Duration::from_millis(silent_ms).as_secs();
+        let text = late.map_or_else(
+            || format!("nothing was heard of it for {seconds} s"),
+            |late| format!("it is there, and {late} within {seconds} s"),
+        );
         self.cut(driver, &text, observer);
     }
 
@@ -540,6 +593,14 @@ impl<'r, 'a> StageRun<'r, 'a> {
         };
         self.job.dir.set_past(None);
         slept
+    }
+}
+
+/// Waits for a moment, if there is one.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -75,6 +75,12 @@ impl<F: Future + Unpin> Future for Run<'_, F> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let watched = self.watched;
+        // Before anything else: an operation of several requests would send the next one.
+        if watched.cut.get() == Some(Cut::Aborted) {
+            watched.cut.set(None);
+            watched.limit_ns.set(0);
+            return Poll::Ready(Err(Cut::Aborted));
+        }
         if let Poll::Ready(output) = Pin::new(&mut self.operation).poll(cx) {
             watched.limit_ns.set(0);
             return Poll::Ready(Ok(output));

@@ -259,7 +259,11 @@ impl Fleet for RemoteFleet {
             };
             let ended = runtime.block_on(async {
                 tokio::select! {
-                    ended = run(job, observer) => ended.map(Some),
+                    ended = run(job, observer) => match ended {
+                        // It is somebody else's now.
+                        Err(RemoteError::TakenUp(_)) => Ok(None),
+                        ended => ended.map(Some),
+                    },
                     _ = abandon.wait_for(|abandoned| *abandoned) => Ok(None),
                 }
             });

@@ -13,7 +13,7 @@ use crate::api::NicInfo;
 use crate::{DriverEvent, StageOrder, TriggerOrder, stage_from_text, stage_to_text};
 
 /// Version of the messages. Drivers and controllers work together only with the same.
-pub const MESSAGE_VERSION: u32 = 1;
+pub const MESSAGE_VERSION: u32 = 2;
 
 /// A message that cannot be read or written.
 #[derive(Debug, Error)]
@@ -220,6 +220,9 @@ pub enum Control {
         step: u32,
         /// How long nothing was heard.
         silent_ms: u64,
+        /// What it did not do in time although it was there; `None` = it was not there.
+        #[serde(default)]
+        late: Option<String>,
     },
     /// A driver was not there when a step began.
     Absent {
@@ -275,6 +278,9 @@ pub struct Registration {
     /// Events that wait to be acknowledged.
     #[serde(default)]
     pub waiting: u64,
+    /// What keeps it from working, one sentence.
+    #[serde(default)]
+    pub trouble: Option<String>,
 }
 
 /// The answer to a clock probe.

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::book::Book;
 use super::post::Post;
-use super::router::{Reception, Router};
+use super::router::{Reception, Router, Task};
 
 /// Clocks are compared by the fastest of so many questions.
 const PROBES: usize = 20;
@@ -117,10 +117,12 @@ impl DriverLink for NatsLink {
         let Some(events) = self.events.clone() else { return };
         self.stop_probing();
         let (bus, clock, compared) = (self.bus.clone(), self.clock, Arc::clone(&self.compared));
+        let (reception, name) = (self.reception.clone(), self.driver.name.clone());
         let subject = names::question(&self.driver.name, "clock");
         self.probing = Some(tokio::spawn(async move {
             let best = compare(&bus, clock, &subject).await;
             *compared.lock().unwrap_or_else(PoisonError::into_inner) = Some(best);
+            reception.expect(&name, Task::Wait);
             let _ = events.send(None, DriverEvent::Probed).await;
         }));
     }
@@ -130,6 +132,7 @@ impl DriverLink for NatsLink {
         let Some(Compared { offset_ns, fix }) = compared else { return };
         let unix_ns = at_unix_ns.unwrap_or_else(|| self.clock.now_ns());
         let start_ns = u64::try_from(unix_ns.saturating_add(offset_ns)).unwrap_or(0);
+        self.reception.expect(&self.driver.name, Task::Begin);
         self.post.order(&self.driver, &Order::Go { step, start_ns, unix_ns, clock: fix });
     }
 

@@ -3,6 +3,7 @@
 //! the first message: the same events lead to the same decisions, and then it goes on live.
 
 mod book;
+mod lessor;
 mod link;
 mod post;
 mod router;
@@ -25,6 +26,7 @@ use crate::keeper::Keeper;
 use crate::observe::Observer;
 use crate::run::{Ended, RunJob, StopLevel, run_workload};
 use book::Book;
+use lessor::Lessor;
 use link::NatsLink;
 use post::Post;
 use router::Router;
@@ -33,6 +35,10 @@ use stops::Stops;
 /// A NATS that is there and does not answer for so long will not.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(300);
+/// How long the last words may take when NATS is away.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// The same for a user who wants the end at once.
+const LAST_WORDS_AT_ONCE: Duration = Duration::from_secs(1);
 /// What seal, headers and subject add to an order, at most.
 const ENVELOPE: usize = 1024;
 
@@ -83,6 +89,9 @@ pub enum RemoteError {
     /// The run is over.
     #[error("run {0} has ended; there is nothing to take up")]
     Over(String),
+    /// Another process has taken the run up; the archive of this one is not complete.
+    #[error("another controller has taken run {0} up; this one has let go of it")]
+    TakenUp(String),
     /// NATS does not answer, or lost its data.
     #[error("{0}")]
     Bus(String),
@@ -130,8 +139,12 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         )));
     }
     check_size(&bus, workload)?;
-    let history_ends = at_last(&bus, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
-    let mut book = at_last(&bus, async || Book::read(&bus, &run, history_ends).await).await?;
+    let lost_after = workload.loss.lost_after;
+    // Before anything else is said: whoever gets an order looks for it.
+    let lessor = at_last(&bus, &stop, async || Lessor::start(&bus, &run, lost_after).await).await?;
+    let history_ends =
+        at_last(&bus, &stop, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
+    let mut book = at_last(&bus, &stop, async || Book::read(&bus, &run, history_ends).await).await?;
     let post = Post::start(bus.clone(), run.clone());
     let workload_id = fingerprint(workload, redact);
     let (started, drivers) = match book.started.take() {
@@ -148,9 +161,9 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         }
     };
     let clock = RunClock::default();
-    let lost_after = workload.loss.lost_after;
-    let router = at_last(&bus, async || {
-        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone()).await
+    let words = lessor.words();
+    let router = at_last(&bus, &stop, async || {
+        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone(), words.clone()).await
     })
     .await?;
     let book = Arc::new(book);
@@ -161,31 +174,41 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let epoch = Timestamp::from_nanosecond(i128::from(started)).unwrap_or_default();
     let log =
         if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
-    let stops = Stops::start(stop, &book, post.clone());
+    let wish = stop.clone();
+    let stops = Stops::start(stop, &book, post.clone(), lessor.words());
     let links = links.collect();
     let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, post.clone()));
-    let ended = run_workload(job, observer).await;
+    let ended = tokio::select! {
+        ended = run_workload(job, observer) => ended,
+        () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),
+    };
+    let patience = if *wish.borrow() == StopLevel::Abort { LAST_WORDS_AT_ONCE } else { LAST_WORDS };
+    lessor.end(patience).await;
     for driver in &drivers {
         post.order(driver, &Order::Forget);
     }
     post.control(Control::Ended);
     let trouble = post.trouble();
-    post.end().await;
+    post.end(patience).await;
     for text in trouble.into_iter().chain(router.trouble()) {
         observer.note(&text);
     }
     Ok(ended)
 }
 
-/// Asks again while NATS is away or just back, within a bound.
-async fn at_last<T>(bus: &Bus, ask: impl AsyncFn() -> Result<T, RemoteError>) -> Result<T, RemoteError> {
+/// Asks again while NATS is away or just back, within a bound; not for somebody who has ended it.
+async fn at_last<T>(
+    bus: &Bus,
+    stop: &Receiver<StopLevel>,
+    ask: impl AsyncFn() -> Result<T, RemoteError>,
+) -> Result<T, RemoteError> {
     let mut until = Instant::now() + PATIENCE;
     loop {
         match ask().await {
-            Err(RemoteError::Bus(_)) if Instant::now() < until => {
+            Err(RemoteError::Bus(_)) if Instant::now() < until && *stop.borrow() == StopLevel::Run => {
                 tokio::time::sleep(PAUSE).await;
                 // Whoever began this may end it; a server that is away may stay so for long.
                 if !bus.is_connected() {

@@ -5,6 +5,7 @@ mod ceiling;
 mod outbox;
 mod sender;
 mod state;
+mod tenure;
 mod work;
 
 use std::net::IpAddr;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::clock;
-use cosmark_bus::{Bus, BusError, Key, LinkState, names, unix_ns};
+use cosmark_bus::{Bus, BusError, Key, LinkState, Tail, names, unix_ns};
+use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
 use cosmark_wire::api::NicInfo;
 use cosmark_wire::message::{ClockAnswer, Order, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
@@ -26,7 +28,7 @@ use tokio::sync::watch;
 use crate::catalog::Catalog;
 use crate::local::{Options, try_target};
 use crate::proc;
-use state::State;
+use state::{Position, State};
 use work::Work;
 
 /// Says a sentence to whoever watches the driver.
@@ -89,6 +91,10 @@ pub enum DriverError {
 }
 
 const BEAT_EVERY: Duration = Duration::from_secs(2);
+/// How often leases and clocks are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Others may still be away for so long after NATS is back for us.
+const RECONNECTING: Duration = Duration::from_secs(20);
 /// How long a driver that leaves waits for NATS to take what it has to tell.
 const FAREWELL: Duration = Duration::from_secs(20);
 const SHORT_FAREWELL: Duration = Duration::from_secs(3);
@@ -113,13 +119,10 @@ pub async fn serve(
     let state = State::open(&options.state, &name)?;
     let key = Key::load_or_create(&state.directory().join("driver.key"))?;
     refuse_double(&bus, &name, &key).await?;
-    let mut position = match state.position() {
-        Some(position) => position,
-        None => bus.last_sequence_at_last().await + 1,
-    };
+    let mut position = find_place(&bus, &state, &talk).await;
     let runs = state.directory().join("runs");
     let fail = |cause| DriverError::State { path: runs.display().to_string(), cause };
-    let mut work = Work::new(
+    let (mut work, mut answers) = Work::new(
         bus.clone(),
         catalog,
         options.options.clone(),
@@ -135,30 +138,50 @@ pub async fn serve(
     }
     let answering =
         tokio::spawn(answer(bus.clone(), catalog, options.clone(), key.clone(), registration.life));
-    let mut tail = bus.tail(&names::orders_to(&name), position);
+    let mut tail = tail_from(&bus, &name, position);
+    let mut renewals = bus.renewals().await?;
+    let mut still = Stillness::default();
     bus.register(&registration).await?;
     talk(&format!("driver {name} is registered at {}", bus.url()));
     let mut beat = tokio::time::interval(BEAT_EVERY);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut busy = Busy::default();
     let mut link = bus.state();
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while *leave.borrow() == Leave::Stay {
         tokio::select! {
+            // What is heard after this process stood still may be old: that is noticed before anything is heard.
+            biased;
+            _ = look.tick() => {}
+            Some((run, lease)) = renewals.next() => {
+                work.look(still.is_over(), still.was_away);
+                work.hears(&run, &lease);
+            }
+            Some(answer) = answers.recv() => {
+                work.look(still.is_over(), still.was_away);
+                work.is_told(&answer);
+            }
             message = tail.next() => match message {
                 Ok(message) => {
-                    position = message.sequence + 1;
+                    work.look(still.is_over(), still.was_away);
+                    position.next = message.sequence + 1;
                     take(&mut work, &key, &name, &message);
                     state.set_position(position);
                 }
                 Err(error) => {
                     talk(&error.to_string());
-                    position = bus.last_sequence_at_last().await + 1;
+                    // All orders of the new stream were given after that.
+                    let stream = bus.stream_at_last().await;
+                    position = Position { next: 1, stream: Some(stream.made_ns) };
                     state.set_position(position);
-                    tail = bus.tail(&names::orders_to(&name), position);
+                    tail = tail_from(&bus, &name, position);
                 }
             },
             _ = beat.tick() => {
+                work.try_directory();
                 (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
+                registration.trouble.clone_from(&work.trouble);
                 registration.load = busy.share();
                 // Not waited for: the orders are more important than a heartbeat.
                 let (bus, registration) = (bus.clone(), registration.clone());
@@ -174,12 +197,77 @@ pub async fn serve(
             }
             changed = leave.changed() => if changed.is_err() { break },
         }
+        still.note_link(bus.is_connected());
+        work.look(still.is_over(), still.was_away);
     }
     say_farewell(&work, &mut leave, &talk).await;
     answering.abort();
     let _ = tokio::time::timeout(SHORT_FAREWELL, bus.deregister(&name)).await;
     let _ = tokio::time::timeout(SHORT_FAREWELL, bus.client().flush()).await;
     Ok(())
+}
+
+/// Where it left off, or the end of the stream at the first start.
+async fn find_place(bus: &Bus, state: &State, talk: &Talk) -> Position {
+    let now = bus.stream_at_last().await;
+    let stream = Some(now.made_ns);
+    match state.position() {
+        None => Position { next: now.last + 1, stream },
+        Some(place)
+            if place.stream.is_none_or(|made_ns| made_ns == now.made_ns) && place.next <= now.last + 1 =>
+        {
+            Position { next: place.next, stream }
+        }
+        Some(_) => {
+            talk(
+                "NATS has lost its data since this driver was here; it begins at the first order that is there",
+            );
+            Position { next: 1, stream }
+        }
+    }
+}
+
+fn tail_from(bus: &Bus, name: &str, position: Position) -> Tail {
+    let orders = names::orders_to(name);
+    position.stream.map_or_else(
+        || bus.tail(&orders, position.next),
+        |stream| bus.tail_in(&orders, position.next, stream),
+    )
+}
+
+/// Notices that this process stood still, or its machine was suspended, and that NATS was away.
+struct Stillness {
+    looked_ns: u64,
+    suspended_ns: u64,
+    is_away: bool,
+    back: Option<Instant>,
+    /// The connection is away, or came back lately.
+    was_away: bool,
+}
+
+impl Default for Stillness {
+    fn default() -> Self {
+        let (looked_ns, suspended_ns) = (coarse_ns(), suspended_ns());
+        Self { looked_ns, suspended_ns, is_away: false, back: None, was_away: false }
+    }
+}
+
+impl Stillness {
+    /// True once after each time of standing still.
+    fn is_over(&mut self) -> bool {
+        let (looked_ns, suspended_ns) = (coarse_ns(), suspended_ns());
+        let still_ns = looked_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, looked_ns));
+        let asleep_ns = suspended_ns.saturating_sub(std::mem::replace(&mut self.suspended_ns, suspended_ns));
+        Duration::from_nanos(still_ns + asleep_ns) >= JUMP
+    }
+
+    fn note_link(&mut self, is_connected: bool) {
+        if is_connected && self.is_away {
+            self.back = Some(Instant::now());
+        }
+        self.is_away = !is_connected;
+        self.was_away = self.is_away || self.back.is_some_and(|at| at.elapsed() < RECONNECTING);
+    }
 }
 
 /// Stops what is going on and waits until it is told.
@@ -229,6 +317,7 @@ fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registr
         runs: Vec::new(),
         load: None,
         waiting: 0,
+        trouble: None,
     }
 }
 
