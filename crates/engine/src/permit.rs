@@ -185,6 +185,8 @@ pub struct Pulse {
     suspended_ns: Cell<u64>,
     /// Nothing is polled: from when it was seen that load is held, until the watch says that it is not.
     holds: Cell<bool>,
+    /// What is to be polled ends by itself, and sends nothing: it is not held back any more.
+    is_over: Cell<bool>,
     waiting: RefCell<Vec<Waker>>,
 }
 
@@ -198,6 +200,7 @@ impl Pulse {
             looked_ns: Cell::new(coarse_ns()),
             seen_ns: Cell::new(clock::now_ns()),
             suspended_ns: Cell::new(suspended_ns()),
+            is_over: Cell::new(false),
             waiting: RefCell::default(),
         }
     }
@@ -215,7 +218,7 @@ impl Pulse {
         } else if now_ns > self.permit.until_ns.load(Ordering::Acquire) {
             self.permit.hold(Held::Expired);
         }
-        if self.permit.is_held() {
+        if self.permit.is_held() && !self.is_over.get() {
             self.holds.set(true);
         }
     }
@@ -239,9 +242,15 @@ impl Pulse {
         let suspended_ns = suspended_ns();
         if suspended_ns.saturating_sub(self.suspended_ns.replace(suspended_ns)) >= ns(JUMP) {
             self.permit.hold(Held::Jumped);
-            self.holds.set(true);
+            self.holds.set(!self.is_over.get());
         }
         self.permit.is_held()
+    }
+
+    /// What waits ends: everything is aborted, and was told so.
+    pub fn let_go(&self) {
+        self.is_over.set(true);
+        self.release();
     }
 
     /// What waits goes on.

@@ -194,7 +194,9 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         };
         watch.look(now_ns, all_until_ns);
         // In this order: what was in flight is cut before it can move again.
-        if !is_held || setup.flow.is_aborting() {
+        if setup.flow.is_aborting() {
+            pulse.let_go();
+        } else if !is_held {
             pulse.release();
         }
         if setup.number == 0 && !is_held && now_ns >= next_session_check_ns {

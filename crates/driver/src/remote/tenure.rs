@@ -65,7 +65,7 @@ impl Tenure {
 
     /// A renewal.
     pub fn hears(&mut self, lease: &Lease) {
-        self.turn(self.standing.hears(lease), Some(lease));
+        self.turn(self.standing.hears(lease), Some(lease), Duration::ZERO);
     }
 
     /// The answer to a question that was asked at `asked`; `None` = there is no such lease.
@@ -74,7 +74,8 @@ impl Tenure {
             return;
         }
         self.answered.get_or_insert_with(Instant::now);
-        self.turn(self.standing.is_told(lease), lease);
+        // An answer is as old as its question.
+        self.turn(self.standing.is_told(lease), lease, asked.elapsed());
     }
 
     /// There is a new order.
@@ -90,7 +91,8 @@ impl Tenure {
         (self.asked, self.answered, self.doubts_since) = (None, None, Instant::now());
     }
 
-    fn turn(&mut self, standing: Standing, lease: Option<&Lease>) {
+    /// `age`: how long ago the lease may have been so.
+    fn turn(&mut self, standing: Standing, lease: Option<&Lease>, age: Duration) {
         let before = std::mem::replace(&mut self.standing, standing);
         if let Some(lease) = lease
             && self.lease.as_ref().is_none_or(|known| known.beat <= lease.beat)
@@ -100,11 +102,11 @@ impl Tenure {
         match (before, standing) {
             (Standing::Makes { beat: old }, Standing::Makes { beat }) if beat > old => {
                 self.renewed = Some(Instant::now());
-                self.permit.renew(self.lost_after());
+                self.permit.renew(self.lost_after().saturating_sub(age));
             }
             (Standing::Asks { .. }, Standing::Makes { .. }) => {
                 (self.renewed, self.answered) = (Some(Instant::now()), None);
-                self.permit.grant(self.lost_after());
+                self.permit.grant(self.lost_after().saturating_sub(age));
             }
             (_, Standing::Over | Standing::Rests) => self.permit.hold(Held::Expired),
             _ => {}
@@ -123,7 +125,7 @@ impl Tenure {
         }
         let in_vain = self.answered.is_some_and(|since| since.elapsed() > patience);
         if in_vain && matches!(self.standing, Standing::Asks { .. }) {
-            self.turn(self.standing.gives_up(), None);
+            self.turn(self.standing.gives_up(), None, Duration::ZERO);
         }
         let every = match self.standing {
             Standing::Asks { .. } if is_at_work => ASK_EVERY,

@@ -62,6 +62,8 @@ struct Run {
     steps: BTreeMap<u32, Step>,
     /// Words about stages that have not come yet.
     early: Vec<Order>,
+    /// It was said that its load is held.
+    has_paused: bool,
 }
 
 struct Step {
@@ -213,7 +215,7 @@ impl Work {
         let run = self.runs.entry(run.to_owned()).or_insert_with(|| {
             let tenure = Tenure::new();
             let driver = LocalDriver::new(catalog, options).under(Arc::clone(&tenure.permit));
-            Run { tenure, driver, steps: BTreeMap::new(), early: Vec::new() }
+            Run { tenure, driver, steps: BTreeMap::new(), early: Vec::new(), has_paused: false }
         });
         let cut = Cut::default();
         run.steps.insert(step, Step { outbox: Arc::clone(outbox), sending, is_trigger, cut });
@@ -232,6 +234,7 @@ impl Work {
             let now = run.tenure.standing();
             match (before, now) {
                 (Standing::Makes { .. }, Standing::Asks { .. }) if run.is_at_work() => {
+                    run.has_paused = true;
                     let why = if jumped { "this driver stood still" } else { "its lease was not renewed" };
                     (self.talk)(&format!("run {id}: {why}; no more load before it is known that it lives"));
                 }
@@ -277,8 +280,10 @@ impl Work {
         if run.tenure.standing() == Standing::Over {
             return self.forget(id);
         }
-        if before != run.tenure.standing() && run.tenure.standing().may_make_load() && run.is_at_work() {
-            (self.talk)(&format!("run {id} lives"));
+        let goes_on = run.tenure.standing().may_make_load() && !before.may_make_load();
+        if goes_on && run.has_paused && run.is_at_work() {
+            run.has_paused = false;
+            (self.talk)(&format!("run {id} lives; its load goes on"));
         }
         let Some(lease) = run.tenure.lease().cloned() else { return };
         let held = run.tenure.permit.is_held();
