@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-beds truth bench bench-instructions bench-fleet fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-beds truth attack bench bench-instructions bench-fleet fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,14 @@ truth: setup-build ## the ground-truth cases that measure time; for a quiet mach
 	  --include-ignored --test-threads=1; result=$$?; \
 	scripts/first.sh cargo test --release --locked -p cosmark --test goals -- --ignored --nocapture || result=$$?; \
 	printf 'case\tfigure\ttruth\ttolerance\treported\tverdict\tnoise\n' | cat - target/truth.tsv | \
+	  column -t -s "$$(printf '\t')"; exit $$result
+
+attack: ## every attack of crates/cli/tests/attack, the long ones included, as a table; docs/reference/security.md says what holds
+	@rm -f target/attack.tsv
+	@cargo test --locked -p cosmark --test attack --no-run
+	@COSMARK_ATTACK_TABLE=$(CURDIR)/target/attack.tsv scripts/first.sh cargo test --locked -p cosmark --test attack -- \
+	  --include-ignored --test-threads=1 --nocapture; result=$$?; \
+	printf 'subject\tattack\tvictim\tverdict\toutcome\n' | cat - target/attack.tsv | \
 	  column -t -s "$$(printf '\t')"; exit $$result
 
 bench: build ## measure Cosmark itself against wrk and iperf3 (BENCH=--quick for a short pass); see benches/README.md

@@ -99,6 +99,15 @@ export async function until(what, holds, limitMs = PATIENCE_MS) {
   }
 }
 
+/** A check of what may still be on its way to the page: it has failed when it does not hold within the test's patience. */
+export async function comes(holds, text) {
+  const came = await until(text, holds).catch((error) => {
+    if (!error.message.startsWith("waited")) throw error;
+    return false;
+  });
+  return check(came, text);
+}
+
 /** Runs parts one after another; one that breaks off is one failure, and ends it where the others need it. */
 export async function parts(all, dependent = false) {
   for (const [name, part] of all) {

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { axe, check, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
+import { axe, check, comes, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 
 const MOST_JS_BYTES = 600_000;
@@ -81,11 +81,12 @@ async function whoMayOnlyLook() {
   const { context, page } = await open(browser, still.url, "view");
   await logIn(page, still.url, "view");
   await page.locator("text=Compare").first().waitFor();
-  await page.locator(".queue-item").first().waitFor();
+  // All that could carry such a button has come.
+  for (const drawn of [".queue-item", ".history tbody tr"]) await page.locator(drawn).first().waitFor();
   check((await page.getByRole("button", { name: /^(Cancel|Resubmit|Drain|Submit)/ }).count()) === 0, "view: buttons are offered that a viewer may not use");
   await page.goto(`${still.url}/submit`);
   await page.locator(".check-word .status").waitFor();
-  check(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "view: submitting is offered");
+  await comes(() => page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "view: submitting is offered");
   await context.close();
 }
 
@@ -103,7 +104,7 @@ async function keyboard() {
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Enter");
   await until("the queue is in another order", async () => (await order()).join() !== before.join());
-  check((await order()).length === 3, "keyboard: runs are missing from the queue");
+  await comes(async () => (await order()).length === 3, "keyboard: runs are missing from the queue");
   // By pointer: the first to the end.
   const now = await order();
   const [from, to] = [await page.locator(".queue-item").first().boundingBox(), await page.locator(".queue-item").nth(2).boundingBox()];
@@ -122,9 +123,12 @@ async function keyboard() {
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.locator("body").press("/");
-  check(await page.evaluate(() => document.activeElement?.getAttribute("type") === "search"), "keyboard: / does not go to the search");
+  await comes(() => page.evaluate(() => document.activeElement?.getAttribute("type") === "search"), "keyboard: / does not go to the search");
   await page.keyboard.type("nightly");
-  await until("the history is searched", async () => (await page.locator(".history tbody tr").count()) < 14 && page.url().includes("search=nightly"));
+  await until("the history is searched", async () => {
+    const rows = await page.locator(".history tbody tr").count();
+    return rows > 0 && rows < 14 && page.url().includes("search=nightly");
+  });
   await page.locator("body").press("Escape");
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("g");
@@ -136,13 +140,13 @@ async function keyboard() {
   await page.keyboard.press("Control+a");
   await page.keyboard.type("st");
   await page.locator(".cm-tooltip-autocomplete").waitFor();
-  check((await page.locator(".cm-tooltip-autocomplete").textContent()).includes("stages"), "editor: the schema completes nothing");
+  await comes(async () => (await page.locator(".cm-tooltip-autocomplete").textContent()).includes("stages"), "editor: the schema completes nothing");
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+a");
   await page.keyboard.type("name: x\nwrkers: 1");
   await page.locator(".cm-lintRange-error").waitFor();
-  check((await page.locator(".mistakes").first().textContent()).includes("Did you mean"), "editor: the mistake has no hint");
-  check(await page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "editor: a workload with mistakes can be submitted");
+  await comes(async () => (await page.locator(".mistakes").first().textContent()).includes("Did you mean"), "editor: the mistake has no hint");
+  await comes(() => page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "editor: a workload with mistakes can be submitted");
   await context.close();
 }
 
@@ -199,15 +203,14 @@ async function live() {
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.7, box.y + 90, { steps: 4 });
   await page.mouse.up();
-  await page.locator(".unzoom").first().waitFor();
-  check((await page.locator(".unzoom").count()) >= 4, "live: a selection zooms one chart only");
+  await comes(async () => (await page.locator(".unzoom").count()) >= 4, "live: a selection zooms one chart only");
   await plot.focus();
   await page.keyboard.press("0");
   await until("all is shown again", async () => (await page.locator(".unzoom").count()) === 0);
   // A click on the legend isolates.
   const entries = page.locator('[data-chart="throughput"] .legend button');
   await entries.nth(1).click();
-  check((await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")))).join() === "false,true", "live: a click on the legend does not isolate");
+  await comes(async () => (await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")))).join() === "false,true", "live: a click on the legend does not isolate");
   await entries.nth(1).click();
 
   // The connection is lost, said so, and comes back with the state as it was.

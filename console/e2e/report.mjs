@@ -33,6 +33,17 @@ function check(report, holds, text) {
   if (!holds) problems.push(`${report}: ${text}`);
 }
 
+/** A check of what may still be on its way to the page: asked again and again for ten seconds. */
+async function comes(report, holds, text) {
+  const end = Date.now() + 10_000;
+  let came = await holds();
+  while (!came && Date.now() < end) {
+    await new Promise((done) => setTimeout(done, 50));
+    came = await holds();
+  }
+  check(report, came, text);
+}
+
 async function open(report, name, options) {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   const page = await context.newPage();
@@ -71,28 +82,28 @@ async function interact(page, name) {
   const entries = chart.locator(".legend button");
   if ((await entries.count()) > 1) {
     await entries.nth(1).click();
-    const pressed = await entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")));
-    check(name, pressed.filter((one) => one === "true").length === 1 && pressed[1] === "true", "a click on the legend does not isolate");
+    const pressed = () => entries.evaluateAll((all) => all.map((one) => one.getAttribute("aria-pressed")));
+    const isolated = async () => (await pressed()).every((one, at) => (one === "true") === (at === 1));
+    await comes(name, isolated, "a click on the legend does not isolate");
     await entries.nth(1).click();
   }
   const plot = chart.locator(".plot");
   await plot.focus();
   for (let i = 0; i < 4; i += 1) await page.keyboard.press("ArrowRight");
-  check(name, (await chart.locator(".tip").count()) > 0, "arrow keys show no values");
+  await comes(name, async () => (await chart.locator(".tip").count()) > 0, "arrow keys show no values");
   const box = await plot.boundingBox();
   await page.mouse.move(box.x + box.width * 0.4, box.y + 80);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.7, box.y + 90, { steps: 4 });
   await page.mouse.up();
-  const zoomed = await page.locator(".unzoom").count();
   const overTime = await page.locator('[data-chart="heat"] canvas').count();
-  check(name, zoomed >= 1 + overTime, `a selection zooms ${zoomed} charts only`);
+  await comes(name, async () => (await page.locator(".unzoom").count()) >= 1 + overTime, `a selection zooms fewer charts than ${1 + overTime}`);
   await page.screenshot({ path: join(out, `${name}-zoom.png`) });
   await plot.focus();
   await page.keyboard.press("0");
-  check(name, (await page.locator(".unzoom").count()) === 0, "0 does not show all again");
+  await comes(name, async () => (await page.locator(".unzoom").count()) === 0, "0 does not show all again");
   await chart.getByRole("button", { name: "Table" }).click();
-  check(name, (await chart.locator(".values tbody tr").count()) > 0, "the table of values is empty");
+  await comes(name, async () => (await chart.locator(".values tbody tr").count()) > 0, "the table of values is empty");
   await chart.getByRole("button", { name: "Table" }).click();
   for (const kind of ["PNG", "SVG"]) {
     const [download] = await Promise.all([page.waitForEvent("download"), chart.getByRole("button", { name: kind }).click()]);
@@ -105,9 +116,8 @@ async function interact(page, name) {
     Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { globalThis.copied = text; } }, configurable: true });
   });
   await chart.getByRole("button", { name: "Copy CSV" }).click();
-  await page.waitForTimeout(50);
-  const copied = await page.evaluate(() => globalThis.copied);
-  check(name, copied.startsWith("time_s,") && copied.split("\r\n").length > 2, "the CSV is empty");
+  const copied = () => page.evaluate(() => globalThis.copied.startsWith("time_s,") && globalThis.copied.split("\r\n").length > 2);
+  await comes(name, copied, "the CSV is empty");
 }
 
 for (const report of reports) {

@@ -16,6 +16,14 @@ pub enum ArchiveError {
         /// What the system said.
         source: io::Error,
     },
+    /// The file system refused an output file.
+    #[error("cannot write {}: {source}; {}", path.display(), output_remedy(source))]
+    Output {
+        /// As the user named it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file is not what it should be.
     #[error("{}: line {line}: {problem}; {remedy}", path.display())]
     Damaged {
@@ -83,7 +91,7 @@ impl ArchiveError {
 
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             "the disk is full: free some space, or give another directory with --archive"
         }
         io::ErrorKind::ReadOnlyFilesystem => {
@@ -100,5 +108,17 @@ fn remedy(source: &io::Error) -> &'static str {
             "this file system lacks what an archive needs (locks, renames): give a local directory with --archive"
         }
         _ => "check the disk, or give another directory with --archive",
+    }
+}
+
+fn output_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "the disk is full: free some space, or name a file elsewhere"
+        }
+        io::ErrorKind::PermissionDenied => "change its permissions or owner, or name a file elsewhere",
+        io::ErrorKind::IsADirectory => "name a file in it",
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "make its directory first",
+        _ => "name a file elsewhere",
     }
 }

@@ -1,11 +1,11 @@
 //! Names, locks and whole-file writes on a disk that may be full, read-only, or shared with another process.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::ArchiveError;
+use crate::{ArchiveError, output};
 
 /// Longest file name that every part of ours needs to leave room for: 255 bytes less `w<N>-` and `-rt-histogram.csv`.
 const LONGEST_NAME: usize = 200;
@@ -34,23 +34,8 @@ pub fn write_whole(
     durable: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), ArchiveError> {
-    let temporary = temporary_name(path);
-    let written = File::create(&temporary).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        fill(&mut out)?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        if durable { file.sync_all() } else { Ok(()) }
-    });
-    written.and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // The half-written file is ours and of no use; if it cannot be removed either, the first error says more.
-        drop(fs::remove_file(&temporary));
-        ArchiveError::io("write", path)(error)
-    })
-}
-
-fn temporary_name(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.tmp-{}", std::process::id()))
+    let failed = |source| ArchiveError::io("write", path)(source);
+    output::write(path, durable, &failed, |out| fill(out).map_err(failed))
 }
 
 /// A file that grows while a run lasts.
@@ -179,6 +164,8 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

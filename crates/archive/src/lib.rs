@@ -19,6 +19,7 @@ mod number;
 mod oplog;
 mod oplog_join;
 mod oplog_read;
+mod output;
 mod overview;
 mod parts;
 mod process;
@@ -40,9 +41,10 @@ pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
+pub use output::write_output;
 pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags};
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
-pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run, write_file};
+pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use record::{
     HostRecord, LatencyRecord, MissingRecord, OperationRecord, PauseRecord, ProcessRecord, RunRecord,
     RunState, SCHEMA, StageRecord, StageState, StateChange,

@@ -21,14 +21,6 @@ const WORKLOAD: &str = "workload.yaml";
 /// A larger `workload.yaml` is not a workload: 216 stages need about 200 KiB.
 const MOST_WORKLOAD_BYTES: u64 = 16 << 20;
 
-/// Writes a whole file under a temporary name in the same directory and renames it, so that nobody sees half of it.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
-    files::write_whole(path, false, |out| out.write_all(bytes))
-}
-
 /// One directory of an archive.
 #[derive(Debug)]
 pub struct FoundRun {
@@ -175,7 +167,7 @@ impl Run {
     /// When it cannot be written.
     pub fn write_report(&self, html: &[u8]) -> Result<PathBuf, ArchiveError> {
         let path = self.path.join("report.html");
-        write_file(&path, html)?;
+        files::write_whole(&path, false, |out| out.write_all(html))?;
         Ok(path)
     }
 

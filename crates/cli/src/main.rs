@@ -14,10 +14,12 @@ mod host;
 mod live;
 mod load;
 mod nats;
+mod output;
 mod progress;
 mod registry;
 mod runs;
 mod secrets;
+mod signals;
 mod table;
 mod units;
 mod verdict;
@@ -28,6 +30,7 @@ use args::{Args, Command};
 use exit::Exit;
 
 fn main() -> std::process::ExitCode {
+    signals::prepare();
     let args = Args::parse();
     let result = match args.command {
         Command::Demo(demo) => cmd::demo::run(&demo),

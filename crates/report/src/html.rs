@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::{Run, open_run, write_file};
+use cosmark_archive::{ArchiveError, Run, open_run, write_output};
 
 use crate::ReportError;
 use crate::data::{self, Detail, ReportData};
@@ -34,7 +34,10 @@ pub fn write(directory: &Path, output: Option<&Path>) -> Result<PathBuf, ReportE
     match output {
         None => Ok(run.write_report(html.as_bytes())?),
         Some(path) => {
-            write_file(path, html.as_bytes())?;
+            write_output(path, |out| {
+                let failed = |source| ArchiveError::Output { path: path.to_owned(), source };
+                out.write_all(html.as_bytes()).map_err(failed)
+            })?;
             Ok(path.to_owned())
         }
     }

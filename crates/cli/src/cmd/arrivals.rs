@@ -6,11 +6,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use cosmark_archive::ArchiveError;
 use cosmark_workload::access_log::{ASKED, Asked, LogFormat, LoggedRequest};
 
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::out::{Reader, nobody_reads};
+use crate::out::nobody_reads;
+use crate::output;
 
 /// Logs are nearly in order: a line may be this many lines late.
 const MOST_WAITING: usize = 1 << 20;
@@ -41,52 +43,65 @@ pub fn run(args: &ConvertArgs, format: LogFormat) -> Outcome {
         Box::new(File::open(&args.file).map_err(cannot)?)
     };
     let only = wanted(&args.only)?;
-    let shown_output =
-        args.output.as_ref().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
-    let cannot = |cause: io::Error| Problem::ours(format!("cannot write {shown_output}: {cause}"));
-    let output: Box<dyn Write> = match &args.output {
-        None => Box::new(Reader),
-        Some(path) => Box::new(File::create(path).map_err(cannot)?),
-    };
-    let mut writer = Arrivals::new(BufWriter::new(output), args.time_warp);
-    let mut lines = Lines { input: BufReader::new(input), number: 0 };
-    let mut bad = 0_u64;
-    let mut left_out = 0_u64;
     let shown = args.file.display();
-    while let Some(line) =
-        lines.next().map_err(|cause| Problem::usage(format!("cannot read {shown}: {cause}")))?
-    {
-        if nobody_reads() {
-            return Ok(Exit::Done);
-        }
-        match format.parse_line(&line) {
-            Ok(None) => {}
-            Ok(Some(request)) if only.is_empty() || only.contains(&request.asked) => {
-                writer.take(request).map_err(cannot)?;
+    let mut seen = Seen::default();
+    let mut lines = Lines { input: BufReader::new(input), number: 0 };
+    output::write(args.output.as_deref(), |out| {
+        let path = args.output.clone().unwrap_or_else(|| "-".into());
+        let cannot =
+            |source: io::Error| -> Problem { ArchiveError::Output { path: path.clone(), source }.into() };
+        let mut writer = Arrivals::new(BufWriter::new(out), args.time_warp);
+        while let Some(line) =
+            lines.next().map_err(|cause| Problem::usage(format!("cannot read {shown}: {cause}")))?
+        {
+            if nobody_reads() {
+                return Ok(());
             }
-            Ok(Some(_)) => left_out += 1,
-            Err(problem) => {
-                bad += 1;
-                if bad <= MOST_SHOWN {
-                    eprintln!("{shown}:{}: {problem}", lines.number);
+            match format.parse_line(&line) {
+                Ok(None) => {}
+                Ok(Some(request)) if only.is_empty() || only.contains(&request.asked) => {
+                    writer.take(request).map_err(cannot)?;
+                }
+                Ok(Some(_)) => seen.left_out += 1,
+                Err(problem) => {
+                    seen.bad += 1;
+                    if seen.bad <= MOST_SHOWN {
+                        eprintln!("{shown}:{}: {problem}", lines.number);
+                    }
                 }
             }
         }
-    }
-    let said = writer.finish().map_err(cannot)?;
-    said.iter().for_each(|line| eprintln!("cosmark: {line}"));
-    if left_out > 0 {
-        eprintln!("cosmark: {left_out} requests were not asked for with --only");
-    }
-    if bad > 0 && !args.skip_bad {
-        return Err(Problem::usage(format!(
-            "{shown}: {bad} lines cannot be read; mend them, or leave them out with --skip-bad"
-        )));
-    }
-    if bad > 0 {
-        eprintln!("cosmark: {bad} lines were left out because they cannot be read");
-    }
+        writer.finish().map_err(cannot)?.iter().for_each(|line| eprintln!("cosmark: {line}"));
+        seen.judge(args)
+    })?;
     Ok(Exit::Done)
+}
+
+/// Lines that did not become arrivals.
+#[derive(Default)]
+struct Seen {
+    bad: u64,
+    left_out: u64,
+}
+
+impl Seen {
+    /// Bad lines make the conversion fail, unless they were to be left out.
+    fn judge(&self, args: &ConvertArgs) -> Result<(), Problem> {
+        if self.left_out > 0 {
+            eprintln!("cosmark: {} requests were not asked for with --only", self.left_out);
+        }
+        if self.bad > 0 && !args.skip_bad {
+            return Err(Problem::usage(format!(
+                "{}: {} lines cannot be read; mend them, or leave them out with --skip-bad",
+                args.file.display(),
+                self.bad
+            )));
+        }
+        if self.bad > 0 {
+            eprintln!("cosmark: {} lines were left out because they cannot be read", self.bad);
+        }
+        Ok(())
+    }
 }
 
 fn wanted(words: &[String]) -> Result<Vec<Asked>, Problem> {

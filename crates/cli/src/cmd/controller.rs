@@ -15,7 +15,7 @@ use crate::args::ControllerArgs;
 use crate::client::state_directory;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
-use crate::{host, nats};
+use crate::{host, nats, signals};
 
 /// Seconds that operations in flight may take after the load has ended.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -71,8 +71,9 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         .build()
         .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
     if args.local {
-        runtime
-            .block_on(async { run_local(setup, local(args)?, interrupted()).await.map_err(Problem::from) })?;
+        runtime.block_on(async {
+            run_local(setup, local(args)?, signals::first()).await.map_err(Problem::from)
+        })?;
     } else {
         over_nats(args, setup, &runtime)?;
     }
@@ -128,7 +129,7 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
     runtime.block_on(async {
         let bus =
             Bus::connect(&options, &name, Limits::default()).await.map_err(|error| nats::problem(&error))?;
-        run_with_nats(setup, bus, args.public_url.clone(), interrupted()).await.map_err(Problem::from)
+        run_with_nats(setup, bus, args.public_url.clone(), signals::first()).await.map_err(Problem::from)
     })?;
     drop(server);
     Ok(())
@@ -154,20 +155,6 @@ fn about() -> DriverInfo {
         clock_offset_ns: Some(0.0),
         clock_error_ns: Some(0.0),
         last_seen: String::new(),
-    }
-}
-
-/// Until Ctrl-C or SIGTERM.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
     }
 }
 

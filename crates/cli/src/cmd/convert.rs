@@ -8,6 +8,7 @@ use crate::cmd::arrivals;
 use crate::diagnose;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
+use crate::output;
 
 /// Runs the subcommand.
 pub fn run(args: &ConvertArgs) -> Outcome {
@@ -33,10 +34,6 @@ pub fn run(args: &ConvertArgs) -> Outcome {
             text
         }
     };
-    match &args.output {
-        None => print!("{text}"),
-        Some(path) => std::fs::write(path, text)
-            .map_err(|cause| Problem::ours(format!("cannot write {}: {cause}", path.display())))?,
-    }
+    output::write_bytes(args.output.as_deref(), text.as_bytes())?;
     Ok(Exit::Done)
 }

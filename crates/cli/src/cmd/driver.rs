@@ -14,7 +14,7 @@ use crate::args::DriverArgs;
 use crate::cmd::mission;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
-use crate::{host, nats};
+use crate::{host, nats, signals};
 
 /// Runs the subcommand.
 pub fn run(args: &DriverArgs) -> Outcome {
@@ -32,7 +32,11 @@ pub fn run(args: &DriverArgs) -> Outcome {
 /// Joins, once for each copy, and works until all have left. A copy that cannot begin or go on ends the others, too.
 async fn join(url: &str, args: &DriverArgs, options: RemoteOptions) -> Result<(), Problem> {
     let (told, leave) = watch::channel(Leave::Stay);
-    tokio::spawn(listen_for_signals(told.clone()));
+    let levels = [
+        (Leave::Politely, "leaving; operations in flight may end (Ctrl-C again: at once)"),
+        (Leave::AtOnce, "leaving at once"),
+    ];
+    tokio::spawn(signals::three_times(told.clone(), levels));
     let mut drivers: JoinSet<Result<(), Problem>> = JoinSet::new();
     let mut begun = Ok(());
     for options in copies(&options, args.copies) {
@@ -149,29 +153,4 @@ pub fn state_directory() -> Result<PathBuf, Problem> {
         .or_else(|| Some(from("HOME")?.join(".local/state")))
         .map(|state| state.join("cosmark"))
         .ok_or_else(|| Problem::usage("there is no home directory to keep state in; give --state DIR"))
-}
-
-/// Once: operations in flight may end. Twice: at once. Three times: without a word.
-async fn listen_for_signals(told: watch::Sender<Leave>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    for next in [Leave::Politely, Leave::AtOnce] {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        let text = match next {
-            Leave::Politely => "leaving; operations in flight may end (Ctrl-C again: at once)",
-            _ => "leaving at once",
-        };
-        eprintln!("\ncosmark: {text}");
-        told.send_replace(next);
-    }
-    interrupt.recv().await;
-    #[expect(clippy::exit, reason = "the user has asked three times")]
-    std::process::exit(i32::from(Exit::Cancelled.code()));
 }

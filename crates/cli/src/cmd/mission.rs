@@ -21,6 +21,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
 use crate::registry::CATALOG;
 use crate::secrets::Own;
+use crate::signals;
 
 /// Runs the mission.
 pub fn run(args: &DriverArgs) -> Outcome {
@@ -86,7 +87,9 @@ async fn work(mut driver: LocalDriver, order: StageOrder, stage: &Stage, known: 
     driver.start(order, EventSender::new(0, sender));
     let (told, mut stop) = tokio::sync::watch::channel(());
     tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
+        let Ok(mut ends) = signals::Ends::listen() else { return };
+        loop {
+            ends.next().await;
             told.send_modify(|()| ());
         }
     });

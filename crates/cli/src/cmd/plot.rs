@@ -7,6 +7,7 @@ use cosmark_report::plot::{Metric, PlotError, PlotRun, Wishes, pictures, png};
 
 use crate::args::{PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
 use crate::runs::find;
 
 /// More runs than this do not fit into a picture.
@@ -85,8 +86,7 @@ impl From<PlotError> for Problem {
 }
 
 fn put(dir: &Path, file: &str, bytes: &[u8]) -> Result<(), Problem> {
-    let path = dir.join(file);
-    fs::write(&path, bytes).map_err(|cause| cannot_write(&path, &cause))
+    output::write_bytes(Some(&dir.join(file)), bytes)
 }
 
 fn cannot_write(path: &Path, cause: &std::io::Error) -> Problem {

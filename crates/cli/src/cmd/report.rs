@@ -3,15 +3,22 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use cosmark_archive::open_run;
 use cosmark_report::{ReportError, html};
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::output;
 use crate::runs::find;
 
 /// Runs the subcommand.
 pub fn run(args: &ReportArgs) -> Outcome {
     let directory = find(&args.run, &args.archive)?;
+    if args.output.is_some() && output::file(args.output.as_deref()).is_none() {
+        let page = html::page_of(&open_run(&directory)?).map_err(|error| problem(&error))?;
+        output::write_bytes(None, page.as_bytes())?;
+        return Ok(Exit::Done);
+    }
     let path = html::write(&directory, args.output.as_deref()).map_err(|error| problem(&error))?;
     println!("report: {}", path.display());
     if args.open {

@@ -18,7 +18,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::CATALOG;
 use crate::secrets::Own;
-use crate::{goals, host, table, verdict};
+use crate::{goals, host, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -125,7 +125,11 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     let redact = |text: &str| known.hide(text);
     runtime.block_on(async {
         let (level, stop) = watch::channel(StopLevel::Run);
-        let listening = tokio::spawn(listen_for_signals(level));
+        let levels = [
+            (StopLevel::Finish, "stopping; operations in flight may end (Ctrl-C again: at once)"),
+            (StopLevel::Abort, "stopping at once"),
+        ];
+        let listening = tokio::spawn(signals::three_times(level, levels));
         let ended = match (remote, place) {
             (Some(remote), _) => {
                 let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
@@ -168,31 +172,6 @@ fn draw_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     // Below 2^53, so that every JSON reader gives it back unchanged.
     std::collections::hash_map::RandomState::new().build_hasher().finish() >> 11
-}
-
-/// Once: operations in flight may end. Twice: at once. Three times: without an archive.
-async fn listen_for_signals(level: watch::Sender<StopLevel>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    for next in [StopLevel::Finish, StopLevel::Abort] {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        let text = match next {
-            StopLevel::Finish => "stopping; operations in flight may end (Ctrl-C again: at once)",
-            _ => "stopping at once",
-        };
-        eprintln!("\ncosmark: {text}");
-        level.send_replace(next);
-    }
-    interrupt.recv().await;
-    #[expect(clippy::exit, reason = "the user has asked three times")]
-    std::process::exit(i32::from(Exit::Cancelled.code()));
 }
 
 /// Shows the results; gives the exit code.

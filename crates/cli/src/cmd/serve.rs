@@ -6,6 +6,7 @@ use cosmark_simstore::{Behaviour, SimStore};
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
+use crate::signals;
 
 /// Runs the subcommand.
 pub fn run(args: &ServeArgs) -> Outcome {
@@ -31,7 +32,7 @@ fn embedded(args: &ServeArgs) -> Outcome {
     println!("secret key: {}", store.secret_key());
     println!("objects in: {}", store.directory().display());
     println!("Ctrl-C stops it; try: cosmark quick s3+{}", url_with_keys(&store));
-    wait_for_interrupt()?;
+    signals::wait()?;
     store.stop().map_err(|error| Problem::ours(error.to_string()))?;
     Ok(Exit::Done)
 }
@@ -59,25 +60,10 @@ fn simulated(args: &ServeArgs) -> Outcome {
         .map_err(|error| Problem::usage(error.to_string()))?;
     println!("simulated S3 and Swift store at {}", store.url());
     println!("any key is accepted unless the behaviour names keys; Swift login at {}/auth/v1.0", store.url());
-    wait_for_interrupt()?;
+    signals::wait()?;
     if let Ok(counters) = store.counters() {
         println!("{} requests answered", counters.total());
     }
     store.stop();
     Ok(Exit::Done)
-}
-
-fn wait_for_interrupt() -> Result<(), Problem> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let fail = |cause: std::io::Error| Problem::ours(format!("cannot listen for Ctrl-C: {cause}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail)?;
-    runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(fail)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(fail)?;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        Ok(())
-    })
 }

@@ -86,6 +86,16 @@ impl Server {
         Self { child, lines }
     }
 
+    /// Its process.
+    pub fn child(&self) -> &Child {
+        &self.child
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        self.child.wait().unwrap()
+    }
+
     /// The rest of the line that begins with `word:`.
     pub fn says(&self, word: &str) -> String {
         let line = self.lines.iter().find(|line| line.starts_with(word)).unwrap();

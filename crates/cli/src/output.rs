@@ -1,0 +1,49 @@
+//! Where a subcommand writes what it was asked for: a file, or standard output. The rules of files are in `archive/src/output.rs`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use cosmark_archive::{ArchiveError, write_output};
+
+use crate::exit::Problem;
+use crate::out::Reader;
+
+/// Names of what this process prints to.
+const STDOUT: &[&str] = &["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// The file that `--output` names; `None` = standard output.
+pub fn file(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| !STDOUT.iter().any(|name| path.as_os_str() == *name))
+}
+
+/// Writes to the file that `--output` names, or prints.
+///
+/// # Errors
+/// When it cannot be written, or `fill` says so.
+pub fn write<E: From<ArchiveError>>(
+    output: Option<&Path>,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    match file(output) {
+        Some(path) => write_output(path, fill),
+        None => fill(&mut Reader),
+    }
+}
+
+/// The same for a text that is there.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_bytes(output: Option<&Path>, bytes: &[u8]) -> Result<(), Problem> {
+    write(output, |out| {
+        let failed = |source: io::Error| ArchiveError::Output {
+            path: output.unwrap_or(Path::new("-")).to_owned(),
+            source,
+        };
+        out.write_all(bytes).map_err(failed)
+    })
+    .map_err(|error: ArchiveError| match &error {
+        ArchiveError::Output { .. } => Problem::usage(error.to_string()),
+        _ => error.into(),
+    })
+}
