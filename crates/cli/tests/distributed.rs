@@ -6,8 +6,6 @@
 mod bed;
 #[path = "distributed/fleet.rs"]
 mod fleet;
-#[path = "distributed/lease.rs"]
-mod lease;
 mod support;
 
 use std::time::{Duration, Instant};

@@ -15,6 +15,8 @@ const PATIENCE: u8 = 1;
 const MOST_BEATS: u64 = 3;
 const MOST_DONE: u8 = 1;
 const MOST_ON_THE_WAY: usize = 1;
+/// So many things go wrong, in any order and at any moment.
+const MOST_FAULTS: u8 = 2;
 const DRIVER: &str = "d";
 const STEP: u32 = 0;
 
@@ -37,8 +39,10 @@ struct Driver {
     /// The question that is on its way, and its answer.
     asked: bool,
     answer: Option<Lease>,
-    /// Ticks since it was asked: an answer is as old as its question.
+    /// Ticks since it was asked.
     answer_age: u8,
+    /// Ticks since the question was asked whose answer it goes by: what it hears then is as old as that at most.
+    told_age: u8,
     /// Operations done: as many events wait in its outbox.
     done: u8,
 }
@@ -72,6 +76,8 @@ struct State {
     at_return: Word,
     /// The driver sent a request that it must not send.
     is_haunted: bool,
+    /// What has gone wrong so far.
+    faults: u8,
     /// It went on after a doubt.
     went_on: bool,
 }
@@ -103,6 +109,22 @@ enum Action {
     Reconnect,
     CrashDriver,
     GivesUp,
+}
+
+impl Action {
+    /// Something goes wrong.
+    fn is_fault(&self) -> bool {
+        matches!(
+            self,
+            Self::DeliverRenewal { again: true }
+                | Self::LoseRenewal
+                | Self::LoseAnswer
+                | Self::CrashController
+                | Self::StandStill
+                | Self::CutOff
+                | Self::CrashDriver
+        )
+    }
 }
 
 impl State {
@@ -141,11 +163,11 @@ impl State {
         }
     }
 
-    /// It hears a lease as it was `age` ticks ago.
-    fn hear(&mut self, standing: Standing, lease: &Lease, age: u8) {
+    fn hear(&mut self, standing: Standing, lease: &Lease) {
         let before = std::mem::replace(&mut self.driver.standing, standing);
         if standing.may_make_load() && before != standing {
-            self.driver.age = age;
+            self.driver.age = if before.may_make_load() { 0 } else { self.driver.told_age };
+            self.driver.told_age = 0;
             self.went_on |= !before.may_make_load();
         }
         self.obey(lease);
@@ -155,6 +177,7 @@ impl State {
 impl Driver {
     fn doubt(&mut self) {
         self.standing = self.standing.doubts();
+        self.told_age = 0;
         self.forget_question();
     }
 
@@ -179,6 +202,7 @@ impl Model for World {
                 asked: false,
                 answer: None,
                 answer_age: 0,
+                told_age: 0,
                 done: 0,
             },
             controller: Controller {
@@ -194,6 +218,7 @@ impl Model for World {
             dead: None,
             at_return: Word::GoOn,
             is_haunted: false,
+            faults: 0,
             went_on: false,
         }]
     }
@@ -262,16 +287,23 @@ impl Model for World {
             actions.push(Action::GoOn);
         }
         actions.push(if driver.is_cut_off { Action::Reconnect } else { Action::CutOff });
+        if state.faults >= MOST_FAULTS {
+            actions.retain(|action| !action.is_fault());
+        }
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
         let mut next = last.clone();
+        next.faults += u8::from(action.is_fault());
         match action {
             Action::Tick => {
                 next.driver.age = (next.driver.age + 1).min(LOST_AFTER + 1);
                 next.driver.still = next.driver.still.map(|_| 1);
                 if next.driver.asked {
                     next.driver.answer_age = (next.driver.answer_age + 1).min(LOST_AFTER + 1);
+                }
+                if matches!(next.driver.standing, Standing::Asks { told: Some(_) }) {
+                    next.driver.told_age = (next.driver.told_age + 1).min(LOST_AFTER + 1);
                 }
                 next.dead = next.dead.map(|ticks| (ticks + 1).min(LOST_AFTER + 2));
                 next.controller.cancelled =
@@ -316,7 +348,7 @@ impl Model for World {
                 let lease = if again { next.renewals[0].clone() } else { next.renewals.remove(0) };
                 if self.has_lease {
                     let standing = next.driver.standing.hears(&lease);
-                    next.hear(standing, &lease, 0);
+                    next.hear(standing, &lease);
                 }
             }
             Action::LoseRenewal => drop(next.renewals.remove(0)),
@@ -328,7 +360,10 @@ impl Model for World {
                 let (lease, age) = (next.driver.answer.take()?, next.driver.answer_age);
                 next.driver.forget_question();
                 let standing = next.driver.standing.is_told(Some(&lease));
-                next.hear(standing, &lease, age);
+                if matches!(next.driver.standing, Standing::Asks { told: None }) {
+                    next.driver.told_age = age;
+                }
+                next.hear(standing, &lease);
             }
             Action::LoseAnswer => next.driver.forget_question(),
             Action::DeliverEvent { seq } => {

@@ -17,4 +17,6 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deadlines;
+mod lease;
 mod table;

@@ -25,6 +25,8 @@ pub struct Tenure {
     asked: Option<Instant>,
     /// What was asked before is not about this doubt.
     doubts_since: Instant,
+    /// When the question was asked whose answer it goes by: a renewal that is newer than the answer is as old as that at most.
+    told: Option<Instant>,
     /// Since when questions are answered, in vain.
     answered: Option<Instant>,
     renewed: Option<Instant>,
@@ -39,6 +41,7 @@ impl Tenure {
             lease: None,
             asked: None,
             doubts_since: Instant::now(),
+            told: None,
             answered: None,
             renewed: None,
         }
@@ -65,7 +68,7 @@ impl Tenure {
 
     /// A renewal.
     pub fn hears(&mut self, lease: &Lease) {
-        self.turn(self.standing.hears(lease), Some(lease), Duration::ZERO);
+        self.turn(self.standing.hears(lease), Some(lease));
     }
 
     /// The answer to a question that was asked at `asked`; `None` = there is no such lease.
@@ -74,8 +77,10 @@ impl Tenure {
             return;
         }
         self.answered.get_or_insert_with(Instant::now);
-        // An answer is as old as its question.
-        self.turn(self.standing.is_told(lease), lease, asked.elapsed());
+        if self.standing == Standing::FIRST {
+            self.told = Some(asked);
+        }
+        self.turn(self.standing.is_told(lease), lease);
     }
 
     /// There is a new order.
@@ -88,11 +93,10 @@ impl Tenure {
     }
 
     fn asks_anew(&mut self) {
-        (self.asked, self.answered, self.doubts_since) = (None, None, Instant::now());
+        (self.asked, self.told, self.answered, self.doubts_since) = (None, None, None, Instant::now());
     }
 
-    /// `age`: how long ago the lease may have been so.
-    fn turn(&mut self, standing: Standing, lease: Option<&Lease>, age: Duration) {
+    fn turn(&mut self, standing: Standing, lease: Option<&Lease>) {
         let before = std::mem::replace(&mut self.standing, standing);
         if let Some(lease) = lease
             && self.lease.as_ref().is_none_or(|known| known.beat <= lease.beat)
@@ -102,10 +106,11 @@ impl Tenure {
         match (before, standing) {
             (Standing::Makes { beat: old }, Standing::Makes { beat }) if beat > old => {
                 self.renewed = Some(Instant::now());
-                self.permit.renew(self.lost_after().saturating_sub(age));
+                self.permit.renew(self.lost_after());
             }
             (Standing::Asks { .. }, Standing::Makes { .. }) => {
                 (self.renewed, self.answered) = (Some(Instant::now()), None);
+                let age = self.told.take().map_or(Duration::MAX, |asked| asked.elapsed());
                 self.permit.grant(self.lost_after().saturating_sub(age));
             }
             (_, Standing::Over | Standing::Rests) => self.permit.hold(Held::Expired),
@@ -125,7 +130,7 @@ impl Tenure {
         }
         let in_vain = self.answered.is_some_and(|since| since.elapsed() > patience);
         if in_vain && matches!(self.standing, Standing::Asks { .. }) {
-            self.turn(self.standing.gives_up(), None, Duration::ZERO);
+            self.turn(self.standing.gives_up(), None);
         }
         let every = match self.standing {
             Standing::Asks { .. } if is_at_work => ASK_EVERY,

@@ -1,13 +1,12 @@
 //! No load without a living run: drivers that were away over the end of their run, and drivers whose controller is gone for good.
 //! A server counts what they send.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{RunRecord, StageState};
 
-use crate::bed::{Bed, Namespace, PATIENCE, Process, SlowLogin, nats_is_installed};
+use crate::fleet_bed::{Bed, Namespace, PATIENCE, Process, SlowLogin, nats_is_installed};
+use crate::table::Attacks;
 
 /// How the run ends while a driver is away.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -145,7 +144,14 @@ fn come_back(number: usize, end: End, away: Away) {
     }
     bed.drivers[1].wait_for("is over");
     wait_until("forgotten", &bed, || is_empty(&kept));
-    assert_eq!(settled(&login), before, "{what}: a ghost made load\n{}", bed.logs());
+    let after = settled(&login);
+    let said = format!("{} requests after it came back", after - before);
+    Attacks::on("lease").judge(
+        &format!("a driver is away over the end of its run: {what}"),
+        "the store",
+        after == before,
+        &said,
+    );
     let mut next = bed.start_run("next.yaml", &["--drivers", "d1,d2,d3"]);
     assert_eq!(next.wait(), 0, "{what}\n{}", bed.logs());
     let of = &record(&bed, "w2-").stages[0].operations[0].drivers;
@@ -195,7 +201,8 @@ fn drivers_whose_controller_is_gone_for_good_stop_by_themselves_and_are_free() {
     }
     // What was on its way when the last of them held: at most one request of each of its workers.
     let ended = settled(&login);
-    assert!(ended <= held + 12, "{held} {ended}\n{}", bed.logs());
+    let said = format!("{} requests after the lease had run out", ended - held);
+    Attacks::on("lease").judge("a controller is killed for good", "the store", ended <= held + 12, &said);
     std::fs::write(bed.path().join("next.yaml"), next_workload(&login.target())).unwrap();
     let mut next = bed.start_run("next.yaml", &["--drivers", "d1,d2,d3"]);
     assert_eq!(next.wait(), 0, "{}", bed.logs());
@@ -237,7 +244,13 @@ fn a_nats_that_is_away_for_less_than_lost_after_changes_nothing_and_a_longer_tim
     bed.drivers[0].wait_for("no more load before it is known that it lives");
     let held = settled(&login);
     std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(login.questions(), held, "{}", bed.logs());
+    let said = format!("{} requests while the lease had run out", login.questions() - held);
+    Attacks::on("lease").judge(
+        "NATS is away for longer than lost_after",
+        "the store",
+        login.questions() == held,
+        &said,
+    );
     bed.start_nats();
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     let main = &record(&bed, "w1-").stages[0];
