@@ -22,10 +22,13 @@ pub fn ms(value: Option<f64>) -> String {
     value.map_or_else(|| NOT_AVAILABLE.to_owned(), |value| decimal(value, 3))
 }
 
-/// A rate; COSBench writes 0 where there is none.
+/// A rate; COSBench writes 0 where there is none. Two digits, but for rates so low that these would move them.
 #[must_use]
 pub fn rate(value: Option<f64>) -> String {
-    decimal(value.unwrap_or(0.0), 2)
+    const MOST_OFF: f64 = 0.002;
+    let value = value.unwrap_or(0.0);
+    let off = ((value * 100.0).round() / 100.0 - value).abs();
+    decimal(value, if off > MOST_OFF * value.abs() { 6 } else { 2 })
 }
 
 /// A share 0..=1 in per cent.
@@ -55,6 +58,10 @@ mod tests {
             (ms(Some(1.2345)), "1.234"),
             (ms(None), "N/A"),
             (rate(None), "0"),
+            (rate(Some(25.166_667)), "25.17"),
+            (rate(Some(0.1)), "0.1"),
+            (rate(Some(1.0 / 6.0)), "0.166667"),
+            (rate(Some(0.001)), "0.001"),
             (percent(Some(1.0)), "100%"),
             (percent(Some(0.999_61)), "99.96%"),
             (percent(Some(0.974)), "97.4%"),

@@ -316,6 +316,15 @@ pub struct OperationRecord {
     pub success_ratio: Option<f64>,
     /// Mean number of operations in flight over the window; null without a window.
     pub in_flight_mean: Option<f64>,
+    /// Seconds that the operations in flight at the start of the window had been in flight by then, all together; null where
+    /// it was not recorded. With `age_at_end_s` it makes Little's law exact: `in_flight_mean x window_s` is the sum of all
+    /// service times, less this, and `age_at_end_s` more.
+    #[serde(default)]
+    pub age_at_start_s: Option<f64>,
+    /// Seconds that the operations in flight at the end of the window had been in flight by then, all together; null where it
+    /// was not recorded.
+    #[serde(default)]
+    pub age_at_end_s: Option<f64>,
     /// From the moment each operation was due.
     pub response_ms: LatencyRecord,
     /// From the moment each was sent.
@@ -509,6 +518,8 @@ impl OperationRecord {
             connections,
             renewals,
             in_flight_ns,
+            age_at_start_ns,
+            age_at_end_ns,
             response: _,
             service: _,
             first_byte: _,
@@ -544,6 +555,8 @@ impl OperationRecord {
             bandwidth_bytes_per_s: summary.bandwidth_bytes_per_s,
             success_ratio: summary.success_ratio,
             in_flight_mean: (window_s > 0.0).then(|| *in_flight_ns as f64 / 1e9 / window_s),
+            age_at_start_s: Some(*age_at_start_ns as f64 / 1e9),
+            age_at_end_s: Some(*age_at_end_ns as f64 / 1e9),
             response_ms: (&summary.response).into(),
             service_ms: (&summary.service).into(),
             first_byte_ms: (&summary.first_byte).into(),

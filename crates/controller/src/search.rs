@@ -142,15 +142,14 @@ impl Running<'_> {
             // What the client spoiled stays out of what the trials of this load say together.
             self.pooled = pooled;
         }
-        let (sum, window_s) = ended.measured.total();
-        let summary = Summary::of(&sum, window_s);
-        let throughput = summary.throughput_per_s;
+        let summary = Summary::of(&ended.measured.total(), ended.measured.longest_s());
+        let throughput = ended.measured.per_s(|op| op.ok);
         self.trials.push(TrialRecord {
             stage: id,
             load: request.load,
             purpose: request.purpose.word().to_owned(),
             throughput_per_s: throughput,
-            bandwidth_bytes_per_s: summary.bandwidth_bytes_per_s,
+            bandwidth_bytes_per_s: ended.measured.per_s(|op| op.bytes),
             mean_ms: summary.response.mean,
             p95_ms: summary.response.p95,
             error_ratio: summary.success_ratio.map(|ratio| 1.0 - ratio),

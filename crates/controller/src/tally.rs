@@ -100,6 +100,9 @@ pub struct Interval {
     pub operations: Vec<OpSnapshot>,
 }
 
+/// A last row shorter than this part of the others belongs to the one before it.
+const SHORTEST_ROW: u64 = 5;
+
 fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
     stage.works.iter().map(|work| vec![OpSnapshot::default(); work.operations.len()]).collect()
 }
@@ -234,9 +237,18 @@ impl Tally {
             if !ready {
                 return intervals;
             }
-            let works = self.open.remove(&self.next_interval).unwrap_or_else(|| empty(stage));
+            let mut works = self.open.remove(&self.next_interval).unwrap_or_else(|| empty(stage));
             let begun_ns = self.next_interval * self.interval_ns;
-            let ended_ns = if all { end_ns.min(elapsed_ns.max(begun_ns + 1)) } else { end_ns };
+            let mut ended_ns = if all { end_ns.min(elapsed_ns.max(begun_ns + 1)) } else { end_ns };
+            let rest_ns = elapsed_ns.saturating_sub(end_ns);
+            if all && last == Some(self.next_interval + 1) && rest_ns < self.interval_ns / SHORTEST_ROW {
+                // One operation that ends a moment after the load is no rate of hundreds per second.
+                let rest = self.open.remove(&(self.next_interval + 1)).unwrap_or_else(|| empty(stage));
+                let anything = rest.iter().flatten().any(|op| op.total() > 0);
+                works.iter_mut().flatten().zip(rest.iter().flatten()).for_each(|(sum, op)| sum.merge(op));
+                ended_ns = if anything { elapsed_ns } else { ended_ns };
+                self.next_interval += 1;
+            }
             intervals.push(Interval {
                 ended: Duration::from_nanos(ended_ns),
                 seconds: Duration::from_nanos(ended_ns - begun_ns).as_secs_f64(),

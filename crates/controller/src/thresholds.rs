@@ -60,12 +60,37 @@ impl Measured {
         }
     }
 
-    /// All operations together, and the seconds of the longest window.
+    /// All operations together.
     #[must_use]
-    pub fn total(&self) -> (OpSnapshot, f64) {
+    pub fn total(&self) -> OpSnapshot {
         let mut sum = OpSnapshot::default();
         self.works.iter().flat_map(|work| &work.ops).for_each(|op| sum.merge(op));
-        (sum, self.works.iter().map(|work| work.window_s).fold(0.0, f64::max))
+        sum
+    }
+
+    /// What all works did per second, each over its own window; `None` without a window.
+    #[must_use]
+    pub fn per_s(&self, amount: impl Fn(&OpSnapshot) -> u64) -> Option<f64> {
+        let timed = || self.works.iter().filter(|work| work.window_s > 0.0);
+        let own = |work: &MeasuredWork| real(work.ops.iter().map(&amount).sum()) / work.window_s;
+        timed().next()?;
+        Some(timed().map(own).sum())
+    }
+
+    /// Operations of the works that are `wanted`.
+    pub fn of_works<'a>(
+        &'a self,
+        stage: &'a Stage,
+        wanted: impl Fn(&Work) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a OpSnapshot> {
+        let works = stage.works.iter().zip(&self.works).filter(move |(work, _)| wanted(work));
+        works.flat_map(|(_, measured)| &measured.ops)
+    }
+
+    /// Seconds of the longest window.
+    #[must_use]
+    pub fn longest_s(&self) -> f64 {
+        self.works.iter().map(|work| work.window_s).fold(0.0, f64::max)
     }
 }
 

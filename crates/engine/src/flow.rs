@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cosmark_adaptor_api::{Error, ErrorKind};
+use cosmark_adaptor_api::{Error, ErrorKind, clock};
 
 use crate::permit::Permit;
 
@@ -27,6 +27,8 @@ pub struct GiveUp {
 pub struct Flow {
     state: AtomicU8,
     permit: Arc<Permit>,
+    /// When it was first stopped; 0 = it was not.
+    stopped_ns: AtomicU64,
     gave_up: Mutex<Option<GiveUp>>,
 }
 
@@ -40,7 +42,8 @@ impl Flow {
     /// One that runs while it is permitted.
     #[must_use]
     pub fn under(permit: Arc<Permit>) -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(RUN), permit, gave_up: Mutex::default() })
+        let (state, stopped_ns) = (AtomicU8::new(RUN), AtomicU64::new(0));
+        Arc::new(Self { state, permit, stopped_ns, gave_up: Mutex::default() })
     }
 
     /// What it runs under.
@@ -57,12 +60,26 @@ impl Flow {
 
     /// Starts no further operation; those in flight may end.
     pub fn finish(&self) {
+        self.note_stop();
         self.state.fetch_max(FINISH, Ordering::Relaxed);
     }
 
     /// Drops the operations in flight, too.
     pub fn abort(&self) {
+        self.note_stop();
         self.state.fetch_max(ABORT, Ordering::Relaxed);
+    }
+
+    /// Before the state, so that whoever sees the stop finds its moment.
+    fn note_stop(&self) {
+        let _ =
+            self.stopped_ns.compare_exchange(0, clock::now_ns().max(1), Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// When the load was stopped before its own end, on the clock of [`clock::now_ns`]; `None` = it was not.
+    #[must_use]
+    pub fn stopped_ns(&self) -> Option<u64> {
+        Some(self.stopped_ns.load(Ordering::Acquire)).filter(|at_ns| *at_ns != 0)
     }
 
     /// Stops everything because a mission cannot work; the first reason is kept.

@@ -26,7 +26,7 @@ mod worker;
 pub use content::{Body, Pattern, Verifier};
 pub use flow::{Flow, GiveUp};
 pub use mission::{
-    Began, EngineError, EngineEvent, ErrorExample, LoadThread, LoadThreads, Mission, MissionTimes,
+    Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,
     ShareHandle, StageShare, start,
 };
 pub use permit::{Held, JUMP, Pause, Permit, Pulse, coarse_ns, suspended_ns};

@@ -1,7 +1,7 @@
 //! What the engine is told, and what it tells.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -92,8 +92,24 @@ pub struct MissionTimes {
     pub plan: SlicePlan,
     /// When its last operation ended; the start if it had none.
     pub ended_ns: u64,
+    /// What ended its load.
+    pub end: LoadEnd,
     /// When its first and its last worker were really let go; `None` = none was.
     pub began: Option<Began>,
+}
+
+/// What ended the load of a mission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadEnd {
+    /// Its time was over.
+    Planned,
+    /// Every worker had made its share of the totals, or its pass.
+    Done,
+    /// Somebody stopped it.
+    Stopped {
+        /// When, on the clock of [`clock::now_ns`].
+        at_ns: u64,
+    },
 }
 
 /// When the workers of a mission really began, on the clock of [`clock::now_ns`].
@@ -120,11 +136,17 @@ impl Began {
 }
 
 impl MissionTimes {
-    /// Length of the measured window: to its planned end, or to the last operation where counts or the user ended it.
+    /// Length of the measured window: as it was planned, whatever ended last in it. Only where totals ended the load it is
+    /// over with the last operation, and where somebody stopped it, with that (or with what was then in flight): a rate is
+    /// a count over the time in which it could have been more.
     #[must_use]
     pub fn window(&self) -> Duration {
-        let end_ns = self.plan.window_end_ns.min(self.ended_ns);
-        Duration::from_nanos(end_ns.saturating_sub(self.plan.window_start_ns))
+        let end_ns = match self.end {
+            LoadEnd::Planned => self.plan.window_end_ns,
+            LoadEnd::Done => self.ended_ns,
+            LoadEnd::Stopped { at_ns } => self.ended_ns.max(at_ns),
+        };
+        Duration::from_nanos(end_ns.min(self.plan.window_end_ns).saturating_sub(self.plan.window_start_ns))
     }
 }
 
@@ -165,6 +187,17 @@ pub enum EngineError {
     Adaptor(Error),
 }
 
+/// Why a worker went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Its time was over.
+    Planned,
+    /// It has nothing more to do.
+    Done,
+    /// It was told to stop.
+    Told,
+}
+
 /// A mission with what its threads share.
 pub(crate) struct Running {
     pub mission: Mission,
@@ -176,6 +209,10 @@ pub(crate) struct Running {
     pub health: Health,
     /// Workers that are not done; the last one tidies up.
     pub active: AtomicU32,
+    /// A worker was still at work when the time was over.
+    lasted: AtomicBool,
+    /// A worker stopped because it was told to.
+    told: AtomicBool,
     examples: Mutex<Vec<ErrorExample>>,
     example_count: AtomicU32,
     last_end_ns: AtomicU64,
@@ -211,6 +248,8 @@ impl Running {
                 .map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)),
             health: Health::default(),
             active: AtomicU32::new(mission.workers),
+            lasted: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             examples: Mutex::default(),
             example_count: AtomicU32::new(0),
             last_end_ns: AtomicU64::new(start_ns),
@@ -232,6 +271,24 @@ impl Running {
         self.example_count.fetch_add(1, Ordering::Relaxed);
         let example = ErrorExample { op, label: error.kind().label(), text: error.to_string() };
         self.examples.lock().unwrap_or_else(PoisonError::into_inner).push(example);
+    }
+
+    /// Notes why a worker went.
+    pub fn note_left(&self, why: Left) {
+        match why {
+            Left::Planned => self.lasted.store(true, Ordering::Relaxed),
+            Left::Told => self.told.store(true, Ordering::Relaxed),
+            Left::Done => {}
+        }
+    }
+
+    /// What ended the load, once all workers are gone.
+    fn end(&self, flow: &Flow) -> LoadEnd {
+        let was_told = self.told.load(Ordering::Relaxed);
+        if self.lasted.load(Ordering::Relaxed) {
+            return LoadEnd::Planned;
+        }
+        flow.stopped_ns().filter(|_| was_told).map_or(LoadEnd::Done, |at_ns| LoadEnd::Stopped { at_ns })
     }
 
     pub fn note_end(&self, end_ns: u64) {
@@ -368,7 +425,8 @@ impl ShareHandle {
                     let ended_ns = running.last_end_ns.load(Ordering::Relaxed);
                     let examples = running.examples.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     let began = *running.began.lock().unwrap_or_else(PoisonError::into_inner);
-                    (MissionTimes { plan: running.plan, ended_ns, began }, examples)
+                    let end = running.end(&self.flow);
+                    (MissionTimes { plan: running.plan, ended_ns, end, began }, examples)
                 })
                 .collect()),
         }

@@ -12,7 +12,7 @@ use cosmark_workload::model::Load;
 use cosmark_workload::share::{WorkerIndex, share_of_total};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
+use tokio::task::{AbortHandle, LocalSet};
 
 use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
@@ -141,7 +141,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     let watch = Rc::new(Watch::default());
     let pulse = Rc::new(Pulse::new(Arc::clone(setup.flow.permit())));
     let mut books = Vec::new();
-    let mut queues: Vec<Rc<ArrivalQueue>> = Vec::new();
+    let mut queues: Vec<(Rc<ArrivalQueue>, AbortHandle)> = Vec::new();
     let mut tasks = Vec::new();
     for at in 0..setup.missions.len() {
         let crew = hire_when_permitted(&setup, at, &alarm, &watch, &pulse).await;
@@ -157,15 +157,16 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             tokio::task::spawn_local(async move { pulse.only_while_permitted(worker::run(worker)).await })
         }));
         if let Some(queue) = crew.queue {
-            tasks.push(tokio::task::spawn_local(crate::worker::dispatch(
+            let dispatching = tokio::task::spawn_local(crate::worker::dispatch(
                 Rc::clone(&queue),
                 Rc::clone(&alarm),
                 Rc::clone(&crew.books),
                 crew.mix,
                 crew.rng,
                 setup.missions[at].plan,
-            )));
-            queues.push(queue);
+            ));
+            queues.push((queue, dispatching.abort_handle()));
+            tasks.push(dispatching);
         }
         books.push(crew.books);
     }
@@ -183,9 +184,14 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         }
         if setup.flow.is_stopping() {
             told_to_stop_ns.get_or_insert(now_ns);
-            queues.iter().for_each(|queue| queue.close());
+            queues.iter().for_each(|(queue, _)| queue.close());
             alarm.release();
         }
+        // Totals that are made leave nobody to whom arrivals could go: they are not part of the work any more.
+        queues
+            .iter()
+            .filter(|(queue, _)| queue.is_deserted())
+            .for_each(|(_, dispatching)| dispatching.abort());
         let grace_over_ns = told_to_stop_ns.map_or(u64::MAX, |told_ns| told_ns + GRACE_NS);
         let all_until_ns = if setup.flow.is_aborting() {
             0
@@ -363,7 +369,7 @@ fn pace(running: &Running, place: WorkerIndex, queue: Option<&Rc<ArrivalQueue>>,
             let spread =
                 u128::from(period_ns.unwrap_or(0)) * u128::from(place.index) / u128::from(place.total.max(1));
             let first_ns = running.plan.start_ns + u64::try_from(spread).unwrap_or(0);
-            Pace::Paced(Paced::new(Rc::clone(alarm), first_ns, period_ns, think_ns))
+            Pace::Paced(Paced::new(Rc::clone(alarm), first_ns, period_ns, think_ns, running.plan.stop_ns))
         }
         _ => Pace::Closed,
     }

@@ -13,7 +13,7 @@ use crate::choice::{Choice, Mix};
 use crate::content::mix;
 use crate::flow::{Flow, GiveUp};
 use crate::guard::{Cut, Watched};
-use crate::mission::Running;
+use crate::mission::{Left, Running};
 use crate::names::NameTemplate;
 use crate::ops::{self, Call, Done, Timing};
 use crate::pace::{ArrivalQueue, Pace, Slot};
@@ -98,22 +98,30 @@ pub async fn run(mut worker: Worker) {
         worker.books.note_began(now_ns);
     }
     let mut since_yield = 0_u32;
-    loop {
-        if worker.quota.is_used_up() || worker.flow.is_stopping() {
-            break;
+    let left = loop {
+        if worker.quota.is_used_up() {
+            break Left::Done;
         }
-        let Some(slot) = worker.pace.next(worker.queue_place, desk.free_ns).await else { break };
-        if slot.due_ns >= running.plan.stop_ns || worker.flow.is_stopping() {
-            break;
+        if worker.flow.is_stopping() {
+            break Left::Told;
+        }
+        let Some(slot) = worker.pace.next(worker.queue_place, desk.free_ns).await else {
+            break worker.outlast(&running.plan).await;
+        };
+        if worker.flow.is_stopping() {
+            break Left::Told;
+        }
+        if slot.due_ns >= running.plan.stop_ns {
+            break Left::Planned;
         }
         // This thread stood still while the last operation ended: nothing more is polled before somebody has asked.
         if worker.pulse.stood_still_before(desk.free_ns) {
             tokio::task::yield_now().await;
             if worker.flow.is_stopping() {
-                break;
+                break Left::Told;
             }
         }
-        let Some(choice) = worker.source.next(&mut worker.rng) else { break };
+        let Some(choice) = worker.source.next(&mut worker.rng) else { break Left::Done };
         worker.one(running, &mut desk, slot, choice).await;
         // An adaptor that never has to wait (null, mock without delay) would keep the thread to itself.
         since_yield += 1;
@@ -122,11 +130,25 @@ pub async fn run(mut worker: Worker) {
             tokio::task::yield_now().await;
             desk.free_ns = 0;
         }
+    };
+    if left == Left::Done {
+        worker.pace.leave();
     }
+    running.note_left(left);
     worker.tidy_up(running, &mut desk).await;
 }
 
 impl Worker {
+    /// Nothing more is due: stays until the time is over, for the load that was planned has no operation until then. A
+    /// schedule without a time to end at ends with its last arrival.
+    async fn outlast(&self, plan: &SlicePlan) -> Left {
+        if plan.stop_ns == u64::MAX && !self.flow.is_stopping() {
+            return Left::Done;
+        }
+        self.alarm.until(plan.stop_ns).await;
+        if clock::now_ns() < plan.stop_ns { Left::Told } else { Left::Planned }
+    }
+
     /// One operation, from its names to the books.
     async fn one(&mut self, running: &Running, desk: &mut Desk, slot: Slot, choice: Choice) {
         // Whatever becomes of it: only an operation that ended says when its worker became free.

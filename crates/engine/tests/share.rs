@@ -1,6 +1,8 @@
 //! The engine against stores in memory: stops, counts, windows, seeds, errors. No sockets.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod bed;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,88 +10,12 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::faulty::{Act, Faulty};
 use cosmark_adaptor_api::mem::Mem;
 use cosmark_adaptor_api::null::Null;
-use cosmark_adaptor_api::{Adaptor, Auth, Error, ErrorKind, OpFuture, Session};
+use cosmark_adaptor_api::{Adaptor, Error, ErrorKind};
 use cosmark_engine::{EngineEvent, Flow, Mission, MissionTimes, SessionCache, StageShare, start};
 use cosmark_metrics::{OpSnapshot, Phase, Sample};
-use cosmark_workload::diagnostic::Span;
 use cosmark_workload::model::*;
 
-struct NoAuth;
-
-impl Auth for NoAuth {
-    fn login(&self) -> OpFuture<'_, Session> {
-        Box::pin(std::future::ready(Ok(Session::default())))
-    }
-
-    fn timeout(&self) -> Duration {
-        Duration::from_secs(5)
-    }
-}
-
-fn operation(kind: OpKind, containers: &str, objects: &str) -> Operation {
-    let selector = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
-    Operation {
-        id: "op1".into(),
-        kind,
-        weight: 100.0,
-        division: Division::None,
-        name: kind.word().into(),
-        containers: selector(containers),
-        objects: selector(objects),
-        sizes: Some("c(1)KB".parse().unwrap()),
-        container_name: None,
-        container_prefix: "c".into(),
-        container_suffix: String::new(),
-        object_prefix: "o".into(),
-        object_suffix: String::new(),
-        content: Content::Random,
-        chunked: false,
-        hash_check: false,
-        verify: false,
-        create_container: false,
-        delete_container: false,
-        empty_container: false,
-        files: None,
-        file_selection: FileSelection::Sequential,
-        range: None,
-        part_size_bytes: 5 << 20,
-        part_concurrency: 1,
-        page_size: None,
-        list_prefix: String::new(),
-        delimiter: String::new(),
-        copy_suffix: "-copy".into(),
-        batch: 100,
-        config_text: String::new(),
-        span: Span::default(),
-    }
-}
-
-fn target() -> TargetSpec {
-    TargetSpec { kind: "none".into(), config: Config::default(), span: Span::default() }
-}
-
-fn work(kind: WorkKind, workers: u32, operations: Vec<Operation>) -> Work {
-    Work {
-        name: "w".into(),
-        kind,
-        workers,
-        interval: Duration::from_secs(1),
-        division: Division::None,
-        runtime: Duration::ZERO,
-        rampup: Duration::ZERO,
-        rampdown: Duration::ZERO,
-        total_ops: None,
-        total_bytes: None,
-        afr_per_million: 0,
-        driver: None,
-        load: Load::Closed,
-        histogram: true,
-        auth: target(),
-        storage: target(),
-        operations,
-        span: Span::default(),
-    }
-}
+use bed::{NoAuth, operation, work};
 
 struct Outcome {
     phases: BTreeMap<Phase, Vec<OpSnapshot>>,

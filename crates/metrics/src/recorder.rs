@@ -114,6 +114,9 @@ impl Recorder {
         let until_ns = now_ns.min(self.current.end_ns);
         if let Some(op) = self.current.ops.get_mut(usize::from(op)) {
             op.in_flight_ns += u128::from(until_ns.saturating_sub(since_ns));
+            if self.current.phase == Phase::Window {
+                op.age_at_end_ns += u128::from(until_ns.saturating_sub(sent_ns));
+            }
         }
     }
 
@@ -134,12 +137,24 @@ impl Recorder {
             in_flight(&mut |op, sent_ns| {
                 if let Some(op) = ops.get_mut(usize::from(op)) {
                     op.in_flight_ns += u128::from(end_ns.saturating_sub(sent_ns.max(start_ns)));
+                    if end_ns == self.plan.window_end_ns {
+                        op.age_at_end_ns += u128::from(end_ns.saturating_sub(sent_ns));
+                    }
                 }
             });
             // A thread that stood still for long leaves a hole rather than thousands of empty slices.
             let next_ns = if closed < MOST_AT_ONCE { end_ns + 1 } else { now_ns };
+            let turned_ns = end_ns;
             let (start_ns, end_ns) = self.plan.slice_at(next_ns);
             self.turn(start_ns, end_ns, self.plan.phase_at(next_ns));
+            if turned_ns == self.plan.window_start_ns {
+                let ops = &mut self.current.ops;
+                in_flight(&mut |op, sent_ns| {
+                    if let Some(op) = ops.get_mut(usize::from(op)) {
+                        op.age_at_start_ns += u128::from(turned_ns.saturating_sub(sent_ns));
+                    }
+                });
+            }
         }
     }
 
@@ -244,6 +259,39 @@ mod tests {
         let plan = SlicePlan { window_start_ns: 1000, ..PLAN };
         assert_eq!(plan.phase_at(1001), Phase::Window);
         assert_eq!(plan.phase_at(1000), Phase::Window);
+    }
+
+    proptest::proptest! {
+        // Operations of one worker after another, in any lengths: what was in flight over the window is what the times of
+        // all that ended in it say, less what they took before it, and what the unfinished took in it.
+        #[test]
+        fn time_in_flight_is_the_sum_of_times_and_of_the_ages_at_both_ends(
+            lengths in proptest::collection::vec((0u64..40, 1u64..400), 1..40),
+            give_up_after in proptest::option::of(1u64..300),
+        ) {
+            let mut recorder = Recorder::new(0, 1, false, PLAN);
+            let mut now_ns = PLAN.start_ns;
+            let mut all = Vec::new();
+            for (pause_ns, length_ns) in lengths {
+                let sent_ns = now_ns + pause_ns;
+                recorder.roll(sent_ns, |_| {});
+                now_ns = sent_ns + length_ns;
+                recorder.roll(now_ns, |each| each(0, sent_ns));
+                recorder.record(&Sample { sent_ns, due_ns: sent_ns, end_ns: now_ns, ..Sample::default() });
+            }
+            if let Some(age_ns) = give_up_after {
+                recorder.roll(now_ns + age_ns, |each| each(0, now_ns));
+                recorder.give_up(0, now_ns, now_ns + age_ns);
+                now_ns += age_ns;
+            }
+            recorder.finish(now_ns + 1);
+            all.extend(recorder.take_ready());
+            let mut window = OpSnapshot::default();
+            all.iter().filter(|slice| slice.phase == Phase::Window).for_each(|slice| window.merge(&slice.ops[0]));
+            let ended_ns = window.service.mean_ns().unwrap_or(0.0) * window.service.count() as f64;
+            let told_ns = window.in_flight_ns as f64 + window.age_at_start_ns as f64 - window.age_at_end_ns as f64;
+            proptest::prop_assert!((told_ns - ended_ns).abs() < 1e-3, "{told_ns} {ended_ns}");
+        }
     }
 
     proptest::proptest! {

@@ -77,6 +77,14 @@ pub struct OpSnapshot {
     /// Time that operations spent in flight in this slice of time, whenever they ended: the integral of "in flight".
     #[serde(skip_serializing_if = "is_nothing")]
     pub in_flight_ns: u128,
+    /// Time that what was in flight at the start of the window had been in flight by then: it is in the service times of
+    /// what ended, and not in [`OpSnapshot::in_flight_ns`] of the window.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub age_at_start_ns: u128,
+    /// Time that what was in flight at the end of the window (or was given up in it) had been in flight by then: it is in
+    /// no service time.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub age_at_end_ns: u128,
     /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
     #[serde(skip_serializing_if = "is_nothing")]
     pub response: Latency,
@@ -211,6 +219,8 @@ impl OpSnapshot {
             intended,
             checked,
             in_flight_ns,
+            age_at_start_ns,
+            age_at_end_ns,
             response,
             service,
             first_byte,
@@ -240,6 +250,8 @@ impl OpSnapshot {
         self.intended += intended;
         self.checked += checked;
         self.in_flight_ns += in_flight_ns;
+        self.age_at_start_ns += age_at_start_ns;
+        self.age_at_end_ns += age_at_end_ns;
         self.response.merge(response);
         self.service.merge(service);
         self.first_byte.merge(first_byte);

@@ -1,24 +1,19 @@
 //! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod series;
 
-use cosmark_archive::{
-    ArchiveError, ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, TimeKind,
-};
+use cosmark_archive::{ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, StageState};
 use cosmark_metrics::LatencySummary;
 use cosmark_metrics::verdict::{
     ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
-    Series, StoreEvidence, WorkEvidence,
+    ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 use cosmark_workload::Workload;
 use cosmark_workload::existence::{Missing, missing, read_bytes};
 use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::read_sizes::sizes_read;
+use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::selector::parse_bytes;
-
-/// Fewer intervals in the window than this, and the histogram log with its slices of a second is read instead.
-const FEW_INTERVALS: usize = 20;
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
 #[must_use]
@@ -51,7 +46,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
             })
             .collect(),
         // A file that cannot be read is as good as none: the check says that it had nothing to look at.
-        series: series_of(run, stage).ok().flatten(),
+        series: series::series_of(run, stage, plan).unwrap_or_default(),
         clients: stage.clients.iter().map(client_of).collect(),
         drivers: drivers_of(stage),
         clock_offset_ms: clocks_apart_ms(stage),
@@ -122,6 +117,7 @@ pub fn miss_of(missing: &Missing) -> Miss {
 
 fn works_of(stage: &StageRecord, plan: Option<&Stage>) -> Vec<WorkEvidence> {
     let mut works: Vec<WorkEvidence> = Vec::new();
+    let on_time = stage.state == StageState::Completed && stage.missing.is_empty();
     for operation in measured(stage) {
         if works.iter().any(|work| work.name == operation.work) {
             continue;
@@ -132,9 +128,21 @@ fn works_of(stage: &StageRecord, plan: Option<&Stage>) -> Vec<WorkEvidence> {
             workers: u64::from(operation.workers),
             window_s: operation.window_s,
             pacing: pacing_of(operation.arrival, planned),
+            schedule: planned.filter(|_| on_time).and_then(schedule_of),
         });
     }
     works
+}
+
+/// What a work was to do by the clock; `None` where totals may end it before.
+fn schedule_of(work: &Work) -> Option<ScheduleEvidence> {
+    let by_time = !work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_none();
+    let due = due_in_window(work);
+    by_time.then(|| ScheduleEvidence {
+        planned_s: work.runtime.as_secs_f64(),
+        due: due.map(|due| due.count),
+        spread: due.map_or(0.0, |due| due.spread),
+    })
 }
 
 fn pacing_of(arrival: Option<LoopKind>, planned: Option<&Work>) -> Pacing {
@@ -177,6 +185,8 @@ fn operation_of(record: &OperationRecord) -> OperationEvidence {
         connections: record.connections,
         intended: record.intended,
         in_flight_mean: record.in_flight_mean,
+        age_at_start_s: record.age_at_start_s,
+        age_at_end_s: record.age_at_end_s,
         response: times(&record.response_ms),
         service: times(&record.service_ms),
         failed_service: times(&record.failed_service_ms),
@@ -223,92 +233,6 @@ fn client_of(record: &ClientRecord) -> ClientEvidence {
         time_wait_max: record.time_wait_max,
         ephemeral_ports: record.ephemeral_ports,
     }
-}
-
-/// The window over time: intervals where there are enough of them, else the slices of the histogram log.
-fn series_of(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
-    let intervals = series_of_intervals(run, stage)?;
-    if intervals.as_ref().is_some_and(|series| series.rate_per_s.len() >= FEW_INTERVALS) {
-        return Ok(intervals);
-    }
-    let slices = series_of_slices(run, stage)?;
-    Ok(slices
-        .filter(|own| intervals.as_ref().is_none_or(|other| other.rate_per_s.len() < own.rate_per_s.len()))
-        .or(intervals))
-}
-
-#[derive(Default)]
-struct Step {
-    seconds: f64,
-    count: f64,
-    in_flight: f64,
-}
-
-/// From `intervals.csv`. It has no latencies; by Little's law the time in flight per operation stands for them.
-fn series_of_intervals(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
-    let tags: Vec<&str> = measured(stage).map(|operation| operation.tag.as_str()).collect();
-    let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
-    run.intervals(|line| {
-        if line.stage != stage.id || line.phase != "window" || !tags.contains(&line.tag.as_str()) {
-            return;
-        }
-        let step = steps.entry(millis(line.start_s)).or_default();
-        step.seconds = step.seconds.max(line.end_s - line.start_s);
-        #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-        let count = line.count as f64;
-        step.count += count;
-        step.in_flight += line.in_flight_mean.unwrap_or(0.0);
-    })?;
-    let step_s = steps.values().map(|step| step.seconds).fold(0.0, f64::max);
-    // A window rarely begins and ends where an interval does.
-    let whole: Vec<Step> = steps.into_values().filter(|step| step.seconds > 0.9 * step_s).collect();
-    Ok((!whole.is_empty() && step_s > 0.0).then(|| Series {
-        step_s,
-        rate_per_s: whole.iter().map(|step| step.count / step.seconds).collect(),
-        response_ms: whole
-            .iter()
-            .map(|step| (step.count > 0.0).then(|| 1000.0 * step.in_flight * step.seconds / step.count))
-            .collect(),
-        in_flight: whole.iter().map(|step| step.in_flight).collect(),
-    }))
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run, not negative")]
-fn millis(seconds: f64) -> u64 {
-    (seconds.max(0.0) * 1000.0).round() as u64
-}
-
-/// From the histogram log, in steps of a second.
-fn series_of_slices(run: &Run, stage: &StageRecord) -> Result<Option<Series>, ArchiveError> {
-    const STEP: Duration = Duration::from_secs(1);
-    let window_s = stage.window_s.unwrap_or(0.0);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run")]
-    let steps = (window_s + 0.05).floor().clamp(0.0, 1e6) as usize;
-    let tags: Vec<String> =
-        measured(stage).map(|operation| format!("{}.{}", operation.tag, TimeKind::Response.word())).collect();
-    let mut slices = Vec::new();
-    for entry in run.histograms()? {
-        let entry = entry?;
-        if tags.contains(&entry.tag) {
-            #[expect(clippy::cast_precision_loss, reason = "counts of a slice fit 53 bits")]
-            slices.push((entry.start, entry.histogram.len() as f64, entry.histogram.mean()));
-        }
-    }
-    let Some(first) = slices.iter().map(|(start, ..)| *start).min().filter(|_| steps > 0) else {
-        return Ok(None);
-    };
-    let (mut counts, mut sums) = (vec![0.0; steps], vec![0.0; steps]);
-    for (start, count, mean_ns) in slices {
-        let since = start.saturating_sub(first) + Duration::from_millis(5);
-        let at = usize::try_from(since.as_nanos() / STEP.as_nanos()).unwrap_or(usize::MAX);
-        if let (Some(own), Some(sum)) = (counts.get_mut(at), sums.get_mut(at)) {
-            *own += count;
-            *sum += count * mean_ns / 1e6;
-        }
-    }
-    let response_ms =
-        counts.iter().zip(&sums).map(|(count, sum)| (*count > 0.0).then(|| sum / count)).collect();
-    Ok(Some(Series { step_s: STEP.as_secs_f64(), rate_per_s: counts, response_ms, in_flight: Vec::new() }))
 }
 
 /// What the storage entries of the stage say of the store, and what is read from it.

@@ -8,7 +8,7 @@ use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
 use cosmark_metrics::LatencySummary;
 use cosmark_metrics::verdict::{
-    CHECKS, Evidence, Finding, OperationEvidence, Pacing, Series, StoreEvidence, WorkEvidence, judge as look,
+    CHECKS, Evidence, Finding, OperationEvidence, Series, StoreEvidence, WorkEvidence, judge as look,
     percent, plain,
 };
 use cosmark_workload::existence::{missing, read_bytes};
@@ -188,10 +188,10 @@ fn evidence_of(
             name: "all".into(),
             workers: view.workers().unwrap_or(0),
             window_s,
-            pacing: Pacing::Closed,
+            ..WorkEvidence::default()
         }],
         operations,
-        series: series_of(view),
+        series: series_of(view).into_iter().collect(),
         drivers: 1,
         misses: workload.map(|workload| {
             missing(workload, Some(&counts)).iter().filter(|miss| miss.stage == index).map(miss_of).collect()
@@ -225,7 +225,7 @@ fn series_of(view: &StageView<'_>) -> Option<Series> {
         }
     }
     let response_ms = vec![None; rates.len()];
-    Some(Series { step_s, rate_per_s: rates, response_ms, in_flight: Vec::new() })
+    Some(Series { work: "all".into(), step_s, rate_per_s: rates, response_ms, ..Series::default() })
 }
 
 /// C1. Time of the workers against rate times mean: Little's law with what the tables have. Times are cut to whole

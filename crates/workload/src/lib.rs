@@ -19,6 +19,7 @@ pub mod model;
 pub mod operation;
 pub mod read_sizes;
 pub mod reference;
+pub mod schedule;
 pub mod schema;
 pub mod search;
 pub mod selector;

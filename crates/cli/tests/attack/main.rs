@@ -19,4 +19,5 @@ mod support;
 
 mod deadlines;
 mod lease;
+mod rates;
 mod table;

@@ -72,11 +72,17 @@ fn is_open(stage: &Stage) -> bool {
 /// An open loop that does not complete what is offered has no steady response time, whatever the completed ones say.
 #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
 fn overloaded(stage: &Stage, pooled: &Measured, last: &Measured) -> Option<(Excess, String)> {
-    let (sum, window_s) = pooled.total();
+    // Works beside it that are no open loops have nothing due and are not asked.
+    let (mut due, mut done) = (0, 0);
+    pooled.of_works(stage, |work| matches!(work.load, Load::Open { .. })).for_each(|op| {
+        due += op.intended;
+        done += op.total();
+    });
+    let window_s = pooled.longest_s();
     if !is_open(stage) || window_s <= 0.0 {
         return None;
     }
-    let (due, done) = (sum.intended as f64, sum.total() as f64);
+    let (due, done) = (due as f64, done as f64);
     // What is in flight at the two ends of the window differs by chance.
     let least = due * 0.99 - 3.0 * due.sqrt().max(1.0);
     let text = || {
@@ -84,7 +90,7 @@ fn overloaded(stage: &Stage, pooled: &Measured, last: &Measured) -> Option<(Exce
         format!("offered {due:.1}/s, completed {done:.1}/s: the queue grows all the time")
     };
     // What is left at the end of one trial, as the time in which it came due.
-    let behind_ms = (1.0 - done / due.max(1.0)) * last.total().1 * 1e3;
+    let behind_ms = (1.0 - done / due.max(1.0)) * last.longest_s() * 1e3;
     (done < least).then(|| (Excess::Most(behind_ms), text()))
 }
 

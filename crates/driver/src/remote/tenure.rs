@@ -29,7 +29,6 @@ pub struct Tenure {
     told: Option<Instant>,
     /// Since when questions are answered, in vain.
     answered: Option<Instant>,
-    renewed: Option<Instant>,
 }
 
 impl Tenure {
@@ -43,7 +42,6 @@ impl Tenure {
             doubts_since: Instant::now(),
             told: None,
             answered: None,
-            renewed: None,
         }
     }
 
@@ -54,11 +52,6 @@ impl Tenure {
     /// What was heard last.
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()
-    }
-
-    /// Time since a renewal was heard.
-    pub fn age(&self) -> Option<Duration> {
-        self.renewed.map(|at| at.elapsed())
     }
 
     /// After how long without a renewal it makes no more load.
@@ -105,11 +98,10 @@ impl Tenure {
         }
         match (before, standing) {
             (Standing::Makes { beat: old }, Standing::Makes { beat }) if beat > old => {
-                self.renewed = Some(Instant::now());
                 self.permit.renew(self.lost_after());
             }
             (Standing::Asks { .. }, Standing::Makes { .. }) => {
-                (self.renewed, self.answered) = (Some(Instant::now()), None);
+                self.answered = None;
                 let age = self.told.take().map_or(Duration::MAX, |asked| asked.elapsed());
                 self.permit.grant(self.lost_after().saturating_sub(age));
             }

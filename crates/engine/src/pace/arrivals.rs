@@ -207,10 +207,9 @@ fn cumulate(steps: &[(f64, Duration)]) -> Vec<(f64, f64, f64)> {
     let (mut start_s, mut before) = (0.0, 0.0);
     let mut cumulated = Vec::with_capacity(steps.len());
     for (rate_per_s, length) in steps {
-        // A pause (rate 0) has no arrivals: the next step begins with the same count.
-        if *rate_per_s > 0.0 {
-            cumulated.push((start_s, before, *rate_per_s));
-        }
+        // A pause (rate 0) has no arrivals: the next step begins with the same count, and is found in its place. One that is
+        // the last has no arrivals for ever.
+        cumulated.push((start_s, before, *rate_per_s));
         start_s += length.as_secs_f64();
         before += rate_per_s * length.as_secs_f64();
     }
@@ -324,6 +323,12 @@ mod tests {
             (count(0, 1000), count(1000, 2000), count(2000, 3000), count(3000, 3500)),
             (10, 0, 20, 10)
         );
+    }
+
+    #[test]
+    fn a_pause_at_the_end_is_the_end() {
+        let steps = vec![(10.0, Duration::from_millis(250)), (0.0, Duration::from_secs(1))];
+        assert_eq!(all(&Arrivals::Step { steps }, 2, 100.0), [0, 100_000_000, 200_000_000]);
     }
 
     #[test]

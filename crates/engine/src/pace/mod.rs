@@ -41,11 +41,18 @@ impl Pace {
                 let due_ns = if free_ns == 0 { clock::now_ns() } else { free_ns };
                 Some(Slot { due_ns, delayed: false })
             }
-            Self::Paced(paced) => Some(paced.next().await),
+            Self::Paced(paced) => paced.next().await,
             Self::Open(queue) => match queue.take(worker).await {
                 Taken::Due { due_ns, delayed } => Some(Slot { due_ns, delayed }),
                 Taken::Over => None,
             },
+        }
+    }
+
+    /// The worker has made its share of the totals, and takes nothing any more.
+    pub fn leave(&self) {
+        if let Self::Open(queue) = self {
+            queue.leave();
         }
     }
 

@@ -37,6 +37,8 @@ pub struct ArrivalQueue {
     /// Free workers, the last freed on top: few connections stay warm rather than many lukewarm.
     free: RefCell<Vec<usize>>,
     places: RefCell<Vec<Place>>,
+    /// Workers that will take no more.
+    left: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -58,6 +60,7 @@ impl ArrivalQueue {
             over: Cell::new(first.is_none()),
             free: RefCell::default(),
             places: RefCell::default(),
+            left: Cell::new(0),
         })
     }
 
@@ -65,6 +68,17 @@ impl ArrivalQueue {
     pub fn add_worker(&self) -> usize {
         self.places.borrow_mut().push(Place::default());
         self.places.borrow().len() - 1
+    }
+
+    /// A worker takes nothing any more.
+    pub fn leave(&self) {
+        self.left.set(self.left.get() + 1);
+    }
+
+    /// Nobody is left to whom an arrival could go: the load is done.
+    #[must_use]
+    pub fn is_deserted(&self) -> bool {
+        self.left.get() >= self.places.borrow().len()
     }
 
     fn pop(&self) -> Option<u64> {

@@ -15,8 +15,8 @@ pub struct Evidence {
     pub works: Vec<WorkEvidence>,
     /// Operations of these works.
     pub operations: Vec<OperationEvidence>,
-    /// The window second by second.
-    pub series: Option<Series>,
+    /// The window of each work over time.
+    pub series: Vec<Series>,
     /// What each driver saw of its machine.
     pub clients: Vec<ClientEvidence>,
     /// How many drivers made the load.
@@ -60,6 +60,19 @@ pub struct WorkEvidence {
     pub window_s: f64,
     /// How it starts operations.
     pub pacing: Pacing,
+    /// What the workload says of its time; `None` where it is not at hand, or something else than time ended the work.
+    pub schedule: Option<ScheduleEvidence>,
+}
+
+/// What a work was to do by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ScheduleEvidence {
+    /// Seconds of its measured window.
+    pub planned_s: f64,
+    /// Operations that are due in it, where the clock says that.
+    pub due: Option<f64>,
+    /// Standard deviation of these.
+    pub spread: f64,
 }
 
 /// One operation of one work over its window. Fields as in `run.json`.
@@ -97,6 +110,10 @@ pub struct OperationEvidence {
     pub intended: Option<u64>,
     /// Mean in flight.
     pub in_flight_mean: Option<f64>,
+    /// Seconds that what was in flight at the start of the window had been by then.
+    pub age_at_start_s: Option<f64>,
+    /// The same at its end.
+    pub age_at_end_s: Option<f64>,
     /// From due, successes, ms.
     pub response: LatencySummary,
     /// From sent, successes, ms.
@@ -143,9 +160,11 @@ pub struct GapEvidence {
     pub from_s: f64,
 }
 
-/// The window in equal steps. Values of all operations together.
+/// The window of one work in equal steps. Values of all its operations together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
+    /// The work.
+    pub work: String,
     /// Seconds of a step.
     pub step_s: f64,
     /// Successes per second.
@@ -154,6 +173,8 @@ pub struct Series {
     pub response_ms: Vec<Option<f64>>,
     /// Mean in flight; empty when not recorded.
     pub in_flight: Vec<f64>,
+    /// Operations that are due in each step by the clock; empty where no clock says it.
+    pub due: Vec<f64>,
 }
 
 /// What one driver saw of its own machine while it measured. Shares are 0 to 1.
@@ -268,6 +289,12 @@ impl Evidence {
     #[must_use]
     pub fn workers(&self) -> u64 {
         self.works.iter().map(|work| work.workers).sum()
+    }
+
+    /// How a work is paced.
+    #[must_use]
+    pub fn pacing_of(&self, work: &str) -> Option<Pacing> {
+        self.works.iter().find(|own| own.name == work).map(|own| own.pacing)
     }
 
     /// True when a work is paced like this.

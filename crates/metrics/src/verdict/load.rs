@@ -4,14 +4,20 @@ use super::words::{percent, plain};
 use super::{Evidence, Finding, Pacing};
 use crate::stats::steady::{drift, mean};
 
-/// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it.
+/// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it. What was under way at an edge
+/// of the window has its whole time in R and a part of it in N; where its ages at the edges are known, the two are equal.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn littles_law(evidence: &Evidence) -> Finding {
     let known = evidence.operations.iter().filter_map(|op| op.in_flight_mean.map(|mean| (op, mean)));
     let (mut in_flight, mut product, mut time_s) = (0.0, 0.0, 0.0);
+    // A driver that was lost tells neither what it had in flight nor since when.
+    let mut exact = evidence.missing.is_empty();
     for (op, mean) in known.filter(|(op, _)| op.window_s > 0.0) {
         in_flight += mean;
-        product += op.service_sum_s() / op.window_s;
+        let ages = op.age_at_start_s.zip(op.age_at_end_s);
+        exact &= ages.is_some();
+        let (before_s, after_s) = ages.unwrap_or_default();
+        product += (op.service_sum_s() - before_s + after_s) / op.window_s;
         time_s += op.service_sum_s();
     }
     let ended = evidence.ended();
@@ -19,11 +25,11 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
         return Finding::unknown("nothing ended in a measured window, so there is no rate to audit");
     }
     let mean_s = time_s / ended as f64;
-    // What was under way at an edge of the window has its whole time in the rate's product and a part of it in flight; where the
-    // client stood still over the edge, that is all of it at once.
+    // Without the ages an edge may hide that much; where the client stood still over the edge, that is all of it at once.
     let pauses_ms = evidence.clients.iter().filter_map(|client| client.pause_max_ms);
     let pause_s = pauses_ms.fold(0.0, f64::max) / 1000.0;
-    let edges = (2.0 * mean_s).max(pause_s) / evidence.window_s.max(f64::MIN_POSITIVE);
+    let room_s = if exact { pause_s } else { (2.0 * mean_s).max(pause_s) };
+    let edges = room_s / evidence.window_s.max(f64::MIN_POSITIVE);
     let off = (in_flight - product).abs() / in_flight;
     let numbers = format!(
         "{} in flight on average; rate times time gives {} (off by {})",
@@ -129,8 +135,14 @@ fn is_open(evidence: &Evidence, op: &super::OperationEvidence) -> bool {
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     const LEAST: f64 = 0.99;
+    if let Some(found) = evidence.works.iter().find_map(|work| off_schedule(evidence, work)) {
+        return found;
+    }
     if !evidence.any(Pacing::Open) {
-        return Finding::does_not_apply("no open loop: nothing was offered beyond what was taken");
+        let late = evidence.works.iter().find_map(|work| behind_its_pace(evidence, work));
+        return late.unwrap_or_else(|| {
+            Finding::does_not_apply("no open loop: nothing was offered beyond what was taken")
+        });
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
     let known: Option<u64> = open().map(|op| op.intended).sum();
@@ -139,13 +151,20 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     if offered == 0 {
         return Finding::unknown("no arrival was due in the window");
     }
-    let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
-    let (served, due) = (ended as f64 / window_s, offered as f64 / window_s);
+    // Works of different length: each over its own.
+    let windows_s = || open().map(|op| op.window_s).filter(|seconds| *seconds > 0.0);
+    let window_s = windows_s().reduce(f64::min).unwrap_or(evidence.window_s).max(f64::MIN_POSITIVE);
+    let own_s = |op: &super::OperationEvidence| if op.window_s > 0.0 { op.window_s } else { window_s };
+    let served: f64 = open().map(|op| op.ended() as f64 / own_s(op)).sum();
+    let due: f64 = open()
+        .map(|op| op.intended.unwrap_or(op.ended() + op.missed + op.unfinished) as f64 / own_s(op))
+        .sum();
     let ratio = ended as f64 / offered as f64;
     // Without a rampup what arrives in the last R seconds ends after the window.
     let mean_s = open().map(super::OperationEvidence::service_sum_s).sum::<f64>() / (ended as f64).max(1.0);
     let edge = if evidence.rampup_s.unwrap_or(0.0) > 0.0 { 0.0 } else { (2.0 * mean_s / window_s).min(0.05) };
-    let limit = LEAST - edge;
+    // One operation more or less is chance.
+    let limit = LEAST - edge - 1.0 / offered as f64;
     if ratio < limit {
         let message = format!(
             "offered {}/s, served {}/s: the store fell behind all the time, so its latency depends on how long one \
@@ -166,11 +185,67 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     Finding::pass(ratio, limit, format!("offered {}/s, served {}/s", plain(due), plain(served)))
 }
 
-/// Operations in flight more per second, where that is certain.
+/// A window or a rate that is not what the workload asked for: no store can do that.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn off_schedule(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Finding> {
+    const LIMIT: f64 = 0.005;
+    let schedule = work.schedule.filter(|schedule| schedule.planned_s > 0.0)?;
+    let off = schedule.planned_s / work.window_s.max(f64::MIN_POSITIVE) - 1.0;
+    if off.abs() > LIMIT {
+        let message = format!(
+            "the window of work {} was to be {} s and its figures are over {} s: its rates are {} too {}",
+            work.name,
+            plain(schedule.planned_s),
+            plain(work.window_s),
+            percent(off.abs()),
+            if off > 0.0 { "high" } else { "low" }
+        );
+        return Some(Finding::fail(off.abs(), LIMIT, message));
+    }
+    let due = schedule.due?;
+    let counted = evidence.of_work(&work.name);
+    if work.pacing == Pacing::Open {
+        let known: Option<u64> = counted.map(|op| op.intended).sum();
+        let (told, room) = (known? as f64, 1.0 + (LIMIT * due).max(5.0 * schedule.spread));
+        return ((told - due).abs() > room).then(|| {
+            let message = format!(
+                "the schedule of work {} has {} operations due in its window, {} were counted",
+                work.name,
+                plain(due),
+                plain(told)
+            );
+            Finding::fail((told - due).abs() / due.max(1.0), room / due.max(1.0), message)
+        });
+    }
+    None
+}
+
+/// A rate per worker that was not kept: no arrivals queue up, so it is a smaller load and no wrong number.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn behind_its_pace(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Finding> {
+    let due = work.schedule?.due.filter(|due| *due > 0.0 && work.pacing == Pacing::Paced)?;
+    let ended: u64 = evidence.of_work(&work.name).map(super::OperationEvidence::ended).sum();
+    // Each worker begins at its own moment, and may have one in flight.
+    let (ratio, limit) = (ended as f64 / due, 0.99 - work.workers as f64 / due);
+    (ratio < limit).then(|| {
+        let message = format!(
+            "work {} was to make {}/s and made {}/s: its operations take longer than its workers have time for",
+            work.name,
+            plain(due / work.window_s),
+            plain(ended as f64 / work.window_s)
+        );
+        Finding::warn(ratio, limit, message)
+    })
+}
+
+/// Operations in flight more per second, where that is certain, over all open loops.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn growth_per_s(evidence: &Evidence) -> Option<f64> {
-    let series = evidence.series.as_ref()?;
-    let found = drift(&series.in_flight).filter(|found| found.p_value < 0.01 && found.relative > 0.2)?;
-    let span_s = series.step_s * series.in_flight.len() as f64;
-    Some(found.relative * mean(&series.in_flight) / span_s.max(f64::MIN_POSITIVE))
+    let open = |series: &&super::Series| evidence.pacing_of(&series.work) == Some(Pacing::Open);
+    let growth = |series: &super::Series| {
+        let found = drift(&series.in_flight).filter(|found| found.p_value < 0.01 && found.relative > 0.2)?;
+        let span_s = series.step_s * series.in_flight.len() as f64;
+        Some(found.relative * mean(&series.in_flight) / span_s.max(f64::MIN_POSITIVE))
+    };
+    evidence.series.iter().filter(open).filter_map(growth).reduce(|a, b| a + b)
 }

@@ -20,7 +20,7 @@ pub use checks::{CHECKS, CheckRow, row};
 pub use content::misses_of;
 pub use evidence::{
     ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
-    Series, StoreEvidence, WorkEvidence,
+    ScheduleEvidence, Series, StoreEvidence, WorkEvidence,
 };
 pub use words::{percent, plain};
 

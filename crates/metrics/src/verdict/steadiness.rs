@@ -1,14 +1,16 @@
-//! Check of steadiness: start-up, drift, rounds, changes of level, seconds without success.
+//! Check of steadiness: stretches without success, stalls, start-up, drift, rounds, changes of level. Each work is looked at
+//! by itself: works of different length or kind add up to no curve.
+
+mod stalls;
 
 use super::words::{percent, plain};
 use super::{Evidence, Finding, Pacing, Series};
 use crate::stats::changepoint::change_points;
 use crate::stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
+use stalls::{Stretch, silences, stalls};
 
 /// Fewer steps than this show nothing.
 const LEAST_STEPS: usize = 10;
-/// A step without success says something only where so many were to be expected.
-const LEAST_EXPECTED: f64 = 20.0;
 
 /// Grades of one way to be unsteady.
 struct Symptom {
@@ -18,41 +20,75 @@ struct Symptom {
     message: String,
 }
 
-/// V8. The rate in a closed loop; in an open loop, whose rate is given, the response time with twice the room.
+/// What is looked at in one work: the rate in a closed loop; in an open loop, whose rate is given, the response time with
+/// twice the room.
+struct Course<'a> {
+    series: &'a Series,
+    /// Each step's value and its number; without the steps of a stall, which is told by itself.
+    steps: Vec<(usize, f64)>,
+    what: &'static str,
+    room: f64,
+    is_open: bool,
+}
+
+/// V8.
 pub(super) fn steadiness(evidence: &Evidence) -> Finding {
-    let Some(series) = &evidence.series else {
-        return Finding::unknown("the course of the run over time was not recorded");
+    let (long, short): (Vec<_>, Vec<_>) =
+        evidence.series.iter().partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
+    let several = evidence.series.len() > 1;
+    let named = |series: &Series, text: String| {
+        if several { format!("work {}: {text}", series.work) } else { text }
     };
-    let steps = series.rate_per_s.len();
-    if steps < LEAST_STEPS {
+    let mut found = Vec::new();
+    let mut moved: Option<(f64, f64, String)> = None;
+    for series in long {
+        let (symptoms, course) = symptoms_of(evidence, series);
+        found.extend(symptoms.into_iter().map(|symptom| (series, symptom)));
+        let own = drift(&course.values()).map_or(0.0, |found| found.relative);
+        if moved.as_ref().is_none_or(|(most, ..)| own.abs() > *most) {
+            let text = format!("{} moved by {} from start to end of the window", course.what, percent(own));
+            moved = Some((own.abs(), 0.05 * course.room, named(series, text)));
+        }
+    }
+    let worst = found.into_iter().max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));
+    if let Some((series, Symptom { value, warn, fail, message })) =
+        worst.filter(|(_, symptom)| symptom.value > symptom.warn)
+    {
+        return Finding::graded(value, warn, fail, String::new, || named(series, message));
+    }
+    if let Some(series) = short.first() {
+        let steps = series.rate_per_s.len();
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
         let (have, need) = (steps as f64, LEAST_STEPS as f64);
-        let message =
+        let text =
             format!("too short to tell: {steps} intervals of {} s in the window", plain(series.step_s));
-        return Finding::too_little(have, need, message);
+        return Finding::too_little(have, need, named(series, text));
     }
-    let open = evidence.any(Pacing::Open);
-    let (values, what, room) = if open {
-        (response(series), "the response time", 2.0)
+    match moved {
+        Some((value, limit, message)) => Finding::pass(value, limit, message),
+        None => Finding::unknown("the course of the run over time was not recorded"),
+    }
+}
+
+fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Course<'a>) {
+    let silences = silences(evidence, series);
+    let is_open = evidence.pacing_of(&series.work) == Some(Pacing::Open);
+    let values: Vec<Option<f64>> = if is_open {
+        series.response_ms.clone()
     } else {
-        (series.rate_per_s.clone(), "throughput", 1.0)
+        series.rate_per_s.iter().map(|rate| Some(*rate)).collect()
     };
-    let mut symptoms = vec![dead(series)];
-    symptoms.extend(rounds(&values, what, room, series));
-    symptoms.extend(levels(&values, what, room, series.step_s));
-    symptoms.extend(slope(&values, what, room));
-    symptoms.extend(warm_up(&values, what, open, series.step_s));
-    let worst = symptoms.into_iter().max_by(|a, b| grade(a).total_cmp(&grade(b)));
-    match worst {
-        Some(Symptom { value, warn, fail, message }) if value > warn => {
-            Finding::graded(value, warn, fail, String::new, || message)
-        }
-        _ => {
-            let moved = drift(&values).map_or(0.0, |found| found.relative);
-            let message = format!("{what} moved by {} from start to end of the window", percent(moved));
-            Finding::pass(moved.abs(), 0.05 * room, message)
-        }
-    }
+    let stalls = stalls(evidence, series, &values, is_open, &silences);
+    let steps = (0..).zip(&values);
+    let calm = steps.filter_map(|(at, value)| Some((at, (*value)?)));
+    let calm = calm.filter(|(at, _)| !stalls.iter().any(|stall| stall.holds(*at))).collect();
+    let (what, room) = if is_open { ("the response time", 2.0) } else { ("throughput", 1.0) };
+    let course = Course { series, steps: calm, what, room, is_open };
+    let mut symptoms = vec![silent(series, &silences)];
+    symptoms.extend(stalled(&course, &values, &stalls));
+    symptoms
+        .extend([rounds(&course), levels(&course), slope(&course), warm_up(&course)].into_iter().flatten());
+    (symptoms, course)
 }
 
 /// 1 = at the limit of a warning, 2 = at that of a failure.
@@ -64,35 +100,89 @@ fn grade(symptom: &Symptom) -> f64 {
     }
 }
 
-fn response(series: &Series) -> Vec<f64> {
-    series.response_ms.iter().copied().flatten().collect()
+impl Course<'_> {
+    fn values(&self) -> Vec<f64> {
+        self.steps.iter().map(|(_, value)| *value).collect()
+    }
+
+    /// Seconds of the window before the `at`-th of these values.
+    #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+    fn seconds_at(&self, at: usize) -> f64 {
+        let step = self.steps.get(at).map_or(self.series.rate_per_s.len(), |(step, _)| *step);
+        step as f64 * self.series.step_s
+    }
+}
+
+/// `from 31 s to 34 s`; of several, the longest.
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+fn place(stretches: &[Stretch], step_s: f64) -> String {
+    let Some(longest) = stretches.iter().max_by_key(|stretch| stretch.steps()) else { return String::new() };
+    let of = match stretches.len() {
+        1 => String::new(),
+        more => format!(", the longest of {more} stretches"),
+    };
+    format!("from {} s to {} s{of}", plain(longest.from as f64 * step_s), plain(longest.to as f64 * step_s))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn dead(series: &Series) -> Symptom {
-    let expected = mean(&series.rate_per_s) * series.step_s;
-    let without = series.rate_per_s.iter().filter(|rate| **rate <= 0.0).count();
-    let share = if expected >= LEAST_EXPECTED || without * 2 > series.rate_per_s.len() {
-        without as f64 / series.rate_per_s.len() as f64
-    } else {
-        0.0
-    };
-    let seconds = without as f64 * series.step_s;
+fn silent(series: &Series, silences: &[Stretch]) -> Symptom {
+    let without: usize = silences.iter().map(Stretch::steps).sum();
     Symptom {
-        value: share,
+        value: without as f64 / series.rate_per_s.len().max(1) as f64,
         warn: 0.0,
         fail: 0.05,
         message: format!(
-            "no operation succeeded in {} s of the window: the store stood still or was gone; a closed loop sends nothing \
-             meanwhile, so neither rate nor percentiles show how bad it was",
-            plain(seconds)
+            "no operation succeeded in {} s of the window ({}): the store stood still or was gone; a closed loop sends \
+             nothing meanwhile, so neither rate nor percentiles show how bad it was",
+            plain(without as f64 * series.step_s),
+            place(silences, series.step_s)
         ),
     }
 }
 
+/// Short stretches in the middle that are unlike everything around them.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn rounds(values: &[f64], what: &str, room: f64, series: &Series) -> Option<Symptom> {
-    let spread = spread_of_rounds(values, 5)?;
+fn stalled(course: &Course<'_>, values: &[Option<f64>], stalls: &[Stretch]) -> Option<Symptom> {
+    let usual = mean(&course.values());
+    let step_s = course.series.step_s;
+    let inside = || stalls.iter().flat_map(|stall| values.get(stall.from..stall.to)).flatten();
+    let place = place(stalls, step_s);
+    if stalls.is_empty() || usual <= 0.0 {
+        return None;
+    }
+    let (value, message) = if course.is_open {
+        let worst = inside().flatten().copied().fold(0.0, f64::max);
+        let share = inside().count() as f64 / values.len() as f64;
+        (
+            share,
+            format!(
+                "the response time rose to {} times its usual in the middle of the window ({place})",
+                plain(worst / usual)
+            ),
+        )
+    } else {
+        let lost = inside().map(|rate| 1.0 - rate.unwrap_or(0.0) / usual).sum::<f64>();
+        let text = format!(
+            "throughput broke down in the middle of the window ({place}), as if nothing was answered for {} s",
+            plain(lost * step_s)
+        );
+        (lost / values.len() as f64, text)
+    };
+    Some(Symptom {
+        value,
+        warn: 0.01,
+        fail: 0.10,
+        message: format!(
+            "{message}: a stall, before and after which the store was as usual; look for what happened then"
+        ),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+fn rounds(course: &Course<'_>) -> Option<Symptom> {
+    let (series, what, room) = (course.series, course.what, course.room);
+    let values = course.values();
+    let spread = spread_of_rounds(&values, 5)?;
     // Counting alone spreads five equal rounds by about two and a half standard deviations.
     let per_round = mean(&series.rate_per_s) * series.step_s * values.len() as f64 / 5.0;
     let chance = 2.5 / per_round.max(1.0).sqrt();
@@ -107,9 +197,9 @@ fn rounds(values: &[f64], what: &str, room: f64, series: &Series) -> Option<Symp
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn levels(values: &[f64], what: &str, room: f64, step_s: f64) -> Option<Symptom> {
-    let found = change_points(values, 0.001, 0.10 * room);
+fn levels(course: &Course<'_>) -> Option<Symptom> {
+    let (what, room) = (course.what, course.room);
+    let found = change_points(&course.values(), 0.001, 0.10 * room);
     let change = found.iter().max_by(|a, b| a.relative().abs().total_cmp(&b.relative().abs()))?;
     let relative = change.relative();
     let moved = if relative.is_finite() {
@@ -125,13 +215,14 @@ fn levels(values: &[f64], what: &str, room: f64, step_s: f64) -> Option<Symptom>
         fail: 0.25 * room,
         message: format!(
             "{what} {moved} after {} s of the window{more}: two different things were measured; look for what happened then",
-            plain(change.at as f64 * step_s)
+            plain(course.seconds_at(change.at))
         ),
     })
 }
 
-fn slope(values: &[f64], what: &str, room: f64) -> Option<Symptom> {
-    let found = drift(values)?;
+fn slope(course: &Course<'_>) -> Option<Symptom> {
+    let (what, room) = (course.what, course.room);
+    let found = drift(&course.values())?;
     // As much as is certain, not as much as is likely.
     let certain = (found.relative.abs() - found.margin).max(0.0);
     let value = if found.p_value < 0.01 && certain > 0.02 { found.relative.abs() } else { 0.0 };
@@ -149,22 +240,31 @@ fn slope(values: &[f64], what: &str, room: f64) -> Option<Symptom> {
     })
 }
 
-/// The part that MSER-5 cuts, if it is slower than the rest.
+/// The part that MSER-5 cuts, if it is slower than the rest, and was from its beginning on: a start-up starts at the start.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
-fn warm_up(values: &[f64], what: &str, is_time: bool, step_s: f64) -> Option<Symptom> {
-    let cut = mser5_cut(values);
+fn warm_up(course: &Course<'_>) -> Option<Symptom> {
+    let values = course.values();
+    let cut = mser5_cut(&values);
     let (start, rest) =
         values.split_at_checked(cut).filter(|(start, rest)| !start.is_empty() && !rest.is_empty())?;
-    let higher = mean(start) / mean(rest) - 1.0;
-    let slower = if is_time { higher } else { -higher };
-    let counts = cut as f64 / values.len() as f64 >= 1.0 / 3.0 && slower.is_finite();
+    let usual = mean(rest);
+    let slower_in = |part: &[f64]| {
+        let higher = mean(part) / usual - 1.0;
+        if course.is_open { higher } else { -higher }
+    };
+    let warn = if course.is_open { 0.20 } else { 0.10 };
+    let slower = slower_in(start);
+    let beginning = start.get(..start.len().div_ceil(4)).unwrap_or(start);
+    let counts =
+        cut as f64 / values.len() as f64 >= 1.0 / 3.0 && slower.is_finite() && slower_in(beginning) > warn;
     Some(Symptom {
         value: if counts { slower } else { 0.0 },
-        warn: if is_time { 0.20 } else { 0.10 },
+        warn,
         fail: f64::INFINITY,
         message: format!(
-            "the first {} s of the window still belong to the start-up: {what} was {} off there; set a longer rampup",
-            plain(cut as f64 * step_s),
+            "the first {} s of the window still belong to the start-up: {} was {} off there; set a longer rampup",
+            plain(course.seconds_at(cut)),
+            course.what,
             percent(slower.abs())
         ),
     })

@@ -52,14 +52,22 @@ fn healthy() -> Evidence {
     Evidence {
         window_s: 60.0,
         rampup_s: Some(5.0),
-        works: vec![WorkEvidence { name: "main".into(), workers: 8, window_s: 60.0, pacing: Pacing::Closed }],
+        works: vec![WorkEvidence {
+            name: "main".into(),
+            workers: 8,
+            window_s: 60.0,
+            pacing: Pacing::Closed,
+            schedule: None,
+        }],
         operations: vec![read],
-        series: Some(Series {
+        series: vec![Series {
+            work: "main".into(),
             step_s: 1.0,
             rate_per_s: (0..60).map(|k| 783.0 + f64::from(k * 37 % 11) - 5.0).collect(),
             response_ms: (0..60).map(|k| Some(10.0 + f64::from(k * 37 % 11) / 50.0)).collect(),
             in_flight: vec![8.0; 60],
-        }),
+            due: Vec::new(),
+        }],
         clients: vec![client()],
         drivers: 1,
         misses: Some(Vec::new()),
@@ -164,6 +172,9 @@ const CASES: &[Case] = &[
     ("V1", healthy, |e| e.operations[0].in_flight_mean = Some(9.5), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| *e.operations[0].in_flight_mean.as_mut().unwrap() *= 1.03, Status::Warn, "off by"),
     ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 1200.0), Status::Pass, "off by"),
+    ("V1", healthy, |e| few_long(e, Some((9.0, 21.0))), Status::Pass, "off by 0 %"),
+    ("V1", healthy, |e| few_long(e, Some((9.0, 3.0))), Status::Fail, "missing from the record"),
+    ("V1", healthy, |e| few_long(e, None), Status::Pass, "off by 6.3 %"),
     ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 200.0), Status::Warn, "off by"),
     (
         "V2",
@@ -193,10 +204,30 @@ const CASES: &[Case] = &[
     (
         "V4",
         open,
-        |e| e.series.as_mut().unwrap().in_flight = (0..60).map(|k| 8.0 + 9.0 * f64::from(k)).collect(),
+        |e| e.series[0].in_flight = (0..60).map(|k| 8.0 + 9.0 * f64::from(k)).collect(),
         Status::Warn,
         "the queue grew",
     ),
+    (
+        "V4",
+        healthy,
+        |e| (e.works[0].schedule, e.works[0].window_s) = (planned(60.0, None), 54.0),
+        Status::Fail,
+        "11.1 % too high",
+    ),
+    ("V4", healthy, |e| e.works[0].schedule = planned(60.0, None), Status::NotRun, "no open loop"),
+    ("V4", open, |e| e.works[0].schedule = planned(60.0, Some(47_000.0)), Status::Pass, "offered 783/s"),
+    (
+        "V4",
+        open,
+        |e| e.works[0].schedule = planned(60.0, Some(46_500.0)),
+        Status::Fail,
+        "46500 operations due in its window, 47000",
+    ),
+    ("V4", healthy, |e| paced(e, 800.0), Status::Warn, "was to make 800/s and made 783/s"),
+    ("V4", healthy, |e| paced(e, 784.0), Status::NotRun, "no open loop"),
+    ("V4", open, |e| few_arrivals(e, 4, 3), Status::Pass, "offered 0.067/s, served 0.05/s"),
+    ("V4", open, |e| few_arrivals(e, 4, 2), Status::Fail, "offered 0.067/s, served 0.033/s"),
     ("V5", healthy, |e| e.clients[0].thread_busy_over_85_share = Some(0.4), Status::Fail, "lower bound"),
     ("V5", healthy, |e| e.clients[0].thread_busy_max = Some(0.75), Status::Warn, "75 % busy"),
     (
@@ -239,15 +270,36 @@ const CASES: &[Case] = &[
     ("V8", healthy, |e| slope(e, 0.5), Status::Fail, "throughput fell by 66.3 % of its mean"),
     ("V8", healthy, |e| step(e, 30, 0.8), Status::Warn, "after 30 s"),
     ("V8", healthy, |e| step(e, 30, 0.0), Status::Fail, "no operation succeeded in 30 s"),
-    ("V8", healthy, |e| e.series.as_mut().unwrap().rate_per_s[7] = 0.0, Status::Warn, "succeeded in 1 s"),
     (
         "V8",
         healthy,
-        |e| e.series.as_mut().unwrap().rate_per_s.truncate(8),
-        Status::NotRun,
-        "too short to tell",
+        |e| e.series[0].rate_per_s[7] = 0.0,
+        Status::Warn,
+        "succeeded in 1 s of the window (from 7 s to 8 s)",
     ),
+    ("V8", healthy, |e| e.series[0].rate_per_s.truncate(8), Status::NotRun, "too short to tell"),
     ("V8", open, |e| slower(e, 3.0), Status::Fail, "the response time rose"),
+    ("V8", healthy, |e| lull(e, 20..23, 0.0), Status::Warn, "3 s of the window (from 20 s to 23 s)"),
+    (
+        "V8",
+        healthy,
+        |e| lull(e, 20..24, 0.2),
+        Status::Warn,
+        "in the middle of the window (from 20 s to 24 s)",
+    ),
+    ("V8", healthy, |e| lull(e, 0..25, 0.6), Status::Warn, "still belong to the start-up"),
+    (
+        "V8",
+        open,
+        |e| spike(e, 20..23),
+        Status::Warn,
+        "times its usual in the middle of the window (from 20 s to 23 s)",
+    ),
+    ("V8", healthy, |e| long_operations(e, 3), Status::Pass, "moved by"),
+    ("V8", healthy, |e| other_work(e, 20), Status::Pass, "moved by"),
+    ("V8", healthy, |e| other_work(e, 8), Status::NotRun, "work second: too short to tell"),
+    ("V8", open, |e| sparse(e, 60), Status::Pass, "moved by"),
+    ("V8", open, |e| sparse(e, 12), Status::Fail, "from 13 s to 60 s"),
     ("V9", healthy, |e| e.window_s = 15.0, Status::NotRun, "shorter than 60 s"),
     ("V9", healthy, |e| e.works[0].workers = 5000, Status::NotRun, "only 9.4 operations per worker"),
     ("V9", healthy, |e| e.rampup_s = Some(30.0), Status::NotRun, "5 times the rampup"),
@@ -358,8 +410,70 @@ const CASES: &[Case] = &[
     ("V24", healthy, |e| e.store.kinds = vec!["mock".into()], Status::Warn, "only pretends"),
 ];
 
+/// Three workers and operations of 20 s: 9 ended, with 9 s of them before the window, and three are at work at its end.
+fn few_long(evidence: &mut Evidence, ages_s: Option<(f64, f64)>) {
+    let op = &mut evidence.operations[0];
+    (op.ok, op.failed) = (9, 0);
+    op.service = LatencySummary { count: 9, mean: Some(20_000.0), ..LatencySummary::default() };
+    op.in_flight_mean = Some((9.0 * 20.0 - 9.0 + 21.0) / 60.0);
+    (op.age_at_start_s, op.age_at_end_s) = ages_s.unzip();
+}
+
+fn planned(planned_s: f64, due: Option<f64>) -> Option<super::ScheduleEvidence> {
+    Some(super::ScheduleEvidence { planned_s, due, spread: 0.0 })
+}
+
+/// A rate per worker that makes this much of all of them.
+fn paced(evidence: &mut Evidence, rate_per_s: f64) {
+    evidence.works[0].pacing = Pacing::Paced;
+    evidence.works[0].schedule = planned(60.0, Some(60.0 * rate_per_s));
+}
+
+fn few_arrivals(evidence: &mut Evidence, due: u64, ended: u64) {
+    evidence.operations[0].intended = Some(due);
+    evidence.operations[0].ok = ended;
+    evidence.series.clear();
+}
+
+/// Less of everything for a while.
+fn lull(evidence: &mut Evidence, steps: std::ops::Range<usize>, factor: f64) {
+    evidence.series[0].rate_per_s[steps].iter_mut().for_each(|rate| *rate *= factor);
+}
+
+fn spike(evidence: &mut Evidence, steps: std::ops::Range<usize>) {
+    evidence.series[0].response_ms[steps].iter_mut().flatten().for_each(|ms| *ms *= 40.0);
+}
+
+/// Two workers that go in step and take so many seconds each time.
+fn long_operations(evidence: &mut Evidence, seconds: usize) {
+    evidence.works[0].workers = 2;
+    evidence.operations[0].service = times(1000.0 * seconds as f64, 40);
+    let rates = (1..=60).map(|k| if k % seconds == 0 { 2.0 } else { 0.0 });
+    evidence.series[0].rate_per_s = rates.collect();
+}
+
+/// A second work with a shorter window, at another rate.
+fn other_work(evidence: &mut Evidence, seconds: usize) {
+    let work = WorkEvidence { name: "second".into(), ..evidence.works[0].clone() };
+    evidence.works.push(work);
+    let mut series = evidence.series[0].clone();
+    series.work = "second".into();
+    series.rate_per_s.truncate(seconds);
+    evidence.series.push(series);
+}
+
+/// Something due every fourth second, which is there until this one.
+fn sparse(evidence: &mut Evidence, until: usize) {
+    evidence.works[0].schedule = planned(60.0, Some(15.0));
+    let series = &mut evidence.series[0];
+    series.due = (0..60).map(|k| f64::from(u8::from(k % 4 == 0))).collect();
+    let came = series.due.iter().enumerate().map(|(k, due)| if k > until { 0.0 } else { *due });
+    series.rate_per_s = came.collect();
+    series.response_ms = series.rate_per_s.iter().map(|rate| (*rate > 0.0).then_some(10.0)).collect();
+}
+
 fn slope(evidence: &mut Evidence, to: f64) {
-    let series = evidence.series.as_mut().unwrap();
+    let series = &mut evidence.series[0];
     let last = series.rate_per_s.len() as f64;
     series
         .rate_per_s
@@ -369,11 +483,11 @@ fn slope(evidence: &mut Evidence, to: f64) {
 }
 
 fn step(evidence: &mut Evidence, at: usize, factor: f64) {
-    evidence.series.as_mut().unwrap().rate_per_s.iter_mut().skip(at).for_each(|rate| *rate *= factor);
+    evidence.series[0].rate_per_s.iter_mut().skip(at).for_each(|rate| *rate *= factor);
 }
 
 fn slower(evidence: &mut Evidence, factor: f64) {
-    let response = &mut evidence.series.as_mut().unwrap().response_ms;
+    let response = &mut evidence.series[0].response_ms;
     response.iter_mut().skip(30).flatten().for_each(|ms| *ms *= factor);
 }
 

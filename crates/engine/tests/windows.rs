@@ -1,0 +1,313 @@
+//! The measured window against what was planned: a rate is a count over the time in which it could have been more. Each test
+//! runs many works beside each other, so that it takes as long as the longest of them.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod bed;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::Adaptor;
+use cosmark_adaptor_api::clock;
+use cosmark_adaptor_api::faulty::{Act, Faulty};
+use cosmark_adaptor_api::null::Null;
+use cosmark_engine::{EngineEvent, Flow, LoadEnd, Mission, MissionTimes, SessionCache, StageShare, start};
+use cosmark_metrics::{OpSnapshot, Phase, Sample, SlicePlan};
+use cosmark_workload::model::*;
+use cosmark_workload::schedule::due_in_window;
+
+use bed::{NoAuth, operation, work};
+
+/// What became of one work.
+struct Ended {
+    work: Work,
+    times: MissionTimes,
+    /// Sums of what ended in the window.
+    window: OpSnapshot,
+    /// And of everything.
+    all: OpSnapshot,
+    samples: Vec<Sample>,
+}
+
+/// A share of a work: its first worker and its workers.
+type Share = (Work, u32, u32, Arc<dyn Adaptor>);
+
+fn whole(work: Work, adaptor: impl Adaptor + 'static) -> Share {
+    let workers = work.workers;
+    (work, 0, workers, Arc::new(adaptor))
+}
+
+/// Runs shares beside each other on two threads.
+fn run(shares: Vec<Share>, meanwhile: impl FnOnce(&Arc<Flow>)) -> Vec<Ended> {
+    let works: Vec<Work> = shares.iter().map(|(work, ..)| work.clone()).collect();
+    let missions = (0..).zip(shares).map(|(index, (work, first_worker, workers, adaptor))| Mission {
+        index,
+        work: Arc::new(work),
+        first_worker,
+        workers,
+        seed: u64::from(index) + 1,
+        adaptor,
+        sessions: SessionCache::new(Arc::new(NoAuth)),
+    });
+    let share = StageShare {
+        missions: missions.collect(),
+        threads: 2,
+        log_operations: true,
+        drain: Duration::from_secs(5),
+        may_wait_awake: false,
+        start_ns: None,
+    };
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
+    let flow = Flow::new();
+    let handle = start(share, sender, Arc::clone(&flow)).unwrap();
+    let count = works.len();
+    let reading = std::thread::spawn(move || {
+        let nothing = || (OpSnapshot::default(), OpSnapshot::default(), Vec::new());
+        let mut told: Vec<_> = (0..count).map(|_| nothing()).collect();
+        while let Some(event) = receiver.blocking_recv() {
+            match event {
+                EngineEvent::Snapshot(slice) => {
+                    let (window, all, _) = &mut told[usize::from(slice.work)];
+                    all.merge(&slice.ops[0]);
+                    if slice.phase == Phase::Window {
+                        window.merge(&slice.ops[0]);
+                    }
+                }
+                EngineEvent::Samples { work, samples } => told[usize::from(work)].2.extend(samples),
+                EngineEvent::SamplesLost { count } => panic!("{count} samples lost"),
+            }
+        }
+        told
+    });
+    meanwhile(&flow);
+    let times = handle.wait().unwrap().into_iter().map(|(times, _)| times);
+    let told = reading.join().unwrap();
+    works
+        .into_iter()
+        .zip(times)
+        .zip(told)
+        .map(|((work, times), (window, all, samples))| Ended { work, times, window, all, samples })
+        .collect()
+}
+
+fn ms(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+fn reads(workers: u32, runtime: Duration, load: Load) -> Work {
+    let mut work = work(WorkKind::Normal, workers, vec![operation(OpKind::Read, "c(1)", "c(1)")]);
+    (work.runtime, work.load, work.interval) = (runtime, load, ms(200));
+    work
+}
+
+fn open(arrivals: Arrivals) -> Load {
+    Load::Open { arrivals, when_full: WhenFull::Wait }
+}
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self, from: u64, to: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        from + (self.0 >> 33) % (to - from + 1)
+    }
+
+    /// From `least` on over so many decades.
+    fn rate(&mut self, least: f64, decades: f64) -> f64 {
+        least * 10_f64.powf(decades * self.throw(0, 1000) as f64 / 1000.0)
+    }
+
+    /// Any schedule with an end by time, and ramps around it.
+    fn work(&mut self) -> Work {
+        let rate_per_s = self.rate(0.1, 3.4);
+        let load = match self.throw(0, 7) {
+            0 | 1 => open(Arrivals::Constant { rate_per_s }),
+            2 => open(Arrivals::Poisson { rate_per_s }),
+            3 => open(Arrivals::Ramp { from_per_s: rate_per_s, to_per_s: self.rate(0.1, 2.5) }),
+            4 => {
+                let length = ms(self.throw(50, 600));
+                open(Arrivals::Step { steps: vec![(rate_per_s, length), (self.rate(0.1, 1.5), ms(10_000))] })
+            }
+            5 => {
+                open(Arrivals::Step { steps: vec![(rate_per_s, ms(self.throw(50, 600))), (0.0, ms(10_000))] })
+            }
+            6 => Load::Paced { think_time: None, rate_per_worker: Some(self.rate(0.1, 2.0)) },
+            _ => Load::Paced { think_time: Some(ms(self.throw(20, 900))), rate_per_worker: None },
+        };
+        let mut work = reads(self.throw(1, 5) as u32, ms(self.throw(300, 1600)), load);
+        if self.throw(0, 1) == 1 {
+            (work.rampup, work.rampdown) = (ms(self.throw(0, 300)), ms(self.throw(0, 200)));
+        }
+        work
+    }
+}
+
+/// How many of these are due before a border and end after it.
+fn crossing(samples: &[Sample], border_ns: u64) -> u64 {
+    samples.iter().filter(|one| one.due_ns < border_ns && one.end_ns > border_ns).count() as u64
+}
+
+/// What ended in the window is what was due in it, less what was still under way at its end, and what was at its start.
+fn audit(ended: &Ended, shares_of_it: &str) {
+    let Ended { work, times, window, all, samples } = ended;
+    let SlicePlan { window_start_ns, window_end_ns, stop_ns, .. } = times.plan;
+    assert_eq!(
+        (times.end, times.window()),
+        (LoadEnd::Planned, work.runtime),
+        "{shares_of_it}: {:?}",
+        work.load
+    );
+    let inside = samples.iter().filter(|one| times.plan.phase_at(one.end_ns) == Phase::Window).count() as u64;
+    assert_eq!(window.ok, inside, "{:?}", work.load);
+    assert!(
+        samples.iter().all(|one| one.due_ns < stop_ns),
+        "something was due after the end: {:?}",
+        work.load
+    );
+    if matches!(work.load, Load::Open { .. }) {
+        let due = samples.iter().filter(|one| times.plan.is_due_in_window(one.due_ns)).count() as u64;
+        // On a machine that stands still some arrivals get no worker before the end: they have no sample.
+        let late =
+            samples.iter().filter(|one| one.due_ns <= window_end_ns && one.end_ns > window_end_ns).count();
+        assert_eq!(all.intended, due + all.unfinished - late as u64, "{:?}", work.load);
+        let early =
+            if window_start_ns > times.plan.start_ns { crossing(samples, window_start_ns) } else { 0 };
+        assert_eq!(window.ok + crossing(samples, window_end_ns) - early, due, "{:?}", work.load);
+    }
+    let ended_ns = window.service.mean_ns().unwrap_or(0.0) * window.service.count() as f64;
+    let known_ns = window.in_flight_ns as f64 + window.age_at_start_ns as f64 - window.age_at_end_ns as f64;
+    assert!((ended_ns - known_ns).abs() < 1e3, "in flight {known_ns}, in times {ended_ns}: {:?}", work.load);
+}
+
+#[test]
+fn the_window_of_a_work_with_a_runtime_is_what_was_planned_whatever_its_schedule() {
+    let mut dice = Dice(11);
+    let works: Vec<Work> = (0..40).map(|_| dice.work()).collect();
+    for ended in run(works.into_iter().map(|work| whole(work, Null)).collect(), |_| {}) {
+        audit(&ended, "whole");
+        let Some(due) = due_in_window(&ended.work) else { continue };
+        let told = match ended.work.load {
+            Load::Open { .. } => ended.all.intended,
+            _ => ended.samples.iter().filter(|one| ended.times.plan.is_due_in_window(one.due_ns)).count()
+                as u64,
+        };
+        let by_chance = if due.spread > 0.0 { 5.0 * due.spread + 1.0 } else { 0.0 };
+        if matches!(ended.work.load, Load::Paced { .. }) {
+            // Each worker begins at its own moment; one that gets no processor makes less.
+            assert!(told as f64 <= due.count + f64::from(ended.work.workers), "{told} of {due:?}");
+        } else {
+            assert!((told as f64 - due.count).abs() <= by_chance, "{told} of {due:?}: {:?}", ended.work.load);
+        }
+    }
+}
+
+#[test]
+fn the_known_cases_of_low_rates_have_the_window_that_was_planned() {
+    // A tenth of the seconds in which they were seen: 1/s for 10 s, 0.2/s for 20 s, a step down to 0.1/s, think time 3 s.
+    let shares = [
+        (ms(1000), open(Arrivals::Constant { rate_per_s: 10.0 }), Some(10)),
+        (ms(2000), open(Arrivals::Constant { rate_per_s: 2.0 }), Some(4)),
+        (ms(2000), open(Arrivals::Step { steps: vec![(100.0, ms(500)), (1.0, ms(1500))] }), Some(52)),
+        (ms(1000), Load::Paced { think_time: Some(ms(300)), rate_per_worker: None }, None),
+    ];
+    let works =
+        shares.iter().map(|(runtime, load, _)| whole(reads(1, *runtime, load.clone()), Null)).collect();
+    for (ended, (_, _, due)) in run(works, |_| {}).iter().zip(&shares) {
+        audit(ended, "whole");
+        assert_eq!(due.unwrap_or(ended.all.intended), ended.all.intended);
+        if due.is_none() {
+            assert!(ended.window.ok <= 3, "{} operations with pauses of 0.3 s in a second", ended.window.ok);
+        }
+    }
+}
+
+#[test]
+fn the_shares_of_several_drivers_have_the_same_window_and_add_up_to_the_schedule() {
+    let works = [
+        reads(7, ms(1500), open(Arrivals::Constant { rate_per_s: 4.0 })),
+        reads(5, ms(1200), open(Arrivals::Step { steps: vec![(60.0, ms(400)), (1.0, ms(800))] })),
+        reads(3, ms(900), open(Arrivals::Constant { rate_per_s: 0.1 })),
+    ];
+    let mut shares: Vec<Share> = Vec::new();
+    for work in &works {
+        let mut first = 0;
+        for driver in 0..3 {
+            let workers = work.workers / 3 + u32::from(driver < work.workers % 3);
+            shares.push((work.clone(), first, workers, Arc::new(Null)));
+            first += workers;
+        }
+    }
+    let ended = run(shares, |_| {});
+    for (work, parts) in works.iter().zip(ended.chunks(3)) {
+        parts.iter().for_each(|part| audit(part, "a third"));
+        let intended: u64 = parts.iter().map(|part| part.all.intended).sum();
+        assert_eq!(intended as f64, due_in_window(work).unwrap().count, "{:?}", work.load);
+    }
+}
+
+#[test]
+fn totals_end_the_window_with_their_last_operation_and_the_load_with_them() {
+    let limited = |total, load| {
+        let mut work = reads(3, ms(60_000), load);
+        work.total_ops = Some(total);
+        work
+    };
+    let works = [
+        limited(12, open(Arrivals::Constant { rate_per_s: 40.0 })),
+        limited(6, Load::Paced { think_time: Some(ms(50)), rate_per_worker: None }),
+        limited(500, Load::Closed),
+    ];
+    let begun_ns = clock::now_ns();
+    let all = run(works.into_iter().map(|work| whole(work, Null)).collect(), |_| {});
+    let last_stop_ns = all[0].times.plan.stop_ns;
+    assert!(
+        clock::now_ns() < last_stop_ns,
+        "begun at {begun_ns}, nothing was left to do before {last_stop_ns}"
+    );
+    for ended in all {
+        assert_eq!((Some(ended.window.ok), ended.times.end), (ended.work.total_ops, LoadEnd::Done));
+        let last_ns = ended.samples.iter().map(|one| one.end_ns).max().unwrap();
+        assert_eq!(ended.times.window(), Duration::from_nanos(last_ns - ended.times.plan.window_start_ns));
+        assert_eq!(ended.all.unfinished, 0, "what is due after the total was made is no part of the work");
+    }
+    // A total that the time does not suffice for is no end.
+    let short = Work { runtime: ms(400), ..limited(1000, open(Arrivals::Constant { rate_per_s: 20.0 })) };
+    audit(&run(vec![whole(short, Null)], |_| {})[0], "whole");
+}
+
+#[test]
+fn a_stop_ends_the_window_when_it_came_and_not_with_the_last_operation_before_it() {
+    let works = [
+        reads(1, ms(60_000), open(Arrivals::Constant { rate_per_s: 0.1 })),
+        reads(2, ms(60_000), Load::Paced { think_time: Some(ms(20_000)), rate_per_worker: None }),
+    ];
+    let mut stopped_ns = 0;
+    let all = run(works.into_iter().map(|work| whole(work, Null)).collect(), |flow| {
+        std::thread::sleep(ms(500));
+        flow.finish();
+        stopped_ns = flow.stopped_ns().unwrap();
+    });
+    for ended in all {
+        assert_eq!(ended.times.end, LoadEnd::Stopped { at_ns: stopped_ns });
+        let since = Duration::from_nanos(stopped_ns - ended.times.plan.window_start_ns);
+        assert_eq!(ended.times.window(), since, "{:?}", ended.work.load);
+    }
+}
+
+#[test]
+fn a_few_long_operations_fill_their_window_and_what_was_in_flight_at_its_edges_is_known() {
+    let slow = || Faulty::new(Null, |_| Act { delay: ms(350), ..Act::default() });
+    let mut ramped = reads(2, ms(800), Load::Closed);
+    (ramped.rampup, ramped.rampdown) = (ms(500), ms(100));
+    let works = [
+        reads(2, ms(1000), Load::Closed),
+        ramped,
+        reads(4, ms(900), open(Arrivals::Constant { rate_per_s: 5.0 })),
+    ];
+    for ended in run(works.into_iter().map(|work| whole(work, slow())).collect(), |_| {}) {
+        audit(&ended, "whole");
+        let starts_in_the_middle = ended.times.plan.window_start_ns > ended.times.plan.start_ns;
+        assert!(ended.window.age_at_end_ns > 0 && (ended.window.age_at_start_ns > 0) == starts_in_the_middle);
+    }
+}
