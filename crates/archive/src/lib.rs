@@ -46,8 +46,8 @@ pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, ov
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use record::{
-    HostRecord, LatencyRecord, MissingRecord, OperationRecord, PauseRecord, ProcessRecord, RunRecord,
-    RunState, SCHEMA, StageRecord, StageState, StateChange,
+    BesideRecord, HostRecord, LatencyRecord, MissingRecord, OperationRecord, PauseRecord, ProcessRecord,
+    RunRecord, RunState, SCHEMA, StageRecord, StageState, StateChange,
 };
 pub use root::{Archive, NewRun, Source};
 pub use run_dir::{RunDir, ScriptLevel};

@@ -217,6 +217,9 @@ pub struct StageRecord {
     /// When drivers made no load although they were to, because they did not know whether the run still lived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<PauseRecord>,
+    /// Other runs that loaded its drivers or its stores at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideRecord>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
@@ -236,6 +239,22 @@ pub struct MissingRecord {
     pub from_s: f64,
     /// Until when, seconds since the load began; null where counts and not time end the stage.
     pub to_s: Option<f64>,
+}
+
+/// Load of another run, as its driver told it, while this stage ran.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BesideRecord {
+    /// The driver that made it.
+    pub driver: String,
+    /// The other run.
+    pub run: String,
+    /// The highest rate that was seen.
+    pub requests_per_s: f64,
+    /// The driver took part in this stage, too.
+    pub same_driver: bool,
+    /// Stores that this stage loads, too: host and port.
+    pub stores: Vec<String>,
 }
 
 /// A time in which a driver made no load although it was to.
@@ -459,6 +478,7 @@ impl StageRecord {
             start_spread_error_ms: None,
             missing: Vec::new(),
             pauses: Vec::new(),
+            beside: Vec::new(),
             operations: Vec::new(),
         }
     }

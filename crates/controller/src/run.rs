@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, GoalStatus, OpLog, Run, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
-    StageTables, ThresholdRecord, Timestamp,
+    ArchiveError, BesideRecord, GoalStatus, OpLog, Run, RunRecord, RunState, ScriptLevel, SearchRecord,
+    StageState, StageTables, ThresholdRecord, Timestamp,
 };
 use cosmark_bus::RunClock;
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
@@ -53,6 +53,7 @@ pub struct RunJob<'a> {
     steps: u32,
     step_teller: Option<Box<dyn FnMut(u32)>>,
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
+    beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
 }
 
 impl<'a> RunJob<'a> {
@@ -78,6 +79,7 @@ impl<'a> RunJob<'a> {
             steps: 0,
             step_teller: None,
             link_news: None,
+            beside: None,
         }
     }
 
@@ -89,6 +91,15 @@ impl<'a> RunJob<'a> {
     /// Asks about once a second whether there is something to say about the way to the drivers.
     pub(crate) fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
         self.link_news = Some(news);
+    }
+
+    /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
+    pub(crate) fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
+        self.beside = Some(beside);
+    }
+
+    pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {
+        self.beside.as_ref().map(|beside| beside()).unwrap_or_default()
     }
 
     /// From here on only the wish to end at once counts.

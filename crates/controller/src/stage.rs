@@ -2,6 +2,7 @@
 //! when an event arrives: a run that is taken up by another controller hears the same events again, faster, and comes to
 //! the same results.
 
+mod loss;
 mod peer;
 mod results;
 
@@ -9,13 +10,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
+use cosmark_archive::{BesideRecord, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
 use cosmark_wire::{
-    DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, PauseReason,
-    StageOrder,
+    DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
-use cosmark_workload::model::{OnDriverLoss, Stage};
+use cosmark_workload::model::Stage;
 use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
@@ -25,6 +25,7 @@ use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
+use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
 use peer::{Launch, Peer, Stand};
 
 /// A stage that is over.
@@ -57,13 +58,11 @@ pub struct StageRun<'r, 'a> {
     latest: OpSnapshot,
     lost_samples: u64,
     state: StageState,
+    /// Load of other runs, by driver and run.
+    beside: BTreeMap<(String, String), BesideRecord>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
-/// Drivers that were told to drop everything have done so within this time, or the run ends without them.
-const ABORT_PATIENCE: Duration = Duration::from_secs(4);
-/// The same for those that let operations in flight end, before they are told to drop them.
-const FINISH_PATIENCE: Duration = Duration::from_secs(25);
 /// Before that no slice is complete, and all rates would read 0.
 const FIRST_NEWS: Duration = Duration::from_millis(1500);
 /// Time for the word to begin to reach every driver.
@@ -91,6 +90,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             latest: OpSnapshot::default(),
             lost_samples: 0,
             state: StageState::Waiting,
+            beside: BTreeMap::new(),
             stage,
         }
     }
@@ -219,20 +219,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
         lost.for_each(|(driver, _)| driver.abort(self.step));
     }
 
-    /// The user waits for the end, and these drivers do not answer.
-    fn go_without_the_silent(&mut self, observer: &mut dyn Observer) {
-        for (at, peer) in self.peers.iter_mut().enumerate().filter(|(_, peer)| peer.is_awaited()) {
-            (peer.is_lost, peer.is_cut) = (true, true);
-            let name = self.job.drivers.get(at).map_or("", |driver| driver.name());
-            let text = format!(
-                "driver {name} has not answered the word to stop within {} s; the run ends without it",
-                ABORT_PATIENCE.as_secs()
-            );
-            observer.note(&text);
-            self.job.dir.log("WARN", "Driver", &text);
-        }
-    }
-
     /// Every driver let go of its end without a word.
     fn fell_silent(&mut self) {
         let text = "a driver ended without a word; this is a bug in Cosmark".to_owned();
@@ -325,19 +311,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             DriverEvent::Ended { missions, gave_up } => self.end(driver, missions, gave_up, observer),
             DriverEvent::Lost { silent_ms, late } => self.lose(driver, silent_ms, late, observer),
             DriverEvent::Paused { from_ns, to_ns, why } => {
-                peer.add_pause(from_ns, to_ns, why);
-                let pause = Duration::from_nanos(to_ns.saturating_sub(from_ns));
-                let text = format!(
-                    "driver {} made no load for {:.1} s: {}",
-                    self.name_of(driver),
-                    pause.as_secs_f64(),
-                    match why {
-                        PauseReason::NotRenewed => "nobody renewed the lease of the run",
-                        PauseReason::StoodStill => "it stood still, and asked before it went on",
-                    }
-                );
-                observer.note(&text);
-                self.job.dir.log("WARN", "Driver", &text);
+                self.note_pause(driver, from_ns, to_ns, why, observer)
             }
             DriverEvent::Triggered(_) => {}
         }
@@ -393,32 +367,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
             None => {}
         }
         self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
-    }
-
-    fn lose(&mut self, driver: usize, silent_ms: u64, late: Option<String>, observer: &mut dyn Observer) {
-        let Some(peer) = self.peers.get_mut(driver).filter(|peer| peer.is_awaited()) else { return };
-        (peer.is_lost, peer.is_cut) = (true, true);
-        let seconds = Duration::from_millis(silent_ms).as_secs();
-        let text = late.map_or_else(
-            || format!("nothing was heard of it for {seconds} s"),
-            |late| format!("it is there, and {late} within {seconds} s"),
-        );
-        self.cut(driver, &text, observer);
-    }
-
-    /// A driver's part will not be complete: the workload says whether that is the end.
-    fn cut(&mut self, driver: usize, why: &str, observer: &mut dyn Observer) {
-        let text = format!("driver {} is lost: {why}", self.name_of(driver));
-        match self.job.workload.loss.on_loss {
-            OnDriverLoss::Fail => {
-                let text = format!("{text}; on_driver_loss: continue would have gone on without it");
-                self.fail(Failure { work: String::new(), class: FailureClass::Driver, text });
-            }
-            OnDriverLoss::Continue => {
-                observer.note(&format!("{text}; the stage goes on without it"));
-                self.job.dir.log("WARN", "Driver", &text);
-            }
-        }
     }
 
     /// The first driver's beginning, which everything that is not about one driver counts from.
@@ -479,6 +427,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
         self.write_intervals(false);
+        self.look_beside(observer);
         let news = [self.job.dir.news(), self.job.news_of_the_link()];
         news.iter().flatten().for_each(|text| observer.note(text));
         let Some(launch) = self.first_launch() else { return };
@@ -593,14 +542,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
         };
         self.job.dir.set_past(None);
         slept
-    }
-}
-
-/// Waits for a moment, if there is one.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }
 

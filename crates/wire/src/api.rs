@@ -106,6 +106,9 @@ pub struct DriverInfo {
     pub trouble: Option<String>,
     /// The run that it works on.
     pub run: Option<String>,
+    /// What it is really doing, whoever ordered it.
+    #[serde(default)]
+    pub doing: Vec<DriverDoing>,
     /// Share of its processors that is busy, 0 to 1.
     pub load: Option<f64>,
     /// Its clock minus the controller's, and how far that may be off; nanoseconds.
@@ -114,6 +117,24 @@ pub struct DriverInfo {
     pub clock_error_ns: Option<f64>,
     /// When it was last heard of, RFC 3339.
     pub last_seen: String,
+}
+
+/// What a driver does for one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DriverDoing {
+    /// The run.
+    pub run: String,
+    /// This controller has ordered it.
+    pub ordered: bool,
+    /// Requests that it sends to stores.
+    pub requests_per_s: f64,
+    /// Whether it may: `makes`, `asks`, `rests` or `over`.
+    pub lease: String,
+    /// Seconds since it heard a renewal of the run's lease; null = never.
+    pub lease_age_s: Option<f64>,
+    /// The stores: host and port.
+    pub stores: Vec<String>,
 }
 
 /// A network interface.

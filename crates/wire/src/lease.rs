@@ -122,6 +122,17 @@ impl Standing {
     /// With the first order of a run.
     pub const FIRST: Self = Self::Asks { told: None };
 
+    /// Its name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Asks { .. } => "asks",
+            Self::Makes { .. } => "makes",
+            Self::Rests => "rests",
+            Self::Over => "over",
+        }
+    }
+
     /// Whether load may be made.
     #[must_use]
     pub fn may_make_load(self) -> bool {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::api::NicInfo;
+use crate::lease::Standing;
 use crate::{DriverEvent, StageOrder, TriggerOrder, stage_from_text, stage_to_text};
 
 /// Version of the messages. Drivers and controllers work together only with the same.
@@ -281,6 +282,26 @@ pub struct Registration {
     /// What keeps it from working, one sentence.
     #[serde(default)]
     pub trouble: Option<String>,
+    /// What it is really doing, whoever ordered it.
+    #[serde(default)]
+    pub doing: Vec<Doing>,
+}
+
+/// What a driver does for one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Doing {
+    /// The run.
+    pub run: String,
+    /// Requests that it sends to stores.
+    pub requests_per_s: f64,
+    /// Whether it may.
+    pub standing: Standing,
+    /// How long ago it heard a renewal of the run's lease, ms; `None` = never.
+    #[serde(default)]
+    pub lease_age_ms: Option<u64>,
+    /// The stores: host and port.
+    #[serde(default)]
+    pub stores: Vec<String>,
 }
 
 /// The answer to a clock probe.

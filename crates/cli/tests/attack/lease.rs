@@ -144,13 +144,14 @@ fn come_back(number: usize, end: End, away: Away) {
     }
     bed.drivers[1].wait_for("is over");
     wait_until("forgotten", &bed, || is_empty(&kept));
-    let after = settled(&login);
-    let said = format!("{} requests after it came back", after - before);
+    // What the kernel had taken when the cable was cut it delivers when it is mended: one request of each worker at most.
+    let on_the_wire = if away == Away::Cut { 4 } else { 0 };
+    let sent = settled(&login) - before;
     Attacks::on("lease").judge(
         &format!("a driver is away over the end of its run: {what}"),
         "the store",
-        after == before,
-        &said,
+        sent <= on_the_wire,
+        &format!("{sent} requests after it came back"),
     );
     let mut next = bed.start_run("next.yaml", &["--drivers", "d1,d2,d3"]);
     assert_eq!(next.wait(), 0, "{what}\n{}", bed.logs());

@@ -9,11 +9,12 @@ mod post;
 mod router;
 mod stops;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{ArchiveError, OpLog, Timestamp};
-use cosmark_bus::{Bus, LinkState, RunClock, names, unix_ns};
+use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
+use cosmark_bus::{Bus, LinkState, Registry, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, StageOrder};
 use cosmark_workload::model::Workload;
@@ -39,6 +40,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// The same for a user who wants the end at once.
 const LAST_WORDS_AT_ONCE: Duration = Duration::from_secs(1);
+/// What a driver said of itself within this time still holds.
+const STILL_TRUE: Duration = Duration::from_secs(5);
 /// What seal, headers and subject add to an order, at most.
 const ENVELOPE: usize = 1024;
 
@@ -181,6 +184,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, post.clone()));
+    job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
         () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),
@@ -238,6 +242,39 @@ fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registrati
         post.control(Control::Drivers { part, drivers });
     }
     post.control(Control::Started { unix_ns, workload, drivers: last });
+}
+
+/// What drivers say that they do for other runs, where that is done by a driver of this one or to a store of this one.
+fn beside_of(
+    registry: Registry,
+    run: String,
+    drivers: &[Registration],
+) -> Box<dyn Fn() -> Vec<BesideRecord>> {
+    let own: Vec<String> = drivers.iter().map(|driver| driver.name.clone()).collect();
+    Box::new(move || {
+        let all: Vec<Registration> = registry
+            .all()
+            .into_iter()
+            .filter(|one| one.heard.elapsed() < STILL_TRUE)
+            .map(|one| one.registration)
+            .collect();
+        let doing = || all.iter().flat_map(|driver| driver.doing.iter().map(move |doing| (driver, doing)));
+        let mine: BTreeSet<&str> = doing()
+            .filter(|(_, doing)| doing.run == run)
+            .flat_map(|(_, doing)| doing.stores.iter().map(String::as_str))
+            .collect();
+        let others = doing().filter(|(_, doing)| doing.run != run && doing.requests_per_s > 0.0);
+        others
+            .map(|(driver, doing)| BesideRecord {
+                driver: driver.name.clone(),
+                run: doing.run.clone(),
+                requests_per_s: doing.requests_per_s,
+                same_driver: own.contains(&driver.name),
+                stores: doing.stores.iter().filter(|store| mine.contains(store.as_str())).cloned().collect(),
+            })
+            .filter(|beside| beside.same_driver || !beside.stores.is_empty())
+            .collect()
+    })
 }
 
 /// Says when NATS goes and comes, and what it refuses.

@@ -183,6 +183,11 @@ impl Router {
         Reception(Arc::clone(&self.shared))
     }
 
+    /// Who is there, and what he does.
+    pub fn registry(&self) -> Registry {
+        self.shared.registry.clone()
+    }
+
     /// What went wrong, if anything did.
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()

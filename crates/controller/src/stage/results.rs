@@ -41,6 +41,7 @@ impl StageRun<'_, '_> {
             record.missing = self.missing();
             let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
             record.pauses = pauses.flatten().collect();
+            record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         record.reason.clone_from(&reason);
         record.enter(state, self.job.dir.now());

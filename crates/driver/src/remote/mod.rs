@@ -182,6 +182,7 @@ pub async fn serve(
                 work.try_directory();
                 (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
                 registration.trouble.clone_from(&work.trouble);
+                registration.doing = work.doing();
                 registration.load = busy.share();
                 // Not waited for: the orders are more important than a heartbeat.
                 let (bus, registration) = (bus.clone(), registration.clone());
@@ -318,6 +319,7 @@ fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registr
         load: None,
         waiting: 0,
         trouble: None,
+        doing: Vec::new(),
     }
 }
 

@@ -62,7 +62,8 @@ fn path_of(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("{first:012}.events"))
 }
 
-fn is_last(event: &DriverEvent) -> bool {
+/// Nothing comes after it in its step.
+pub fn is_last(event: &DriverEvent) -> bool {
     matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_) | DriverEvent::Triggered(_))
 }
 

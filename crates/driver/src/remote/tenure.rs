@@ -29,6 +29,7 @@ pub struct Tenure {
     told: Option<Instant>,
     /// Since when questions are answered, in vain.
     answered: Option<Instant>,
+    renewed: Option<Instant>,
 }
 
 impl Tenure {
@@ -42,6 +43,7 @@ impl Tenure {
             doubts_since: Instant::now(),
             told: None,
             answered: None,
+            renewed: None,
         }
     }
 
@@ -52,6 +54,11 @@ impl Tenure {
     /// What was heard last.
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()
+    }
+
+    /// Time since a renewal was heard.
+    pub fn age(&self) -> Option<Duration> {
+        self.renewed.map(|at| at.elapsed())
     }
 
     /// After how long without a renewal it makes no more load.
@@ -98,10 +105,11 @@ impl Tenure {
         }
         match (before, standing) {
             (Standing::Makes { beat: old }, Standing::Makes { beat }) if beat > old => {
+                self.renewed = Some(Instant::now());
                 self.permit.renew(self.lost_after());
             }
             (Standing::Asks { .. }, Standing::Makes { .. }) => {
-                self.answered = None;
+                (self.answered, self.renewed) = (None, Some(Instant::now()));
                 let age = self.told.take().map_or(Duration::MAX, |asked| asked.elapsed());
                 self.permit.grant(self.lost_after().saturating_sub(age));
             }

@@ -1,6 +1,6 @@
 //! The runs that this driver works on: orders in, outboxes out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use cosmark_bus::Bus;
 use cosmark_wire::lease::{Lease, Standing, Word};
-use cosmark_wire::message::{Order, StageMessage};
+use cosmark_wire::message::{Doing, Order, StageMessage};
 use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, TriggerOrder, TriggerReport,
 };
+use cosmark_workload::model::{ConfigValue, Stage};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::outbox::Outbox;
+use super::outbox::{Outbox, is_last};
 use super::sender::{Address, send_all};
 use super::tenure::{PATIENCE, PATIENCE_AFTER_AWAY, Tenure};
 use super::{Talk, TargetAddress, with_source};
@@ -64,6 +65,10 @@ struct Run {
     early: Vec<Order>,
     /// It was said that its load is held.
     has_paused: bool,
+    /// Host and port of the stores that its stages name.
+    stores: BTreeSet<String>,
+    /// Requests until the last look, and when that was.
+    counted: (u64, Instant),
 }
 
 struct Step {
@@ -215,7 +220,15 @@ impl Work {
         let run = self.runs.entry(run.to_owned()).or_insert_with(|| {
             let tenure = Tenure::new();
             let driver = LocalDriver::new(catalog, options).under(Arc::clone(&tenure.permit));
-            Run { tenure, driver, steps: BTreeMap::new(), early: Vec::new(), has_paused: false }
+            Run {
+                tenure,
+                driver,
+                steps: BTreeMap::new(),
+                early: Vec::new(),
+                has_paused: false,
+                stores: BTreeSet::new(),
+                counted: (0, Instant::now()),
+            }
         });
         let cut = Cut::default();
         run.steps.insert(step, Step { outbox: Arc::clone(outbox), sending, is_trigger, cut });
@@ -307,6 +320,28 @@ impl Work {
         self.runs.iter().filter(|(_, run)| run.is_at_work()).map(|(name, _)| name.clone()).collect()
     }
 
+    /// What is really going on: runs that have not ended, and such as still send requests.
+    pub fn doing(&mut self) -> Vec<Doing> {
+        let mut doing = Vec::new();
+        for (id, run) in &mut self.runs {
+            let requests = run.driver.requests();
+            let (before, at) = std::mem::replace(&mut run.counted, (requests, Instant::now()));
+            let seconds = at.elapsed().as_secs_f64().max(1e-3);
+            let new = u32::try_from(requests.saturating_sub(before)).unwrap_or(u32::MAX);
+            if run.is_at_work() || new > 0 {
+                let age = run.tenure.age().map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+                doing.push(Doing {
+                    run: id.clone(),
+                    requests_per_s: f64::from(new) / seconds,
+                    standing: run.tenure.standing(),
+                    lease_age_ms: age,
+                    stores: run.stores.iter().cloned().collect(),
+                });
+            }
+        }
+        doing
+    }
+
     /// Bytes that wait to be acknowledged.
     pub fn waiting_bytes(&self) -> u64 {
         self.runs.values().flat_map(|run| run.steps.values()).map(|step| step.outbox.waiting_bytes()).sum()
@@ -365,6 +400,7 @@ impl Work {
         };
         (self.talk)(&format!("run {run}: stage {}, {} works", order.stage.name, order.shares.len()));
         let Some(known) = self.runs.get_mut(run) else { return };
+        known.stores.extend(stores_of(&order.stage));
         let (sender, mut events) = mpsc::channel(MOST_WAITING);
         known.driver.start(order, EventSender::new(0, sender));
         let stopper = known.driver.stopper(step);
@@ -374,13 +410,16 @@ impl Work {
         let keep = move || {
             let mut full: Option<String> = None;
             while let Some(from) = events.blocking_recv() {
-                if full.is_some() {
-                    continue;
-                }
-                if let Err(error) = outbox.append(cut.enter(from.event)) {
+                let is_last = is_last(&from.event);
+                if full.is_none()
+                    && let Err(error) = outbox.append(cut.enter(from.event))
+                {
                     talk(&format!("the outbox cannot be written: {error}"));
                     full = Some(error.to_string());
                     stopper.abort();
+                }
+                if is_last {
+                    break;
                 }
             }
             if let Some(text) = full {
@@ -456,6 +495,23 @@ impl Work {
         let mut steps = self.runs.values().flat_map(|run| run.steps.values());
         steps.all(|step| step.outbox.is_ended() && step.sending.is_finished())
     }
+}
+
+/// Host and port of every URL among the keys of a stage's targets.
+fn stores_of(stage: &Stage) -> BTreeSet<String> {
+    let specs = stage.works.iter().flat_map(|work| [&work.auth, &work.storage]);
+    let texts = specs.flat_map(|spec| &spec.config.entries).filter_map(|entry| match &entry.value {
+        ConfigValue::Text(text) => Some(text.as_str()),
+        ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
+    });
+    let urls = texts.flat_map(|text| text.split([',', ' ', ';']));
+    urls.filter_map(|url| {
+        let (_, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        // Without a login.
+        authority.rsplit('@').next().filter(|host| !host.is_empty()).map(str::to_ascii_lowercase)
+    })
+    .collect()
 }
 
 /// Asks NATS for the lease of a run.
