@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Error, ErrorKind, Result, Secret};
+use crate::{Error, ErrorKind, Reach, Result, Secret};
 
 /// One configuration key of an adaptor or auth.
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +89,14 @@ pub enum KeyKind {
     Choice(&'static [&'static str]),
     /// Comma-separated texts.
     List,
-    /// A file or directory of the driver.
-    Path,
+    /// A file of the machine that uses it; see [`crate::Reach`].
+    File,
+    /// A directory of that machine.
+    Directory,
+    /// A shared library of that machine: its code runs.
+    Library,
+    /// An address of that machine.
+    OwnAddress,
 }
 
 impl KeyKind {
@@ -108,13 +114,16 @@ impl KeyKind {
             Self::Size => "size (bytes, or with a unit: 64KiB)".into(),
             Self::Choice(words) => words.join(" | "),
             Self::List => "list, separated by commas".into(),
-            Self::Path => "path".into(),
+            Self::File => "path of a file".into(),
+            Self::Directory => "path of a directory".into(),
+            Self::Library => "path or name of a library".into(),
+            Self::OwnAddress => "IP address".into(),
         }
     }
 
     fn check(self, text: &str) -> std::result::Result<(), String> {
         let ok = match self {
-            Self::Text | Self::List | Self::Path => true,
+            Self::Text | Self::List | Self::File | Self::Directory | Self::Library | Self::OwnAddress => true,
             Self::Url => {
                 let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
                 rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
@@ -148,6 +157,8 @@ pub struct KeyProblem {
 pub struct Settings {
     keys: &'static [Key],
     given: Vec<Option<String>>,
+    /// Whoever gave them is not on this machine.
+    from_outside: bool,
 }
 
 impl std::fmt::Debug for Settings {
@@ -201,7 +212,38 @@ impl Settings {
                 }
             }
         }
-        (Self { keys, given }, problems)
+        (Self { keys, given, from_outside: false }, problems)
+    }
+
+    /// The same with each given value that reaches something of this machine replaced by what `decide` makes of it, or
+    /// refused. From outside, what this machine's user keeps for himself (defaults in his home directory) is no value.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub fn admitted<E>(
+        mut self,
+        from_outside: bool,
+        mut decide: impl FnMut(&Key, &str) -> std::result::Result<String, E>,
+    ) -> std::result::Result<Self, E> {
+        for (key, value) in self.keys.iter().zip(&mut self.given) {
+            if key.kind.reach() == Reach::Nothing {
+                continue;
+            }
+            // Whoever writes the table's own default asks for nothing else; one that lies in a home is somebody's.
+            let usual = key.default.filter(|text| !text.starts_with("~/"));
+            if let Some(text) = value.as_deref().filter(|text| !text.is_empty() && Some(*text) != usual) {
+                *value = Some(decide(key, text)?);
+            }
+        }
+        self.from_outside = from_outside;
+        Ok(self)
+    }
+
+    /// True when whoever gave them is not on this machine: nothing that its user keeps for himself (credentials in places of
+    /// their own) may be used for them.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        self.from_outside
     }
 
     /// The value as text: given, else the default, else `None`.
@@ -213,7 +255,8 @@ impl Settings {
         let at = self.keys.iter().position(|key| key.name == name);
         debug_assert!(at.is_some(), "no key `{name}` in this table");
         let at = at?;
-        self.given[at].as_deref().or(self.keys[at].default)
+        let default = self.keys[at].default.filter(|text| !(self.from_outside && text.starts_with("~/")));
+        self.given[at].as_deref().or(default)
     }
 
     /// True when the user gave it.
@@ -283,7 +326,7 @@ impl Settings {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     }
 
-    /// A path.
+    /// A path, where one is given or the default.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).filter(|text| !text.is_empty()).map(PathBuf::from)
@@ -408,6 +451,29 @@ mod tests {
         assert!(problems[0].fatal && !problems[0].message.contains("hunter2"));
         let (settings, _) = Settings::parse(KEYS, [("secret_key", "7")]);
         assert_eq!(format!("{settings:?}"), r#"{"secretkey": "***"}"#);
+    }
+
+    const PLACES: &[Key] = &[
+        Key::new("own", KeyKind::File, "kept in the home directory").default("~/.own"),
+        Key::new("library", KeyKind::Library, "code").default("usual.so"),
+        Key::new("file", KeyKind::File, "a file").alias(&["f"]),
+        Key::new("word", KeyKind::Text, "no place"),
+    ];
+
+    #[test]
+    fn what_reaches_the_machine_is_decided_once_whatever_it_is_called_and_nothing_else_is() {
+        let entries = [("word", "/etc"), ("LIBRARY", "usual.so"), ("F", "first"), ("file", "/x")];
+        let parsed = || Settings::parse(PLACES, entries).0;
+        let mut asked = Vec::new();
+        let admitted = parsed().admitted(true, |key, value| {
+            asked.push((key.name, value.to_owned()));
+            Ok::<_, ()>("/real".to_owned())
+        });
+        assert_eq!(asked, [("file", "/x".to_owned())], "the table's own default is nobody's wish");
+        let admitted = admitted.unwrap();
+        assert_eq!((admitted.get("file"), admitted.get("word")), (Some("/real"), Some("/etc")));
+        assert_eq!((admitted.get("own"), parsed().get("own")), (None, Some("~/.own")));
+        assert_eq!(parsed().admitted(true, |_, _| Err("no")).err(), Some("no"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod faulty;
 mod key;
 pub mod mem;
 pub mod null;
+mod reach;
 mod secret;
 mod session;
 mod traits;
@@ -22,6 +23,7 @@ mod traits;
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
 pub use error::{Error, ErrorKind, Result};
 pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings};
+pub use reach::Reach;
 pub use secret::Secret;
 pub use session::{AwsKeys, HttpCredential, Session};
 pub use traits::{

@@ -88,7 +88,7 @@ enum {
     COSMARK_KEY_DURATION = 5, /* handed over as milliseconds                                                         */
     COSMARK_KEY_SIZE = 6,     /* handed over as bytes                                                                */
     COSMARK_KEY_LIST = 7,     /* separated by commas                                                                 */
-    COSMARK_KEY_PATH = 8
+    COSMARK_KEY_PATH = 8 /* a file or directory that the plugin opens: guarded by the driver's --files */
 };
 
 /* One row of the key table: Cosmark checks workloads against it, suggests the nearest name for a wrong one, shows it in

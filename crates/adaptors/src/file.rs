@@ -30,7 +30,7 @@ use crate::everyones_keys::{LOGGING, TIMEOUT};
 const KEYS: &[Key] = &[
     Key::new(
         "directory",
-        KeyKind::Path,
+        KeyKind::Directory,
         "the directory that holds the containers; it must exist (also file:///dir)",
     )
     .alias(&["dir", "path", "endpoint"]),

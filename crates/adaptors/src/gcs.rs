@@ -32,7 +32,7 @@ const OWN_KEYS: &[Key] = &[
         .default(""),
     Key::new(
         "jsonkeyfile",
-        KeyKind::Path,
+        KeyKind::File,
         "key file of a service account, to sign requests with when the auth gives no token",
     )
     .alias(&["json_key_file"]),

@@ -67,7 +67,7 @@ pub const NOT_BUILT: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cosmark_adaptor_api::{Alias, Key, KeyKind, Settings};
+    use cosmark_adaptor_api::{Alias, Key, KeyKind, Reach, Settings};
 
     fn assert_keys_are_unambiguous(kind: &str, keys: &[Key]) {
         let mut names: Vec<String> = keys
@@ -109,8 +109,57 @@ mod tests {
         for key in ADAPTORS.iter().flat_map(|def| def.keys).chain(AUTHS.iter().flat_map(|def| def.keys)) {
             let sounds_secret = ["secretkey", "password", "token"].iter().any(|word| key.name.contains(word));
             // Where a secret is kept is none itself.
-            let is_place = matches!(key.kind, KeyKind::Path | KeyKind::Url);
+            let is_place = key.kind.reach() != Reach::Nothing || key.kind == KeyKind::Url;
             assert!(key.secret || is_place || !sounds_secret, "{} is not marked as secret", key.name);
         }
+    }
+
+    /// Keys that are texts and speak of files, paths or the like, and yet reach nothing of the driver's machine.
+    const ONLY_SOUND_SO: &[(&str, &str)] = &[
+        ("base_path", "a path on the server"),
+        ("root_path", "a path on the server"),
+        ("profile", "a section of a file that another key names"),
+        ("hash_path_prefix", "a word that is hashed"),
+        ("hash_path_suffix", "a word that is hashed"),
+        ("location", "where the store keeps a bucket"),
+    ];
+
+    /// Whether a row's own words speak of something of the machine that its kind does not tell.
+    fn smells(key: &Key) -> bool {
+        const WORDS: [&str; 12] = [
+            "file",
+            "path",
+            "directory",
+            "folder",
+            "library",
+            "command",
+            "script",
+            "socket",
+            "device",
+            "keyring",
+            "pem",
+            "location",
+        ];
+        let text = format!("{} {} {}", key.name, key.aliases.join(" "), key.help).to_ascii_lowercase();
+        let words: Vec<&str> = text.split(|sign: char| !sign.is_ascii_alphanumeric()).collect();
+        let is_word = |word: &&str| WORDS.iter().any(|one| word.trim_end_matches('s') == *one);
+        let is_free = matches!(key.kind, KeyKind::Text | KeyKind::List);
+        is_free && (words.iter().any(is_word) || key.default.is_some_and(|text| text.starts_with(['/', '~'])))
+    }
+
+    #[test]
+    fn a_key_that_sounds_like_a_place_on_the_machine_says_what_it_reaches() {
+        let rows = || ADAPTORS.iter().flat_map(|def| def.keys).chain(AUTHS.iter().flat_map(|def| def.keys));
+        let excused = |key: &&Key| ONLY_SOUND_SO.iter().any(|(name, _)| *name == key.name);
+        let silent: Vec<&str> =
+            rows().filter(|key| smells(key) && !excused(key)).map(|key| key.name).collect();
+        assert!(silent.is_empty(), "give these a kind that says what they reach: {silent:?}");
+        for (name, why) in ONLY_SOUND_SO {
+            assert!(rows().any(|key| key.name == *name && smells(key)), "{name} needs no excuse ({why})");
+        }
+        assert!(smells(&Key::new("tool", KeyKind::Text, "the command to run")));
+        assert!(smells(&Key::new("ca", KeyKind::List, "certificates").alias(&["ca_files"])));
+        assert!(smells(&Key::new("where", KeyKind::Text, "x").default("/etc/x")));
+        assert!(!smells(&Key::new("ca", KeyKind::File, "a file with certificates")));
     }
 }

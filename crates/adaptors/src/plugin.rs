@@ -30,7 +30,7 @@ pub use load::declares_secret;
 
 /// Keys that every plugin has.
 const KEYS: &[Key] = &[
-    Key::new("path", KeyKind::Path, "the shared library on the driver, full path"),
+    Key::new("path", KeyKind::Library, "the shared library on the driver, full path"),
     TIMEOUT,
     Key::new(
         "max_body",

@@ -27,12 +27,12 @@ use ring::{Device, HashPath, Ring};
 const OWN_KEYS: &[Key] = &[
     Key::new(
         "ring",
-        KeyKind::Path,
+        KeyKind::File,
         "a copy of the cluster's object.ring.gz (or object-<policy>.ring.gz) on the driver",
     ),
     Key::new(
         "swift_conf",
-        KeyKind::Path,
+        KeyKind::File,
         "a copy of the cluster's swift.conf, for what is mixed into hashes of names",
     ),
     Key::new("hash_path_prefix", KeyKind::Text, "swift_hash_path_prefix, where swift_conf is not given")

@@ -50,6 +50,20 @@ pub struct ClientRecord {
     pub clock_offset_ms: Option<f64>,
     /// By how much times of this driver may be off: half of the round trip of the fastest clock probe.
     pub clock_error_ms: Option<f64>,
+    /// `clock_offset_ms` as it was after the stage.
+    pub clock_offset_after_ms: Option<f64>,
+    /// `clock_error_ms` as it was after the stage.
+    pub clock_error_after_ms: Option<f64>,
+    /// What the clock that its times count on gained on the controller's from before the stage to after it; negative = it
+    /// lost. Nothing corrects this.
+    pub clock_gained_ms: Option<f64>,
+    /// The most that this clock was away from where the comparison before the stage put it, in any later one.
+    pub clock_strayed_ms: Option<f64>,
+    /// `clock_gained_ms` by the time in which it was gained, parts per million: rates of this driver are too low, and times
+    /// too long, by as much.
+    pub clock_drift_ppm: Option<f64>,
+    /// By how much `clock_drift_ppm` may be off.
+    pub clock_drift_error_ppm: Option<f64>,
     /// When its first worker really began: milliseconds after the common instant of all drivers.
     #[serde(default)]
     pub began_ms: Option<f64>,
@@ -129,6 +143,12 @@ impl ClientRecord {
             clock_cost_ns,
             clock_offset_ms: None,
             clock_error_ms: None,
+            clock_offset_after_ms: None,
+            clock_error_after_ms: None,
+            clock_gained_ms: None,
+            clock_strayed_ms: None,
+            clock_drift_ppm: None,
+            clock_drift_error_ppm: None,
             began_ms: None,
             all_began_ms: None,
             tcp_segments_out,

@@ -11,7 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::exit::Exit;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
-pub use driver::{DriverArgs, ManyArgs, NatsArgs};
+pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
 
 /// First steps, and what the exit codes mean.
@@ -267,6 +267,9 @@ pub struct CheckArgs {
     /// File with the auth and storage to use instead of the workload's
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// Load the plugin that the workload names, if it is below this directory, and check its own keys, too; its code runs
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -325,9 +328,12 @@ pub struct ServeArgs {
 /// `cosmark adaptors`
 #[derive(ClapArgs)]
 pub struct AdaptorsArgs {
-    /// Storage or auth type, or the file of a plugin
+    /// Storage or auth type, or with --plugins the file of a plugin
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+    /// Load the plugin that is named, if it is below this directory: its code runs
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

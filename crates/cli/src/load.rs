@@ -3,13 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use cosmark_driver::{Reading, apply_settings, read_target, read_workload};
+use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
 use cosmark_workload::{Diagnostic, Format, Target, Workload};
 
 use crate::diagnose;
 use crate::exit::Problem;
 use crate::host;
-use crate::registry::CATALOG;
 
 /// A workload, and the text it came from.
 pub struct Loaded {
@@ -52,16 +51,21 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     })
 }
 
-/// Reads and checks a workload file; shows all mistakes.
+/// Reads and checks a workload file; shows all mistakes. `catalog` says what there is, and whose code may be loaded to know it.
 ///
 /// # Errors
 /// When one of them is an error.
-pub fn load(file: &Path, target: Option<&Path>, settings: &[String]) -> Result<Loaded, Problem> {
+pub fn load(
+    catalog: &Catalog,
+    file: &Path,
+    target: Option<&Path>,
+    settings: &[String],
+) -> Result<Loaded, Problem> {
     let source = read_text(file)?;
     let file_name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let base_name =
         file.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy().into_owned());
-    load_text(source, &file_name, &base_name, target, settings)
+    load_text(catalog, source, &file_name, &base_name, target, settings)
 }
 
 /// The same for a text that is at hand.
@@ -69,14 +73,15 @@ pub fn load(file: &Path, target: Option<&Path>, settings: &[String]) -> Result<L
 /// # Errors
 /// When one of the mistakes is an error.
 pub fn load_text(
+    catalog: &Catalog,
     source: String,
     shown_name: &str,
     base_name: &str,
     target: Option<&Path>,
     settings: &[String],
 ) -> Result<Loaded, Problem> {
-    let target = target.map(load_target).transpose()?;
-    load_for(source, shown_name, base_name, target, settings)
+    let target = target.map(|path| load_target(catalog, path)).transpose()?;
+    load_for(catalog, source, shown_name, base_name, target, settings)
 }
 
 /// The same for a target that is at hand.
@@ -84,6 +89,7 @@ pub fn load_text(
 /// # Errors
 /// When one of the mistakes is an error.
 pub fn load_for(
+    catalog: &Catalog,
     source: String,
     shown_name: &str,
     base_name: &str,
@@ -91,7 +97,7 @@ pub fn load_for(
     settings: &[String],
 ) -> Result<Loaded, Problem> {
     let Reading { workload, mistakes: diagnostics, format } =
-        read_workload(&CATALOG, &host::environment(), &source, base_name, target.as_ref());
+        read_workload(catalog, &host::environment(), &source, base_name, target.as_ref());
     diagnose::show(shown_name, &source, &diagnostics);
     let Some(mut workload) = workload else {
         let count = diagnose::count(&diagnostics);
@@ -101,10 +107,10 @@ pub fn load_for(
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
 }
 
-fn load_target(path: &Path) -> Result<Target, Problem> {
+fn load_target(catalog: &Catalog, path: &Path) -> Result<Target, Problem> {
     let text = read_text(path)?;
     let shown = path.display().to_string();
-    let (target, diagnostics) = read_target(&CATALOG, &text);
+    let (target, diagnostics) = read_target(catalog, &text);
     diagnose::show(&shown, &text, &diagnostics);
     target.ok_or_else(|| {
         Problem::usage(format!("{shown}: {}; nothing was sent", diagnose::count(&diagnostics)))

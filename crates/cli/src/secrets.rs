@@ -12,7 +12,7 @@ impl SecretSource for Own {
 
     fn file(&self, path: &str) -> Result<String, String> {
         let path = match path.strip_prefix("~/") {
-            Some(rest) => format!("{}/{rest}", self.home()),
+            Some(rest) => format!("{}/{rest}", self.home().unwrap_or_default()),
             None => path.to_owned(),
         };
         let text = std::fs::read_to_string(path).map_err(|cause| cause.to_string())?;
@@ -28,7 +28,33 @@ impl SecretSource for Own {
         std::env::var(name).ok()
     }
 
-    fn home(&self) -> String {
-        std::env::var("HOME").unwrap_or_default()
+    fn home(&self) -> Option<String> {
+        std::env::var("HOME").ok()
+    }
+}
+
+/// The same for a workload whose load is made by drivers elsewhere: paths are theirs, and on their machines this user has no
+/// home.
+pub struct ForElsewhere;
+
+impl SecretSource for ForElsewhere {
+    fn variable(&self, name: &str) -> Result<String, String> {
+        Own.variable(name)
+    }
+
+    fn file(&self, path: &str) -> Result<String, String> {
+        Own.file(path)
+    }
+
+    fn named(&self, name: &str) -> Result<String, String> {
+        Own.named(name)
+    }
+
+    fn habitual(&self, name: &str) -> Option<String> {
+        Own.habitual(name)
+    }
+
+    fn home(&self) -> Option<String> {
+        None
     }
 }

@@ -74,7 +74,7 @@ fn a_library_workload_runs_on_a_plugin_and_its_secret_is_written_nowhere() {
 fn a_plugin_shows_its_keys_and_its_mistakes_at_their_line() {
     let directory = tempfile::tempdir().unwrap();
     let library = built_in_c(directory.path());
-    let shown = run(directory.path(), &["adaptors", library.to_str().unwrap()]);
+    let shown = run(directory.path(), &["adaptors", library.to_str().unwrap(), "--plugins", "."]);
     let text = stdout(&shown);
     for expected in ["storage type memory", "delay", "passphrase", "(secret)", "max_body"] {
         assert!(text.contains(expected), "{text}");
@@ -82,7 +82,7 @@ fn a_plugin_shows_its_keys_and_its_mistakes_at_their_line() {
     let smoke = repository().join("workloads/smoke.yaml").display().to_string();
     let check = |keys: &str| {
         let target = target(directory.path(), keys);
-        let output = run(directory.path(), &["check", &smoke, "--target", &target]);
+        let output = run(directory.path(), &["check", &smoke, "--target", &target, "--plugins", "."]);
         (output.status.code(), stderr(&output))
     };
     let path = library.display();
@@ -92,5 +92,7 @@ fn a_plugin_shows_its_keys_and_its_mistakes_at_their_line() {
         "{text}"
     );
     let (code, text) = check("  path: /no/such/library.so\n");
-    assert!(code == Some(2) && text.contains("cannot be opened"), "{text}");
+    assert!(code == Some(2) && text.contains("not below"), "{text}");
+    let (code, text) = check(&format!("  path: {}/gone.so\n", directory.path().display()));
+    assert!(code == Some(2) && text.contains("cannot be used"), "{text}");
 }

@@ -2,6 +2,7 @@
 //! when an event arrives: a run that is taken up by another controller hears the same events again, faster, and comes to
 //! the same results.
 
+mod clocks;
 mod loss;
 mod peer;
 mod results;
@@ -107,6 +108,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 self.listen(events, observer).await;
             }
             self.enter(StageState::Closing);
+            self.compare_clocks_again().await;
         }
         let paused = self.pause(observer).await;
         self.close(observer, paused)

@@ -1,6 +1,10 @@
 //! The tables of adaptors and auths, as the composition root hands them over.
 
-use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Key};
+use std::path::Path;
+
+use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Key, Reach};
+
+use crate::permit::Permit;
 
 /// All that a driver can speak.
 #[derive(Clone, Copy)]
@@ -26,6 +30,19 @@ pub struct PluginRow {
     pub row_of: fn(&str) -> cosmark_adaptor_api::Result<&'static AdaptorDef>,
     /// True when a row that was loaded so calls this key a secret.
     pub declares_secret: fn(&str) -> bool,
+    /// Where reading a workload may load the code that it names, to know the rows. Running it is another matter.
+    pub reads: ReadsPlugins,
+}
+
+/// Which libraries are loaded where a workload is only read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadsPlugins {
+    /// None: reading a text runs nobody's code. Keys of a plugin's own are taken as they are.
+    Never,
+    /// Those below this directory.
+    Below(&'static Path),
+    /// Any: whoever runs Cosmark on this machine is about to run the workload here.
+    Any,
 }
 
 /// A row, and the alias that led to it.
@@ -34,9 +51,18 @@ pub struct Found<T> {
     pub def: T,
     /// Set when the name was an alias.
     pub alias: Option<&'static Alias>,
+    /// The row has keys that are not known before code is loaded.
+    pub has_unknown_keys: bool,
 }
 
 impl Catalog {
+    /// The same, but for reading: whose code may be loaded for it.
+    #[must_use]
+    pub const fn reading(mut self, reads: ReadsPlugins) -> Self {
+        self.plugin.reads = reads;
+        self
+    }
+
     /// The adaptor with this name or alias.
     ///
     /// # Errors
@@ -46,7 +72,7 @@ impl Catalog {
         self.find("storage", name, rows.collect())
     }
 
-    /// The adaptor with this name or alias, as these keys and values make it.
+    /// The adaptor with this name or alias, as these keys and values make it. Loads code as [`PluginRow::reads`] says.
     ///
     /// # Errors
     /// A sentence that says what there is, or why a plugin cannot be loaded.
@@ -59,9 +85,19 @@ impl Catalog {
         if found.def.name != self.plugin.name {
             return Ok(found);
         }
-        let value = entries.into_iter().filter(|entry| entry.0.eq_ignore_ascii_case(self.plugin.key)).last();
-        let row = (self.plugin.row_of)(value.map_or("", |entry| entry.1.trim()));
-        row.map(|def| Found { def, alias: found.alias }).map_err(|error| error.to_string())
+        let is_key = |name: &str| name.trim().eq_ignore_ascii_case(self.plugin.key);
+        let value = entries.into_iter().filter(|entry| is_key(entry.0)).last();
+        let value = value.map_or("", |entry| entry.1.trim());
+        let library = match self.plugin.reads {
+            ReadsPlugins::Never => return Ok(Found { has_unknown_keys: true, ..found }),
+            ReadsPlugins::Any => value.to_owned(),
+            ReadsPlugins::Below(directory) => {
+                let permit = Permit { plugins: Some(directory.to_owned()), ..Permit::outside() };
+                permit.admit(Reach::Library, &format!("`{}`", self.plugin.key), value)?
+            }
+        };
+        let row = (self.plugin.row_of)(&library);
+        row.map(|def| Found { def, ..found }).map_err(|error| error.to_string())
     }
 
     /// The auth with this name or alias.
@@ -95,7 +131,11 @@ impl Catalog {
         match (adaptor, auth) {
             (None, None) => {
                 let key = key.to_ascii_lowercase();
-                if (self.plugin.declares_secret)(&key) {
+                // What a plugin keeps secret is not known where its code is not loaded: all of its own is hidden.
+                let is_closed = self.plugin.reads != ReadsPlugins::Any;
+                if (self.plugin.declares_secret)(&key)
+                    || (is_closed && kind.eq_ignore_ascii_case(self.plugin.name))
+                {
                     return true;
                 }
                 ["secret", "password", "token", "key"].iter().any(|word| key.contains(word))
@@ -122,10 +162,10 @@ impl Catalog {
         let known = names.join(", ");
         for (row_name, aliases, def) in rows {
             if row_name.eq_ignore_ascii_case(name) {
-                return Ok(Found { def, alias: None });
+                return Ok(Found { def, alias: None, has_unknown_keys: false });
             }
             if let Some(alias) = aliases.iter().find(|alias| alias.name.eq_ignore_ascii_case(name)) {
-                return Ok(Found { def, alias: Some(alias) });
+                return Ok(Found { def, alias: Some(alias), has_unknown_keys: false });
             }
         }
         if let Some((_, sentence)) = self.not_built.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))

@@ -1,6 +1,6 @@
 //! The tables of adaptors and auths as others are told of them: names, what they can, their keys.
 
-use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Capability, Key};
+use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Capability, Key, Reach};
 use serde_json::{Value, json};
 
 /// What a storage can, in words.
@@ -58,7 +58,8 @@ fn keys_as_json(keys: &[Key]) -> Vec<Value> {
     keys.iter()
         .map(|key| {
             json!({ "name": key.name, "aliases": key.aliases, "value": key.kind.describe(),
-                "default": key.default, "secret": key.secret, "env": key.env, "help": key.help })
+                "default": key.default, "secret": key.secret, "env": key.env, "help": key.help,
+                "reach": Some(key.kind.reach()).filter(|reach| *reach != Reach::Nothing).map(Reach::word) })
         })
         .collect()
 }

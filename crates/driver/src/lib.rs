@@ -4,11 +4,11 @@
 mod canary;
 mod catalog;
 pub mod describe;
-mod files;
 mod gate;
 mod health;
 mod load;
 mod local;
+mod permit;
 mod proc;
 pub mod remote;
 pub mod secrets;
@@ -16,9 +16,9 @@ mod slices;
 mod target;
 mod trigger;
 
-pub use catalog::{Catalog, Found, PluginRow};
-pub use files::Files;
+pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};
 pub use gate::Start;
 pub use load::{Reading, apply_settings, read_target, read_workload};
 pub use local::{LocalDriver, Options, try_target};
+pub use permit::{Origin, Permit};
 pub use target::{Opened, open_target};

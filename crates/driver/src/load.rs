@@ -4,7 +4,7 @@
 use cosmark_adaptor_api::{Capability, Key, Settings};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostic::{Span, sort};
-use cosmark_workload::model::{ConfigValue, OpKind, TargetSpec};
+use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
     parse_target, parse_what_is_there,
@@ -160,17 +160,20 @@ fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) 
             ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
         })
         .collect();
-    let keys: &'static [Key] = match what {
+    let (keys, has_unknown_keys): (&'static [Key], bool) = match what {
         "auth" => match catalog.auth(&spec.kind) {
-            Ok(found) => found.def.keys,
+            Ok(found) => (found.def.keys, false),
             Err(text) => return vec![type_error(spec.span, text)],
         },
         _ => match catalog.storage(&spec.kind, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)))
         {
-            Ok(found) => found.def.keys,
+            Ok(found) => (found.def.keys, found.has_unknown_keys),
             Err(text) => return vec![type_error(spec.span, text)],
         },
     };
+    if has_unknown_keys {
+        return check_plugin(keys, spec, &given);
+    }
     let (_, problems) = Settings::parse(keys, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)));
     problems
         .into_iter()
@@ -184,6 +187,26 @@ fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) 
             Diagnostic { severity, span, message, hint }
         })
         .collect()
+}
+
+/// A plugin whose code is not loaded: of its keys only those that all plugins have are known.
+fn check_plugin(keys: &'static [Key], spec: &TargetSpec, given: &[(&ConfigEntry, &str)]) -> Vec<Diagnostic> {
+    let known = given.iter().filter(|(entry, _)| keys.iter().any(|key| key.answers_to(entry.key.trim())));
+    let (_, problems) = Settings::parse(keys, known.map(|(entry, text)| (entry.key.as_str(), *text)));
+    let wrong = problems.into_iter().filter(|problem| problem.fatal).map(|problem| {
+        let message = format!("storage {}: {}", spec.kind, problem.message);
+        Diagnostic { severity: Severity::Error, span: spec.span, message, hint: problem.hint }
+    });
+    let unknown = Diagnostic {
+        severity: Severity::Warning,
+        span: spec.span,
+        message: format!(
+            "storage {}: its own keys are not checked, since reading a workload loads no code",
+            spec.kind
+        ),
+        hint: Some("`cosmark check FILE --plugins DIR` loads a library below DIR and checks them".to_owned()),
+    };
+    wrong.chain([unknown]).collect()
 }
 
 fn type_error(span: Span, text: String) -> Diagnostic {

@@ -1,15 +1,14 @@
 //! A driver inside this process, on its own threads.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
 use cosmark_engine::{
-    EngineError, EngineEvent, Flow, GiveUp, Held, Mission, Pause, Permit, Pulse, SessionCache, ShareHandle,
-    StageShare,
+    EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
+    ShareHandle, StageShare,
 };
 use cosmark_wire::{
     Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
@@ -19,9 +18,9 @@ use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
-use crate::files::Files;
 use crate::gate::{Gate, Start, Waited};
 use crate::health::{self, Sampler};
+use crate::permit::Permit;
 use crate::proc;
 use crate::slices::Slices;
 use crate::target::{Opened, open_target};
@@ -36,10 +35,8 @@ pub struct Options {
     pub threads: usize,
     /// Load threads of other drivers in this process.
     pub beside: usize,
-    /// Where trigger scripts may come from.
-    pub scripts: Option<PathBuf>,
-    /// Which files of this machine workloads may name.
-    pub files: Files,
+    /// What workloads may reach on this machine.
+    pub permit: Permit,
     /// Operations in flight may end for this long after the load was stopped.
     pub drain: Duration,
 }
@@ -52,7 +49,7 @@ pub struct LocalDriver {
     catalog: Catalog,
     sessions: Sessions,
     /// Whether load may be made.
-    permit: Arc<Permit>,
+    permit: Arc<LoadPermit>,
     /// Requests that stores were sent.
     requests: Arc<AtomicU64>,
     /// The stage at work.
@@ -97,7 +94,7 @@ impl LocalDriver {
     /// A driver that speaks what is in `catalog`.
     #[must_use]
     pub fn new(catalog: Catalog, options: Options) -> Self {
-        let triggers = Arc::new(Mutex::new(Triggers::new(options.scripts.clone())));
+        let triggers = Arc::new(Mutex::new(Triggers::new(options.permit.clone())));
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let may_wait_awake = options.threads + options.beside < processors;
         Self {
@@ -105,7 +102,7 @@ impl LocalDriver {
             may_wait_awake,
             catalog,
             sessions: Arc::default(),
-            permit: Permit::always(),
+            permit: LoadPermit::always(),
             requests: Arc::default(),
             current: None,
             triggers,
@@ -114,7 +111,7 @@ impl LocalDriver {
 
     /// The same for somebody else's runs: load is made only while it is permitted.
     #[must_use]
-    pub fn under(self, permit: Arc<Permit>) -> Self {
+    pub fn under(self, permit: Arc<LoadPermit>) -> Self {
         Self { permit, ..self }
     }
 
@@ -260,12 +257,11 @@ impl Job {
             let mut missions = Vec::with_capacity(self.order.shares.len());
             for share in &self.order.shares {
                 let Some(work) = self.order.stage.works.get(share.work) else { continue };
-                self.options
-                    .files
-                    .check(work)
-                    .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
-                let opened = open_target(&self.catalog, &work.auth, &work.storage)
-                    .map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
+                let refused = |text| failure(&work.name, FailureClass::Workload, text);
+                let permit = &self.options.permit;
+                let admitted = permit.admit_work(work).map_err(refused)?;
+                let opened =
+                    open_target(&self.catalog, permit, &work.auth, &work.storage).map_err(refused)?;
                 let sessions = self.session_cache(&work.auth, &opened);
                 if !asked.contains(&(&work.auth, &work.storage)) {
                     let question = ask(&work.name, (&work.auth, &work.storage), &opened, &sessions);
@@ -279,7 +275,7 @@ impl Job {
                 }
                 missions.push(Mission {
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
-                    work: Arc::new(work.clone()),
+                    work: Arc::new(admitted.into_owned()),
                     first_worker: share.first_worker,
                     workers: share.workers,
                     seed: seed_of(self.order.seed, self.order.stage_index, share.work),
@@ -293,7 +289,7 @@ impl Job {
         missions
     }
 
-    fn permit(&self) -> &Arc<Permit> {
+    fn permit(&self) -> &Arc<LoadPermit> {
         self.flow.permit()
     }
 
@@ -469,8 +465,13 @@ async fn ask(
 ///
 /// # Errors
 /// What went wrong, in one sentence with its remedy.
-pub fn try_target(catalog: &Catalog, auth: &TargetSpec, storage: &TargetSpec) -> Result<(), String> {
-    let opened = open_target(catalog, auth, storage)?;
+pub fn try_target(
+    catalog: &Catalog,
+    permit: &Permit,
+    auth: &TargetSpec,
+    storage: &TargetSpec,
+) -> Result<(), String> {
+    let opened = open_target(catalog, permit, auth, storage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

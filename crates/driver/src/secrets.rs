@@ -36,8 +36,8 @@ pub trait SecretSource {
     /// A variable that a key has in the table of adaptors; `None` when it is not set, or not to be used.
     fn habitual(&self, name: &str) -> Option<String>;
 
-    /// The home directory, for `~/`.
-    fn home(&self) -> String;
+    /// The home directory, for defaults that lie in it; `None` where nobody's home is to be used.
+    fn home(&self) -> Option<String>;
 }
 
 /// Texts shorter than this are only hidden where they stand, not wherever they occur.
@@ -173,15 +173,13 @@ fn add_habitual(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
     let says_nothing = !keys.iter().any(|key| is_given(spec, key));
     for key in keys {
         let variable = key.env.filter(|_| says_nothing).and_then(|name| from.habitual(name));
-        let fallback = key.default.filter(|default| default.starts_with("~/")).map(str::to_owned);
-        let value = variable.filter(|value| !value.is_empty()).or(fallback);
+        let in_home = |text: &str| Some(format!("{}/{}", from.home()?, text.strip_prefix("~/")?));
+        let variable = variable.filter(|value| !value.is_empty());
+        let variable = variable.map(|value| in_home(&value).unwrap_or(value));
+        let value = variable.or_else(|| key.default.and_then(in_home));
         if let Some(value) = value
             && !is_given(spec, key)
         {
-            let value = match value.strip_prefix("~/") {
-                Some(rest) => format!("{}/{rest}", from.home()),
-                None => value,
-            };
             let value = ConfigValue::Text(value);
             spec.config.entries.push(ConfigEntry { key: key.name.to_owned(), value, span: Span::default() });
         }

@@ -3,11 +3,14 @@
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cosmark_adaptor_api::Reach;
 use cosmark_wire::{TriggerOrder, TriggerReport};
+
+use crate::permit::Permit;
 
 /// A script that runs longer is ended.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -17,14 +20,14 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// Scripts of one directory.
 #[derive(Debug)]
 pub struct Triggers {
-    directory: Option<PathBuf>,
+    permit: Permit,
     /// Process groups of scripts that were run, to be ended with their kill order.
     groups: Vec<(String, libc::pid_t)>,
 }
 
 impl Triggers {
-    pub fn new(directory: Option<PathBuf>) -> Self {
-        Self { directory, groups: Vec::new() }
+    pub fn new(permit: Permit) -> Self {
+        Self { permit, groups: Vec::new() }
     }
 
     /// Runs a script to its end. A kill order (`-k` alone) also ends what earlier runs of it left behind.
@@ -40,13 +43,8 @@ impl Triggers {
     }
 
     fn start(&mut self, order: &TriggerOrder) -> Result<(Child, std::io::PipeReader), String> {
-        let directory = self.directory.as_deref().ok_or_else(|| {
-            format!(
-                "trigger {}: this driver runs no scripts; name a directory with --scripts DIR",
-                order.script
-            )
-        })?;
-        let path = script_path(directory, &order.script)?;
+        let shown = format!("trigger {}", order.script);
+        let path = PathBuf::from(self.permit.admit(Reach::Script, &shown, &order.script)?);
         let fail = |cause: std::io::Error| format!("trigger {}: {cause}", path.display());
         let (reader, writer) = std::io::pipe().map_err(fail)?;
         let errors = writer.try_clone().map_err(fail)?;
@@ -83,23 +81,6 @@ impl Drop for Triggers {
     }
 }
 
-fn script_path(directory: &Path, script: &str) -> Result<PathBuf, String> {
-    let plain = !script.is_empty() && !script.contains('/') && script != "." && script != "..";
-    if !plain {
-        return Err(format!(
-            "trigger `{script}`: give the name of a file in {}, without a path",
-            directory.display()
-        ));
-    }
-    let path = directory.join(script);
-    let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file {
-        Ok(path)
-    } else {
-        Err(format!("trigger {script}: there is no such file in {}", directory.display()))
-    }
-}
-
 fn wait(mut child: Child, reader: std::io::PipeReader) -> TriggerReport {
     let begun = Instant::now();
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
@@ -132,7 +113,13 @@ fn wait(mut child: Child, reader: std::io::PipeReader) -> TriggerReport {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    fn of(directory: &Path) -> Permit {
+        Permit { scripts: Some(directory.to_owned()), ..Permit::here() }
+    }
 
     fn order(script: &str, args: &[&str]) -> TriggerOrder {
         TriggerOrder { script: script.into(), args: args.iter().map(|arg| (*arg).into()).collect() }
@@ -143,7 +130,7 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("cosmark-trigger-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("say.sh"), "echo \"$1|$2\"; test \"$1\" != bad").unwrap();
-        let mut triggers = Triggers::new(Some(directory.clone()));
+        let mut triggers = Triggers::new(of(&directory));
         let report = triggers.run(&order("say.sh", &["a b; rm -rf x", "$(id)"]));
         assert_eq!((report.output.trim(), report.error), ("a b; rm -rf x|$(id)", None));
         assert!(triggers.run(&order("say.sh", &["bad"])).error.unwrap().contains("exit status: 1"));
@@ -152,10 +139,12 @@ mod tests {
 
     #[test]
     fn paths_and_missing_scripts_are_refused() {
-        let mut triggers = Triggers::new(Some("/nonexistent".into()));
+        let mut triggers = Triggers::new(of(Path::new("/nonexistent")));
         for script in ["../x.sh", "/bin/ls", "", "..", "gone.sh"] {
             assert!(triggers.run(&order(script, &[])).error.is_some(), "{script}");
         }
-        assert!(Triggers::new(None).run(&order("x.sh", &[])).error.unwrap().contains("--scripts"));
+        assert!(
+            Triggers::new(Permit::outside()).run(&order("x.sh", &[])).error.unwrap().contains("--scripts")
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cosmark_adaptor_api::{Error, ErrorKind, clock};
 
-use crate::permit::Permit;
+use crate::permit::LoadPermit;
 
 const RUN: u8 = 0;
 const FINISH: u8 = 1;
@@ -26,7 +26,7 @@ pub struct GiveUp {
 #[derive(Debug)]
 pub struct Flow {
     state: AtomicU8,
-    permit: Arc<Permit>,
+    permit: Arc<LoadPermit>,
     /// When it was first stopped; 0 = it was not.
     stopped_ns: AtomicU64,
     gave_up: Mutex<Option<GiveUp>>,
@@ -36,19 +36,19 @@ impl Flow {
     /// A running one, which nobody has to permit.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Self::under(Permit::always())
+        Self::under(LoadPermit::always())
     }
 
     /// One that runs while it is permitted.
     #[must_use]
-    pub fn under(permit: Arc<Permit>) -> Arc<Self> {
+    pub fn under(permit: Arc<LoadPermit>) -> Arc<Self> {
         let (state, stopped_ns) = (AtomicU8::new(RUN), AtomicU64::new(0));
         Arc::new(Self { state, permit, stopped_ns, gave_up: Mutex::default() })
     }
 
     /// What it runs under.
     #[must_use]
-    pub fn permit(&self) -> &Arc<Permit> {
+    pub fn permit(&self) -> &Arc<LoadPermit> {
         &self.permit
     }
 

@@ -29,5 +29,5 @@ pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,
     ShareHandle, StageShare, start,
 };
-pub use permit::{Held, JUMP, Pause, Permit, Pulse, coarse_ns, suspended_ns};
+pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
 pub use session::{SessionCache, SharedSession};

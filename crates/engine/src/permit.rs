@@ -43,7 +43,7 @@ pub struct Pause {
 
 /// Shared by who grants it and by all who make load under it.
 #[derive(Debug)]
-pub struct Permit {
+pub struct LoadPermit {
     /// `false`: nobody is asked.
     is_needed: bool,
     is_held: AtomicBool,
@@ -79,7 +79,7 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Permit {
+impl LoadPermit {
     fn new(is_needed: bool) -> Arc<Self> {
         Arc::new(Self {
             is_needed,
@@ -178,7 +178,7 @@ impl Permit {
 /// One thread's look at its permit.
 #[derive(Debug)]
 pub struct Pulse {
-    permit: Arc<Permit>,
+    permit: Arc<LoadPermit>,
     /// When this thread looked last, on [`coarse_ns`] and on the clock of [`clock::now_ns`].
     looked_ns: Cell<u64>,
     seen_ns: Cell<u64>,
@@ -193,7 +193,7 @@ pub struct Pulse {
 impl Pulse {
     /// For the thread that calls.
     #[must_use]
-    pub fn new(permit: Arc<Permit>) -> Self {
+    pub fn new(permit: Arc<LoadPermit>) -> Self {
         Self {
             holds: Cell::new(permit.is_held()),
             permit,
@@ -311,7 +311,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn nothing_moves_before_it_is_granted_and_after_it_is_held() {
-        let permit = Permit::asked_for();
+        let permit = LoadPermit::asked_for();
         let pulse = Pulse::new(Arc::clone(&permit));
         let moved = Cell::new(0);
         let work = pulse.only_while_permitted(async {
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_stood_still_holds_everything_and_one_that_runs_out_of_time_too() {
-        let permit = Permit::asked_for();
+        let permit = LoadPermit::asked_for();
         permit.grant(Duration::from_secs(3600));
         let pulse = Pulse::new(Arc::clone(&permit));
         let ago = |time: Duration| coarse_ns() - ns(time);
@@ -370,7 +370,7 @@ mod tests {
         permit.grant(Duration::from_secs(1));
         pulse.seen_ns.set(clock::now_ns());
         assert!(!pulse.stood_still_before(clock::now_ns()));
-        let always = Pulse::new(Permit::always());
+        let always = Pulse::new(LoadPermit::always());
         always.looked_ns.set(0);
         always.look();
         assert!(!always.permit.is_held());

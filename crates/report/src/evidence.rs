@@ -7,8 +7,8 @@ use cosmark_archive::{
 };
 use cosmark_metrics::LatencySummary;
 use cosmark_metrics::verdict::{
-    ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
-    ScheduleEvidence, StoreEvidence, WorkEvidence,
+    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
+    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 use cosmark_workload::Workload;
 use cosmark_workload::existence::{Missing, missing, read_bytes};
@@ -51,7 +51,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         series: series::series_of(run, stage, plan).unwrap_or_default(),
         clients: stage.clients.iter().map(client_of).collect(),
         drivers: drivers_of(stage),
-        clock_offset_ms: clocks_apart_ms(stage),
+        clocks: clocks_of(stage),
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
         start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
@@ -62,13 +62,20 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
     }
 }
 
-/// By how much the times of two drivers may be off each other: they are corrected by their offsets, so what is left is how
-/// well these are known. `None` where that was not measured.
-fn clocks_apart_ms(stage: &StageRecord) -> Option<f64> {
-    let mut errors: Vec<f64> =
-        stage.clients.iter().map(|client| client.clock_error_ms).collect::<Option<_>>()?;
-    errors.sort_by(|a, b| b.total_cmp(a));
-    (errors.len() > 1).then(|| errors.iter().take(2).sum())
+/// The clocks of drivers on other machines than the controller.
+fn clocks_of(stage: &StageRecord) -> Vec<ClockEvidence> {
+    let clock = |client: &ClientRecord| {
+        Some(ClockEvidence {
+            driver: client.driver.clone(),
+            offset_ms: client.clock_offset_ms?,
+            offset_after_ms: client.clock_offset_after_ms,
+            error_ms: client.clock_error_ms?.max(client.clock_error_after_ms.unwrap_or(0.0)),
+            strayed_ms: client.clock_strayed_ms,
+            drift: client.clock_drift_ppm.map(|ppm| ppm / 1e6),
+            drift_error: client.clock_drift_error_ppm.unwrap_or(0.0) / 1e6,
+        })
+    };
+    stage.clients.iter().filter_map(clock).collect()
 }
 
 fn beside_of(beside: &BesideRecord) -> String {

@@ -1,8 +1,7 @@
 //! What a submission would do: its mistakes, its stages, what can be said before any load. Nothing is sent.
 
-use cosmark_adaptor_api::Error;
 use cosmark_driver::secrets::resolve;
-use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
+use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
 use cosmark_wire::api::{CheckResult, Mistake, StagePreview, Submission};
 use cosmark_workload::model::{OpKind, Operation, Stage, Work, WorkKind};
 use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
@@ -18,6 +17,9 @@ pub struct Reader {
     pub environment: Environment,
     /// Secrets by name.
     pub secrets: Secrets,
+    /// What a driver in this process lets workloads reach: a submission that asks for more is told so before it waits.
+    /// Drivers elsewhere decide for themselves.
+    pub permit: Option<Permit>,
 }
 
 /// A submission that was read.
@@ -29,16 +31,11 @@ pub struct Checked {
 }
 
 impl Reader {
-    /// With a catalog that loads no plugin: a path in a submission must not become code in the controller.
+    /// With a catalog that loads no plugin: reading a submission runs nobody's code. `permit` is that of a driver in this
+    /// process.
     #[must_use]
-    pub fn new(mut catalog: Catalog, environment: Environment, secrets: Secrets) -> Self {
-        catalog.plugin.row_of = |_| {
-            Err(Error::new(
-                cosmark_adaptor_api::ErrorKind::Config,
-                "a controller loads no plugins; run this workload with `cosmark run`",
-            ))
-        };
-        Self { catalog, environment, secrets }
+    pub fn new(catalog: Catalog, environment: Environment, secrets: Secrets, permit: Option<Permit>) -> Self {
+        Self { catalog: catalog.reading(ReadsPlugins::Never), environment, secrets, permit }
     }
 
     /// Reads a submission.
@@ -61,7 +58,10 @@ impl Reader {
         if let Some(read) = &mut workload {
             let applied = apply_settings(read, &submission.settings)
                 .and_then(|()| resolve(&self.catalog, read, &self.secrets))
-                .and_then(|()| suits(read, submission));
+                .and_then(|()| suits(read, submission))
+                .and_then(|()| {
+                    self.permit.as_ref().map_or(Ok(()), |permit| permit.check(&self.catalog, read))
+                });
             if let Err(text) = applied {
                 mistakes.push(of_all("error", text));
                 workload = None;

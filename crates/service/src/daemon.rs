@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
 use cosmark_bus::Bus;
-use cosmark_driver::{Catalog, Files};
+use cosmark_driver::{Catalog, Permit};
 use cosmark_wire::api::{DriverInfo, SystemEvent};
 use cosmark_workload::Environment;
 use tokio::sync::watch;
@@ -64,8 +64,6 @@ pub struct Setup {
     pub catalog: Catalog,
     /// Values of `${sys:..}`.
     pub environment: Environment,
-    /// The home directory, for `~` in defaults of keys.
-    pub home: String,
     /// This machine.
     pub host: HostRecord,
     /// Shows a sentence to the operator.
@@ -76,10 +74,8 @@ pub struct Setup {
 pub struct LocalSetup {
     /// Load threads.
     pub threads: usize,
-    /// Where trigger scripts may come from.
-    pub scripts: Option<PathBuf>,
-    /// Which files its operations may read and write.
-    pub files: Files,
+    /// What workloads may reach on this machine.
+    pub permit: Permit,
     /// Operations in flight may end for this long after the load.
     pub drain: Duration,
     /// What others are told of it.
@@ -98,9 +94,9 @@ pub async fn run_local(
     let state = Arc::new(StateDir::claim(&setup.state)?);
     let key = Arc::new(ClusterKey::open(&state)?);
     let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
-    let LocalSetup { threads, scripts, files, drain, about } = local;
-    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, scripts, files, drain, about));
-    let parts = Parts { state, key, store, fleet };
+    let LocalSetup { threads, permit, drain, about } = local;
+    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, permit.clone(), drain, about));
+    let parts = Parts { state, key, store, fleet, permit: Some(permit) };
     run(setup, parts, None, stop).await
 }
 
@@ -119,7 +115,7 @@ pub async fn run_with_nats(
     let key = Arc::new(ClusterKey::open(&state)?);
     let store = Arc::new(KvStore::open(bus.clone(), Arc::clone(&key), &setup.name).await?);
     let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog).await?);
-    let parts = Parts { state, key, store, fleet };
+    let parts = Parts { state, key, store, fleet, permit: None };
     run(setup, parts, Some(public_url), stop).await
 }
 
@@ -129,6 +125,8 @@ struct Parts {
     key: Arc<ClusterKey>,
     store: Arc<dyn Store>,
     fleet: Arc<dyn Fleet>,
+    /// Of the driver in this process; others decide for themselves.
+    permit: Option<Permit>,
 }
 
 /// Runs a controller of these parts until `stop` is done. `shared` = there may be others; in it, where they reach this one.
@@ -141,7 +139,7 @@ async fn run(
     if !setup.listen.ip().is_loopback() && matches!(setup.tls, Tls::Off) && !setup.insecure {
         return Err(ServiceError::InTheClear { listen: setup.listen });
     }
-    let Parts { state, key, store, fleet } = parts;
+    let Parts { state, key, store, fleet, permit } = parts;
     let (tokens, first) = Tokens::open(&state)?;
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     names.extend([setup.host.hostname.clone(), setup.listen.ip().to_string()]);
@@ -149,8 +147,8 @@ async fn run(
     let secured = secure(&setup.tls, &state, &names)?;
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;
-    let secrets = Secrets::open(Arc::clone(&state), setup.home.clone())?;
-    let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone()));
+    let secrets = Secrets::open(Arc::clone(&state))?;
+    let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit));
     let (archive, host) = (setup.archive.clone(), setup.host.clone());
     let (desk, ends) =
         Desk::new(store, setup.concurrency, Arc::clone(&setup.tell), |desk: Weak<Desk>| Runner {

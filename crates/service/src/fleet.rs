@@ -1,12 +1,11 @@
 //! Who makes the load. A controller without NATS has one driver in its own process; one with NATS has those that joined.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{OpLog, Timestamp};
 use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
-use cosmark_driver::{Catalog, Files, LocalDriver, Options, try_target};
+use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_wire::api::{DriverInfo, DriverState};
 use cosmark_workload::Workload;
 use cosmark_workload::model::TargetSpec;
@@ -108,10 +107,8 @@ pub struct LocalFleet {
     catalog: Catalog,
     /// Load threads.
     threads: usize,
-    /// Where trigger scripts may come from.
-    scripts: Option<PathBuf>,
-    /// Which files its operations may read and write.
-    files: Files,
+    /// What workloads may reach on this machine.
+    permit: Permit,
     /// Operations in flight may end for this long.
     drain: Duration,
     about: DriverInfo,
@@ -127,15 +124,8 @@ struct Now {
 impl LocalFleet {
     /// A driver that speaks what is in `catalog`; `about` is what others are told of it.
     #[must_use]
-    pub fn new(
-        catalog: Catalog,
-        threads: usize,
-        scripts: Option<PathBuf>,
-        files: Files,
-        drain: Duration,
-        about: DriverInfo,
-    ) -> Self {
-        Self { catalog, threads, scripts, files, drain, about, now: Arc::default() }
+    pub fn new(catalog: Catalog, threads: usize, permit: Permit, drain: Duration, about: DriverInfo) -> Self {
+        Self { catalog, threads, permit, drain, about, now: Arc::default() }
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -180,8 +170,7 @@ impl Fleet for LocalFleet {
                 name: self.about.name.clone(),
                 threads: self.threads,
                 beside: 0,
-                scripts: self.scripts.clone(),
-                files: self.files.clone(),
+                permit: self.permit.clone(),
                 drain: self.drain,
             },
         );
@@ -203,7 +192,7 @@ impl Fleet for LocalFleet {
 
     fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Tried {
         let begun = Instant::now();
-        let outcome = try_target(&self.catalog, auth, storage);
+        let outcome = try_target(&self.catalog, &self.permit, auth, storage);
         Tried { driver: Some(self.about.name.clone()), ms: begun.elapsed().as_secs_f64() * 1e3, outcome }
     }
 }

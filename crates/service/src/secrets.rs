@@ -16,7 +16,6 @@ pub const LONGEST: usize = 64 << 10;
 #[derive(Clone)]
 pub struct Secrets {
     state: Arc<StateDir>,
-    home: String,
 }
 
 /// True for what can be the name of a secret: 1 to 64 letters, digits, `-`, `_`, `.`, not beginning with a dot.
@@ -27,13 +26,13 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Secrets {
-    /// Those of this state directory; `home` stands for `~` in defaults of keys.
+    /// Those of this state directory.
     ///
     /// # Errors
     /// When their directory cannot be made.
-    pub fn open(state: Arc<StateDir>, home: String) -> Result<Self, ServiceError> {
+    pub fn open(state: Arc<StateDir>) -> Result<Self, ServiceError> {
         state.directory(DIRECTORY)?;
-        Ok(Self { state, home })
+        Ok(Self { state })
     }
 
     /// Their names, sorted.
@@ -102,7 +101,7 @@ impl SecretSource for Secrets {
         None
     }
 
-    fn home(&self) -> String {
-        self.home.clone()
+    fn home(&self) -> Option<String> {
+        None
     }
 }

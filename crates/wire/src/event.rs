@@ -103,6 +103,21 @@ pub struct ClockFix {
     pub error_ns: u64,
 }
 
+/// What became of a driver's clocks between a first comparison and a last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockCourse {
+    /// The last comparison.
+    pub last: ClockFix,
+    /// Time between the two, ns.
+    pub over_ns: u64,
+    /// What the clock that its times count on gained on the controller's meanwhile, ns; negative = it lost.
+    pub gained_ns: i64,
+    /// By how much that may be off: the errors of both comparisons, ns.
+    pub gained_error_ns: u64,
+    /// The most that this clock was away from the first comparison in any of them, ns.
+    pub strayed_ns: u64,
+}
+
 /// The end of one share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MissionReport {

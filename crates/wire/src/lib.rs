@@ -11,8 +11,8 @@ mod split;
 mod stage_text;
 
 pub use event::{
-    Began, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    PauseReason, TriggerReport,
+    Began, ClockCourse, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, PauseReason, TriggerReport,
 };
 pub use link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use message::MESSAGE_VERSION;

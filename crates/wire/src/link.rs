@@ -7,7 +7,7 @@ use cosmark_workload::model::Stage;
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
-use crate::{DriverEvent, TriggerReport};
+use crate::{ClockCourse, DriverEvent, TriggerReport};
 
 /// A way to one driver.
 ///
@@ -34,6 +34,12 @@ pub trait DriverLink: Send {
 
     /// Compares its clock with the controller's; ends with [`DriverEvent::Probed`].
     fn probe(&mut self, step: u32);
+
+    /// Compares the clocks once more, and gives what became of them since [`DriverLink::probe`]; `None` where there is one
+    /// clock, or nobody to ask. The channel closes without a word when it takes too long.
+    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockCourse>> {
+        None
+    }
 
     /// Lets the load begin at this moment of the controller's clock (ns since 1970); `None` = at once.
     fn go(&mut self, step: u32, at_unix_ns: Option<i64>);

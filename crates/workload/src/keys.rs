@@ -44,6 +44,8 @@ pub enum Scope {
 pub enum ValueKind {
     /// Any text.
     Text,
+    /// A directory of the driver's machine; see [`crate::places`].
+    Directory,
     /// A selector, e.g. `u(1,100)`.
     Numbers,
     /// A size selector, e.g. `c(64)KB`.
@@ -298,12 +300,13 @@ pub const KEYS: &[Key] = &[
         ValueKind::Bool,
         "false",
         &[Cleanup, Dispose],
-        "Before a container is deleted, delete everything in it, whoever wrote it.",
+        "Before a container is deleted, delete everything in it, whoever wrote it. The storage `file` does so only with \
+         directories that Cosmark made.",
     ),
     op(
         KeyId::Files,
         ("files", "files"),
-        ValueKind::Text,
+        ValueKind::Directory,
         "",
         FILES,
         "Directory on the driver: where the files to send are, or where `localwrite` writes.",

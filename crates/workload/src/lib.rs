@@ -17,6 +17,7 @@ mod matrix;
 mod minilang;
 pub mod model;
 pub mod operation;
+pub mod places;
 pub mod read_sizes;
 pub mod reference;
 pub mod schedule;

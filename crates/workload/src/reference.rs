@@ -118,6 +118,7 @@ fn readers(key: &Key) -> String {
 fn value_words(kind: ValueKind, format: Format) -> String {
     match kind {
         ValueKind::Text => "text".to_owned(),
+        ValueKind::Directory => "path of a directory".to_owned(),
         ValueKind::Numbers => "selector".to_owned(),
         ValueKind::Sizes => "size selector".to_owned(),
         ValueKind::Bool => "true or false".to_owned(),

@@ -161,6 +161,7 @@ fn describe(value: &mut Value, help: &str, default: &str) {
 fn fragment(kind: ValueKind) -> Value {
     match kind {
         ValueKind::Text => json!({"type": ["string", "number", "boolean"]}),
+        ValueKind::Directory => json!({"type": "string"}),
         ValueKind::Numbers => {
             json!({"type": "string", "examples": ["r(1,100)", "u(1,100)", "c(1)", "z(1,100,0.99)"]})
         }

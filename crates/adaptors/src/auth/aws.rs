@@ -36,7 +36,7 @@ const OWN_KEYS: &[Key] = &[
         .secret()
         .env("AWS_SESSION_TOKEN"),
     Key::new("role_arn", KeyKind::Text, "role to take on with a web identity token").env("AWS_ROLE_ARN"),
-    Key::new("web_identity_token_file", KeyKind::Path, "file with the token of an identity provider")
+    Key::new("web_identity_token_file", KeyKind::File, "file with the token of an identity provider")
         .env("AWS_WEB_IDENTITY_TOKEN_FILE"),
     Key::new("role_session_name", KeyKind::Text, "name of the session in Amazon's logs")
         .default("cosmark")
@@ -53,7 +53,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("profile", KeyKind::Text, "section of the credentials file")
         .default("default")
         .env("AWS_PROFILE"),
-    Key::new("credentials_file", KeyKind::Path, "the shared credentials file")
+    Key::new("credentials_file", KeyKind::File, "the shared credentials file")
         .default("~/.aws/credentials")
         .env("AWS_SHARED_CREDENTIALS_FILE"),
     Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30000"),

@@ -18,7 +18,7 @@ use crate::s3::time::unix_seconds;
 use crate::service_account::ServiceAccount;
 
 const OWN_KEYS: &[Key] = &[
-    Key::new("jsonkeyfile", KeyKind::Path, "key file of a service account, as Google's console makes it")
+    Key::new("jsonkeyfile", KeyKind::File, "key file of a service account, as Google's console makes it")
         .alias(&["json_key_file", "credentials"]),
     Key::new(
         "token",

@@ -22,6 +22,9 @@ use crate::name_page::NamePage;
 /// Files that are being written begin so; no object's file name can.
 const UNFINISHED: &str = ".cosmark-";
 
+/// The file in each container that Cosmark made: only such a directory is ever deleted. No object's file name begins with a dot.
+const MARK: &str = ".cosmark";
+
 /// Makes names of unfinished files unique within this process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
@@ -119,52 +122,77 @@ impl Disk {
         self.fsync_directory(&directory, &name.container)
     }
 
-    /// Makes a sub-directory; one that is there is fine.
+    /// Makes a sub-directory and marks it as ours; one that is there is fine, and stays whoever's it is.
     pub(super) fn create_container(&self, container: &str) -> Result<()> {
         let name = checked_name(container, "container")?;
         match fs::mkdirat(&self.root, &name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => self.fsync_directory(&self.root, &self.shown("")),
+            Ok(()) => {}
             // It may also be a file or a symbolic link: opening it tells.
-            Err(Errno::EXIST) => self.container(container).map(drop),
-            Err(errno) => Err(errors::store(errno, Doing::Creating, &self.shown(&name))),
+            Err(Errno::EXIST) => return self.container(container).map(drop),
+            Err(errno) => return Err(errors::store(errno, Doing::Creating, &self.shown(&name))),
         }
+        self.container(container).and_then(|directory| self.put_mark(&directory, &name)).inspect_err(
+            |_| {
+                // Without its mark nobody would delete it.
+                let _ = fs::unlinkat(&self.root, &name, AtFlags::REMOVEDIR);
+            },
+        )?;
+        self.fsync_directory(&self.root, &self.shown(""))
     }
 
-    /// Removes an empty sub-directory; one that is not there is fine.
+    fn put_mark(&self, directory: &OwnedFd, file_name: &str) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        fs::openat(directory, MARK, flags, Mode::from_raw_mode(0o666))
+            .map_err(|errno| errors::store(errno, Doing::Creating, &self.shown(file_name)))?;
+        self.fsync_directory(directory, file_name)
+    }
+
+    /// Removes an empty sub-directory that bears the mark; one that is not there is fine. What somebody else made stays.
     pub(super) fn delete_container(&self, container: &str) -> Result<()> {
         let name = checked_name(container, "container")?;
+        let shown = self.shown(&name);
+        let directory = match fs::openat(&self.root, &name, DIRECTORY, Mode::empty()) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(errors::container(errno, container, &shown)),
+        };
+        let is_file = |stat: fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !fs::statat(&directory, MARK, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(is_file) {
+            return Err(errors::somebody_elses(&shown, MARK));
+        }
+        if Contents::of(&directory, &shown)?.are_there() {
+            return Err(self.not_empty(container, &name));
+        }
+        let failed = |errno| errors::store(errno, Doing::Deleting, &shown);
+        match fs::unlinkat(&directory, MARK, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
         match fs::unlinkat(&self.root, &name, AtFlags::REMOVEDIR) {
             Ok(()) => self.fsync_directory(&self.root, &self.shown("")),
             Err(Errno::NOENT) => Ok(()),
-            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(self.not_empty(container, &name)),
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                Err(errors::container(Errno::NOTDIR, container, &self.shown(&name)))
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                // Somebody wrote into it meanwhile: it is still ours.
+                self.put_mark(&directory, &name)?;
+                Err(self.not_empty(container, &name))
             }
-            Err(errno) => Err(errors::store(errno, Doing::Deleting, &self.shown(&name))),
+            Err(errno) => Err(failed(errno)),
         }
     }
 
     fn not_empty(&self, container: &str, file_name: &str) -> Error {
-        let (mut objects, mut unfinished, mut foreign) = (0_u64, 0_u64, 0_u64);
-        let counted = self.container(container).and_then(|directory| {
-            each_entry(&directory, &self.shown(file_name), |entry, _| {
-                if from_file_name(entry).is_some() {
-                    objects += 1;
-                } else if entry.starts_with(UNFINISHED.as_bytes()) {
-                    unfinished += 1;
-                } else {
-                    foreign += 1;
-                }
-            })
-        });
-        let message = match counted {
-            Ok(()) => format!(
+        let counted = self
+            .container(container)
+            .and_then(|directory| Contents::of(&directory, &self.shown(file_name)))
+            .ok();
+        let message = match &counted {
+            Some(Contents { objects, unfinished, foreign }) => format!(
                 "container {container} is not empty: {objects} objects, {unfinished} unfinished writes, {foreign} files \
                  that Cosmark did not write"
             ),
-            Err(_) => format!("container {container} is not empty"),
+            None => format!("container {container} is not empty"),
         };
-        let hint = if objects > 0 {
+        let hint = if counted.is_some_and(|counted| counted.objects > 0) {
             "delete its objects first (cleanup before dispose)".to_owned()
         } else {
             format!(
@@ -205,6 +233,34 @@ impl Disk {
             }
         }
         Ok(page.finish(bytes))
+    }
+}
+
+/// What is in a container beside its mark.
+#[derive(Default)]
+struct Contents {
+    objects: u64,
+    unfinished: u64,
+    foreign: u64,
+}
+
+impl Contents {
+    fn of(directory: &OwnedFd, shown: &str) -> Result<Self> {
+        let mut found = Self::default();
+        each_entry(directory, shown, |entry, _| {
+            if from_file_name(entry).is_some() {
+                found.objects += 1;
+            } else if entry.starts_with(UNFINISHED.as_bytes()) {
+                found.unfinished += 1;
+            } else if entry != MARK.as_bytes() {
+                found.foreign += 1;
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn are_there(&self) -> bool {
+        self.objects + self.unfinished + self.foreign > 0
     }
 }
 

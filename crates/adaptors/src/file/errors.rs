@@ -64,6 +64,14 @@ pub(super) fn container(errno: Errno, container: &str, shown: &str) -> Error {
     }
 }
 
+/// A container that is to be deleted and does not bear our mark. Not "not empty": it must not be emptied either.
+pub(super) fn somebody_elses(shown: &str, mark: &str) -> Error {
+    let message = format!("{shown} was not made by Cosmark (it holds no file {mark}), so it is not deleted");
+    Error::new(ErrorKind::Denied, message).with_code("NotOurs").with_hint(
+        "remove it by hand if it is not needed; a workload deletes what its own init, or one before it, has made",
+    )
+}
+
 /// An object's file.
 pub(super) fn object(errno: Errno, doing: Doing, name: &Named) -> Error {
     match errno {

@@ -36,10 +36,12 @@ async fn get(client: &mut dyn Client, name: ObjectName<'_>) -> Result<Vec<u8>> {
     Ok(sink.bytes)
 }
 
+/// What is in a container, without its mark.
 fn entries(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != ".cosmark")
         .collect();
     names.sort();
     names
@@ -170,11 +172,11 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 async fn foreign_files_are_neither_listed_nor_deleted_and_dispose_says_so() {
     let root = scratch();
     let container = root.path().join("c");
-    std::fs::create_dir(&container).unwrap();
+    let mut client = client(root.path(), &[]);
+    client.create_container("c", &mut Marks::default()).await.unwrap();
     for foreign in ["my file", ".hidden", ".cosmark-1-1"] {
         std::fs::write(container.join(foreign), "x").unwrap();
     }
-    let mut client = client(root.path(), &[]);
     let request = ListRequest { container: "c", want_names: true, ..ListRequest::default() };
     assert_eq!(client.list(request, &mut Marks::default()).await.unwrap().count, 0);
     let error = client.delete_container("c", &mut Marks::default()).await.unwrap_err();
@@ -184,6 +186,28 @@ async fn foreign_files_are_neither_listed_nor_deleted_and_dispose_says_so() {
         "{error}"
     );
     assert_eq!(entries(&container).len(), 3);
+    assert!(container.join(".cosmark").exists(), "it is still ours");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_directory_that_somebody_else_made_is_never_deleted_whatever_is_in_it() {
+    let root = scratch();
+    let mut client = client(root.path(), &[]);
+    for (container, what) in [("empty", None), ("full", Some("o1")), ("strange", Some("my file"))] {
+        std::fs::create_dir(root.path().join(container)).unwrap();
+        what.into_iter()
+            .for_each(|file| std::fs::write(root.path().join(container).join(file), "x").unwrap());
+        // An init on it makes it nobody else's.
+        client.create_container(container, &mut Marks::default()).await.unwrap();
+        let error = client.delete_container(container, &mut Marks::default()).await.unwrap_err();
+        // No 409, on which a dispose with `empty_container` would empty it.
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Denied, Some("NotOurs")), "{container}");
+        assert_eq!(entries(&root.path().join(container)).len(), usize::from(what.is_some()));
+    }
+    std::fs::create_dir(root.path().join("tricked")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", root.path().join("tricked/.cosmark")).unwrap();
+    let error = client.delete_container("tricked", &mut Marks::default()).await.unwrap_err();
+    assert_eq!(error.code(), Some("NotOurs"), "a link is no mark");
 }
 
 #[tokio::test(flavor = "current_thread")]

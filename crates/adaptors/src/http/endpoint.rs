@@ -16,20 +16,20 @@ pub const TRANSPORT_KEYS: &[Key] = &[
     Key::new("proxyport", KeyKind::Int(1, 65_535), "HTTP proxy: port"),
     Key::new(
         "ca_file",
-        KeyKind::Path,
+        KeyKind::File,
         "PEM file with all certificate authorities to trust, or with the server's own certificate",
     ),
     Key::new("insecure", KeyKind::Bool, "accept every TLS certificate; for tests")
         .default("false")
         .alias(&["no_verify_ssl"]),
-    Key::new("client_cert", KeyKind::Path, "PEM file with the client certificate and its chain"),
-    Key::new("client_key", KeyKind::Path, "PEM file with the client certificate's key"),
+    Key::new("client_cert", KeyKind::File, "PEM file with the client certificate and its chain"),
+    Key::new("client_key", KeyKind::File, "PEM file with the client certificate's key"),
     Key::new(
         "tls_server_name",
         KeyKind::Text,
         "name that the server's certificate must have, if not the endpoint's host",
     ),
-    Key::new("source_address", KeyKind::Text, "address of this machine to connect from"),
+    Key::new("source_address", KeyKind::OwnAddress, "address of this machine to connect from"),
     Key::new("send_buffer", KeyKind::Size, "size of a socket's send buffer; the system's choice without it"),
     Key::new(
         "receive_buffer",

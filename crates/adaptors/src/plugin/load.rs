@@ -203,7 +203,7 @@ fn kind_of(kind: u32) -> Option<KeyKind> {
         5 => KeyKind::Duration,
         6 => KeyKind::Size,
         7 => KeyKind::List,
-        8 => KeyKind::Path,
+        8 => KeyKind::File,
         _ => return None,
     })
 }

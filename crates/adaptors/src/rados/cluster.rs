@@ -27,6 +27,8 @@ pub(super) struct Config {
     pub(super) key: Secret,
     /// A file with its key.
     pub(super) keyring: Option<PathBuf>,
+    /// Without one, look for the user's key where Ceph's own tools keep theirs (`/etc/ceph/..`).
+    pub(super) usual_keyrings: bool,
     /// For the first answer of a monitor.
     pub(super) connect_timeout: Duration,
     /// For each answer after that; `None` = no limit.
@@ -158,6 +160,10 @@ fn connect(config: &Config) -> Result<Cluster> {
     }
     // From here on dropping it frees the handle, connected or not.
     let cluster = Cluster { api, raw };
+    if !config.usual_keyrings {
+        // Before the configuration file, so that one which was admitted may still name a keyring.
+        set(&cluster, "keyring", "")?;
+    }
     if let Some(conf) = &config.conf {
         let path = c_text(&conf.display().to_string(), "conf")?;
         // SAFETY: the handle is not connected yet; the text lives through the call.
@@ -167,17 +173,23 @@ fn connect(config: &Config) -> Result<Cluster> {
         }
     }
     for (option, value) in config.options() {
-        let (name, value) = (c_text(option, "option")?, c_text(&value, option)?);
-        // SAFETY: the handle is not connected yet; the texts live through the call.
-        let result = unsafe { (api.conf_set)(raw, name.as_ptr(), value.as_ptr()) };
-        if result < 0 {
-            let message = format!("librados takes no such value for its option {option}");
-            return Err(Error::new(ErrorKind::Config, message).with_hint("check the keys of the storage"));
-        }
+        set(&cluster, option, &value)?;
     }
     // SAFETY: configured, not connected yet.
     let result = unsafe { (api.connect)(raw) };
     if result < 0 { Err(errors::connect(config, result)) } else { Ok(cluster) }
+}
+
+/// Sets an option of a cluster that is not connected yet.
+fn set(cluster: &Cluster, option: &str, value: &str) -> Result<()> {
+    let (name, value) = (c_text(option, "option")?, c_text(value, option)?);
+    // SAFETY: the handle is not connected yet; the texts live through the call.
+    let result = unsafe { (cluster.api.conf_set)(cluster.raw, name.as_ptr(), value.as_ptr()) };
+    if result < 0 {
+        let message = format!("librados takes no such value for its option {option}");
+        return Err(Error::new(ErrorKind::Config, message).with_hint("check the keys of the storage"));
+    }
+    Ok(())
 }
 
 /// librados would say no more than that something was not found.

@@ -273,6 +273,7 @@ mod tests {
             user: "bench".into(),
             key: cosmark_adaptor_api::Secret::new("AQhidden"),
             keyring: None,
+            usual_keyrings: true,
             connect_timeout: std::time::Duration::from_secs(5),
             timeout: None,
         };

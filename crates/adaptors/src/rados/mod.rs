@@ -43,8 +43,8 @@ const KEYS: &[Key] = &[
     Key::new("secretkey", KeyKind::Text, "the user's cephx key, as `ceph auth get-key` prints it")
         .alias(&["key"])
         .secret(),
-    Key::new("keyring", KeyKind::Path, "a file with the user's key, instead of `secretkey`"),
-    Key::new("conf", KeyKind::Path, "a configuration file of Ceph; instead of `endpoint`, or for other options"),
+    Key::new("keyring", KeyKind::File, "a file with the user's key, instead of `secretkey`"),
+    Key::new("conf", KeyKind::File, "a configuration file of Ceph; instead of `endpoint`, or for other options"),
     Key::new("pool", KeyKind::Text, "all containers are namespaces of this pool; without it each container is a pool"),
     Key::new("namespace", KeyKind::Text, "the namespace of all objects, where containers are pools"),
     Key::new(
@@ -64,7 +64,7 @@ const KEYS: &[Key] = &[
         .alias(&["client_mount_timeout"])
         .default("5s"),
     TIMEOUT,
-    Key::new("library", KeyKind::Text, "Ceph's C library, a path or a name that the dynamic linker finds")
+    Key::new("library", KeyKind::Library, "Ceph's C library, a path or a name that the dynamic linker finds")
         .default("librados.so.2"),
     LOGGING,
 ];
@@ -126,6 +126,7 @@ fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {
         user: user.strip_prefix("client.").unwrap_or(&user).to_owned(),
         key: settings.secret("secretkey"),
         keyring: settings.path("keyring"),
+        usual_keyrings: !settings.is_from_outside(),
         connect_timeout: settings.duration("connect_timeout").unwrap_or(Duration::from_secs(5)),
         timeout,
     };

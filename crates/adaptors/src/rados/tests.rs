@@ -536,6 +536,7 @@ fn all_works_with_the_same_settings_share_one_connection() {
         user: user.into(),
         key: Secret::new("right"),
         keyring: None,
+        usual_keyrings: true,
         connect_timeout: Duration::from_secs(1),
         timeout: None,
     };

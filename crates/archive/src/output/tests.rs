@@ -1,3 +1,5 @@
+//! Every kind of target that an output may have.
+
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;

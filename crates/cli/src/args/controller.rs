@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::NatsArgs;
+use super::{NatsArgs, ReachArgs};
 
 /// How a controller is reached.
 #[derive(ClapArgs, Clone)]
@@ -69,12 +69,6 @@ pub struct ControllerArgs {
     /// Load threads of the driver in this process; default: processors minus one, at least one
     #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Directory of trigger scripts that the driver in this process may run; none without it
-    #[arg(long, value_name = "DIR", requires = "local")]
-    pub scripts: Option<PathBuf>,
-    /// Directory below which the driver in this process may read and write files (filewrite and the like); none without it
-    #[arg(long, value_name = "DIR", requires = "local")]
-    pub files: Option<PathBuf>,
     /// NATS with JetStream, such as nats://host:4222; without it a nats-server is started on this machine
     #[arg(long, value_name = "URL", conflicts_with = "local")]
     pub nats: Option<String>,
@@ -87,6 +81,8 @@ pub struct ControllerArgs {
     /// Where others reach this controller, when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
+    #[command(flatten)]
+    pub reach: ReachArgs,
     #[command(flatten)]
     pub login: NatsArgs,
     /// Make a token of this name, print it and end

@@ -51,6 +51,37 @@ pub struct NatsArgs {
     pub nats_key: Option<PathBuf>,
 }
 
+/// What workloads from elsewhere may reach on a machine that makes load. Without these options nothing.
+#[derive(ClapArgs, Clone, Default)]
+#[command(next_help_heading = "What workloads may reach on this machine (default: nothing)")]
+pub struct ReachArgs {
+    /// Files below this directory: storage `file`, certificates and key files, filewrite, localwrite, recorded arrivals
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// Libraries below this directory, whose code then runs here: storage `plugin`, `library` of librados
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
+    /// Trigger scripts of this directory
+    #[arg(long, value_name = "DIR")]
+    pub scripts: Option<PathBuf>,
+    /// Connect to stores from this address of the machine, and from no other
+    #[arg(long, value_name = "IP")]
+    pub source_address: Option<std::net::IpAddr>,
+}
+
+impl ReachArgs {
+    /// The first option that was given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--files", self.files.is_some()),
+            ("--plugins", self.plugins.is_some()),
+            ("--scripts", self.scripts.is_some()),
+            ("--source-address", self.source_address.is_some()),
+        ];
+        given.into_iter().find(|one| one.1).map(|one| one.0)
+    }
+}
+
 /// `cosmark driver`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -78,15 +109,8 @@ pub struct DriverArgs {
     /// Load threads (of each copy); default: processors minus one, shared by the copies, at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Run trigger scripts of this directory; default: none are run
-    #[arg(long, value_name = "DIR")]
-    pub scripts: Option<PathBuf>,
-    /// Let workloads name files below this directory (filewrite, localwrite, recorded arrivals); default: none
-    #[arg(long, value_name = "DIR")]
-    pub files: Option<PathBuf>,
-    /// Connect to stores from this address of the machine
-    #[arg(long, value_name = "IP")]
-    pub source_address: Option<std::net::IpAddr>,
+    #[command(flatten)]
+    pub reach: ReachArgs,
     /// Seconds that operations in flight may take after the load has ended, where the run does not say
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,

@@ -6,15 +6,16 @@ use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
+use crate::cmd::check::reading;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
 
 /// Runs the subcommand.
 pub fn run(args: &AdaptorsArgs) -> Outcome {
     match (&args.name, args.json) {
-        (_, true) => println!("{:#}", all_as_json(args.name.as_deref())?),
+        (_, true) => println!("{:#}", all_as_json(args)?),
         (None, false) => list_all(),
-        (Some(name), false) => show_one(name)?,
+        (Some(name), false) => show_one(name, args)?,
     }
     Ok(Exit::Done)
 }
@@ -32,7 +33,7 @@ fn list_all() {
     for (name, sentence) in CATALOG.not_built {
         println!("  {name:<10} {sentence}");
     }
-    println!("`cosmark adaptors NAME` shows the keys of one; for a plugin give its file");
+    println!("`cosmark adaptors NAME` shows the keys of one; for a plugin give its file, and --plugins DIR");
 }
 
 fn names(aliases: &[Alias]) -> String {
@@ -45,8 +46,16 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".so")
 }
 
-fn plugin_row(path: &str) -> Result<&'static AdaptorDef, Problem> {
-    (CATALOG.plugin.row_of)(path).map_err(|error| Problem::usage(error.to_string()))
+/// Loads a plugin, if its directory was named: that is code, and a name alone is no wish to run it.
+fn plugin_row(path: &str, args: &AdaptorsArgs) -> Result<&'static AdaptorDef, Problem> {
+    if args.plugins.is_none() {
+        return Err(Problem::usage(format!(
+            "{path}: showing the keys of a plugin runs its code; add --plugins DIR, a directory that it is below"
+        )));
+    }
+    let catalog = reading(args.plugins.as_deref())?;
+    let found = catalog.storage(catalog.plugin.name, [(catalog.plugin.key, path)]);
+    found.map(|found| found.def).map_err(Problem::usage)
 }
 
 fn show_storage(def: &AdaptorDef) {
@@ -58,9 +67,9 @@ fn show_storage(def: &AdaptorDef) {
     print_keys(STORE_FACTS);
 }
 
-fn show_one(name: &str) -> Result<(), Problem> {
+fn show_one(name: &str, args: &AdaptorsArgs) -> Result<(), Problem> {
     if is_file(name) {
-        let def = plugin_row(name)?;
+        let def = plugin_row(name, args)?;
         println!("a plugin: in a workload, type {} with {}={name}", CATALOG.plugin.name, CATALOG.plugin.key);
         show_storage(def);
         return Ok(());
@@ -108,12 +117,13 @@ fn print_keys(keys: &[Key]) {
     println!("{table}");
 }
 
-fn all_as_json(name: Option<&str>) -> Result<Value, Problem> {
+fn all_as_json(args: &AdaptorsArgs) -> Result<Value, Problem> {
+    let name = args.name.as_deref();
     let wanted = |row: &str, aliases: &[Alias]| {
         name.is_none_or(|name| row == name || aliases.iter().any(|alias| alias.name == name))
     };
     let adaptors: Vec<Value> = match name.filter(|name| is_file(name)) {
-        Some(file) => vec![adaptor_as_json(plugin_row(file)?)],
+        Some(file) => vec![adaptor_as_json(plugin_row(file, args)?)],
         None => {
             let rows = CATALOG.adaptors.iter().filter(|def| wanted(def.name, def.aliases));
             rows.map(adaptor_as_json).collect()

@@ -1,22 +1,39 @@
 //! `cosmark check`: every mistake, and what the workload would do; sends nothing.
 
+use std::path::Path;
 use std::time::Duration;
 
+use cosmark_driver::{Catalog, ReadsPlugins};
 use cosmark_workload::Workload;
 use cosmark_workload::model::{OpKind, WorkKind};
 
 use crate::args::CheckArgs;
-use crate::exit::{Exit, Outcome};
+use crate::cmd::driver::is_directory;
+use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
+use crate::registry::{CATALOG, READING};
 use crate::{diagnose, units, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &CheckArgs) -> Outcome {
-    let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
+    let catalog = reading(args.plugins.as_deref())?;
+    let loaded = load(&catalog, &args.file, args.target.as_deref(), &args.set)?;
     println!("{}: {}", args.file.display(), diagnose::count(&loaded.diagnostics));
     plan(&loaded.workload);
     verdict::preflight(&loaded.workload).iter().for_each(|line| println!("{line}"));
     Ok(Exit::Done)
+}
+
+/// What a text is read with: a directory of plugins is only given by who wants their code loaded.
+///
+/// # Errors
+/// When it is no directory.
+pub fn reading(plugins: Option<&Path>) -> Result<Catalog, Problem> {
+    let Some(directory) = plugins else { return Ok(READING) };
+    is_directory("--plugins", directory)?;
+    // Once in the life of a command.
+    let directory: &'static Path = Box::leak(directory.to_owned().into_boxed_path());
+    Ok(CATALOG.reading(ReadsPlugins::Below(directory)))
 }
 
 /// One line per work: what it will do, how long it takes, what it writes.

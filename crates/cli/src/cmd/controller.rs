@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use cosmark_bus::server::{LocalServer, ServerOptions};
 use cosmark_bus::{Bus, KeptServer, Limits};
-use cosmark_driver::Files;
+use cosmark_driver::Origin;
 use cosmark_service::tokens::{self, role_of};
 use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
 use cosmark_wire::api::{DriverInfo, DriverState, Role};
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
+use crate::cmd::driver::permit;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
 use crate::{host, nats, signals};
@@ -35,6 +36,11 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     let state = state_directory(args.state.as_deref())?;
     if args.add_token.is_some() || args.remove_token.is_some() || args.tokens {
         return manage_tokens(args, &state);
+    }
+    if let Some(option) = args.reach.first_given().filter(|_| !args.local) {
+        return Err(Problem::usage(format!(
+            "{option} is for the driver in this process (--local); give it to each `cosmark driver` that may"
+        )));
     }
     host::raise_open_files();
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
@@ -60,7 +66,6 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         concurrency: usize::from(args.concurrency),
         catalog: CATALOG,
         environment: host::environment(),
-        home: std::env::var("HOME").unwrap_or_default(),
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
     };
@@ -83,20 +88,9 @@ pub fn run(args: &ControllerArgs) -> Outcome {
 
 /// The driver in this process.
 fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
-    for (flag, directory) in [("--scripts", &args.scripts), ("--files", &args.files)] {
-        if let Some(directory) = directory
-            && !directory.is_dir()
-        {
-            return Err(Problem::usage(format!(
-                "{flag} {}: there is no such directory",
-                directory.display()
-            )));
-        }
-    }
     Ok(LocalSetup {
         threads: args.threads.map_or_else(host::load_threads, usize::from),
-        scripts: args.scripts.clone(),
-        files: args.files.clone().map_or(Files::Nowhere, Files::Below),
+        permit: permit(&args.reach, Origin::Outside)?,
         drain: DRAIN,
         about: about(),
     })

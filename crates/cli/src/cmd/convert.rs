@@ -9,6 +9,7 @@ use crate::diagnose;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
 use crate::output;
+use crate::registry::READING;
 
 /// Runs the subcommand.
 pub fn run(args: &ConvertArgs) -> Outcome {
@@ -25,7 +26,7 @@ pub fn run(args: &ConvertArgs) -> Outcome {
     if let Some(format) = log {
         return arrivals::run(args, format);
     }
-    let loaded = load(&args.file, None, &[])?;
+    let loaded = load(&READING, &args.file, None, &[])?;
     let text = match loaded.format {
         Format::Xml => to_yaml(&loaded.workload),
         Format::Yaml => {

@@ -7,6 +7,7 @@ use crate::args::DemoArgs;
 use crate::cmd::run::{execute, report};
 use crate::exit::{Outcome, Problem};
 use crate::load::load_for;
+use crate::registry::CATALOG;
 
 const WORKLOAD: &str = include_str!("../../../../workloads/demo.yaml");
 
@@ -15,8 +16,14 @@ pub fn run(args: &DemoArgs) -> Outcome {
     let store = EmbeddedStore::start(Options::default()).map_err(|error| Problem::ours(error.to_string()))?;
     eprintln!("embedded S3 store at {}, objects in {}", store.endpoint(), store.directory().display());
     let settings = [format!("main.runtime={}s", args.runtime)];
-    let loaded =
-        load_for(WORKLOAD.to_owned(), "workloads/demo.yaml", "demo.yaml", Some(target(&store)?), &settings)?;
+    let loaded = load_for(
+        &CATALOG,
+        WORKLOAD.to_owned(),
+        "workloads/demo.yaml",
+        "demo.yaml",
+        Some(target(&store)?),
+        &settings,
+    )?;
     let ended = execute(loaded, None, &args.options)?;
     let outcome = report(&ended, &args.options);
     if let Err(error) = store.stop() {

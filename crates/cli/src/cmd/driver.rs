@@ -1,16 +1,16 @@
 //! `cosmark driver`: makes load for controllers elsewhere.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_bus::Bus;
 use cosmark_driver::remote::{DriverError, Leave, RemoteOptions, Talk, serve};
-use cosmark_driver::{Files, Options};
+use cosmark_driver::{Options, Origin, Permit};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::args::DriverArgs;
+use crate::args::{DriverArgs, ReachArgs};
 use crate::cmd::mission;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
@@ -90,21 +90,40 @@ async fn drive(
     })
 }
 
+/// What the start options let workloads reach.
+///
+/// # Errors
+/// When a directory is none.
+pub fn permit(args: &ReachArgs, origin: Origin) -> Result<Permit, Problem> {
+    for (flag, directory) in
+        [("--files", &args.files), ("--plugins", &args.plugins), ("--scripts", &args.scripts)]
+    {
+        directory.iter().try_for_each(|directory| is_directory(flag, directory))?;
+    }
+    Ok(Permit {
+        origin,
+        files: args.files.clone(),
+        plugins: args.plugins.clone(),
+        scripts: args.scripts.clone(),
+        source_address: args.source_address,
+    })
+}
+
+/// # Errors
+/// When what an option names is no directory.
+pub fn is_directory(flag: &str, directory: &Path) -> Result<(), Problem> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    Err(Problem::usage(format!("{flag} {}: there is no such directory", directory.display())))
+}
+
 /// How this driver works, for orders and missions alike.
 ///
 /// # Errors
 /// When a directory is none, or there is no name.
-pub fn options(args: &DriverArgs, files: Files) -> Result<Options, Problem> {
-    for (flag, directory) in [("--scripts", &args.scripts), ("--files", &args.files)] {
-        if let Some(directory) = directory
-            && !directory.is_dir()
-        {
-            return Err(Problem::usage(format!(
-                "{flag} {}: there is no such directory",
-                directory.display()
-            )));
-        }
-    }
+pub fn options(args: &DriverArgs, origin: Origin) -> Result<Options, Problem> {
+    let permit = permit(&args.reach, origin)?;
     let name = args.name.clone().unwrap_or_else(|| {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
         host::hostname().chars().map(plain).take(64).collect()
@@ -115,8 +134,7 @@ pub fn options(args: &DriverArgs, files: Files) -> Result<Options, Problem> {
             .threads
             .map_or_else(|| (host::load_threads() / usize::from(args.copies)).max(1), usize::from),
         beside: 0,
-        scripts: args.scripts.clone(),
-        files,
+        permit,
         drain: Duration::from_secs(args.drain),
     })
 }
@@ -129,13 +147,11 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         };
         labels.push((key.to_owned(), value.to_owned()));
     }
-    let files = args.files.clone().map_or(Files::Nowhere, Files::Below);
     Ok(RemoteOptions {
-        options: options(args, files)?,
+        options: options(args, Origin::Outside)?,
         labels,
         state: args.state.clone().map_or_else(state_directory, Ok)?,
         most_bytes: args.outbox << 20,
-        source: args.source_address,
         host: host::hostname(),
         cores: u32::try_from(host::processors()).unwrap_or(0),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use cosmark_driver::secrets::{self, Secrets};
-use cosmark_driver::{Files, LocalDriver};
+use cosmark_driver::{LocalDriver, Origin};
 use cosmark_metrics::{OpSnapshot, Snapshot, Summary};
 use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FromDriver, Launched, StageOrder,
@@ -26,7 +26,7 @@ use crate::signals;
 /// Runs the mission.
 pub fn run(args: &DriverArgs) -> Outcome {
     let Some(file) = &args.mission else { return Err(Problem::usage("give --join URL or --mission FILE")) };
-    let mut loaded = load(file, args.target.as_deref(), &[])?;
+    let mut loaded = load(&CATALOG, file, args.target.as_deref(), &[])?;
     secrets::resolve(&CATALOG, &mut loaded.workload, &Own).map_err(Problem::usage)?;
     let known = Secrets::of(&CATALOG, &loaded.workload);
     let (share, shares) = parse_share(&args.share)?;
@@ -62,7 +62,7 @@ pub fn run(args: &DriverArgs) -> Outcome {
         log_operations: false,
         drain: None,
     };
-    let driver = LocalDriver::new(CATALOG, options(args, Files::Anywhere)?);
+    let driver = LocalDriver::new(CATALOG, options(args, Origin::Here)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -9,6 +9,7 @@ use crate::args::QuickArgs;
 use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
+use crate::registry::CATALOG;
 use cosmark_workload::threshold::{Metric, Threshold};
 
 /// Runs the subcommand.
@@ -22,7 +23,7 @@ pub fn run(args: &QuickArgs) -> Outcome {
         print!("{}", door.hide(&text));
         return Ok(Exit::Done);
     }
-    let loaded = load_text(text, "quick", "quick.yaml", None, &[])?;
+    let loaded = load_text(&CATALOG, text, "quick", "quick.yaml", None, &[])?;
     let ended = execute_and_tidy_up(loaded, &args.options)?;
     report(&ended, &args.options)
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
-use cosmark_driver::secrets::{self, Secrets};
-use cosmark_driver::{Files, LocalDriver, Options};
+use cosmark_driver::secrets::{self, SecretSource, Secrets};
+use cosmark_driver::{LocalDriver, Options, Permit};
 use cosmark_workload::{search, to_xml, to_yaml};
 use tokio::sync::watch;
 
@@ -16,13 +16,15 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
 use crate::load::{Loaded, load};
 use crate::progress::Terminal;
-use crate::registry::CATALOG;
-use crate::secrets::Own;
+use crate::registry::{CATALOG, READING};
+use crate::secrets::{ForElsewhere, Own};
 use crate::{goals, host, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
-    let loaded = load(&args.file, args.target.as_deref(), &args.set)?;
+    // Drivers elsewhere load what they are allowed to; nothing is loaded here for them.
+    let catalog = if args.many.nats.is_some() { READING } else { CATALOG };
+    let loaded = load(&catalog, &args.file, args.target.as_deref(), &args.set)?;
     let scripts = args.scripts.clone().or_else(|| scripts_beside(&args.file));
     let ended = match &args.many.nats {
         Some(url) => execute_at(loaded, &Place::Drivers { url, many: &args.many }, &args.options)?,
@@ -72,7 +74,12 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
             "a search has no operation log: its stages are not known before the run; drop --oplog",
         ));
     }
-    secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
+    // What a plugin keeps secret is known only where its code was loaded.
+    let (catalog, from): (_, &dyn SecretSource) = match place {
+        Place::Here { .. } => (CATALOG, &Own),
+        Place::Drivers { .. } => (READING, &ForElsewhere),
+    };
+    secrets::resolve(&catalog, &mut workload, from).map_err(Problem::usage)?;
     let earlier = match place {
         Place::Drivers { many: ManyArgs { take_over: Some(run), .. }, .. } => {
             Some(Earlier::find(run, &options.archive)?)
@@ -81,7 +88,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     };
     let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
     workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
-    let known = Secrets::of(&CATALOG, &workload);
+    let known = Secrets::of(&catalog, &workload);
     let open_files = host::raise_open_files();
     let workers = workload
         .stages
@@ -95,8 +102,8 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     if !options.quiet {
         verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
     }
-    let hidden = secrets::hidden(&CATALOG, &workload);
-    let shown_source = secrets::hide_in_source(&CATALOG, &source, &file_name, &workload);
+    let hidden = secrets::hidden(&catalog, &workload);
+    let shown_source = secrets::hide_in_source(&catalog, &source, &file_name, &workload);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -154,8 +161,8 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
 fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {
     let threads = options.threads.map_or_else(host::load_threads, usize::from);
     let drain = Duration::from_secs(options.drain);
-    let options =
-        Options { name: "local".into(), threads, beside: 0, scripts, files: Files::Anywhere, drain };
+    let permit = Permit { scripts, ..Permit::here() };
+    let options = Options { name: "local".into(), threads, beside: 0, permit, drain };
     LocalDriver::new(CATALOG, options)
 }
 

@@ -14,7 +14,7 @@ use crate::args::SubmitArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
-use crate::registry::CATALOG;
+use crate::registry::READING as CATALOG;
 use crate::secrets::Own;
 use crate::{diagnose, goals, host, table, units, verdict};
 
@@ -133,9 +133,9 @@ impl SecretSource for ForController {
         Own.habitual(name)
     }
 
-    fn home(&self) -> String {
-        // The driver's, not this user's.
-        "~".to_owned()
+    fn home(&self) -> Option<String> {
+        // Paths are those of a driver, on which this user has no home.
+        None
     }
 }
 

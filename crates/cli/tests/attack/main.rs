@@ -17,7 +17,9 @@ mod service_bed;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod canary;
 mod deadlines;
+mod keys;
 mod lease;
 mod rates;
 mod table;

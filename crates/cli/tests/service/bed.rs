@@ -36,11 +36,16 @@ impl Controller {
     }
 
     pub fn launch(directory: &Path, state: &str, args: &[&str]) -> Self {
+        Self::launch_by(cosmark(directory), directory, state, args)
+    }
+
+    /// By a command of one's own, such as one with another environment.
+    pub fn launch_by(mut command: Command, directory: &Path, state: &str, args: &[&str]) -> Self {
         let said =
             fs::OpenOptions::new().create(true).append(true).open(directory.join("controller.log")).unwrap();
         let address = directory.join(state).join("address");
         drop(fs::remove_file(&address));
-        let mut child = cosmark(directory)
+        let mut child = command
             .args(["controller", "--listen", "127.0.0.1:0", "--state", state])
             .args(args)
             .stdout(Stdio::null())

@@ -5,26 +5,22 @@ use std::time::Duration;
 
 use cosmark_bus::{Bus, RunClock, names};
 use cosmark_wire::message::{ClockAnswer, Control, Order, Registration, StageMessage, decode};
-use cosmark_wire::{ClockFix, DriverEvent, DriverLink, EventSender, StageOrder, TriggerOrder, TriggerReport};
+use cosmark_wire::{
+    ClockCourse, DriverEvent, DriverLink, EventSender, StageOrder, TriggerOrder, TriggerReport,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::book::Book;
+use super::clocks::{self, Asked, Look, Looks};
 use super::post::Post;
 use super::router::{Reception, Router, Task};
 
-/// Clocks are compared by the fastest of so many questions.
-const PROBES: usize = 20;
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
-const PROBE_PAUSE: Duration = Duration::from_millis(2);
-
-/// A clock that was compared with ours.
-#[derive(Debug, Clone, Copy)]
-struct Compared {
-    /// The driver's run clock minus our clock (ns since 1970).
-    offset_ns: i64,
-    fix: ClockFix,
-}
+/// Clocks are compared so often while a stage runs.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// A last look that takes longer is of no use.
+const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// The link.
 pub struct NatsLink {
@@ -35,7 +31,7 @@ pub struct NatsLink {
     post: Post,
     book: Arc<Book>,
     events: Option<EventSender>,
-    compared: Arc<Mutex<Option<Compared>>>,
+    looks: Arc<Mutex<Looks>>,
     probing: Option<JoinHandle<()>>,
 }
 
@@ -56,9 +52,14 @@ impl NatsLink {
             post,
             book,
             events: None,
-            compared: Arc::default(),
+            looks: Arc::default(),
             probing: None,
         }
+    }
+
+    fn questions(&self) -> Questions {
+        let subject = names::question(&self.driver.name, "clock");
+        Questions { bus: self.bus.clone(), clock: self.clock, subject }
     }
 
     fn stop_probing(&mut self) {
@@ -107,7 +108,7 @@ impl DriverLink for NatsLink {
 
     fn start(&mut self, order: StageOrder, events: EventSender) {
         self.stop_probing();
-        *self.compared.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
         self.reception.begin_stage(&self.driver.name, order.step, events.clone());
         self.events = Some(events);
         self.post.order(&self.driver, &Order::Stage(StageMessage::of(&order)));
@@ -116,20 +117,45 @@ impl DriverLink for NatsLink {
     fn probe(&mut self, _step: u32) {
         let Some(events) = self.events.clone() else { return };
         self.stop_probing();
-        let (bus, clock, compared) = (self.bus.clone(), self.clock, Arc::clone(&self.compared));
+        let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
+        *looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
         let (reception, name) = (self.reception.clone(), self.driver.name.clone());
-        let subject = names::question(&self.driver.name, "clock");
         self.probing = Some(tokio::spawn(async move {
-            let best = compare(&bus, clock, &subject).await;
-            *compared.lock().unwrap_or_else(PoisonError::into_inner) = Some(best);
+            let enter = |look| looks.lock().unwrap_or_else(PoisonError::into_inner).add(look);
+            enter(clocks::look(&questions, clocks::MANY).await);
             reception.expect(&name, Task::Wait);
             let _ = events.send(None, DriverEvent::Probed).await;
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                enter(clocks::look(&questions, clocks::SOME).await);
+            }
         }));
     }
 
+    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockCourse>> {
+        self.stop_probing();
+        if !self.reception.is_present(&self.driver.name) {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(1);
+        let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
+        self.probing = Some(tokio::spawn(async move {
+            let last = tokio::time::timeout(LAST_LOOK, clocks::look(&questions, clocks::SOME)).await;
+            let course = last.ok().and_then(|last| {
+                let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+                looks.add(last);
+                looks.course()
+            });
+            if let Some(course) = course {
+                let _ = sender.send(course).await;
+            }
+        }));
+        Some(receiver)
+    }
+
     fn go(&mut self, step: u32, at_unix_ns: Option<i64>) {
-        let compared = *self.compared.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Compared { offset_ns, fix }) = compared else { return };
+        let first = self.looks.lock().unwrap_or_else(PoisonError::into_inner).first();
+        let Some(Look { offset_ns, fix, .. }) = first else { return };
         let unix_ns = at_unix_ns.unwrap_or_else(|| self.clock.now_ns());
         let start_ns = u64::try_from(unix_ns.saturating_add(offset_ns)).unwrap_or(0);
         self.reception.expect(&self.driver.name, Task::Begin);
@@ -152,38 +178,21 @@ impl DriverLink for NatsLink {
     }
 }
 
-/// Compares the clocks by the question that was answered fastest: the answer was given somewhere between sent and received,
-/// and half of that time bounds the error (Cristian, "Probabilistic clock synchronization", 1989). Asks until it has
-/// enough answers; whoever does not need them any more stops it.
-async fn compare(bus: &Bus, clock: RunClock, subject: &str) -> Compared {
-    let mut best: Option<Compared> = None;
-    let mut answers = 0;
-    loop {
-        let sent_ns = clock.now_ns();
-        let asking = bus.client().request(subject.to_owned(), Vec::new().into());
-        let answer = tokio::time::timeout(PROBE_PATIENCE, asking).await;
-        let received_ns = clock.now_ns();
-        if let Ok(Ok(message)) = answer
-            && let Ok(answer) = decode::<ClockAnswer>(&message.payload)
-        {
-            answers += 1;
-            let middle_ns = sent_ns + (received_ns - sent_ns) / 2;
-            let error_ns = u64::try_from((received_ns - sent_ns + 1) / 2).unwrap_or(u64::MAX);
-            if best.is_none_or(|best| error_ns < best.fix.error_ns) {
-                let driver_ns = i64::try_from(answer.now_ns).unwrap_or(i64::MAX);
-                best = Some(Compared {
-                    offset_ns: driver_ns.saturating_sub(middle_ns),
-                    fix: ClockFix { wall_offset_ns: answer.unix_ns.saturating_sub(middle_ns), error_ns },
-                });
-            }
-        } else {
-            tokio::time::sleep(PROBE_PAUSE * 50).await;
-        }
-        if answers >= PROBES
-            && let Some(best) = best
-        {
-            return best;
-        }
-        tokio::time::sleep(PROBE_PAUSE).await;
+/// The driver, asked over NATS.
+struct Questions {
+    bus: Bus,
+    clock: RunClock,
+    subject: String,
+}
+
+impl Asked for Questions {
+    async fn ask(&self) -> Option<ClockAnswer> {
+        let asking = self.bus.client().request(self.subject.clone(), Vec::new().into());
+        let message = tokio::time::timeout(PROBE_PATIENCE, asking).await.ok()?.ok()?;
+        decode::<ClockAnswer>(&message.payload).ok()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
     }
 }

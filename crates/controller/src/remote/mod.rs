@@ -3,6 +3,7 @@
 //! the first message: the same events lead to the same decisions, and then it goes on live.
 
 mod book;
+mod clocks;
 mod lessor;
 mod link;
 mod post;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, PauseRecord, Timestamp};
 use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
-use cosmark_wire::{Began, ClockFix, Launched, PauseReason};
+use cosmark_wire::{Began, ClockCourse, ClockFix, Launched, PauseReason};
 use cosmark_workload::share::MissionShare;
 
 /// How far a driver is.
@@ -42,6 +42,7 @@ pub struct Peer {
     facts: ClientFacts,
     /// When it made no load although it was to: on its clock.
     pauses: Vec<(u64, u64, PauseReason)>,
+    clock_course: Option<ClockCourse>,
     /// In the measured windows of its works.
     in_window: HealthSummary,
     /// All the time, for stages that are too short for a look inside a window.
@@ -96,6 +97,7 @@ impl Peer {
             told_ns: 0,
             facts: ClientFacts::default(),
             pauses: Vec::new(),
+            clock_course: None,
             in_window: HealthSummary::default(),
             all: HealthSummary::default(),
         }
@@ -138,10 +140,18 @@ impl Peer {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds need no more than 53 bits")]
     pub fn client_record(&self, name: &str) -> ClientRecord {
         let health = if self.in_window.is_empty() { &self.all } else { &self.in_window };
-        let clock = self.launch.as_ref().and_then(|launch| launch.clock);
+        let clock = self.clock();
+        let course = self.clock_course;
+        let per_million = |ns: f64| course.map(|course| ns / course.over_ns.max(1) as f64 * 1e6);
         ClientRecord {
             clock_offset_ms: clock.map(|clock| clock.wall_offset_ns as f64 / 1e6),
             clock_error_ms: clock.map(|clock| clock.error_ns as f64 / 1e6),
+            clock_offset_after_ms: course.map(|course| course.last.wall_offset_ns as f64 / 1e6),
+            clock_error_after_ms: course.map(|course| course.last.error_ns as f64 / 1e6),
+            clock_gained_ms: course.map(|course| course.gained_ns as f64 / 1e6),
+            clock_strayed_ms: course.map(|course| course.strayed_ns as f64 / 1e6),
+            clock_drift_ppm: course.and_then(|course| per_million(course.gained_ns as f64)),
+            clock_drift_error_ppm: course.and_then(|course| per_million(course.gained_error_ns as f64)),
             began_ms: self.began().map(|began| began.first_ns as f64 / 1e6),
             all_began_ms: self.began().map(|began| began.last_ns as f64 / 1e6),
             ..ClientRecord::of(name, self.facts, health.client())
@@ -185,7 +195,21 @@ impl Peer {
 
     /// By how much its times may be off those of the controller, ns; 0 in one process.
     pub fn clock_error_ns(&self) -> u64 {
-        self.launch.as_ref().and_then(|launch| launch.clock).map_or(0, |clock| clock.error_ns)
+        self.clock().map_or(0, |clock| clock.error_ns)
+    }
+
+    fn clock(&self) -> Option<ClockFix> {
+        self.launch.as_ref().and_then(|launch| launch.clock)
+    }
+
+    /// Its clock is not the controller's.
+    pub fn was_compared(&self) -> bool {
+        self.clock().is_some()
+    }
+
+    /// What became of its clock in this stage.
+    pub fn set_clock_course(&mut self, course: ClockCourse) {
+        self.clock_course = Some(course);
     }
 
     /// From when on its part is missing, seconds since the common instant; `None` when nothing is.

@@ -8,7 +8,6 @@ mod state;
 mod tenure;
 mod work;
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,8 +18,6 @@ use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
 use cosmark_wire::api::NicInfo;
 use cosmark_wire::message::{ClockAnswer, Order, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
-use cosmark_workload::Span;
-use cosmark_workload::model::{ConfigEntry, ConfigValue, Stage, TargetSpec};
 use futures_util::StreamExt;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -34,9 +31,6 @@ use work::Work;
 /// Says a sentence to whoever watches the driver.
 pub type Talk = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The address of this machine from which stores are spoken to.
-pub type TargetAddress = IpAddr;
-
 /// What a driver is and where it keeps its state.
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
@@ -48,8 +42,6 @@ pub struct RemoteOptions {
     pub state: PathBuf,
     /// Most bytes that may wait for NATS.
     pub most_bytes: u64,
-    /// Connect to stores from this address.
-    pub source: Option<TargetAddress>,
     /// Host name.
     pub host: String,
     /// Processors.
@@ -128,7 +120,6 @@ pub async fn serve(
         options.options.clone(),
         runs.clone(),
         options.most_bytes,
-        options.source,
         Arc::clone(&talk),
     )
     .map_err(fail)?;
@@ -428,33 +419,9 @@ async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, li
 fn ask_target(catalog: Catalog, options: &RemoteOptions, question: &TargetQuestion) -> TargetAnswer {
     let began = Instant::now();
     let tried = stage_from_text(&question.stage).and_then(|stage| {
-        let stage = options.source.map_or(stage.clone(), |source| with_source(&catalog, &stage, source));
-        stage.works.iter().try_for_each(|work| try_target(&catalog, &work.auth, &work.storage))
+        let permit = &options.options.permit;
+        stage.works.iter().try_for_each(|work| try_target(&catalog, permit, &work.auth, &work.storage))
     });
     let failure = tried.err().map(|text| Failure { work: String::new(), class: FailureClass::Target, text });
     TargetAnswer { ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), failure }
-}
-
-/// The key of HTTP adaptors and auths for the address to connect from.
-const SOURCE_ADDRESS: &str = "source_address";
-
-/// The stage with this driver's own address in every target that can be told one and says none.
-fn with_source(catalog: &Catalog, stage: &Stage, source: IpAddr) -> Stage {
-    let mut stage = stage.clone();
-    let add = |spec: &mut TargetSpec, knows: bool| {
-        let given = spec.config.entries.iter().any(|entry| entry.key == SOURCE_ADDRESS);
-        if knows && !given {
-            let value = ConfigValue::Text(source.to_string());
-            let key = SOURCE_ADDRESS.to_owned();
-            spec.config.entries.push(ConfigEntry { key, value, span: Span::default() });
-        }
-    };
-    let knows = |keys: &[cosmark_adaptor_api::Key]| keys.iter().any(|key| key.name == SOURCE_ADDRESS);
-    for work in &mut stage.works {
-        let auth = catalog.auth(&work.auth.kind).is_ok_and(|found| knows(found.def.keys));
-        add(&mut work.auth, auth);
-        let storage = catalog.adaptor(&work.storage.kind).is_ok_and(|found| knows(found.def.keys));
-        add(&mut work.storage, storage);
-    }
-    stage
 }

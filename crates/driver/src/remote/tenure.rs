@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_engine::{Held, Permit};
+use cosmark_engine::{Held, LoadPermit};
 use cosmark_wire::lease::{Lease, Standing};
 
 /// Nobody renews the lease when nothing new was heard for so long although NATS answers.
@@ -19,7 +19,7 @@ const RECONCILE_EVERY: Duration = Duration::from_secs(20);
 /// One run.
 pub struct Tenure {
     /// What the load threads look at.
-    pub permit: Arc<Permit>,
+    pub permit: Arc<LoadPermit>,
     standing: Standing,
     lease: Option<Lease>,
     asked: Option<Instant>,
@@ -36,7 +36,7 @@ impl Tenure {
     /// With the first order of a run.
     pub fn new() -> Self {
         Self {
-            permit: Permit::asked_for(),
+            permit: LoadPermit::asked_for(),
             standing: Standing::FIRST,
             lease: None,
             asked: None,

@@ -17,10 +17,10 @@ use cosmark_workload::model::{ConfigValue, Stage};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::Talk;
 use super::outbox::{Outbox, is_last};
 use super::sender::{Address, send_all};
 use super::tenure::{PATIENCE, PATIENCE_AFTER_AWAY, Tenure};
-use super::{Talk, TargetAddress, with_source};
 use crate::catalog::Catalog;
 use crate::gate::Start;
 use crate::local::{LocalDriver, Options};
@@ -48,7 +48,6 @@ pub struct Work {
     /// One directory per run, and in it one per step.
     pub directory: PathBuf,
     pub most_bytes: u64,
-    pub source: Option<TargetAddress>,
     pub talk: Talk,
     runs: HashMap<String, Run>,
     answers: mpsc::Sender<Answer>,
@@ -123,14 +122,12 @@ impl Work {
         options: Options,
         directory: PathBuf,
         most_bytes: u64,
-        source: Option<TargetAddress>,
         talk: Talk,
     ) -> io::Result<(Self, mpsc::Receiver<Answer>)> {
         fs::create_dir_all(&directory)?;
         let (answers, heard) = mpsc::channel(MOST_ANSWERS);
         let (runs, trouble) = (HashMap::new(), None);
-        let mut work =
-            Self { bus, catalog, options, directory, most_bytes, source, talk, runs, answers, trouble };
+        let mut work = Self { bus, catalog, options, directory, most_bytes, talk, runs, answers, trouble };
         for run in names_in(&work.directory)? {
             for name in names_in(&work.directory.join(&run))? {
                 let Ok(step) = name.parse() else { continue };
@@ -387,13 +384,10 @@ impl Work {
         if self.runs.get(run).is_some_and(|run| run.steps.contains_key(&step)) {
             return;
         }
-        let mut order = match message.order() {
+        let order = match message.order() {
             Ok(order) => order,
             Err(text) => return self.refuse(run, step, text),
         };
-        if let Some(source) = self.source {
-            order.stage = Arc::new(with_source(&self.catalog, &order.stage, source));
-        }
         let outbox = match self.begin(run, step, false) {
             Ok(outbox) => outbox,
             Err(error) => return self.refuse_for_want_of_room(run, step, false, &error),

@@ -1,7 +1,7 @@
 //! The table of checks: what is looked at, what it needs, when it warns and fails, what to do. The verdict, `cosmark
 //! judge` and the page `docs/guide/believing-a-result.md` are all made from it.
 
-use super::{Evidence, Finding, client, content, context, data, load, steadiness};
+use super::{Evidence, Finding, client, clocks, content, context, data, load, steadiness};
 
 /// One check.
 #[derive(Debug)]
@@ -177,10 +177,10 @@ pub const CHECKS: &[CheckRow] = &[
         name: "clocks",
         question: "Do the drivers' clocks agree?",
         needs: "two drivers",
-        warns: "more than 10 ms apart",
-        fails: "more than 100 ms apart",
-        remedy: "synchronise the drivers' clocks",
-        look: client::clocks,
+        warns: "times more than 10 ms apart after their offsets are corrected for, or a clock that goes more than 0.1 % too fast or too slow",
+        fails: "more than 100 ms apart, or more than 0.5 % too fast or too slow; an offset alone is told and is no fault",
+        remedy: "synchronise the drivers' clocks; replace a machine whose clock drifts",
+        look: clocks::clocks,
     },
     CheckRow {
         id: "V16",

@@ -133,24 +133,7 @@ pub(super) fn network(evidence: &Evidence) -> Finding {
     })
 }
 
-const ONE_DRIVER: &str = "needs two drivers, there was one";
-
-/// V15.
-pub(super) fn clocks(evidence: &Evidence) -> Finding {
-    if evidence.drivers < 2 {
-        return Finding::does_not_apply(ONE_DRIVER);
-    }
-    let Some(offset) = evidence.clock_offset_ms else {
-        return Finding::unknown("the offset between the drivers' clocks was not measured");
-    };
-    let good = || format!("the drivers' clocks agree within {} ms", plain(offset));
-    Finding::graded(offset, 10.0, 100.0, good, || {
-        format!(
-            "drivers' clocks differ by {} ms: the order of events across drivers is not known below that",
-            plain(offset)
-        )
-    })
-}
+pub(super) const ONE_DRIVER: &str = "needs two drivers, there was one";
 
 /// V16.
 pub(super) fn common_window(evidence: &Evidence) -> Finding {

@@ -21,8 +21,8 @@ pub struct Evidence {
     pub clients: Vec<ClientEvidence>,
     /// How many drivers made the load.
     pub drivers: usize,
-    /// Greatest difference between the clocks of two drivers, uncertainty included.
-    pub clock_offset_ms: Option<f64>,
+    /// The clocks of drivers that were compared with the controller's.
+    pub clocks: Vec<ClockEvidence>,
     /// Seconds from when the first worker of any driver began to when the last one of any driver did.
     pub start_skew_s: Option<f64>,
     /// By how much that may be off.
@@ -37,6 +37,25 @@ pub struct Evidence {
     pub store: StoreEvidence,
     /// Successes per second of this stage in this and other runs of the same workload.
     pub repetitions: Vec<f64>,
+}
+
+/// A driver's clocks against the controller's.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClockEvidence {
+    /// Name of the driver.
+    pub driver: String,
+    /// By how much its wall clock is ahead: times are corrected by it.
+    pub offset_ms: f64,
+    /// By how much it was ahead after the stage.
+    pub offset_after_ms: Option<f64>,
+    /// By how much the correction may be off.
+    pub error_ms: f64,
+    /// What the clock of its times was away from the correction at most while the stage ran.
+    pub strayed_ms: Option<f64>,
+    /// How much faster than the controller's it went, as a share.
+    pub drift: Option<f64>,
+    /// By how much that may be off.
+    pub drift_error: f64,
 }
 
 /// How a work starts its operations.

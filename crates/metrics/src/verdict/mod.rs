@@ -6,6 +6,7 @@
 
 mod checks;
 mod client;
+mod clocks;
 mod content;
 mod context;
 mod data;
@@ -19,8 +20,8 @@ mod words;
 pub use checks::{CHECKS, CheckRow, row};
 pub use content::misses_of;
 pub use evidence::{
-    ClientEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence, OperationEvidence, Pacing,
-    ScheduleEvidence, Series, StoreEvidence, WorkEvidence,
+    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
+    OperationEvidence, Pacing, ScheduleEvidence, Series, StoreEvidence, WorkEvidence,
 };
 pub use words::{percent, plain};
 
