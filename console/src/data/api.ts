@@ -135,7 +135,15 @@ clock_error_ns: number | null,
 /**
  * When it was last heard of, RFC 3339.
  */
-last_seen: string, };
+last_seen: string, 
+/**
+ * Orders and questions since its start that no controller which it trusts had signed.
+ */
+forged: number, 
+/**
+ * Its public key; null for the driver in the controller's own process.
+ */
+key: string | null, };
 
 export type NicInfo = { 
 /**

@@ -1,7 +1,7 @@
 //! How to connect, and what is wrong when that cannot be done. A connection that was there once is made again for ever.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::jetstream::{self, context::ContextBuilder};
@@ -10,7 +10,9 @@ use thiserror::Error;
 use tokio::sync::{OnceCell, watch};
 
 use crate::names::DRIVERS;
+use crate::roles::DRIVER_INBOX;
 use crate::setup::{self, Limits};
+use crate::trust::Speaker;
 
 /// A question to NATS that takes longer has failed, and is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -106,6 +108,10 @@ pub struct Bus {
     jetstream: jetstream::Context,
     state: watch::Receiver<LinkState>,
     url: String,
+    pub(crate) speaker: Speaker,
+    is_driver: bool,
+    /// What the server did not let this login do, last.
+    denied: Arc<Mutex<Option<String>>>,
     /// The bucket that every driver writes to every two seconds.
     drivers: Arc<OnceCell<jetstream::kv::Store>>,
 }
@@ -206,13 +212,58 @@ impl Bus {
     /// # Errors
     /// [`BusError`] when NATS cannot be reached now. Later it may come and go.
     pub async fn connect(options: &NatsOptions, name: &str, limits: Limits) -> Result<Self, BusError> {
+        let bus = Self::dial(options, options.connect_options(name)?, false).await?;
+        setup::ensure(&bus, limits).await?;
+        Ok(bus)
+    }
+
+    /// Connects as a driver of this name, whose login may do little ([`crate::roles`]).
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now, or this login is not a driver's.
+    pub async fn join(options: &NatsOptions, driver: &str) -> Result<Self, BusError> {
+        let connecting = options
+            .connect_options(&format!("driver {driver}"))?
+            .custom_inbox_prefix(format!("{DRIVER_INBOX}.{driver}"));
+        let bus = Self::dial(options, connecting, true).await?;
+        setup::ensure_for_driver(&bus).await?;
+        Ok(bus)
+    }
+
+    /// What the server did not let this login do, if there was anything.
+    pub(crate) fn denied(&self) -> Option<String> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes what is not there, as far as this connection may.
+    pub(crate) async fn ensure(&self) -> Result<(), BusError> {
+        if self.is_driver {
+            return setup::ensure_for_driver(self).await;
+        }
+        setup::ensure(self, Limits::default()).await
+    }
+
+    async fn dial(
+        options: &NatsOptions,
+        connecting: ConnectOptions,
+        is_driver: bool,
+    ) -> Result<Self, BusError> {
         let url = options.shown();
         let addresses = options.addresses()?;
         let (told, state) = watch::channel(LinkState::Connected);
-        let connecting = options.connect_options(name)?.event_callback(move |event| {
-            let told = told.clone();
+        let denied: Arc<Mutex<Option<String>>> = Arc::default();
+        let deny = Arc::clone(&denied);
+        let connecting = connecting.event_callback(move |event| {
+            let (told, deny) = (told.clone(), Arc::clone(&deny));
             async move {
                 let state = match event {
+                    Event::ServerError(error) => {
+                        let text = error.to_string();
+                        if text.to_lowercase().contains("permissions violation") {
+                            *deny.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+                        }
+                        return;
+                    }
                     Event::Connected => LinkState::Connected,
                     Event::Disconnected | Event::Closed => LinkState::Disconnected,
                     _ => return,
@@ -230,9 +281,8 @@ impl Bus {
             }
         })?;
         let jetstream = ContextBuilder::new().timeout(PATIENCE).ack_timeout(PATIENCE).build(client.clone());
-        let bus = Self { client, jetstream, state, url, drivers: Arc::default() };
-        setup::ensure(&bus, limits).await?;
-        Ok(bus)
+        let (speaker, drivers) = (Speaker::default(), Arc::default());
+        Ok(Self { client, jetstream, state, url, speaker, is_driver, denied, drivers })
     }
 
     /// The connection.

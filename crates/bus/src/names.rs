@@ -18,10 +18,15 @@ pub const HISTORY: &str = "cosmark_history";
 /// Next run number, version of the messages, id of the cluster.
 pub const META: &str = "cosmark_meta";
 
+/// The public key of the controllers.
+pub const TRUST: &str = "cosmark_trust";
+
 /// Header by which JetStream drops duplicates.
 pub const MESSAGE_ID: &str = "Nats-Msg-Id";
 /// Header with the version of the messages.
 pub const VERSION: &str = "Cosmark-Version";
+/// Header of events: the driver's signature.
+pub const SIGNATURE: &str = "Cosmark-Signature";
 /// Header of orders: the step that they are about, for drivers that cannot open them.
 pub const STEP: &str = "Cosmark-Step";
 
@@ -29,6 +34,17 @@ pub const STEP: &str = "Cosmark-Step";
 pub const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
 /// What is said about a run is kept this long at most, archived or not.
 pub const RUN_MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// What a driver's login may do with a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForDrivers {
+    /// Nothing, not even look.
+    Nothing,
+    /// Read.
+    Read,
+    /// Read and write the key with its own name.
+    OwnKey,
+}
 
 /// One bucket of keys and values.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +55,8 @@ pub struct BucketRow {
     pub max_age: Option<Duration>,
     /// What is in it.
     pub holds: &'static str,
+    /// What drivers may do with it.
+    pub for_drivers: ForDrivers,
 }
 
 /// All buckets.
@@ -47,27 +65,43 @@ pub const BUCKETS: &[BucketRow] = &[
         name: DRIVERS,
         max_age: Some(Duration::from_secs(10)),
         holds: "one key per driver: what it is and can, renewed every 2 s",
+        for_drivers: ForDrivers::OwnKey,
     },
     BucketRow {
         name: ALIVE,
         max_age: Some(RUN_MAX_AGE),
         holds: "one key per run: its lease to make load, renewed every second while it lives; then that it is over",
+        for_drivers: ForDrivers::Read,
     },
     BucketRow {
         name: LEASE,
         max_age: Some(Duration::from_secs(6)),
         holds: "key `leader`: the controller that leads, renewed every 2 s",
+        for_drivers: ForDrivers::Nothing,
     },
     BucketRow {
         name: QUEUE,
         max_age: None,
         holds: "one key per run that waits or runs, sealed for the controllers",
+        for_drivers: ForDrivers::Nothing,
     },
-    BucketRow { name: HISTORY, max_age: None, holds: "one key per run that is over: its summary" },
+    BucketRow {
+        name: HISTORY,
+        max_age: None,
+        holds: "one key per run that is over: its summary",
+        for_drivers: ForDrivers::Nothing,
+    },
     BucketRow {
         name: META,
         max_age: None,
         holds: "next run number, version of the messages, id of the cluster, drivers that get nothing new",
+        for_drivers: ForDrivers::Nothing,
+    },
+    BucketRow {
+        name: TRUST,
+        max_age: None,
+        holds: "key `controller`: the public key that signs orders, which drivers trust at their first join",
+        for_drivers: ForDrivers::Read,
     },
 ];
 
@@ -90,13 +124,13 @@ pub const SUBJECTS: &[SubjectRow] = &[
         pattern: "cosmark.run.<run>.order.<driver>",
         durable: true,
         way: "controller to driver",
-        carries: "an order, sealed for the driver: stage, go, finish, abort, trigger, forget",
+        carries: "an order, sealed for the driver and signed: stage, go, finish, abort, trigger, forget",
     },
     SubjectRow {
         pattern: "cosmark.run.<run>.event.<driver>",
         durable: true,
         way: "driver to controller",
-        carries: "an event: authed, launched, snapshots, samples, health, ended, ..",
+        carries: "an event, signed: authed, launched, snapshots, samples, health, ended, ..",
     },
     SubjectRow {
         pattern: "cosmark.run.<run>.control",
@@ -114,7 +148,7 @@ pub const SUBJECTS: &[SubjectRow] = &[
         pattern: "cosmark.driver.<driver>.probe",
         durable: false,
         way: "controller asks, driver answers",
-        carries: "a target, sealed; whether the driver reaches it",
+        carries: "a target, sealed and signed; whether the driver reaches it",
     },
 ];
 
@@ -216,9 +250,14 @@ mod tests {
             let line = format!("| `{pattern}` | {kept} | {way} | {carries} |");
             assert!(page.contains(&line), "{line}");
         }
-        for BucketRow { name, max_age, holds } in BUCKETS {
+        for BucketRow { name, max_age, holds, for_drivers } in BUCKETS {
             let age = max_age.map_or("never".to_owned(), |age| format!("{} s", age.as_secs()));
-            let line = format!("| `{name}` | {age} | {holds} |");
+            let drivers = match for_drivers {
+                ForDrivers::Nothing => "nothing",
+                ForDrivers::Read => "read",
+                ForDrivers::OwnKey => "read and write their own key",
+            };
+            let line = format!("| `{name}` | {age} | {drivers} | {holds} |");
             assert!(page.contains(&line), "{line}");
         }
         assert!(page.contains(&format!("`{RUNS}`")));

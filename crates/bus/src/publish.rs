@@ -7,7 +7,7 @@ use async_nats::jetstream::context::PublishErrorKind;
 use cosmark_wire::MESSAGE_VERSION;
 
 use crate::connect::Bus;
-use crate::names::{MESSAGE_ID, STEP, VERSION};
+use crate::names::{MESSAGE_ID, SIGNATURE, STEP, VERSION};
 
 /// JetStream has a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,16 +24,28 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Bus {
-    /// The headers of a message with this id.
+    /// The headers of a message about this; the same message has the same id ([`crate::Identity::message_id`]).
     #[must_use]
-    pub fn headers(id: &str, step: Option<u32>) -> HeaderMap {
+    pub fn headers(&self, about: &str, step: Option<u32>) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(MESSAGE_ID, id);
+        let id = self.identity().map_or_else(|| about.to_owned(), |identity| identity.message_id(about));
+        headers.insert(MESSAGE_ID, id.as_str());
         headers.insert(VERSION, MESSAGE_VERSION.to_string().as_str());
         if let Some(step) = step {
             headers.insert(STEP, step.to_string().as_str());
         }
         headers
+    }
+
+    /// The same with this connection's signature over subject and payload.
+    ///
+    /// # Errors
+    /// A sentence; only by a bug.
+    pub fn signed_headers(&self, about: &str, subject: &str, payload: &[u8]) -> Result<HeaderMap, String> {
+        let identity = self.identity().ok_or("nobody speaks over this connection; report this as a bug")?;
+        let mut headers = self.headers(about, None);
+        headers.insert(SIGNATURE, identity.sign_event(subject, payload)?.as_str());
+        Ok(headers)
     }
 
     /// Publishes to the stream of runs until it is taken, however long NATS is away. `trouble` is told the first failure

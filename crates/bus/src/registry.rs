@@ -52,7 +52,7 @@ impl Bus {
             return Ok(());
         }
         // A server that lost its data has lost the buckets, too.
-        crate::setup::ensure(self, crate::Limits::default()).await?;
+        self.ensure().await?;
         self.put(registration, bytes).await
     }
 

@@ -8,6 +8,7 @@ use crypto_box::aead::OsRng;
 use crypto_box::{PublicKey, SecretKey};
 
 use crate::connect::BusError;
+use crate::sign::Identity;
 
 /// A secret key.
 #[derive(Clone)]
@@ -66,6 +67,14 @@ impl Key {
     #[must_use]
     pub fn public(&self) -> [u8; 32] {
         self.0.public_key().to_bytes()
+    }
+
+    /// Who the holder is: a key pair that comes from the same secret.
+    ///
+    /// # Errors
+    /// See [`Identity::derive`].
+    pub fn identity(&self) -> Result<Identity, BusError> {
+        Identity::derive(&self.0.to_bytes(), "cosmark driver")
     }
 
     /// What was sealed; `None` when it was sealed for another key, or is damaged.

@@ -1,5 +1,5 @@
-//! A `nats-server` of our own, for those who have none: on this machine only, with a token, its data in the state
-//! directory. Source: the NATS server's configuration (docs.nats.io, "Configuring NATS Server").
+//! A `nats-server` of our own, for those who have none: on this machine only, with a login for controllers and one for drivers,
+//! its data in the state directory. Source: the NATS server's configuration (docs.nats.io, "Configuring NATS Server").
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::connect::{BusError, NatsOptions};
-use crate::seal::Key;
+use crate::roles::{Role, authorization, login, seed_file};
 
 /// On the path, and where Debian puts it, which is not on everybody's path.
 const PROGRAMS: [&str; 4] =
@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// How the local server is to be.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where its configuration, token and data are; made if it is not there (0700).
+    /// Where its configuration, logins and data are; made if it is not there (0700).
     pub directory: PathBuf,
     /// Address to listen at.
     pub listen: IpAddr,
@@ -65,7 +65,8 @@ impl LocalServer {
     pub fn start(options: ServerOptions) -> Result<Self, BusError> {
         let directory = &options.directory;
         make_private(&directory.join("jetstream"))?;
-        token(directory)?;
+        login(directory, &Role::Controller)?;
+        login(directory, &Role::Driver(None))?;
         if let Some((pid, port)) = running(directory) {
             return Ok(Self { child: None, pid, port, options });
         }
@@ -87,7 +88,7 @@ impl LocalServer {
         Err(last)
     }
 
-    /// How to connect to it.
+    /// How a controller connects to it.
     #[must_use]
     pub fn nats_options(&self) -> NatsOptions {
         let host = match self.options.listen {
@@ -97,15 +98,15 @@ impl LocalServer {
         let host = if host.is_ipv6() { format!("[{host}]") } else { host.to_string() };
         NatsOptions {
             url: format!("nats://{host}:{}", self.port),
-            token_file: Some(self.token_file()),
+            nkey_file: Some(seed_file(&self.options.directory, &Role::Controller)),
             ..NatsOptions::default()
         }
     }
 
-    /// The file with its token, which drivers need.
+    /// The file with the login of drivers.
     #[must_use]
-    pub fn token_file(&self) -> PathBuf {
-        self.options.directory.join("token")
+    pub fn driver_login(&self) -> PathBuf {
+        seed_file(&self.options.directory, &Role::Driver(None))
     }
 
     /// Its process.
@@ -180,7 +181,7 @@ fn make_private(directory: &Path) -> Result<(), BusError> {
         .map_err(io("directory of the local NATS", directory))
 }
 
-fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
+pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
     let fail = io("file of the local NATS", path);
     let mut file = std::fs::OpenOptions::new()
         .write(true)
@@ -190,20 +191,6 @@ fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
         .open(path)
         .map_err(&fail)?;
     file.write_all(text.as_bytes()).map_err(&fail)
-}
-
-/// The token of this directory's server, drawn once.
-fn token(directory: &Path) -> Result<String, BusError> {
-    let path = directory.join("token");
-    match std::fs::read_to_string(&path) {
-        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        _ => {
-            // The public half of a fresh key: 32 bytes that nobody can guess.
-            let drawn: String = Key::generate().public().iter().map(|byte| format!("{byte:02x}")).collect();
-            write_private(&path, &drawn)?;
-            Ok(drawn)
-        }
-    }
 }
 
 const MISSING: &str = "there is no nats-server on this machine: install it (Debian, Ubuntu: `apt-get install \
@@ -251,7 +238,7 @@ fn running(directory: &Path) -> Option<(u32, u16)> {
     is_ours.then_some((pid, port))
 }
 
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -259,16 +246,18 @@ fn start_at(options: &ServerOptions, port: u16) -> Result<Child, BusError> {
     let directory = &options.directory;
     let host =
         if options.listen.is_ipv6() { format!("[{}]", options.listen) } else { options.listen.to_string() };
+    let roles = [Role::Controller, Role::Driver(None)];
+    let users = roles.map(|role| login(directory, &role).map(|key| (role, key)));
+    let users = users.into_iter().collect::<Result<Vec<_>, _>>()?;
     let config = format!(
         "# Written by Cosmark at each start.\nlisten: \"{host}:{port}\"\nmax_payload: 8MB\n\
-         authorization {{ token: \"{}\" }}\n\
          jetstream {{ store_dir: {}, max_file_store: {}, max_memory_store: 268435456 }}\nlog_file: {}\n\
-         pid_file: {}\nlogfile_size_limit: 16MB\n",
-        token(directory)?,
+         pid_file: {}\nlogfile_size_limit: 16MB\n{}",
         quoted(&directory.join("jetstream")),
         options.most_bytes,
         quoted(&directory.join("nats.log")),
         quoted(&directory.join("pid")),
+        authorization(&users),
     );
     let path = directory.join("nats.conf");
     write_private(&path, &config)?;
@@ -315,7 +304,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_local_server_wants_its_token_and_is_found_again_when_its_process_was_left() {
+    async fn a_local_server_wants_a_login_and_is_found_again_when_its_process_was_left() {
         if !is_installed() {
             return;
         }
@@ -326,10 +315,10 @@ mod tests {
         let (pid, port) = (first.pid(), first.port());
         let bus = Bus::connect(&first.nats_options(), "test", Limits::default()).await.unwrap();
         assert!(bus.is_connected() && bus.last_sequence().await.unwrap() == 0);
-        let stranger = NatsOptions { token_file: None, ..first.nats_options() };
+        let stranger = NatsOptions { nkey_file: None, ..first.nats_options() };
         let refused = Bus::connect(&stranger, "test", Limits::default()).await.unwrap_err().to_string();
-        assert!(refused.contains("refuses us") && refused.contains("--nats-token-file"), "{refused}");
-        for file in ["nats.conf", "token"] {
+        assert!(refused.contains("refuses us") && refused.contains("--nats-nkey-file"), "{refused}");
+        for file in ["nats.conf", "controller.nk", "driver.nk"] {
             use std::os::unix::fs::PermissionsExt;
             let mode = std::fs::metadata(directory.path().join(file)).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{file}");

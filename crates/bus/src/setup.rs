@@ -3,7 +3,7 @@
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 
 use crate::connect::{Bus, BusError};
-use crate::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, RUN_MAX_AGE, RUNS};
+use crate::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
 
 /// How much Cosmark may keep in NATS.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,11 @@ pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
             Ok(()) => return Ok(()),
             Err(cause) => last = cause,
         }
+        if let Some(denied) = bus.denied() {
+            return Err(bus.problem(format!(
+                "this login may not do what a controller does ({denied}); use the login of a controller"
+            )));
+        }
         if last.contains("JetStream not enabled") || last.contains("insufficient") {
             break;
         }
@@ -47,6 +52,45 @@ pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
         "start it with JetStream (`nats-server -js`), and let this account use it"
     };
     Err(bus.problem(format!("the streams cannot be made: {last}; {remedy}")))
+}
+
+/// What a driver needs, which it makes itself where its login may; elsewhere a controller does.
+pub(crate) async fn ensure_for_driver(bus: &Bus) -> Result<(), BusError> {
+    if has_what_drivers_need(bus).await {
+        return Ok(());
+    }
+    // What is refused already will be refused again.
+    let tried = match bus.denied() {
+        Some(denied) => Err(denied),
+        None => {
+            let tried = try_all(bus, Limits::default()).await;
+            for _ in 0..ATTEMPTS {
+                if has_what_drivers_need(bus).await {
+                    return Ok(());
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+            }
+            tried
+        }
+    };
+    let cause = bus.denied().or(tried.err()).unwrap_or_else(|| "they are not there".to_owned());
+    let enabled = if cause.contains("not enabled") {
+        "start NATS with JetStream (`nats-server -js`)"
+    } else {
+        "start the controller first"
+    };
+    Err(bus.problem(format!(
+        "the streams cannot be used: {cause}; {enabled}, and let this login have the role of a driver with the name that it has"
+    )))
+}
+
+async fn has_what_drivers_need(bus: &Bus) -> bool {
+    for row in BUCKETS.iter().filter(|row| row.for_drivers != ForDrivers::Nothing) {
+        if bus.jetstream().get_key_value(row.name).await.is_err() {
+            return false;
+        }
+    }
+    bus.jetstream().get_stream(RUNS).await.is_ok()
 }
 
 async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
@@ -66,7 +110,8 @@ async fn try_all(bus: &Bus, limits: Limits) -> Result<(), String> {
             storage: StorageType::File,
             num_replicas: limits.replicas,
             discard: DiscardPolicy::New,
-            allow_rollup: true,
+            // A value that takes all others away is nothing that whoever may write one key should be able to write.
+            allow_rollup: row.for_drivers == ForDrivers::Nothing,
             deny_delete: true,
             allow_direct: true,
             ..Config::default()

@@ -10,7 +10,9 @@ use futures_util::StreamExt;
 use thiserror::Error;
 
 use crate::connect::Bus;
-use crate::names::{MESSAGE_ID, RUNS, STEP, VERSION};
+use crate::names::{MESSAGE_ID, RUNS, SIGNATURE, STEP, VERSION};
+use crate::seal::Key;
+use crate::sign::is_event_of;
 
 const PAUSE: Duration = Duration::from_millis(300);
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -69,6 +71,13 @@ impl Message {
     #[must_use]
     pub fn step(&self) -> Option<u32> {
         self.header(STEP)?.parse().ok()
+    }
+
+    /// True when the holder of this key has signed it.
+    #[must_use]
+    pub fn is_by(&self, key: &str) -> bool {
+        let signature = self.header(SIGNATURE).unwrap_or_default();
+        is_event_of(key, &self.subject, &self.payload, signature)
     }
 
     /// Its id.
@@ -183,6 +192,9 @@ fn now_of(info: &async_nats::jetstream::stream::Info) -> StreamNow {
 
 fn config(filter: &str, next: u64) -> pull::Config {
     pull::Config {
+        // With a name, which nobody guesses, the filter stands in the subject of the question: a server can allow one filter and
+        // refuse another.
+        name: Some(Key::generate().public().iter().take(12).map(|byte| format!("{byte:02x}")).collect()),
         deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: next },
         ack_policy: AckPolicy::None,
         filter_subject: filter.to_owned(),

@@ -28,6 +28,19 @@ pub async fn connect(url: &str, login: &NatsArgs, name: &str) -> Result<Bus, Pro
     Bus::connect(&options(url, login), name, Limits::default()).await.map_err(|error| problem(&error))
 }
 
+/// Connects as a driver.
+///
+/// # Errors
+/// One sentence with the remedy.
+pub async fn join(url: &str, login: &NatsArgs, driver: &str) -> Result<Bus, Problem> {
+    if !cosmark_bus::names::is_token(driver) {
+        return Err(Problem::usage(format!(
+            "`{driver}` cannot be the name of a driver: up to 64 letters, digits, - and _; give --name"
+        )));
+    }
+    Bus::join(&options(url, login), driver).await.map_err(|error| problem(&error))
+}
+
 /// Wrong options are bad usage; everything else about NATS is this machine's.
 #[must_use]
 pub fn problem(error: &BusError) -> Problem {

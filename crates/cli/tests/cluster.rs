@@ -146,7 +146,7 @@ fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole
     within(|| ask(&c, "status"));
     let said = log_of(dir.path());
     let url = said.split("--join ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-    let token = dir.path().join("a/nats/token");
+    let token = dir.path().join("a/nats/driver.nk");
     let _drivers = ["d1", "d2"].map(|name| Driver::join(dir.path(), name, &url, &token));
     wait_for_drivers(&c, 2);
     let id = c.submit(&counted("survives", 15));

@@ -113,6 +113,8 @@ pub async fn run_with_nats(
 ) -> Result<(), ServiceError> {
     let state = Arc::new(StateDir::claim(&setup.state)?);
     let key = Arc::new(ClusterKey::open(&state)?);
+    let bus =
+        bus.as_controller(key.identity()?).await.map_err(|error| ServiceError::Bus(error.to_string()))?;
     let store = Arc::new(KvStore::open(bus.clone(), Arc::clone(&key), &setup.name).await?);
     let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog).await?);
     let parts = Parts { state, key, store, fleet, permit: None };

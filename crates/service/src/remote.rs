@@ -9,7 +9,7 @@ use async_nats::Request;
 use async_nats::jetstream::kv;
 use axum::body::Bytes;
 use cosmark_archive::Timestamp;
-use cosmark_bus::{Bus, Present, Registry, names, seal};
+use cosmark_bus::{Bus, Present, Registry, names};
 use cosmark_controller::Ended;
 use cosmark_controller::remote::{RemoteError, RemoteJob, check_size, run};
 use cosmark_driver::Catalog;
@@ -23,6 +23,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ServiceError;
 use crate::fleet::{Fleet, FleetJob, Tried};
+use crate::seal::random;
 use crate::store::Answer;
 
 /// Keys of the drivers that get nothing new begin so.
@@ -88,6 +89,8 @@ impl RemoteFleet {
             (DriverState::Refused, Some(text))
         } else if silent > LOST_AFTER {
             (DriverState::Lost, Some(format!("not heard of for {} s", silent.as_secs())))
+        } else if let Err(text) = self.bus.can_order(registration) {
+            (DriverState::Refused, Some(text))
         } else if drained {
             (DriverState::Drained, None)
         } else if run.is_some() || !registration.runs.is_empty() {
@@ -115,6 +118,8 @@ impl RemoteFleet {
             clock_offset_ns: None,
             clock_error_ns: None,
             last_seen: wall_clock(*heard),
+            forged: registration.forged,
+            key: Some(registration.identity.clone()).filter(|key| !key.is_empty()),
         }
     }
 
@@ -218,6 +223,8 @@ impl Fleet for RemoteFleet {
 
     fn recall(&self) -> Answer<'_, ()> {
         Box::pin(async move {
+            // A NATS that lost its data has lost this, too.
+            drop(self.bus.publish_key().await);
             let meta = self.meta().await?;
             let keys = meta.keys().await.map_err(|cause| not_taken(&cause))?;
             let drained = keys.filter_map(|key| {
@@ -330,7 +337,11 @@ async fn ask(
     }
     let question =
         encode(&TargetQuestion { stage: stage_to_text(&stage) }).map_err(|error| error.to_string())?;
-    let question = seal(driver.public_key, &question)?;
+    let question = bus.signed_probe(
+        driver,
+        u64::from_be_bytes(random().map_err(|error| error.to_string())?),
+        &question,
+    )?;
     let request = Request::new().payload(question.into()).timeout(Some(TRY_PATIENCE));
     let asked = bus.client().send_request(names::question(&driver.name, "probe"), request).await;
     let answer =

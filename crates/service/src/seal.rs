@@ -1,6 +1,7 @@
 //! Keys: the cluster's own, with which submissions are sealed where they are kept (X25519 sealed boxes, libsodium's
 //! `crypto_box_seal`) and from which the key of the session cookies comes; and random bytes.
 
+use cosmark_bus::Identity;
 use crypto_box::SecretKey;
 use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -81,6 +82,15 @@ impl ClusterKey {
     #[must_use]
     pub fn open_sealed(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.secret.unseal(bytes).ok()
+    }
+
+    /// Who the controllers of this cluster are to their drivers: their orders are signed by it.
+    ///
+    /// # Errors
+    /// See [`Identity::derive`].
+    pub fn identity(&self) -> Result<Identity, ServiceError> {
+        Identity::derive(&self.secret.to_bytes(), "cosmark controller")
+            .map_err(|error| ServiceError::Bus(error.to_string()))
     }
 
     /// Tells one key from another without telling it.

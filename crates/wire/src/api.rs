@@ -4,6 +4,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+mod access;
+mod doing;
+
+pub use access::{Login, SecretValue};
+pub use doing::DriverDoing;
+
 /// Version of this interface; its paths begin with `/api/v1`.
 pub const API_VERSION: u32 = 1;
 
@@ -117,24 +123,13 @@ pub struct DriverInfo {
     pub clock_error_ns: Option<f64>,
     /// When it was last heard of, RFC 3339.
     pub last_seen: String,
-}
-
-/// What a driver does for one run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct DriverDoing {
-    /// The run.
-    pub run: String,
-    /// This controller has ordered it.
-    pub ordered: bool,
-    /// Requests that it sends to stores.
-    pub requests_per_s: f64,
-    /// Whether it may: `makes`, `asks`, `rests` or `over`.
-    pub lease: String,
-    /// Seconds since it heard a renewal of the run's lease; null = never.
-    pub lease_age_s: Option<f64>,
-    /// The stores: host and port.
-    pub stores: Vec<String>,
+    /// Orders and questions since its start that no controller which it trusts had signed.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "number"))]
+    pub forged: u64,
+    /// Its public key; null for the driver in the controller's own process.
+    #[serde(default)]
+    pub key: Option<String>,
 }
 
 /// A network interface.
@@ -480,15 +475,6 @@ pub struct VerdictNews {
     pub findings: Vec<(String, String, String, String)>,
 }
 
-/// A login.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Login {
-    /// The token.
-    pub token: String,
-}
-
 /// Whether a driver is to be given work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -606,15 +592,6 @@ pub struct Converted {
     pub yaml: Option<String>,
     /// Mistakes, and what the other format cannot say.
     pub mistakes: Vec<Mistake>,
-}
-
-/// A secret to be kept.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct SecretValue {
-    /// The secret. It is never given back.
-    pub value: String,
 }
 
 #[cfg(test)]

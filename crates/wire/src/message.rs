@@ -43,6 +43,35 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, MessageError> {
     Ok(rmp_serde::from_slice(bytes)?)
 }
 
+/// What a controller's signature covers beside the sealed bytes, so that a message says nothing to another driver, in another
+/// run, or a second time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// [`MESSAGE_VERSION`] of what is sealed.
+    pub version: u32,
+    /// What is sealed.
+    pub kind: EnvelopeKind,
+    /// The driver that it is for.
+    pub driver: String,
+    /// The run that an order belongs to; empty for a question.
+    pub run: String,
+    /// Of an order [`Order::id`], of a question a number that no other has.
+    pub id: String,
+    /// The step that an order is about, for a driver that cannot open it.
+    pub step: Option<u32>,
+    /// When it was signed, ns since 1970 by the controller's clock.
+    pub issued_ns: i64,
+}
+
+/// What is sealed in a signed message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EnvelopeKind {
+    /// An [`Order`].
+    Order,
+    /// A [`TargetQuestion`].
+    Probe,
+}
+
 /// What a controller tells a driver. Each is complete in itself and may come twice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Order {
@@ -91,6 +120,19 @@ impl Order {
             Self::Abort { step } => format!("{step}/abort"),
             Self::Trigger { step, .. } => format!("{step}/trigger"),
             Self::Forget => "forget".to_owned(),
+        }
+    }
+
+    /// The step that it is about.
+    #[must_use]
+    pub fn step(&self) -> Option<u32> {
+        match self {
+            Self::Stage(stage) => Some(stage.step),
+            Self::Go { step, .. }
+            | Self::Finish { step }
+            | Self::Abort { step }
+            | Self::Trigger { step, .. } => Some(*step),
+            Self::Forget => None,
         }
     }
 }
@@ -285,6 +327,18 @@ pub struct Registration {
     /// What it is really doing, whoever ordered it.
     #[serde(default)]
     pub doing: Vec<Doing>,
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes first.
+    #[serde(default)]
+    pub trusts: Vec<String>,
+    /// Orders and questions since its start that no controller which it trusts had signed.
+    #[serde(default)]
+    pub forged: u64,
+    /// Its own public key (NKey): its events are signed by it.
+    #[serde(default)]
+    pub identity: String,
+    /// Its signature over [`Registration::what_is_proved`].
+    #[serde(default)]
+    pub proof: Vec<u8>,
 }
 
 /// What a driver does for one run.
@@ -302,6 +356,18 @@ pub struct Doing {
     /// The stores: host and port.
     #[serde(default)]
     pub stores: Vec<String>,
+}
+
+impl Registration {
+    /// What makes a registration that of the holder of [`Registration::identity`]: nobody else's key for sealing can stand in it.
+    #[must_use]
+    pub fn what_is_proved(&self) -> Vec<u8> {
+        let mut bytes = b"cosmark driver\n".to_vec();
+        bytes.extend_from_slice(self.name.as_bytes());
+        bytes.push(b'\n');
+        bytes.extend_from_slice(&self.public_key);
+        bytes
+    }
 }
 
 /// The answer to a clock probe.

@@ -32,6 +32,7 @@ pub struct ClientArgs {
   cosmark controller --local                             one machine: queue, console and load in one process
   cosmark controller --local --listen 0.0.0.0:19088 --tls --archive /srv/cosmark
   cosmark controller --add-token wall-screen --role view
+  cosmark controller --write-nats-config /etc/cosmark/nats --nats-listen 0.0.0.0 --nats-driver d1 --nats-driver d2
 
 At its first start it shows a token, once. In the browser, open the address that it shows and log in with the token.
 Ctrl-C ends it; what waits in the queue waits on, what runs is stopped and archived.")]
@@ -78,6 +79,13 @@ pub struct ControllerArgs {
     /// Port of the nats-server that is started here; default: the one that it had, or any free one
     #[arg(long, value_name = "PORT", conflicts_with_all = ["local", "nats"])]
     pub nats_port: Option<u16>,
+    /// Write the configuration of a nats-server with a login for each role (controller, driver, observer) into this directory
+    /// and end; logins that are there stay
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["local", "nats"])]
+    pub write_nats_config: Option<PathBuf>,
+    /// In that configuration the driver of this name has a login of its own; may be repeated. Default: one for all drivers
+    #[arg(long, value_name = "NAME", requires = "write_nats_config")]
+    pub nats_driver: Vec<String>,
     /// Where others reach this controller, when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,

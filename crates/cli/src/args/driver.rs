@@ -17,6 +17,10 @@ pub struct ManyArgs {
     /// Take up a run whose controller died: the id that it printed when it began
     #[arg(long, value_name = "RUN", requires = "nats")]
     pub take_over: Option<String>,
+    /// State directory with the key by which drivers know who orders (cluster.key); default: $XDG_STATE_HOME/cosmark or
+    /// ~/.local/state/cosmark
+    #[arg(long, value_name = "DIR", requires = "nats")]
+    pub state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub login: NatsArgs,
 }
@@ -106,6 +110,10 @@ pub struct DriverArgs {
     /// Directory for its key and what NATS has not taken yet; default: $XDG_STATE_HOME/cosmark
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
+    /// that is there when this driver first joins, from then on
+    #[arg(long, value_name = "KEY", requires = "join")]
+    pub trust: Vec<String>,
     /// Load threads (of each copy); default: processors minus one, shared by the copies, at least one
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

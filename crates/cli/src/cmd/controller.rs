@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_bus::roles::{self, Role};
 use cosmark_bus::server::{LocalServer, ServerOptions};
 use cosmark_bus::{Bus, KeptServer, Limits};
 use cosmark_driver::Origin;
 use cosmark_service::tokens::{self, role_of};
-use cosmark_service::{LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
-use cosmark_wire::api::{DriverInfo, DriverState, Role};
+use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
+use cosmark_wire::MESSAGE_VERSION;
+use cosmark_wire::api::{DriverInfo, DriverState, Role as TokenRole};
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
@@ -36,6 +38,9 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     let state = state_directory(args.state.as_deref())?;
     if args.add_token.is_some() || args.remove_token.is_some() || args.tokens {
         return manage_tokens(args, &state);
+    }
+    if let Some(directory) = &args.write_nats_config {
+        return write_nats_config(args, directory, &state);
     }
     if let Some(option) = args.reach.first_given().filter(|_| !args.local) {
         return Err(Problem::usage(format!(
@@ -100,19 +105,28 @@ fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
 fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runtime) -> Result<(), Problem> {
     let name = format!("controller {}", setup.name);
     let mut server = None;
+    let state = StateDir::open(&setup.state)?;
+    let identity = ClusterKey::open(&state)?.identity()?;
+    let key = identity.public();
     let options = match &args.nats {
-        Some(url) => nats::options(url, &args.login),
+        Some(url) => {
+            let options = nats::options(url, &args.login);
+            eprintln!(
+                "cosmark: drivers join, each with the login of a driver, by: cosmark driver --join {} --trust {key}",
+                options.shown()
+            );
+            options
+        }
         None => {
-            StateDir::open(&setup.state)?;
             let mut wanted = ServerOptions::in_directory(&setup.state.join("nats"));
             (wanted.listen, wanted.port) = (args.nats_listen, args.nats_port);
             let started = LocalServer::start(wanted).map_err(|error| nats::problem(&error))?;
             let options = started.nats_options();
             eprintln!(
-                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-token-file {}",
+                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-nkey-file {} --trust {key}",
                 options.shown(),
                 options.shown(),
-                started.token_file().display()
+                started.driver_login().display()
             );
             let tell = Arc::clone(&setup.tell);
             let kept = KeptServer::keep(started, move |text| tell(text));
@@ -135,7 +149,7 @@ fn about() -> DriverInfo {
         name: "local".to_owned(),
         labels: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        message_version: 1,
+        message_version: MESSAGE_VERSION,
         host: host::record().hostname,
         cores: u32::try_from(host::processors()).unwrap_or(u32::MAX),
         memory_bytes: host::memory_bytes(),
@@ -150,13 +164,47 @@ fn about() -> DriverInfo {
         clock_offset_ns: Some(0.0),
         clock_error_ns: Some(0.0),
         last_seen: String::new(),
+        forged: 0,
+        key: None,
     }
+}
+
+/// The configuration of a nats-server, and how to use it.
+fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> Outcome {
+    if let Some(wrong) = args.nats_driver.iter().find(|name| !cosmark_bus::names::is_token(name)) {
+        return Err(Problem::usage(format!("--nats-driver {wrong}: give 1 to 64 letters, digits, - or _")));
+    }
+    let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;
+    std::fs::create_dir_all(directory)
+        .map_err(|cause| Problem::usage(format!("--write-nats-config {}: {cause}", directory.display())))?;
+    let drivers: Vec<Role> = match args.nats_driver.as_slice() {
+        [] => vec![Role::Driver(None)],
+        names => names.iter().cloned().map(|name| Role::Driver(Some(name))).collect(),
+    };
+    let roles = [vec![Role::Controller, Role::Observer], drivers.clone()].concat();
+    let listen = std::net::SocketAddr::new(args.nats_listen, args.nats_port.unwrap_or(4222));
+    let config =
+        roles::write_config(directory, &roles, &listen.to_string()).map_err(|error| nats::problem(&error))?;
+    let url = format!("nats://{listen}");
+    let file = |role: &Role| roles::seed_file(directory, role).display().to_string();
+    println!("nats-server -c {}", config.display());
+    println!("cosmark controller --nats {url} --nats-nkey-file {}", file(&Role::Controller));
+    for role in &drivers {
+        let name =
+            if let Role::Driver(Some(name)) = role { format!(" --name {name}") } else { String::new() };
+        println!(
+            "cosmark driver --join {url}{name} --nats-nkey-file {} --trust {}",
+            file(role),
+            identity.public()
+        );
+    }
+    Ok(Exit::Done)
 }
 
 fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
     let state = StateDir::open(state)?;
     if let Some(name) = &args.add_token {
-        let role = role_of(&args.role).unwrap_or(Role::View);
+        let role = role_of(&args.role).unwrap_or(TokenRole::View);
         println!("{}", tokens::add(&state, name, role)?);
     }
     if let Some(name) = &args.remove_token
@@ -166,7 +214,7 @@ fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
     }
     if args.tokens {
         for who in tokens::list(&state)? {
-            let role = if who.role == Role::Operate { "operate" } else { "view" };
+            let role = if who.role == TokenRole::Operate { "operate" } else { "view" };
             println!("{:<20} {role}", who.name);
         }
     }

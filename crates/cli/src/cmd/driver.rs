@@ -44,7 +44,7 @@ async fn join(url: &str, args: &DriverArgs, options: RemoteOptions) -> Result<()
             break;
         }
         // One after the other: the server and this thread have enough to do with one that begins.
-        match nats::connect(url, &args.login, &format!("driver {}", options.options.name)).await {
+        match nats::join(url, &args.login, &options.options.name).await {
             Ok(bus) => drop(drivers.spawn(drive(bus, options, args.copies > 1, leave.clone()))),
             Err(problem) => {
                 begun = Err(problem);
@@ -147,6 +147,12 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         };
         labels.push((key.to_owned(), value.to_owned()));
     }
+    if let Some(wrong) = args.trust.iter().find(|key| !cosmark_bus::is_public_key(key)) {
+        return Err(Problem::usage(format!(
+            "--trust {wrong}: that is no key of a controller; a controller prints its own when it starts: U and 55 letters and \
+             digits"
+        )));
+    }
     Ok(RemoteOptions {
         options: options(args, Origin::Outside)?,
         labels,
@@ -156,6 +162,7 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         cores: u32::try_from(host::processors()).unwrap_or(0),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         measure_ceiling: !args.no_ceiling,
+        trust: args.trust.clone(),
     })
 }
 

@@ -40,6 +40,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
         "ceiling",
         "labels",
         "last seen",
+        "forged",
         "",
     ]);
     for driver in &drivers {
@@ -58,6 +59,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
                 .last_seen
                 .parse::<Timestamp>()
                 .map_or_else(|_| driver.last_seen.clone(), |at| at.strftime("%F %T UTC").to_string()),
+            driver.forged.to_string(),
             driver.trouble.clone().unwrap_or_default(),
         ]);
     }

@@ -7,12 +7,14 @@ use cosmark_archive::RunDir;
 use cosmark_bus::Bus;
 use cosmark_controller::remote::{RemoteError, RemoteJob};
 use cosmark_controller::{Ended, Keeper, Observer, StopLevel};
+use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
 use cosmark_workload::Workload;
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunOptions};
+use crate::client::state_directory;
 use crate::exit::Problem;
 use crate::nats;
 
@@ -71,7 +73,10 @@ impl Remote {
     /// # Errors
     /// When NATS cannot be reached, or a driver that was asked for is not there.
     pub async fn connect(url: &str, many: &ManyArgs) -> Result<Self, Problem> {
+        let state = StateDir::open(&state_directory(many.state_dir.as_deref())?)?;
+        let identity = ClusterKey::open(&state)?.identity()?;
         let bus = nats::connect(url, &many.login, "run").await?;
+        let bus = bus.as_controller(identity).await.map_err(|error| nats::problem(&error))?;
         let registry = bus.registry().await.map_err(|error| nats::problem(&error))?;
         let all: Vec<Registration> = registry
             .all()
@@ -83,6 +88,7 @@ impl Remote {
             return Ok(Self { bus, drivers: Vec::new() });
         }
         let drivers = choose(all, &many.drivers)?;
+        let drivers = if many.drivers.is_empty() { those_that_obey(&bus, drivers)? } else { drivers };
         Ok(Self { bus, drivers })
     }
 
@@ -129,6 +135,25 @@ impl Remote {
             eprintln!("cosmark: NATS keeps what was said about run {run} ({cause})");
         }
         Ok(ended)
+    }
+}
+
+/// Those that follow this controller; the others are told. Who was asked for by name is not left out in silence.
+fn those_that_obey(bus: &Bus, drivers: Vec<Registration>) -> Result<Vec<Registration>, Problem> {
+    let mut first = None;
+    let mut follow = Vec::new();
+    for driver in drivers {
+        match bus.can_order(&driver) {
+            Ok(()) => follow.push(driver),
+            Err(why) => {
+                eprintln!("cosmark: left out: {why}");
+                first.get_or_insert(why);
+            }
+        }
+    }
+    match first {
+        Some(why) if follow.is_empty() => Err(Problem::usage(why)),
+        _ => Ok(follow),
     }
 }
 

@@ -21,5 +21,7 @@ mod canary;
 mod deadlines;
 mod keys;
 mod lease;
+mod orders;
 mod rates;
+mod roles;
 mod table;

@@ -38,6 +38,10 @@ impl Process {
         Self { child, log }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: libc::c_int) {
         crate::support::signal(&self.child, signal);
     }
@@ -143,6 +147,10 @@ impl Bed {
         command.args(["-a", &self.host, "-p", &self.port.to_string(), "-js", "-sd"]);
         command.arg(self.path().join("js"));
         self.nats = Some(Process::start(command, self.path().join("nats.log")));
+        self.wait_for_nats();
+    }
+
+    pub fn wait_for_nats(&self) {
         let until = Instant::now() + PATIENCE;
         while TcpStream::connect((self.host.as_str(), self.port)).is_err() {
             assert!(Instant::now() < until, "NATS does not come up");
@@ -202,6 +210,13 @@ impl Bed {
     /// The only run of the archive.
     pub fn run(&self) -> Run {
         open_run(&self.run_path().unwrap()).unwrap()
+    }
+
+    /// Its id on NATS, which `cosmark run` prints.
+    pub fn run_on_nats(&self) -> String {
+        let said = std::fs::read_to_string(self.path().join("run1.log")).unwrap();
+        let id = said.split("cosmark: run ").nth(1).unwrap();
+        id.split(' ').next().unwrap().to_owned()
     }
 
     fn run_path(&self) -> Option<PathBuf> {

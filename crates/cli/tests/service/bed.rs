@@ -177,7 +177,7 @@ impl Driver {
                 "1",
                 "--no-ceiling",
             ])
-            .arg("--nats-token-file")
+            .arg("--nats-nkey-file")
             .arg(token)
             .stdout(Stdio::null())
             .stderr(fs::File::create(directory.join(format!("{name}.log"))).unwrap())

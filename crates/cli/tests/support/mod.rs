@@ -16,6 +16,7 @@ use cosmark_archive::{OperationRecord, RunRecord};
 pub fn cosmark(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cosmark"));
     command.current_dir(directory).stdin(Stdio::null()).env_remove("AWS_ACCESS_KEY_ID").env_remove("ST_USER");
+    command.env("XDG_STATE_HOME", directory.join(".state"));
     command
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cosmark_bus::names::{self, About, read};
-use cosmark_bus::{Bus, Message};
+use cosmark_bus::{Bus, Identity, Message, open_signed};
 use cosmark_wire::message::{Control, Registration, decode};
 
 use super::RemoteError;
@@ -32,13 +32,24 @@ pub struct Started {
     pub drivers: Vec<Registration>,
 }
 
+/// Whether a controller with our key wrote this down, or ordered it.
+fn is_ours(bus: &Bus, message: &Message) -> bool {
+    let me = bus.identity().map(Identity::public).unwrap_or_default();
+    match read(&message.subject) {
+        Some((_, About::Order(_))) => open_signed(&message.payload, |key| key == me).is_ok(),
+        _ => message.is_by(me),
+    }
+}
+
 impl Book {
     /// Reads the run up to message `last`.
     pub async fn read(bus: &Bus, run: &str, last: u64) -> Result<Self, RemoteError> {
         let mut book = Self::default();
         for filter in [names::control(run), names::order(run, "*")] {
             for message in bus.history(&filter, last).await.map_err(RemoteError::Bus)? {
-                book.enter(run, &message)?;
+                if is_ours(bus, &message) {
+                    book.enter(run, &message)?;
+                }
             }
         }
         Ok(book)

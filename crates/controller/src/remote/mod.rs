@@ -158,7 +158,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
             (started.unix_ns, started.drivers)
         }
         None => {
-            check_drivers(&drivers)?;
+            check_drivers(&bus, &drivers)?;
             let unix_ns = unix_ns();
             write_down(&post, unix_ns, workload_id, &drivers);
             (unix_ns, drivers)
@@ -234,6 +234,8 @@ fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registrati
         nics: Vec::new(),
         adaptors: Vec::new(),
         runs: Vec::new(),
+        trusts: Vec::new(),
+        proof: Vec::new(),
         ..driver.clone()
     };
     let mut parts: Vec<Vec<Registration>> =
@@ -295,7 +297,7 @@ fn news_of(bus: &Bus, post: Post) -> Box<dyn FnMut() -> Option<String>> {
     })
 }
 
-fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
+fn check_drivers(bus: &Bus, drivers: &[Registration]) -> Result<(), RemoteError> {
     if drivers.is_empty() {
         return Err(RemoteError::Drivers(
             "no driver has registered; start one with `cosmark driver --join nats://HOST:4222`".to_owned(),
@@ -313,6 +315,7 @@ fn check_drivers(drivers: &[Registration]) -> Result<(), RemoteError> {
         if !names::is_token(name) {
             return Err(RemoteError::Drivers(format!("`{name}` cannot be the name of a driver")));
         }
+        bus.can_order(driver).map_err(RemoteError::Drivers)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_bus::{Bus, names, seal};
+use cosmark_bus::{Bus, names};
 use cosmark_wire::message::{Control, Order, Registration, encode};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -25,11 +25,14 @@ struct Letter {
     id: String,
     step: Option<u32>,
     payload: Vec<u8>,
+    /// A decision carries the signature in its headers, an order in itself.
+    is_decision: bool,
 }
 
 /// The way out. Clones share it.
 #[derive(Clone)]
 pub struct Post {
+    bus: Bus,
     run: Arc<str>,
     letters: mpsc::Sender<Letter>,
     /// How often each kind of decision was written down, for ids.
@@ -48,15 +51,25 @@ impl Post {
         let waiting_for_nats = Arc::new(AtomicUsize::new(0));
         let unsent = Arc::clone(&waiting_for_nats);
         let decisions = names::control(&run);
+        let own = bus.clone();
         let send = move |letter: Letter| {
             let (bus, told, unsent) = (bus.clone(), Arc::clone(&told), Arc::clone(&unsent));
             async move {
                 let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-                let headers = Bus::headers(&letter.id, letter.step);
-                let sent =
-                    bus.publish(&letter.subject, &headers, &letter.payload, |text| tell(text.to_owned()));
-                if let Err(refused) = sent.await {
-                    tell(refused.0);
+                let headers = if letter.is_decision {
+                    bus.signed_headers(&letter.id, &letter.subject, &letter.payload)
+                } else {
+                    Ok(bus.headers(&letter.id, letter.step))
+                };
+                match headers {
+                    Ok(headers) => {
+                        let trouble = |text: &str| tell(text.to_owned());
+                        let sent = bus.publish(&letter.subject, &headers, &letter.payload, trouble);
+                        if let Err(refused) = sent.await {
+                            tell(refused.0);
+                        }
+                    }
+                    Err(text) => tell(text),
                 }
                 unsent.fetch_sub(1, Ordering::Release);
                 letter.subject
@@ -64,6 +77,7 @@ impl Post {
         };
         let task = tokio::spawn(async move { send_all(&mut waiting, &decisions, send).await });
         Self {
+            bus: own,
             run: run.into(),
             letters,
             counts: Arc::default(),
@@ -82,25 +96,15 @@ impl Post {
         }
     }
 
-    /// An order to a driver, sealed for it. The same one twice is one.
+    /// An order to a driver, sealed for it and signed. The same one twice is one.
     pub fn order(&self, driver: &Registration, order: &Order) {
-        let step = match order {
-            Order::Stage(stage) => Some(stage.step),
-            Order::Go { step, .. }
-            | Order::Finish { step }
-            | Order::Abort { step }
-            | Order::Trigger { step, .. } => Some(*step),
-            Order::Forget => None,
-        };
-        let sealed = encode(order)
-            .map_err(|error| error.to_string())
-            .and_then(|plain| seal(driver.public_key, &plain));
-        match sealed {
+        match self.bus.signed_order(&self.run, driver, order) {
             Ok(payload) => self.send(Letter {
                 subject: names::order(&self.run, &driver.name),
                 id: format!("{}/{}/{}", self.run, driver.name, order.id()),
-                step,
+                step: order.step(),
                 payload,
+                is_decision: false,
             }),
             Err(text) => *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(text),
         }
@@ -128,7 +132,8 @@ impl Post {
             _ => format!("{}/{kind}", self.run),
         };
         if let Ok(payload) = encode(&control) {
-            self.send(Letter { subject: names::control(&self.run), id, step: None, payload });
+            let subject = names::control(&self.run);
+            self.send(Letter { subject, id, step: None, payload, is_decision: true });
         }
     }
 
@@ -200,8 +205,13 @@ mod tests {
         let (sender, mut letters) = mpsc::channel(64);
         let orders = ["a1", "b1", "c1", "a2", "!1", "b2", "a3", "!2", "!3", "c2"];
         for order in orders {
-            let letter =
-                Letter { subject: order[..1].into(), id: order.into(), step: None, payload: Vec::new() };
+            let letter = Letter {
+                subject: order[..1].into(),
+                id: order.into(),
+                step: None,
+                payload: Vec::new(),
+                is_decision: false,
+            };
             sender.try_send(letter).unwrap_or_else(|_| panic!("no room"));
         }
         drop(sender);

@@ -31,6 +31,8 @@ enum Desk {
 struct Station {
     /// Its life when the run began: a heartbeat of another one says nothing about its work.
     life: u64,
+    /// Its public key when the run began.
+    identity: String,
     /// Its step and who waits for that; older steps are over.
     step: Option<u32>,
     desk: Option<Desk>,
@@ -111,6 +113,8 @@ struct Shared {
     lost_after: Duration,
     lease: LeaseWords,
     bus: Bus,
+    /// Our own public key.
+    me: String,
 }
 
 /// The router of one run; ends when it is dropped.
@@ -143,6 +147,7 @@ impl Router {
         let registry = bus.registry().await.map_err(|error| RemoteError::Bus(error.to_string()))?;
         let station = |driver: &Registration| Station {
             life: driver.life,
+            identity: driver.identity.clone(),
             step: None,
             desk: None,
             heard: Instant::now(),
@@ -162,6 +167,7 @@ impl Router {
             lost_after,
             lease,
             bus: bus.clone(),
+            me: bus.identity().map(|identity| identity.public().to_owned()).unwrap_or_default(),
         });
         let reading = Arc::clone(&shared);
         let mut tail = bus.tail(&all_of(run), 1);
@@ -246,6 +252,14 @@ impl Shared {
         let past = (message.sequence <= history_ends).then_some(message.unix_ns);
         match read(&message.subject) {
             Some((_, About::Event(driver))) => {
+                let identity = self.stations().get(driver).map(|station| station.identity.clone());
+                let Some(identity) = identity else { return };
+                if !message.is_by(&identity) {
+                    return self.tell(format!(
+                        "somebody else than driver {driver} tells of it: what it has not signed is not counted; give each \
+                         driver a login of its own"
+                    ));
+                }
                 if message.version() != MESSAGE_VERSION {
                     let text = format!(
                         "driver {driver} speaks version {} of the messages, this controller version \
@@ -260,7 +274,7 @@ impl Shared {
                     Err(error) => self.tell(format!("driver {driver}: {error}")),
                 }
             }
-            Some((_, About::Control)) => {
+            Some((_, About::Control)) if message.is_by(&self.me) => {
                 if let Ok(Control::Lost { driver, step, silent_ms, late }) = decode(&message.payload) {
                     self.lease.give_up(&driver, step);
                     self.lose(&driver, step, silent_ms, late, past).await;

@@ -6,17 +6,20 @@ mod outbox;
 mod sender;
 mod state;
 mod tenure;
+mod trust;
 mod work;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::clock;
 use cosmark_bus::{Bus, BusError, Key, LinkState, Tail, names, unix_ns};
 use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
 use cosmark_wire::api::NicInfo;
-use cosmark_wire::message::{ClockAnswer, Order, Registration, TargetAnswer, TargetQuestion, decode, encode};
+use cosmark_wire::message::{
+    ClockAnswer, Envelope, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
+};
 use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
 use futures_util::StreamExt;
 use thiserror::Error;
@@ -26,6 +29,7 @@ use crate::catalog::Catalog;
 use crate::local::{Options, try_target};
 use crate::proc;
 use state::{Position, State};
+use trust::Trust;
 use work::Work;
 
 /// Says a sentence to whoever watches the driver.
@@ -50,6 +54,8 @@ pub struct RemoteOptions {
     pub version: String,
     /// Measure its own ceiling at the start, about a second.
     pub measure_ceiling: bool,
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
+    pub trust: Vec<String>,
 }
 
 /// How urgently a driver is to end.
@@ -110,6 +116,11 @@ pub async fn serve(
     }
     let state = State::open(&options.state, &name)?;
     let key = Key::load_or_create(&state.directory().join("driver.key"))?;
+    let bus = bus.as_driver(key.identity()?);
+    let trust = Trust::open(state.directory(), &name, &options.trust, Arc::clone(&talk));
+    let trust = Arc::new(Mutex::new(
+        trust.map_err(|cause| DriverError::State { path: state.directory().display().to_string(), cause })?,
+    ));
     refuse_double(&bus, &name, &key).await?;
     let mut position = find_place(&bus, &state, &talk).await;
     let runs = state.directory().join("runs");
@@ -123,15 +134,22 @@ pub async fn serve(
         Arc::clone(&talk),
     )
     .map_err(fail)?;
-    let mut registration = registration(catalog, &options, &key);
+    let mut registration = registration(&bus, catalog, &options, &key)?;
     if options.measure_ceiling {
         registration.ceiling_ops_per_s = ceiling::measure(catalog, &options.options).await;
     }
-    let answering =
-        tokio::spawn(answer(bus.clone(), catalog, options.clone(), key.clone(), registration.life));
+    let answering = tokio::spawn(answer(
+        bus.clone(),
+        catalog,
+        options.clone(),
+        (key.clone(), Arc::clone(&trust)),
+        registration.life,
+    ));
     let mut tail = tail_from(&bus, &name, position);
     let mut renewals = bus.renewals().await?;
     let mut still = Stillness::default();
+    look_whom_to_trust(&bus, &trust).await;
+    registration.trusts = trusting(&trust).keys();
     bus.register(&registration).await?;
     talk(&format!("driver {name} is registered at {}", bus.url()));
     let mut beat = tokio::time::interval(BEAT_EVERY);
@@ -157,7 +175,10 @@ pub async fn serve(
                 Ok(message) => {
                     work.look(still.is_over(), still.was_away);
                     position.next = message.sequence + 1;
-                    take(&mut work, &key, &name, &message);
+                    if trusting(&trust).keys().is_empty() {
+                        look_whom_to_trust(&bus, &trust).await;
+                    }
+                    take(&mut work, &key, &name, &trust, &message);
                     state.set_position(position);
                 }
                 Err(error) => {
@@ -175,10 +196,16 @@ pub async fn serve(
                 registration.trouble.clone_from(&work.trouble);
                 registration.doing = work.doing();
                 registration.load = busy.share();
+                registration.trusts = trusting(&trust).keys();
+                registration.forged = trusting(&trust).forged();
                 // Not waited for: the orders are more important than a heartbeat.
                 let (bus, registration) = (bus.clone(), registration.clone());
                 if bus.is_connected() {
-                    tokio::spawn(async move { drop(bus.register(&registration).await) });
+                    let trust = Arc::clone(&trust);
+                    tokio::spawn(async move {
+                        look_whom_to_trust(&bus, &trust).await;
+                        drop(bus.register(&registration).await);
+                    });
                 }
             }
             changed = link.changed() => {
@@ -290,10 +317,15 @@ async fn refuse_double(bus: &Bus, name: &str, key: &Key) -> Result<(), DriverErr
     }
 }
 
-fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registration {
+fn registration(
+    bus: &Bus,
+    catalog: Catalog,
+    options: &RemoteOptions,
+    key: &Key,
+) -> Result<Registration, DriverError> {
     let mut labels = options.labels.clone();
     labels.sort();
-    Registration {
+    let mut registration = Registration {
         name: options.options.name.clone(),
         message_version: MESSAGE_VERSION,
         version: options.version.clone(),
@@ -311,7 +343,17 @@ fn registration(catalog: Catalog, options: &RemoteOptions, key: &Key) -> Registr
         waiting: 0,
         trouble: None,
         doing: Vec::new(),
+        trusts: Vec::new(),
+        forged: 0,
+        identity: String::new(),
+        proof: Vec::new(),
+    };
+    if let Some(identity) = bus.identity() {
+        identity.public().clone_into(&mut registration.identity);
+        registration.proof =
+            identity.sign_bytes(&registration.what_is_proved()).map_err(DriverError::Name)?;
     }
+    Ok(registration)
 }
 
 fn nics() -> Vec<NicInfo> {
@@ -335,32 +377,44 @@ fn draw() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-fn take(work: &mut Work, key: &Key, name: &str, message: &cosmark_bus::Message) {
-    let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
-    if message.version() != MESSAGE_VERSION {
-        let text = format!(
-            "the controller speaks version {} of the messages, driver {name} version {MESSAGE_VERSION}: use the same \
-             Cosmark on both",
-            message.version()
-        );
-        return refuse(work, run, message, text);
-    }
-    let order = key.open(&message.payload).and_then(|plain| decode::<Order>(&plain).ok());
-    match order {
-        Some(order) => work.follow(run, order),
-        None => refuse(
-            work,
-            run,
-            message,
-            format!(
-                "driver {name} cannot open an order: it was sealed for another key; was its state directory replaced?"
-            ),
-        ),
+/// Learns the key that the cluster publishes.
+async fn look_whom_to_trust(bus: &Bus, trust: &Mutex<Trust>) {
+    if let Some(key) = trust::published(bus).await {
+        trusting(trust).note_published(&key);
     }
 }
 
-fn refuse(work: &mut Work, run: &str, message: &cosmark_bus::Message, text: String) {
-    match message.step() {
+fn trusting(trust: &Mutex<Trust>) -> MutexGuard<'_, Trust> {
+    trust.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Follows an order that is one: nothing of this machine is touched for another.
+fn take(work: &mut Work, key: &Key, name: &str, trust: &Mutex<Trust>, message: &cosmark_bus::Message) {
+    let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
+    let Some(admitted) = trusting(trust).order(run, &message.payload) else { return };
+    let Envelope { version, step, .. } = admitted.envelope;
+    if version != MESSAGE_VERSION {
+        let text = format!(
+            "the controller speaks version {version} of the messages, driver {name} version {MESSAGE_VERSION}: use the same \
+             Cosmark on both"
+        );
+        return refuse(work, run, step, text);
+    }
+    let order = key.open(&admitted.sealed).and_then(|plain| decode::<Order>(&plain).ok());
+    let Some(order) = order else {
+        let text = format!(
+            "driver {name} cannot open an order: it was sealed for another key; was its state directory replaced?"
+        );
+        return refuse(work, run, step, text);
+    };
+    if order == Order::Forget {
+        trusting(trust).end_run(run, &admitted);
+    }
+    work.follow(run, order);
+}
+
+fn refuse(work: &mut Work, run: &str, step: Option<u32>, text: String) {
+    match step {
         Some(step) => work.refuse(run, step, text),
         None => (work.talk)(&text),
     }
@@ -381,7 +435,13 @@ impl Busy {
 }
 
 /// Answers questions about clocks and targets.
-async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, life: u64) {
+async fn answer(
+    bus: Bus,
+    catalog: Catalog,
+    options: RemoteOptions,
+    (key, trust): (Key, Arc<Mutex<Trust>>),
+    life: u64,
+) {
     let name = options.options.name.clone();
     let (Ok(mut clocks), Ok(mut probes)) = (
         bus.client().subscribe(names::question(&name, "clock")).await,
@@ -399,7 +459,8 @@ async fn answer(bus: Bus, catalog: Catalog, options: RemoteOptions, key: Key, li
             }
             Some(message) = probes.next() => {
                 let Some(reply) = message.reply else { continue };
-                let question = key.open(&message.payload).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
+                let Some(admitted) = trusting(&trust).probe(&message.payload) else { continue };
+                let question = key.open(&admitted.sealed).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
                 let Some(question) = question else { continue };
                 let (bus, options) = (bus.clone(), options.clone());
                 tokio::task::spawn_blocking(move || {

@@ -87,7 +87,7 @@ fn offer(
     let id = format!("{run}/{driver}/{step}/event/{}", entry.seq);
     let (bus, subject, payload) = (bus.clone(), subject.to_owned(), entry.payload.clone());
     tokio::spawn(async move {
-        let headers = Bus::headers(&id, None);
+        let headers = bus.signed_headers(&id, &subject, &payload)?;
         let sent = bus.publish(&subject, &headers, &payload, |_| {}).await;
         sent.map(drop)
             .map_err(|refused| format!("an event of {} bytes is lost: {}", payload.len(), refused.0))

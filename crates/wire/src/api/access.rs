@@ -1,0 +1,22 @@
+//! What the web service is told of logins and secrets. Neither is ever given back.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Login {
+    /// The token.
+    pub token: String,
+}
+
+/// A secret to be kept.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SecretValue {
+    /// The secret. It is never given back.
+    pub value: String,
+}
