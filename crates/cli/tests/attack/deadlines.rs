@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cosmark_archive::{RunRecord, StageState};
-use cosmark_bus::{Bus, Limits, NatsOptions};
+use cosmark_bus::{Bus, Identity, Limits, NatsOptions};
 
 use crate::fleet_bed::{Bed, nats_is_installed};
 use crate::table::Attacks;
@@ -27,6 +27,9 @@ impl Mute {
                 let bus = Bus::connect(&options, "mute", Limits::default()).await.unwrap();
                 let mut like = bus.registered("d1").await.unwrap().unwrap();
                 (like.name, like.life) = ("mute".into(), 7);
+                let identity = Identity::derive(b"mute", "driver").unwrap();
+                identity.public().clone_into(&mut like.identity);
+                like.proof = identity.sign_bytes(&like.what_is_proved()).unwrap();
                 while !over.load(Ordering::Acquire) {
                     drop(bus.register(&like).await);
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -152,11 +155,14 @@ fn a_driver_whose_disk_is_full_says_so_and_takes_the_next_run_when_there_is_room
     std::fs::write(bed.path().join("w.yaml"), workload("")).unwrap();
     std::fs::write(bed.path().join("short.yaml"), short()).unwrap();
     let ballast = bed.path().join("state/ballast");
+    // It has to know whom it trusts before it has no room to keep that.
+    let mut run = bed.start_run("short.yaml", &[]);
+    assert_eq!(run.wait(), 0, "{}", bed.logs());
     // Full before the run.
     fill(&ballast);
     let mut run = bed.start_run("w.yaml", &[]);
     assert_eq!(run.wait(), 1, "{}", bed.logs());
-    let reason = record(&bed, "w1-").reason.unwrap();
+    let reason = record(&bed, "w2-").reason.unwrap();
     let held = reason.contains("driver d1") && reason.contains("make room");
     Attacks::on("deadlines").judge("the disk of a driver is full before a run", "the run", held, &reason);
     std::fs::remove_file(&ballast).unwrap();
@@ -167,13 +173,13 @@ fn a_driver_whose_disk_is_full_says_so_and_takes_the_next_run_when_there_is_room
     run.wait_for("main 00:0");
     fill(&ballast);
     assert_eq!(run.wait(), 1, "{}", bed.logs());
-    let reason = record(&bed, "w3-").reason.unwrap();
+    let reason = record(&bed, "w4-").reason.unwrap();
     let held = reason.contains("driver d1 cannot keep its results") && reason.contains("make room");
     Attacks::on("deadlines").judge("the disk of a driver gets full in a run", "the run", held, &reason);
     std::fs::remove_file(&ballast).unwrap();
     let mut run = bed.start_run("short.yaml", &[]);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
-    assert_eq!(record(&bed, "w4-").stages[0].operations[0].count, 40);
+    assert_eq!(record(&bed, "w5-").stages[0].operations[0].count, 40);
 }
 
 #[test]
