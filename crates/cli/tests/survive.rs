@@ -3,6 +3,8 @@
 
 #[path = "service/bed.rs"]
 mod bed;
+#[path = "survive/clean.rs"]
+mod clean;
 #[path = "survive/disks.rs"]
 mod disks;
 #[path = "survive/outputs.rs"]
