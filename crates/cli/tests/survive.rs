@@ -1,5 +1,5 @@
 //! What outlives a kill, a full disk, a closed terminal; and what is no file and stays what it is.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop at the first surprise")]
 
 #[path = "service/bed.rs"]
 mod bed;
