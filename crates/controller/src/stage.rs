@@ -216,6 +216,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
             }
         }
+        self.fail_if_nobody_began();
         // Should one of them come back, its part is of no use any more.
         let lost = self.job.drivers.iter().zip(&self.peers).filter(|(_, peer)| peer.is_lost);
         lost.for_each(|(driver, _)| driver.abort(self.step));

@@ -105,7 +105,7 @@ fn a_run_whose_driver_is_there_and_does_not_answer_can_be_aborted() {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes two minutes"]
 fn attack_long_a_driver_that_is_there_and_does_not_prepare_is_named_and_the_run_ends() {
     if !nats_is_installed("a driver that is late") {
         return;
@@ -117,6 +117,14 @@ fn attack_long_a_driver_that_is_there_and_does_not_prepare_is_named_and_the_run_
     let reason = record(&bed, "w1-").reason.unwrap();
     let held = reason.contains("driver mute") && reason.contains("has not prepared its stage");
     Attacks::on("deadlines").judge("a driver beats and answers nothing", "a run", held, &reason);
+    // To go on without it takes another one.
+    std::fs::write(bed.path().join("w.yaml"), workload("lost_after: 4s\non_driver_loss: continue\n"))
+        .unwrap();
+    let mut run = bed.start_run("w.yaml", &["--drivers", "mute"]);
+    assert_eq!(run.wait(), 1, "{}", run.log());
+    let reason = record(&bed, "w2-").reason.unwrap();
+    let held = reason.contains("every driver of the stage was lost");
+    Attacks::on("deadlines").judge("the only driver beats and answers nothing", "a run", held, &reason);
 }
 
 /// A file system of so many KiB, unmounted when the test is over.

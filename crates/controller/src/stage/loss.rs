@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::StageRun;
 use crate::observe::Observer;
+use crate::run::StopLevel;
 
 /// Drivers that were told to drop everything have done so within this time, or the run ends without them.
 pub(super) const ABORT_PATIENCE: Duration = Duration::from_secs(4);
@@ -68,6 +69,16 @@ impl StageRun<'_, '_> {
         let text = format!("driver {} made no load for {seconds:.1} s: {why}", self.name_of(driver));
         observer.note(&text);
         self.job.dir.log("WARN", "Driver", &text);
+    }
+
+    /// To go on without a driver takes another one: a stage whose drivers were all lost before their load began has not run.
+    pub(super) fn fail_if_nobody_began(&mut self) {
+        let mut ordered = self.peers.iter().filter(|peer| !peer.shares.is_empty());
+        let is_cancelled = *self.job.stop.borrow() != StopLevel::Run;
+        if self.first_launch().is_none() && !is_cancelled && ordered.all(|peer| peer.is_lost) {
+            let text = "every driver of the stage was lost before its load began".to_owned();
+            self.fail(Failure { work: String::new(), class: FailureClass::Driver, text });
+        }
     }
 
     /// The user waits for the end, and these drivers do not answer.

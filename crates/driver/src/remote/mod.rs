@@ -176,7 +176,7 @@ pub async fn serve(
                     work.look(still.is_over(), still.was_away);
                     position.next = message.sequence + 1;
                     if trusting(&trust).keys().is_empty() {
-                        look_whom_to_trust(&bus, &trust).await;
+                        look_whom_to_trust_at_last(&bus, &trust, &leave).await;
                     }
                     take(&mut work, &key, &name, &trust, &message);
                     state.set_position(position);
@@ -381,6 +381,17 @@ fn draw() -> u64 {
 async fn look_whom_to_trust(bus: &Bus, trust: &Mutex<Trust>) {
     if let Some(key) = trust::published(bus).await {
         trusting(trust).note_published(&key);
+    }
+}
+
+/// The same before an order is judged, however long NATS is away: one that is refused is not read again.
+async fn look_whom_to_trust_at_last(bus: &Bus, trust: &Mutex<Trust>, leave: &watch::Receiver<Leave>) {
+    while *leave.borrow() == Leave::Stay {
+        match bus.published_key().await {
+            Ok(Some(key)) => return trusting(trust).note_published(&key),
+            Ok(None) => return,
+            Err(_) => tokio::time::sleep(LOOK_EVERY).await,
+        }
     }
 }
 
