@@ -451,11 +451,12 @@ pub async fn dispatch(
     };
     queue.dispatch(&alarm, missed).await;
     let now_ns = clock::now_ns();
-    queue.drain_backlog(plan.window_end_ns.min(now_ns), |due_ns| {
+    let unsent = |due_ns| {
         if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
             enter_unfinished(sums, &plan, due_ns, now_ns, true);
         }
-    });
+    };
+    queue.drain_backlog(plan.window_end_ns.min(now_ns), unsent).await;
 }
 
 /// What was due at `due_ns` will have no sample; it is as old as it was at the end of the window.

@@ -90,11 +90,25 @@ fn a_file_that_may_not_grow_is_an_error_of_that_file_and_not_the_end() {
 
 #[test]
 fn a_write_without_an_end_is_ended_by_the_second_ctrl_c() {
-    let directory = tempfile::tempdir().unwrap();
     let endless = LONG
         .replace("type: read", "type: write")
         .replace("objects: u(1,9)", "objects: u(1,9), sizes: c(1000000)TB");
-    fs::write(directory.path().join("endless.yaml"), endless).unwrap();
+    assert_ends_by_the_second_ctrl_c(&endless);
+}
+
+#[test]
+fn more_arrivals_than_a_processor_can_count_are_ended_by_the_second_ctrl_c() {
+    for when_full in ["drop", "wait"] {
+        let load = format!("rate: {{rate: 1000000000/s, when_full: {when_full}}}");
+        let endless = LONG.replace("runtime: 300s", &format!("runtime: 300s, {load}"));
+        assert_ne!(endless, LONG);
+        assert_ends_by_the_second_ctrl_c(&endless);
+    }
+}
+
+fn assert_ends_by_the_second_ctrl_c(workload: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("endless.yaml"), workload).unwrap();
     let mut child = cosmark(directory.path())
         .args(["run", "endless.yaml", "--no-report", "--quiet"])
         .stdout(Stdio::null())

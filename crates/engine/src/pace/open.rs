@@ -12,6 +12,9 @@ use cosmark_workload::model::WhenFull;
 use super::Schedule;
 use crate::timer::Alarm;
 
+/// Arrivals that are looked at before others on the thread get their turn: a schedule may ask for more than a processor can count.
+const MOST_AT_ONCE: u64 = 1 << 14;
+
 /// What a worker gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
@@ -123,12 +126,14 @@ impl ArrivalQueue {
                 break;
             }
             alarm.until_sharply(due_ns).await;
-            self.hand_out(clock::now_ns(), &mut missed);
+            let is_all = self.hand_out(clock::now_ns(), &mut missed);
             let now_ns = clock::now_ns();
             if now_ns >= self.stop_ns {
                 break;
             }
-            if self.next_due_ns.get().is_some_and(|due_ns| due_ns <= now_ns) {
+            if !is_all {
+                tokio::task::yield_now().await;
+            } else if self.next_due_ns.get().is_some_and(|due_ns| due_ns <= now_ns) {
                 // No worker is free: each takes what is due when it is done. Look again soon for those that fall idle.
                 alarm.until(now_ns + 1_000_000).await;
             }
@@ -136,18 +141,22 @@ impl ArrivalQueue {
         self.close();
     }
 
-    fn hand_out(&self, now_ns: u64, missed: &mut impl FnMut(u64)) {
-        while self.next_due_ns.get().is_some_and(|due_ns| due_ns <= now_ns) {
+    /// False when there are so many that the thread's other tasks want their turn first.
+    fn hand_out(&self, now_ns: u64, missed: &mut impl FnMut(u64)) -> bool {
+        for _ in 0..MOST_AT_ONCE {
+            if self.next_due_ns.get().is_none_or(|due_ns| due_ns > now_ns) {
+                return true;
+            }
             let Some(worker) = self.free.borrow_mut().pop() else {
                 if self.when_full == WhenFull::Wait {
-                    return;
+                    return true;
                 }
                 if let Some(due_ns) = self.pop() {
                     missed(due_ns);
                 }
                 continue;
             };
-            let Some(due_ns) = self.pop() else { return };
+            let Some(due_ns) = self.pop() else { return true };
             if let Some(place) = self.places.borrow_mut().get_mut(worker) {
                 place.handed = Some(due_ns);
                 if let Some(waker) = place.waker.take() {
@@ -155,6 +164,7 @@ impl ArrivalQueue {
                 }
             }
         }
+        false
     }
 
     /// Lets all free workers go.
@@ -168,11 +178,16 @@ impl ArrivalQueue {
     }
 
     /// Takes arrivals that were due before `until_ns` and are still waiting out of the schedule and calls `each` with when
-    /// they were due.
-    pub fn drain_backlog(&self, until_ns: u64, mut each: impl FnMut(u64)) {
+    /// they were due. A long backlog gives the thread's other tasks their turns meanwhile.
+    pub async fn drain_backlog(&self, until_ns: u64, mut each: impl FnMut(u64)) {
+        let mut taken = 0_u64;
         while self.next_due_ns.get().is_some_and(|due_ns| due_ns < until_ns) {
             let Some(due_ns) = self.pop() else { return };
             each(due_ns);
+            taken += 1;
+            if taken.is_multiple_of(MOST_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
         }
     }
 }
