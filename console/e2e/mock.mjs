@@ -68,7 +68,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     const run = {
       order: number, clients: new Set(), news: [], random: random(number * 7919), timer: null, at: null, bins: [], source: more.source ?? "name: mixed\nstages: []\n",
       summary: {
-        id, name, state: "queuing", reason: null, class: null, submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
+        id, name, state: "queuing", reason: null, waits_for: null, class: null, submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
         progress: null, remaining_s: null, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
       },
     };
@@ -205,7 +205,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       phases: [{ phase: "rampup", from_s: 0, to_s: bins * 0.1 }, { phase: "window", from_s: bins * 0.1, to_s: bins }], operations: bins ? operations : [],
     });
     return {
-      format: 1, made_by: "0.1.0", run: { id: run.summary.id, name: run.summary.name, description: "80 % reads, 20 % writes", state: run.summary.state, reason: run.summary.reason, seed: "42", submitted: run.summary.submitted, started: run.summary.started, ended: run.summary.ended, cosmark: "0.1.0", hostname: "lab-1", cpus: 16, kernel: "6.12", directory: `${run.summary.id}-${run.summary.name}` },
+      format: 1, made_by: "0.1.0", run: { id: run.summary.id, name: run.summary.name, description: "80 % reads, 20 % writes", state: run.summary.state, reason: run.summary.reason, seed: "42", submitted: run.summary.submitted, started: run.summary.started, ended: run.summary.ended, cosmark: "0.1.0", hostname: "lab-1", cpus: 16, kernel: "6.12", drivers: null, directory: `${run.summary.id}-${run.summary.name}` },
       verdict: { overall: run.summary.verdict ?? "not_proven", reason: run.summary.verdict_reason ?? "The run goes on.", checks: [
         { id: "V1", name: "littles law", stage: "s3-main", status: "pass", value: 0.998, limit: 0.02, message: "Operations in flight are rate times response time." },
         { id: "V15", name: "clocks", stage: "s3-main", status: "warn", value: 41, limit: 20, message: "The clock of driver-2 is only known to 41 µs." },

@@ -6,10 +6,11 @@ export interface ValueTable {
   rows: (number | string | null)[][];
 }
 
-/** RFC 4180: quoted where needed, lines end with CR LF. */
+/** RFC 4180: quoted where needed, lines end with CR LF. A text that a spreadsheet would take for a formula gets an apostrophe before it. */
 export function toCsv(table: ValueTable): string {
   const field = (value: number | string | null) => {
-    const text = value === null ? "" : String(value);
+    const plain = value === null ? "" : String(value);
+    const text = typeof value === "string" && /^'*[=+\-@\t\r]/.test(plain) && (plain.trim() === "" || Number.isNaN(Number(plain))) ? `'${plain}` : plain;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [table.head, ...table.rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";

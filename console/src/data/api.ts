@@ -139,15 +139,7 @@ clock_error_ns: number | null,
 /**
  * When it was last heard of, RFC 3339.
  */
-last_seen: string, 
-/**
- * Orders and questions since its start that no controller which it trusts had signed.
- */
-forged: number, 
-/**
- * Its public key; null for the driver in the controller's own process.
- */
-key: string | null, };
+last_seen: string, };
 
 export type NicInfo = { 
 /**
@@ -195,7 +187,15 @@ operation_log: boolean,
 /**
  * Seed; drawn if none.
  */
-seed: number | null, };
+seed: number | null, 
+/**
+ * How many drivers, or which: `3`, `zone=a`, `3,zone=a`; comes before what the workload says.
+ */
+drivers: string | null, 
+/**
+ * How long drivers that are not there are waited for, such as `2m`.
+ */
+wait_for_drivers: string | null, };
 
 export type Mistake = { 
 /**
@@ -374,6 +374,10 @@ submitted_by: string | null,
  * Drivers that work or worked on it.
  */
 drivers: Array<string>, 
+/**
+ * What a run that waits waits for beside its turn, in words: `waiting for 250 drivers, 200 are there`.
+ */
+waits_for: string | null, 
 /**
  * What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
  * `cancelled`; known of runs that ended lately.

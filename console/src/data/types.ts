@@ -85,6 +85,10 @@ cpus: number,
  */
 kernel: string, 
 /**
+ * Which drivers it asked for and got, in words; null where the machine itself made the load.
+ */
+drivers: string | null, 
+/**
  * Name of the run's directory.
  */
 directory: string, };

@@ -15,6 +15,7 @@ export function Configuration({ data }: { data: ReportData }) {
     ["ended", moment(run.ended)],
     ["seed", run.seed],
     ["measured by", `Cosmark ${run.cosmark}`],
+    ["drivers", run.drivers],
     ["machine", run.hostname],
     ["processors", String(run.cpus)],
     ["kernel", run.kernel],

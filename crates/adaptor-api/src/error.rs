@@ -22,6 +22,10 @@ pub enum ErrorKind {
     ShortBody,
     /// The body is not what was written.
     CorruptBody,
+    /// Another range of the object than was asked for, or the whole object.
+    WrongRange,
+    /// The body is complete, and not as long as what was written.
+    WrongLength,
     /// The answer is not valid in its protocol.
     Protocol,
     /// The adaptor cannot do this operation.
@@ -37,23 +41,47 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Every kind that is no HTTP status, with its name in `run.json` and what it means.
+    pub const TABLE: &'static [(ErrorKind, &'static str, &'static str)] = &[
+        (Self::Timeout, "timeout", "no complete answer within the operation's time limit"),
+        (Self::Connect, "connect", "no connection: refused, unreachable, name not found"),
+        (Self::Reset, "reset", "the connection ended before the answer's head was complete"),
+        (Self::Tls, "tls", "TLS handshake or certificate"),
+        (Self::ShortBody, "short_body", "the body ended before its announced length"),
+        (Self::CorruptBody, "corrupt_body", "the body is not what was written (`verify`, `hashcheck`)"),
+        (
+            Self::WrongRange,
+            "wrong_range",
+            "a read of a range was answered by other bytes: no or another `Content-Range`, the whole object, a part of another \
+             length than it says; or a whole object was asked for and a part came",
+        ),
+        (
+            Self::WrongLength,
+            "wrong_length",
+            "the answer is complete, and longer or shorter than the object can be by the sizes that this workload wrote",
+        ),
+        (
+            Self::Protocol,
+            "protocol",
+            "the answer is not valid in its protocol, or does not say that what was asked for was done: a copy or a bulk delete \
+             without its report, a listing with other names or more of them than were asked for, or that never ends",
+        ),
+        (Self::Unsupported, "unsupported", "the adaptor cannot do this operation"),
+        (Self::Config, "config", "a setting is missing or wrong"),
+        (Self::LocalIo, "local_io", "a file or device of the driver's machine"),
+        (Self::Aborted, "aborted", "stopped by Cosmark, at the end of the run or by the user"),
+        (Self::Denied, "denied", "login failed: wrong user, key or project, or no store for this login"),
+    ];
+
     /// The name in `run.json`: `http_503`, `timeout`, `connect`, ..
     #[must_use]
     pub fn label(self) -> String {
         match self {
             Self::Status(code) => format!("http_{code}"),
-            Self::Timeout => "timeout".into(),
-            Self::Connect => "connect".into(),
-            Self::Reset => "reset".into(),
-            Self::Tls => "tls".into(),
-            Self::ShortBody => "short_body".into(),
-            Self::CorruptBody => "corrupt_body".into(),
-            Self::Protocol => "protocol".into(),
-            Self::Unsupported => "unsupported".into(),
-            Self::Config => "config".into(),
-            Self::LocalIo => "local_io".into(),
-            Self::Aborted => "aborted".into(),
-            Self::Denied => "denied".into(),
+            other => {
+                let row = Self::TABLE.iter().find(|(kind, ..)| *kind == other);
+                row.map_or("other", |(_, label, _)| label).to_owned()
+            }
         }
     }
 
@@ -62,6 +90,26 @@ impl ErrorKind {
     pub fn is_unreachable(self) -> bool {
         matches!(self, Self::Connect | Self::Tls)
     }
+}
+
+/// A text as it may stand in one line of a terminal, a log, a table: what would move the cursor, change colours, end the line
+/// or turn the direction of writing is replaced by `?`, breaks between words by blanks. Everything that a store, a login
+/// service or a plugin says comes through here, because it becomes part of an [`Error`].
+#[must_use]
+pub fn plain(text: String) -> String {
+    let is_hostile = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    if !text.contains(is_hostile) {
+        return text;
+    }
+    let shown = |c: char| match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+        c if is_hostile(c) => '?',
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// A failed operation or login. Small on purpose (one pointer): it travels in every result of the hot path.
@@ -81,13 +129,14 @@ impl Error {
     /// `message`: one sentence without a full stop, no secrets.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, code: None, message: message.into(), hint: None, partial_bytes: 0 }))
+        let message = plain(message.into());
+        Self(Box::new(Inner { kind, code: None, message, hint: None, partial_bytes: 0 }))
     }
 
     /// The protocol's own code, such as `NoSuchKey`; at most 64 characters are kept.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
-        let mut code: String = code.into();
+        let mut code = plain(code.into());
         if code.len() > 64 {
             let cut = (0..=64).rev().find(|at| code.is_char_boundary(*at)).unwrap_or(0);
             code.truncate(cut);
@@ -99,7 +148,7 @@ impl Error {
     /// What to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(plain(hint.into()));
         self
     }
 
@@ -177,3 +226,60 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_store_says_cannot_drive_a_terminal_or_end_a_line() {
+        let said = "no\u{1b}[2J\u{1b}]0;owned\u{7} such\r\nkey\u{9b}31m\u{202e}gpj.exe\u{2028}end\0\u{7f}";
+        let error = Error::new(ErrorKind::Status(404), said).with_code(said).with_hint(said);
+        for text in [
+            error.message(),
+            error.code().unwrap(),
+            error.hint().unwrap(),
+            &error.to_string(),
+            &format!("{error:?}"),
+        ] {
+            assert!(
+                text.contains("such")
+                    && !text.contains(|c: char| c.is_control() || c == '\u{202e}' || c == '\u{2028}'),
+                "{text:?}"
+            );
+        }
+        assert_eq!(plain("größe 5 µs – “ok” 日本".to_owned()), "größe 5 µs – “ok” 日本");
+    }
+
+    #[test]
+    fn each_kind_has_a_row_and_a_name_of_its_own() {
+        let mut labels: Vec<&str> = ErrorKind::TABLE.iter().map(|(_, label, _)| *label).collect();
+        for (kind, label, meaning) in ErrorKind::TABLE {
+            assert_eq!(kind.label(), *label);
+            assert!(!meaning.is_empty());
+        }
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), ErrorKind::TABLE.len());
+        // The compiler asks for a row when a kind is added.
+        let row = |kind: ErrorKind| match kind {
+            ErrorKind::Status(_) => true,
+            ErrorKind::Timeout
+            | ErrorKind::Connect
+            | ErrorKind::Reset
+            | ErrorKind::Tls
+            | ErrorKind::ShortBody
+            | ErrorKind::CorruptBody
+            | ErrorKind::WrongRange
+            | ErrorKind::WrongLength
+            | ErrorKind::Protocol
+            | ErrorKind::Unsupported
+            | ErrorKind::Config
+            | ErrorKind::LocalIo
+            | ErrorKind::Aborted
+            | ErrorKind::Denied => ErrorKind::TABLE.iter().any(|(own, ..)| *own == kind),
+        };
+        assert!(ErrorKind::TABLE.iter().all(|(kind, ..)| row(*kind)) && row(ErrorKind::Status(500)));
+        assert_eq!(ErrorKind::TABLE.len(), 14);
+    }
+}

@@ -22,7 +22,7 @@ pub mod sockets;
 mod traits;
 
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, plain};
 pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings};
 pub use reach::Reach;
 pub use secret::Secret;

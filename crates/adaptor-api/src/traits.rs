@@ -135,6 +135,36 @@ pub struct ListPage {
     pub bytes: u64,
 }
 
+impl ListPage {
+    /// Checks what is known about a page before it comes: no more names than were asked for, only names that were asked for,
+    /// and that it leads on. What follows from [`ListRequest::after`] for single names is left to stores that order by bytes.
+    ///
+    /// # Errors
+    /// `Protocol`.
+    pub fn answers(&self, request: &ListRequest<'_>) -> Result<()> {
+        let wrong = |what: String| {
+            Err(Error::new(
+                ErrorKind::Protocol,
+                format!("the listing is not the one that was asked for: {what}"),
+            )
+            .with_hint(
+                "a cache or gateway before the store may ignore parameters: look at what it was asked",
+            ))
+        };
+        if let Some(most) = request.page_size.filter(|most| self.count > u64::from(*most)) {
+            return wrong(format!("{} names where at most {most} were asked for", self.count));
+        }
+        if let Some(name) = self.names.iter().find(|name| !name.starts_with(request.prefix)) {
+            let name: String = name.chars().take(80).collect();
+            return wrong(format!("`{name}` does not begin with `{}`", request.prefix));
+        }
+        if self.next.is_some() && self.next.as_deref() == request.after {
+            return wrong("its next page is the same page again".to_owned());
+        }
+        Ok(())
+    }
+}
+
 /// What an adaptor can do; the conformance suite and `cosmark check` go by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capability {

@@ -111,29 +111,6 @@ pub(crate) fn push_range_value(out: &mut Vec<u8>, range: ByteRange) {
     push_decimal(out, range.last);
 }
 
-/// What a read's status means; `None`: it is an error of the store's.
-///
-/// # Errors
-/// `Protocol` for a whole object where a range was asked for.
-pub(crate) fn checked_read(answer: Answer, range: Option<ByteRange>) -> Option<Result<u64>> {
-    match (answer.status, range) {
-        (200, None) => Some(Ok(answer.body_bytes)),
-        (206, Some(range)) if answer.body_bytes <= (range.last - range.first).saturating_add(1) => {
-            Some(Ok(answer.body_bytes))
-        }
-        (200 | 206, _) => Some(Err(Error::new(
-            ErrorKind::Protocol,
-            format!(
-                "the answer is not the range that was asked for (status {}, {} bytes)",
-                answer.status, answer.body_bytes
-            ),
-        )
-        .with_partial_bytes(answer.body_bytes)
-        .with_hint("the store, or a cache before it, does not honour ranges"))),
-        _ => None,
-    }
-}
-
 /// # Errors
 /// `Config` for an empty name, which would mean what it lies in.
 pub(crate) fn checked_name(name: &str) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::http::{
     Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
     push_escaped,
 };
-use crate::link::{Link, checked_name, checked_read, one_line};
+use crate::link::{Link, checked_name, one_line};
 
 const OWN_KEYS: &[Key] = &[
     Key::new("hosts", KeyKind::List, "names or addresses of the connectors, or their URLs")
@@ -214,7 +214,7 @@ impl SproxydClient {
             self.doors[at].link.push_range(range);
         }
         let answer = self.send(at, "GET", Body::None, Take::from_sink(sink), marks).await?;
-        match checked_read(answer, range) {
+        match self.doors[at].link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure(at, "GET", name, answer.status)),
         }

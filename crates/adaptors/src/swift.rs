@@ -230,13 +230,9 @@ impl SwiftClient {
             link.head.extend_from_slice(b"\r\n");
         }
         let answer = link.send(Body::None, Take::from_sink(sink), marks).await?;
-        match (answer.status, range) {
-            (200, None) | (206, Some(_)) => Ok(ReadOutcome { bytes: answer.body_bytes }),
-            (200, Some(_)) => {
-                Err(Error::new(ErrorKind::Protocol, "the range was ignored: the whole object came")
-                    .with_partial_bytes(answer.body_bytes))
-            }
-            _ => Err(errors::object(link, "GET", name, answer.status)),
+        match link.connection.checked_read(answer, range) {
+            Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
+            None => Err(errors::object(link, "GET", name, answer.status)),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::forward::forward;
 use crate::http::{
     Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
 };
-use crate::link::{Link, checked_name, checked_read};
+use crate::link::{Link, checked_name};
 use ring::{Device, HashPath, Ring};
 
 const OWN_KEYS: &[Key] = &[
@@ -225,7 +225,7 @@ impl ObjectClient {
             self.links[at].push_range(range);
         }
         let answer = self.links[at].send("GET", Body::None, Take::from_sink(sink), marks).await?;
-        match checked_read(answer, range) {
+        match self.links[at].connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure(at, "GET", name, answer)),
         }

@@ -249,13 +249,9 @@ impl DavClient {
             lines.extend_from_slice(b"\r\n");
         }
         let answer = self.ask("GET", Content::None, sink, marks).await?;
-        match (answer.status, range) {
-            (200, None) | (206, Some(_)) => Ok(ReadOutcome { bytes: answer.body_bytes }),
-            (200, Some(_)) => {
-                Err(Error::new(ErrorKind::Protocol, "the range was ignored: the whole object came")
-                    .with_partial_bytes(answer.body_bytes))
-            }
-            (status, _) => Err(failed("GET", &shown(name), status)),
+        match self.link()?.connection.checked_read(answer, range) {
+            Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
+            None => Err(failed("GET", &shown(name), answer.status)),
         }
     }
 

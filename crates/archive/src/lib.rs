@@ -35,6 +35,7 @@ mod tables;
 mod verdict;
 
 pub use client::{ClientLine, ClientRecord, NicRecord};
+pub use csv_text::harmless;
 pub use error::ArchiveError;
 pub use gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
@@ -46,7 +47,7 @@ pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use oplog_read::{OpLogReader, OpRow};
 pub use output::write_output;
 pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags};
-pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
+pub use parts::{DriverRecord, DriversRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use record::{
     HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA, StageRecord,

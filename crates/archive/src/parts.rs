@@ -148,3 +148,14 @@ pub(crate) fn endpoints(op: &OpSnapshot) -> Vec<EndpointRecord> {
     };
     (1..).zip(&op.endpoints).map(record).collect()
 }
+
+/// Which drivers a run asked for and got.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DriversRecord {
+    /// What was asked for: `all`, `3`, `zone=a`, `3,zone=a`.
+    pub wanted: String,
+    /// How long it waited for them when it was its turn, milliseconds.
+    pub waited_ms: u64,
+    /// Names of those that it began with.
+    pub got: Vec<String>,
+}

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gaps::{BesideRecord, MissingRecord, PauseRecord};
+use crate::parts::DriversRecord;
 use crate::{
     ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
     Verdict, layout, parts,
@@ -153,6 +154,9 @@ pub struct RunRecord {
     /// Searches for the highest load, in the order of the workload.
     #[serde(default)]
     pub searches: Vec<SearchRecord>,
+    /// Which drivers it asked for and got; null where the machine itself made the load.
+    #[serde(default)]
+    pub drivers: Option<DriversRecord>,
 }
 
 /// A machine.
@@ -414,6 +418,7 @@ impl RunRecord {
             verdict: Verdict::default(),
             thresholds: Vec::new(),
             searches: Vec::new(),
+            drivers: None,
         }
     }
 }

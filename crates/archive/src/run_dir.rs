@@ -14,7 +14,9 @@ use crate::interval::INTERVALS;
 use crate::layout::{StageLayout, layout_of_stage};
 use crate::run_log::line_of;
 use crate::tables::{self, StageTables, TimelineRow};
-use crate::{Archive, ArchiveError, IntervalLine, RunRecord, RunState, StageRecord, StageState};
+use crate::{
+    Archive, ArchiveError, DriversRecord, IntervalLine, RunRecord, RunState, StageRecord, StageState,
+};
 
 /// Name of the record in a run directory.
 pub const RECORD: &str = "run.json";
@@ -215,6 +217,28 @@ impl RunDir {
     #[must_use]
     pub fn layout(&self) -> &[StageLayout] {
         &self.layout
+    }
+
+    /// Says which drivers the run asked for and got.
+    ///
+    /// # Errors
+    /// When `run.json` cannot be written.
+    pub fn set_drivers(&mut self, drivers: DriversRecord) -> Result<(), ArchiveError> {
+        self.record.drivers = Some(drivers);
+        self.write_record(false)
+    }
+
+    /// Ends a run of which no stage began, with the reason.
+    ///
+    /// # Errors
+    /// When anything cannot be written.
+    pub fn end_unbegun(&mut self, state: RunState, reason: &str) -> Result<(), ArchiveError> {
+        let now = Timestamp::now();
+        let mut record =
+            RunRecord { state, reason: Some(reason.to_owned()), ended: Some(now), ..self.record.clone() };
+        record.stages.iter_mut().for_each(|stage| stage.enter(StageState::Aborted, now));
+        let tables = vec![StageTables::default(); record.stages.len()];
+        self.finish(&record, &tables)
     }
 
     /// A sentence for the user when the directory's name is not quite `w<N>-<name>`.

@@ -5,7 +5,10 @@ use std::io::IsTerminal;
 use cosmark_driver::secrets::stars_over_secrets;
 use cosmark_workload::diagnostic::LineIndex;
 use cosmark_workload::{Diagnostic, Severity};
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, MietteError, MietteSpanContents,
+    Report, SourceCode, SourceSpan, SpanContents,
+};
 
 use crate::registry::CATALOG;
 
@@ -13,6 +16,7 @@ use crate::registry::CATALOG;
 pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
     let index = LineIndex::new(source);
     let source = &stars_over_secrets(&CATALOG, source);
+    let lines = starts_of_lines(source);
     let theme = if crate::out::ascii_only() {
         GraphicalTheme::none()
     } else if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
@@ -34,7 +38,7 @@ pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
             continue;
         }
         let mut out = String::new();
-        let shown = report(file, source, diagnostic);
+        let shown = report(Excerpt::around(file, source, &lines, diagnostic.span.start), source, diagnostic);
         if handler.render_report(&mut out, shown.as_ref()).is_ok() {
             // The message stands in the line above already.
             let frame = |line: &&str| !line.contains('╭') && !line.contains(",-[");
@@ -60,7 +64,54 @@ fn part_of_a_long_line(source: &str, at: usize) -> Option<String> {
     })
 }
 
-fn report(file: &str, source: &str, diagnostic: &Diagnostic) -> Report {
+/// Where each line begins.
+fn starts_of_lines(source: &str) -> Vec<usize> {
+    let ends = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// A line of a source with the one before and the one after it: to look for them again in the whole source for each mistake
+/// would make a long file with many mistakes cost its square.
+struct Excerpt {
+    file: String,
+    text: String,
+    /// Byte offset of `text` in the source.
+    start: usize,
+    /// Line of its beginning, from 0.
+    line: usize,
+}
+
+impl Excerpt {
+    fn around(file: &str, source: &str, lines: &[usize], at: usize) -> Self {
+        let own = lines.partition_point(|start| *start <= at).saturating_sub(1);
+        let line = own.saturating_sub(1);
+        let start = lines.get(line).copied().unwrap_or_default();
+        let end = lines.get(own + 2).copied().unwrap_or(source.len());
+        Self {
+            file: file.to_owned(),
+            text: source.get(start..end).unwrap_or_default().to_owned(),
+            start,
+            line,
+        }
+    }
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        _span: &SourceSpan,
+        _before: usize,
+        _after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let span = SourceSpan::new(self.start.into(), self.text.len());
+        let lines = self.text.lines().count();
+        let contents =
+            MietteSpanContents::new_named(self.file.clone(), self.text.as_bytes(), span, self.line, 0, lines);
+        Ok(Box::new(contents))
+    }
+}
+
+fn report(excerpt: Excerpt, source: &str, diagnostic: &Diagnostic) -> Report {
     let start = diagnostic.span.start.min(source.len());
     let len = diagnostic.span.len.min(source.len() - start);
     // A span of several lines is shown by its first.
@@ -70,7 +121,7 @@ fn report(file: &str, source: &str, diagnostic: &Diagnostic) -> Report {
     if let Some(hint) = &diagnostic.hint {
         shown = shown.with_help(hint.clone());
     }
-    Report::new(shown).with_source_code(NamedSource::new(file, source.to_owned()))
+    Report::new(shown).with_source_code(excerpt)
 }
 
 /// `2 errors, 1 warning`.

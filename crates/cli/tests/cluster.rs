@@ -353,3 +353,110 @@ fn what_no_message_can_hold_is_refused_with_the_limit() {
     let (status, text) = submit(&small);
     assert_eq!(status, 201, "{text}");
 }
+
+/// A leader that runs two at a time.
+fn leader_of_two(bed: &Bed) -> Controller {
+    let c = Controller::launch(bed.path(), "a", &["--nats", &bed.url(), "--name", "a", "--concurrency", "2"]);
+    within(|| (c.with_token(&c.token, &[], "/api/v1/status").0 == 200).then_some(()));
+    c
+}
+
+fn submit_with(c: &Controller, source: &str, more: &Value) -> String {
+    let mut body = json!({ "source": source });
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let (status, answer) = c.send("POST", "runs", &body);
+    assert_eq!(status, 201, "{answer}");
+    answer["id"].as_str().unwrap().to_owned()
+}
+
+fn drivers_of(c: &Controller, id: &str) -> Value {
+    within(|| ask(c, &format!("runs/{id}/record")))["drivers"].clone()
+}
+
+fn waits_for(c: &Controller, id: &str, wanted: &str) {
+    within(|| (ask(c, &format!("runs/{id}"))?["waits_for"].as_str()? == wanted).then_some(()));
+}
+
+#[test]
+fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_waited_for() {
+    if !nats_is_installed("how many drivers") {
+        return;
+    }
+    let bed = Bed::new(0);
+    let command = bed.driver_command(0, &["--copies", "8"]);
+    let _copies = machines::Process::start(command, bed.path().join("copies.log"));
+    let c = leader_of_two(&bed);
+    wait_for_drivers(&c, 8);
+    let (one, two) = (c.submit(&workload("one", 3)), c.submit(&workload("two", 3)));
+    waits_for(&c, &two, "waiting for all drivers, 8 are there and none is free");
+    for id in [&one, &two] {
+        finished(&c, id, || log_of(bed.path()));
+        let drivers = drivers_of(&c, id);
+        assert_eq!(
+            (&drivers["wanted"], drivers["got"].as_array().unwrap().len()),
+            (&json!("all"), 8),
+            "{drivers}"
+        );
+    }
+    // More than there are: seen while it waits, and the reason at its end.
+    let many = submit_with(&c, &workload("many", 1), &json!({ "drivers": "20", "wait_for_drivers": "3s" }));
+    waits_for(&c, &many, "waiting for 20 drivers, 8 are there");
+    let listed =
+        support::stdout(&support::run(bed.path(), &["list", "--controller", &c.url, "--state-dir", "a"]));
+    let ended = c.wait_for(&many, &["terminated"]);
+    let reason = ended["reason"].as_str().unwrap();
+    assert!(reason.contains("20 drivers") && reason.contains("8 are there within 3s"), "{reason}");
+    assert!(listed.contains("waiting for 20") || listed.contains("terminated"), "{listed}");
+    let record = within(|| ask(&c, &format!("runs/{many}/record")));
+    assert_eq!(
+        (&record["state"], &record["drivers"]["wanted"]),
+        (&json!("terminated"), &json!("20")),
+        "{record}"
+    );
+    // By the workload, and cancelled while it waits.
+    let source = format!("{}drivers: {{count: 9, wait: 1h}}\n", workload("patient", 1));
+    let patient = c.submit(&source);
+    waits_for(&c, &patient, "waiting for 9 drivers, 8 are there");
+    assert_eq!(c.send("POST", &format!("runs/{patient}/cancel"), &json!({})).0, 200);
+    c.wait_for(&patient, &["cancelled"]);
+    // Three of eight.
+    let three = submit_with(&c, &workload("three", 1), &json!({ "drivers": "3" }));
+    finished(&c, &three, || log_of(bed.path()));
+    assert_eq!(drivers_of(&c, &three)["got"].as_array().unwrap().len(), 3);
+    let (status, answer) = c.send("POST", "runs", &json!({ "source": workload("w", 1), "drivers": "0" }));
+    assert!(status >= 400 && answer.to_string().contains("drivers"), "{status} {answer}");
+}
+
+#[test]
+fn runs_that_want_disjoint_labels_run_side_by_side_and_a_command_waits_for_drivers() {
+    if !nats_is_installed("drivers by labels") {
+        return;
+    }
+    let mut bed = Bed::new(0);
+    bed.start_driver(1, &["--labels", "zone=a"]);
+    bed.start_driver(2, &["--labels", "zone=b"]);
+    let c = leader_of_two(&bed);
+    wait_for_drivers(&c, 2);
+    let a = submit_with(&c, &workload("a", 4), &json!({ "drivers": "zone=a" }));
+    let b = submit_with(&c, &workload("b", 4), &json!({ "drivers": "zone=b" }));
+    within(|| {
+        let state = |id: &str| Some(ask(&c, &format!("runs/{id}"))?["state"].as_str()?.to_owned());
+        (state(&a)? == "processing" && state(&b)? == "processing").then_some(())
+    });
+    for (id, driver) in [(&a, "d1"), (&b, "d2")] {
+        finished(&c, id, || log_of(bed.path()));
+        assert_eq!(drivers_of(&c, id)["got"], json!([driver]));
+    }
+    drop(c);
+    // The drivers follow the key of that controller.
+    fs::write(bed.path().join("w.yaml"), workload("w", 1)).unwrap();
+    let mut short =
+        bed.start_run("w.yaml", &["--drivers", "3", "--wait-for-drivers", "1s", "--state-dir", "a"]);
+    assert_eq!(short.wait(), 2, "{}", short.log());
+    assert!(short.log().contains("the run wants 3 drivers, and 2 have joined: d1, d2"), "{}", short.log());
+    let mut waiting =
+        bed.start_run("w.yaml", &["--drivers", "3", "--wait-for-drivers", "5m", "--state-dir", "a"]);
+    waiting.wait_for("waiting for 3 drivers, 2 are there");
+    bed.start_driver(3, &[]);
+    assert_eq!(waiting.wait(), 0, "{}", waiting.log());
+}

@@ -115,6 +115,18 @@ fn the_page_of_exit_codes_is_the_table_and_the_help_knows_all_of_them() {
 }
 
 #[test]
+fn the_page_of_errors_is_the_table() {
+    let mut part = "| class | meaning |\n|---|---|\n| `http_503`, .. | the store answered with this HTTP status, or its protocol's \
+                    equivalent |\n"
+        .to_owned();
+    for (_, label, meaning) in cosmark_adaptor_api::ErrorKind::TABLE {
+        let _ = writeln!(part, "| `{label}` | {} |", cell(meaning));
+    }
+    part.push_str("| `other` | a class that this version does not know, in a log of another version |\n");
+    compare("errors.md", &part);
+}
+
+#[test]
 fn the_page_on_believing_a_result_has_every_check_and_every_fact_about_a_store() {
     let mut part =
         "| | check | it asks | it needs | warns | fails | then |\n|---|---|---|---|---|---|---|\n".to_owned();

@@ -49,6 +49,8 @@ pub struct RunJob<'a> {
     /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
     /// these, too.
     pub tidies_up: bool,
+    /// Index in the workload of the stage that goes on: one with a search has many in the record.
+    pub(crate) planned_stage: usize,
     /// Stages and triggers that were begun.
     steps: u32,
     step_teller: Option<Box<dyn FnMut(u32)>>,
@@ -76,6 +78,7 @@ impl<'a> RunJob<'a> {
             drain: None,
             clock: RunClock::default(),
             tidies_up: false,
+            planned_stage: 0,
             steps: 0,
             step_teller: None,
             link_news: None,
@@ -169,7 +172,8 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
         Course { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
     let mut goals = Goals::default();
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
-    for stage in &workload.stages {
+    for (planned, stage) in workload.stages.iter().enumerate() {
+        job.planned_stage = planned;
         let index = course.tables.len();
         if !course.goes_on(&mut job, stage, observer) {
             job.dir.enter_stage(index, StageState::Aborted);

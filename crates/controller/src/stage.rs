@@ -17,6 +17,7 @@ use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
 use cosmark_workload::model::Stage;
+use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
@@ -161,6 +162,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 return None;
             }
         };
+        let lengths = lengths_of_stage(self.job.workload, self.job.planned_stage);
         let (sender, events) = mpsc::channel(256);
         for (number, (driver, peer)) in self.job.drivers.iter_mut().zip(&mut self.peers).enumerate() {
             peer.shares = shares.iter().filter(|share| share.driver == number).copied().collect();
@@ -176,6 +178,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 seed: self.job.workload.seed.unwrap_or(0),
                 log_operations: self.job.operation_log.is_some(),
                 drain: self.job.drain,
+                lengths: lengths.clone(),
             };
             driver.start(order, EventSender::new(number, sender.clone()));
         }

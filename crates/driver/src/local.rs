@@ -280,6 +280,7 @@ impl Job {
                     self.events.try_send(DriverEvent::Told { up_to_ns: 0 });
                 }
                 missions.push(Mission {
+                    lengths: lengths_of(&self.order, share.work, work.operations.len()),
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
                     work: Arc::new(admitted.into_owned()),
                     first_worker: share.first_worker,
@@ -533,6 +534,17 @@ fn engine_failure(error: EngineError) -> Failure {
         EngineError::Adaptor(cause) => ("", class_of(cause.kind())),
     };
     failure(work, class, error.to_string())
+}
+
+/// By operation of a work.
+fn lengths_of(order: &StageOrder, work: usize, operations: usize) -> Vec<Option<(u64, u64)>> {
+    let mut lengths = vec![None; operations];
+    for one in order.lengths.iter().filter(|one| one.work == work) {
+        if let Some(length) = lengths.get_mut(one.op) {
+            *length = Some((one.least_bytes, one.most_bytes));
+        }
+    }
+    lengths
 }
 
 /// Every work of every stage has its own streams of choices.

@@ -13,20 +13,26 @@
 use std::io::{self, IoSlice};
 use std::sync::OnceLock;
 
-use cosmark_adaptor_api::{BodySink, BodySource};
+use cosmark_adaptor_api::BodySource;
 use cosmark_workload::model::Content;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-const BLOCK: usize = 4096;
-const STAMP: usize = 16;
+/// What is stamped and covered on its own, in bytes.
+pub(crate) const BLOCK: usize = 4096;
+/// Bytes of a block's stamp: key, version.
+pub(crate) const STAMP: usize = 16;
 const PLACES: usize = 1 << 15;
 const ZEROS: &[u8] = &[0; 65536];
 
 /// The shared random pattern (32 KiB and one block): small enough to stay in a core's nearest cache. That blocks then
 /// often begin near one another in it does no harm, since each is covered by a word of its own.
 #[derive(Debug)]
-pub struct Pattern(Box<[u8]>);
+pub struct Pattern {
+    bytes: Box<[u8]>,
+    /// Where in it 16 bytes stand whose halves differ by a word, see [`Pattern::version_of`]; made when first needed.
+    places: OnceLock<Box<[u16]>>,
+}
 
 impl Pattern {
     /// The one of this program; the same on every driver and in every run.
@@ -36,7 +42,7 @@ impl Pattern {
         SHARED.get_or_init(|| {
             let mut bytes = vec![0; PLACES + BLOCK];
             Xoshiro256PlusPlus::seed_from_u64(0x00c0_53a4_bec4).fill_bytes(&mut bytes);
-            Pattern(bytes.into_boxed_slice())
+            Pattern { bytes: bytes.into_boxed_slice(), places: OnceLock::new() }
         })
     }
 
@@ -44,8 +50,67 @@ impl Pattern {
     fn of_block(&self, key: u64, version: u64, block: u64) -> (&[u8], u64) {
         let place = mix(key ^ mix(version ^ block.rotate_left(32)));
         let start = usize::try_from(place % PLACES as u64).unwrap_or(0);
-        (&self.0[start..start + BLOCK - STAMP], mix(place))
+        (&self.bytes[start..start + BLOCK - STAMP], mix(place))
     }
+
+    /// True when `bytes` stand at `at` of the covered part of this block.
+    pub(crate) fn is_under(&self, key: u64, version: u64, block: u64, at: usize, bytes: &[u8]) -> bool {
+        let (pattern, word) = self.of_block(key, version, block);
+        is_covered(pattern, word, at, bytes)
+    }
+
+    /// Makes the table that [`Pattern::version_of`] looks into.
+    pub(crate) fn prepare_to_find(&self) {
+        self.places.get_or_init(|| places(&self.bytes));
+    }
+
+    /// The version with which `run` stands at `at` of the covered part of this block, if there is one. The word that covers
+    /// both halves of `run` is not in their difference, which says where in the pattern they come from; that gives the word, from
+    /// which [`Pattern::of_block`] is calculated backwards.
+    pub(crate) fn version_of(&self, key: u64, block: u64, at: usize, run: &[u8; 16]) -> Option<u64> {
+        let table = self.places.get_or_init(|| places(&self.bytes));
+        let first = eight(&run[..8]);
+        let difference = first ^ eight(&run[8..]);
+        let mut slot = slot_of(difference);
+        while table[slot] != FREE {
+            let place = usize::from(table[slot]);
+            slot = (slot + 1) % table.len();
+            if difference_at(&self.bytes, place) != difference {
+                continue;
+            }
+            let turned = first ^ eight(&self.bytes[place..place + 8]);
+            let word = turned.rotate_left(8 * u32::try_from(at % 8).unwrap_or(0));
+            let mixed = unmix(word);
+            if place.checked_sub(at).is_some_and(|start| start as u64 == mixed % PLACES as u64) {
+                return Some(unmix(unmix(mixed) ^ key) ^ block.rotate_left(32));
+            }
+        }
+        None
+    }
+}
+
+/// A slot of the table of places that holds none.
+const FREE: u16 = u16::MAX;
+
+fn difference_at(pattern: &[u8], place: usize) -> u64 {
+    eight(&pattern[place..place + 8]) ^ eight(&pattern[place + 8..place + 16])
+}
+
+fn slot_of(difference: u64) -> usize {
+    usize::try_from(difference.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48).unwrap_or(0)
+}
+
+/// All places of the pattern by the difference of the two words there: open addressing, 128 KiB, half full.
+fn places(pattern: &[u8]) -> Box<[u16]> {
+    let mut table = vec![FREE; 1 << 16].into_boxed_slice();
+    for place in 0..=pattern.len() - STAMP {
+        let mut slot = slot_of(difference_at(pattern, place));
+        while table[slot] != FREE {
+            slot = (slot + 1) % table.len();
+        }
+        table[slot] = u16::try_from(place).unwrap_or(FREE);
+    }
+    table
 }
 
 /// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014): spreads every input bit over all output bits.
@@ -56,6 +121,43 @@ pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)
 }
+
+/// What [`mix`] made this of.
+fn unmix(mixed: u64) -> u64 {
+    const FIRST: u64 = inverse(0xBF58_476D_1CE4_E5B9);
+    const SECOND: u64 = inverse(0x94D0_49BB_1331_11EB);
+    let value = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(SECOND);
+    let value = (value ^ (value >> 27) ^ (value >> 54)).wrapping_mul(FIRST);
+    (value ^ (value >> 30) ^ (value >> 60)).wrapping_sub(0x9E37_79B9_7F4A_7C15)
+}
+
+/// What an odd number has to be multiplied by to give 1 modulo 2^64, by Newton's iteration: each step doubles the right bits.
+const fn inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut right_bits = 3;
+    while right_bits < 64 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        right_bits *= 2;
+    }
+    inverse
+}
+
+/// A version that fits the key: half of it says which write, the other half is a function of that and of the key. A few bytes
+/// out of a block tell a version whatever they are; that it fits shows that they are of this object and of this block.
+fn sealed(key: u64, version: u64) -> u64 {
+    seal(key, (version ^ (version >> 32)) & LOW_HALF)
+}
+
+/// True for what [`sealed`] gives for this key.
+pub(crate) fn is_sealed(key: u64, version: u64) -> bool {
+    seal(key, version & LOW_HALF) == version
+}
+
+fn seal(key: u64, which: u64) -> u64 {
+    which | (mix(key ^ mix(which)) & !LOW_HALF)
+}
+
+const LOW_HALF: u64 = 0xffff_ffff;
 
 /// The key of an object's content: FNV-1a over `container/object`, mixed.
 #[must_use]
@@ -152,13 +254,14 @@ mod wide {
 }
 
 #[inline(always)]
-fn eight(bytes: &[u8]) -> u64 {
+pub(crate) fn eight(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(bytes);
     u64::from_le_bytes(word)
 }
 
-fn stamp(key: u64, version: u64, block: u64) -> [u8; STAMP] {
+/// The first bytes of a block.
+pub(crate) fn stamp(key: u64, version: u64, block: u64) -> [u8; STAMP] {
     let mut bytes = [0; STAMP];
     bytes[..8].copy_from_slice(&(key ^ mix(block)).to_le_bytes());
     bytes[8..].copy_from_slice(&version.to_le_bytes());
@@ -178,7 +281,7 @@ impl Body {
     /// `len` bytes for the object with content key `key`; `version` is different in every write.
     #[must_use]
     pub fn new(content: Content, key: u64, version: u64, len: u64) -> Self {
-        Self { content, key, version, len }
+        Self { content, key, version: sealed(key, version), len }
     }
 }
 
@@ -235,72 +338,9 @@ fn lend_zeros(mut left: u64, pieces: &mut [IoSlice<'_>]) -> usize {
     filled
 }
 
-fn split(offset: u64) -> (u64, usize) {
+/// The block and the place in it of a byte of an object.
+pub(crate) fn split(offset: u64) -> (u64, usize) {
     (offset / BLOCK as u64, usize::try_from(offset % BLOCK as u64).unwrap_or(0))
-}
-
-/// Compares a body, as it comes in, with what Cosmark writes for that object, whatever its version.
-#[derive(Debug)]
-pub struct Verifier {
-    key: u64,
-    offset: u64,
-    version: Option<u64>,
-    /// Stamp bytes of the block at hand, as far as they have come.
-    stamp: [u8; STAMP],
-    wrong: bool,
-}
-
-impl Verifier {
-    /// For the object with content key `key`, from byte `offset` of it on. The first block is checked from its stamp
-    /// on; if `offset` lies inside a block, that block cannot be checked and is skipped.
-    #[must_use]
-    pub fn new(key: u64, offset: u64) -> Self {
-        Self { key, offset, version: None, stamp: [0; STAMP], wrong: false }
-    }
-
-    /// True when every byte that could be checked was right.
-    #[must_use]
-    pub fn is_right(&self) -> bool {
-        !self.wrong
-    }
-
-    fn take_stamp(&mut self, block: u64, within: usize, part: &[u8]) {
-        self.stamp[within..within + part.len()].copy_from_slice(part);
-        let have = within + part.len();
-        let key = (self.key ^ mix(block)).to_le_bytes();
-        // Also a stamp that is cut off by the end of the object has to be right as far as it goes.
-        self.wrong |= self.stamp[..have.min(8)] != key[..have.min(8)];
-        if have == STAMP {
-            let mut version = [0; 8];
-            version.copy_from_slice(&self.stamp[8..]);
-            let version = u64::from_le_bytes(version);
-            self.wrong |= self.version.is_some_and(|known| known != version);
-            self.version = Some(version);
-        }
-    }
-}
-
-impl BodySink for Verifier {
-    fn accept(&mut self, chunk: &[u8]) {
-        let mut rest = chunk;
-        while !rest.is_empty() && !self.wrong {
-            let (block, within) = split(self.offset);
-            let count = if within < STAMP {
-                let count = rest.len().min(STAMP - within);
-                self.take_stamp(block, within, &rest[..count]);
-                count
-            } else {
-                let count = rest.len().min(BLOCK - within);
-                if let Some(version) = self.version {
-                    let (pattern, word) = Pattern::shared().of_block(self.key, version, block);
-                    self.wrong |= !is_covered(pattern, word, within - STAMP, &rest[..count]);
-                }
-                count
-            };
-            rest = &rest[count..];
-            self.offset += count as u64;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -327,6 +367,13 @@ mod tests {
             offset += (out.len() - before) as u64;
         }
         out
+    }
+
+    #[test]
+    fn what_was_mixed_can_be_told() {
+        for value in [0, 1, 7, u64::MAX, 0x0123_4567_89AB_CDEF].into_iter().chain((0..1000).map(mix)) {
+            assert_eq!(unmix(mix(value)), value);
+        }
     }
 
     #[test]
@@ -381,44 +428,5 @@ mod tests {
                 assert!(seen.insert(block.to_vec()));
             }
         }
-    }
-
-    #[test]
-    fn a_verifier_accepts_what_was_written_in_any_chunks_and_at_any_version() {
-        for version in [0, 7, u64::MAX] {
-            let written = bytes(&Body::new(Content::Random, 5, version, 20_001));
-            for size in [1, 7, 16, 4095, 4096, 4097, 30_000] {
-                let mut verifier = Verifier::new(5, 0);
-                written.chunks(size).for_each(|chunk| verifier.accept(chunk));
-                assert!(verifier.is_right(), "chunks of {size}");
-            }
-            let mut ranged = Verifier::new(5, 5000);
-            ranged.accept(&written[5000..]);
-            assert!(ranged.is_right());
-        }
-    }
-
-    #[test]
-    fn a_verifier_sees_every_flipped_byte() {
-        let written = bytes(&Body::new(Content::Random, 5, 9, 9000));
-        for at in (0..written.len()).filter(|at| at % 37 == 0 || at % BLOCK < 20) {
-            let mut damaged = written.clone();
-            damaged[at] ^= 1;
-            let mut verifier = Verifier::new(5, 0);
-            damaged.chunks(1000).for_each(|chunk| verifier.accept(chunk));
-            assert!(!verifier.is_right(), "byte {at}");
-        }
-    }
-
-    #[test]
-    fn a_verifier_sees_another_object_and_a_mixture_of_two_versions() {
-        let mut other = Verifier::new(6, 0);
-        other.accept(&bytes(&Body::new(Content::Random, 5, 9, 100)));
-        assert!(!other.is_right());
-        let mut torn = bytes(&Body::new(Content::Random, 5, 1, 8192));
-        torn[4096..].copy_from_slice(&bytes(&Body::new(Content::Random, 5, 2, 8192))[4096..]);
-        let mut verifier = Verifier::new(5, 0);
-        verifier.accept(&torn);
-        assert!(!verifier.is_right());
     }
 }

@@ -21,9 +21,10 @@ mod session;
 mod source;
 mod thread;
 mod timer;
+mod verify;
 mod worker;
 
-pub use content::{Body, Pattern, Verifier};
+pub use content::{Body, Pattern};
 pub use flow::{Flow, GiveUp};
 pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,

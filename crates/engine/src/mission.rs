@@ -36,6 +36,9 @@ pub struct Mission {
     pub adaptor: Arc<dyn Adaptor>,
     /// Where sessions come from.
     pub sessions: Arc<SessionCache>,
+    /// Of each operation: shortest and longest length in bytes of the objects that it reads, where the workload tells. May be
+    /// shorter than the operations are many.
+    pub lengths: Vec<Option<(u64, u64)>>,
 }
 
 /// A stage's missions on this driver.
@@ -222,7 +225,11 @@ pub(crate) struct Running {
 const MOST_EXAMPLES: u32 = 10;
 
 impl Running {
-    fn new(mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
+    fn new(mut mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
+        // What keeps nothing answers as it likes.
+        if !mission.adaptor.capability().stores {
+            mission.lengths.clear();
+        }
         let work = &mission.work;
         let mut files = Vec::with_capacity(work.operations.len());
         for operation in &work.operations {

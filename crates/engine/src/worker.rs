@@ -176,6 +176,7 @@ impl Worker {
             container: containers.last(),
             object: files.map_or(objects.last(), |files| files.name(choice.object)),
             choice,
+            length: running.mission.lengths.get(usize::from(choice.op)).copied().flatten(),
             version: desk.version,
             marks: &mut desk.marks,
             timing: &desk.timing,

@@ -57,6 +57,7 @@ fn run_with(
         seed,
         adaptor: Arc::new(adaptor),
         sessions: SessionCache::new(Arc::new(NoAuth)),
+        lengths: Vec::new(),
     };
     let share = StageShare {
         missions: vec![mission],

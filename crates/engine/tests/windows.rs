@@ -43,6 +43,7 @@ fn run(shares: Vec<Share>, meanwhile: impl FnOnce(&Arc<Flow>)) -> Vec<Ended> {
     let missions = (0..).zip(shares).map(|(index, (work, first_worker, workers, adaptor))| Mission {
         index,
         work: Arc::new(work),
+        lengths: Vec::new(),
         first_worker,
         workers,
         seed: u64::from(index) + 1,

@@ -33,6 +33,8 @@ impl Outcome {
         "aborted",
         "denied",
         Self::GIVEN_UP,
+        "wrong_range",
+        "wrong_length",
     ];
 
     /// From a label such as `http_503` or `timeout`; unknown labels become `other`.

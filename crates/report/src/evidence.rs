@@ -11,7 +11,7 @@ use cosmark_metrics::verdict::{
     OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 use cosmark_workload::Workload;
-use cosmark_workload::existence::{Missing, missing, read_bytes};
+use cosmark_workload::existence::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
@@ -262,6 +262,15 @@ fn store_of(
     else {
         return StoreEvidence::default();
     };
+    StoreEvidence {
+        read_bytes: read_bytes(workload, index, Some(counts)),
+        writes_zeros: writes_zeros(prepares_zeros(workload), stage),
+        ..facts_of(stage)
+    }
+}
+
+/// What the storage entries of the stage say.
+fn facts_of(stage: &Stage) -> StoreEvidence {
     let works = || stage.works.iter().filter(|work| work.kind == WorkKind::Normal);
     let fact = |key: &str| works().find_map(|work| text_of(work, key));
     let mut kinds: Vec<String> = works().map(|work| work.storage.kind.clone()).collect();
@@ -269,22 +278,29 @@ fn store_of(
     #[expect(clippy::cast_precision_loss, reason = "memory of servers fits 53 bits")]
     StoreEvidence {
         kinds,
-        read_bytes: read_bytes(workload, index, Some(counts)),
+        read_bytes: None,
         replicas: fact("sut_replicas").and_then(|text| text.parse().ok()),
         ram_bytes: fact("sut_ram").and_then(|text| parse_bytes(&text).ok()).map(|bytes| bytes as f64),
         cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
-        writes_zeros: writes_zeros(workload, stage),
+        writes_zeros: None,
         background: fact("sut_background").map(|text| text.to_ascii_lowercase()),
     }
 }
 
 /// Whether anything that Cosmark writes, in this stage or for it in a prepare stage, is zeros; `None` when it writes nothing.
-fn writes_zeros(workload: &Workload, stage: &Stage) -> Option<bool> {
-    let is_prepare = |work: &&Work| work.kind == WorkKind::Prepare;
-    let prepared = workload.stages.iter().flat_map(|stage| &stage.works).filter(is_prepare);
+fn writes_zeros(prepared: Option<bool>, stage: &Stage) -> Option<bool> {
     let own = stage.works.iter().filter(|work| work.kind == WorkKind::Normal);
-    let writes =
-        prepared.chain(own).flat_map(|work| &work.operations).filter(|op| writes_made_content(op.kind));
+    prepared.into_iter().chain(zeros_in(own)).reduce(|a, b| a || b)
+}
+
+/// The same of all prepare stages.
+fn prepares_zeros(workload: &Workload) -> Option<bool> {
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    zeros_in(works.filter(|work| work.kind == WorkKind::Prepare))
+}
+
+fn zeros_in<'a>(works: impl Iterator<Item = &'a Work>) -> Option<bool> {
+    let writes = works.flat_map(|work| &work.operations).filter(|op| writes_made_content(op.kind));
     writes.map(|op| op.content == Content::Zero).reduce(|a, b| a || b)
 }
 
@@ -301,13 +317,22 @@ fn text_of(work: &Work, key: &str) -> Option<String> {
     }
 }
 
-/// What the workload alone says of a stage, before anything is sent.
+/// What the workload alone says of each of its stages, before anything is sent. All at once: each stage depends on those before.
 #[must_use]
-pub fn before(workload: &Workload, index: usize) -> Evidence {
-    let misses = missing(workload, None).iter().filter(|miss| miss.stage == index).map(miss_of).collect();
-    Evidence {
-        misses: Some(misses),
-        store: store_of(Some(workload), index, &|_, _, _| None),
-        ..Evidence::default()
+pub fn before(workload: &Workload) -> Vec<Evidence> {
+    let mut misses: Vec<Vec<Miss>> = workload.stages.iter().map(|_| Vec::new()).collect();
+    for miss in missing(workload, None) {
+        if let Some(own) = misses.get_mut(miss.stage) {
+            own.push(miss_of(&miss));
+        }
     }
+    let zeros = prepares_zeros(workload);
+    let evidence = workload.stages.iter().zip(misses).zip(read_bytes_of_stages(workload));
+    evidence
+        .map(|((stage, misses), read_bytes)| Evidence {
+            misses: Some(misses),
+            store: StoreEvidence { read_bytes, writes_zeros: writes_zeros(zeros, stage), ..facts_of(stage) },
+            ..Evidence::default()
+        })
+        .collect()
 }

@@ -164,12 +164,11 @@ pub fn most_telling(checks: &[Check]) -> Option<&Check> {
 #[must_use]
 pub fn preflight(workload: &Workload) -> Vec<Check> {
     let mut found = Vec::new();
-    for (index, stage) in workload.stages.iter().enumerate() {
+    for ((index, stage), evidence) in workload.stages.iter().enumerate().zip(evidence::before(workload)) {
         if stage.works.iter().all(|work| work.kind != WorkKind::Normal) {
             continue;
         }
         let id = stage.id(index);
-        let evidence = evidence::before(workload, index);
         let mut findings: Vec<_> =
             look(&evidence).into_iter().filter(|(row, _)| matches!(row.id, "V13" | "V14")).collect();
         findings.extend(row("V9").zip(length_of(stage)));

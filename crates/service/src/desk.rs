@@ -3,6 +3,7 @@
 
 mod ends;
 mod moves;
+mod room;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,12 +11,15 @@ use std::time::Duration;
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_controller::StopLevel;
 use cosmark_wire::api::{Mistake, RunSummary, Submission, SystemEvent};
+use cosmark_workload::drivers::DriversWanted;
+use cosmark_workload::units::parse_duration;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::ServiceError;
 use crate::live::{Feed, LiveRun};
 use crate::runner::{Orders, Outcome, Runner};
 use crate::store::{QueueEntry, Store};
+use room::{Next, Waiting, wanted_of};
 
 /// Runs that may wait; more are a mistake of a script.
 const MOST_QUEUED: usize = 1000;
@@ -86,6 +90,8 @@ struct Job {
     live: Arc<LiveRun>,
     /// There while it runs.
     stop: Option<watch::Sender<StopLevel>>,
+    wanted: DriversWanted,
+    waiting: Waiting,
     /// It was begun before this controller led.
     resumed: bool,
 }
@@ -93,7 +99,8 @@ struct Job {
 impl Job {
     fn of(entry: QueueEntry) -> Self {
         let live = LiveRun::new(summary_of(&entry));
-        Self { resumed: entry.started.is_some(), entry, live, stop: None }
+        let (resumed, wanted) = (entry.started.is_some(), wanted_of(&entry));
+        Self { entry, live, stop: None, wanted, waiting: Waiting::default(), resumed }
     }
 
     /// Later ones come later.
@@ -126,6 +133,7 @@ fn summary_of(entry: &QueueEntry) -> RunSummary {
         baseline: false,
         submitted_by: Some(entry.submitted_by.clone()),
         drivers: Vec::new(),
+        waits_for: None,
         class: None,
     }
 }
@@ -237,8 +245,8 @@ impl Desk {
     pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<End>) {
         loop {
             self.keep_ends().await;
-            while let Some(id) = self.next() {
-                if !self.begin(&id).await {
+            while let Some(next) = self.next() {
+                if !self.begin(next).await {
                     break;
                 }
             }
@@ -253,35 +261,30 @@ impl Desk {
                             let _one_at_a_time = self.changing.lock().await;
                             self.take_end(&id, outcome).await;
                         }
-                        None => self.jobs().active.retain(|job| job.entry.id != id),
+                        None => {
+                            self.runner.fleet.release(&id);
+                            self.jobs().active.retain(|job| job.entry.id != id);
+                        }
                     }
                 }
             }
         }
     }
 
-    /// The next run that may begin: one that was cancelled while it waited at once, the others while there is room.
-    fn next(&self) -> Option<String> {
-        let jobs = self.jobs();
-        if !jobs.leading || jobs.stopping {
-            return None;
-        }
-        let waiting = || jobs.active.iter().filter(|job| job.stop.is_none());
-        if let Some(job) = waiting().find(|job| job.resumed || job.entry.cancelled.is_some()) {
-            return Some(job.entry.id.clone());
-        }
-        let running = jobs.active.iter().filter(|job| job.stop.is_some()).count();
-        let room = running < self.concurrency && self.runner.fleet.ready() > 0;
-        waiting().filter(|_| room).min_by_key(|job| job.place()).map(|job| job.entry.id.clone())
-    }
-
     /// Begins a run; false when nothing can begin now.
-    async fn begin(&self, id: &str) -> bool {
+    async fn begin(&self, next: Next) -> bool {
+        let Next { id, drivers, refused } = next;
         let _one_at_a_time = self.changing.lock().await;
         let began = {
             let mut jobs = self.jobs();
             let abandon = jobs.abandon.subscribe();
             let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) else { return true };
+            if !job.resumed {
+                job.entry.drivers = drivers;
+                job.entry.waited_ms = u64::try_from(job.waiting.waited().as_millis()).unwrap_or(u64::MAX);
+            }
+            job.waiting = Waiting::default();
+            self.runner.fleet.reserve(&id, &job.entry.drivers);
             let level = match job.entry.cancelled {
                 Some(true) => StopLevel::Abort,
                 Some(false) => StopLevel::Finish,
@@ -291,7 +294,7 @@ impl Desk {
             job.stop = Some(stop);
             job.entry.started.get_or_insert_with(|| Timestamp::now().to_string());
             let (entry, live, resumed) = (job.entry.clone(), Arc::clone(&job.live), job.resumed);
-            (entry, live, Orders { stop: stopped, abandon, resumed })
+            (entry, live, Orders { stop: stopped, abandon, resumed, refused })
         };
         let (entry, live, orders) = began;
         let resumed = orders.resumed;
@@ -314,6 +317,8 @@ impl Desk {
             summary.state = "processing".to_owned();
             summary.started = entry.started.clone();
             summary.position = None;
+            summary.waits_for = None;
+            summary.drivers.clone_from(&entry.drivers);
         });
         self.tell_run(&id);
         self.tell_positions();
@@ -454,6 +459,7 @@ impl Desk {
             }
         }
         self.runner.fleet.takes(&workload)?;
+        let wanted = asked_for(&submission)?.or(&workload.drivers);
         let number = Archive::open(&self.runner.archive)
             .and_then(|archive| archive.reserve())
             .map_err(ServiceError::from)?;
@@ -478,6 +484,10 @@ impl Desk {
             seed: submission.seed.or(workload.seed).unwrap_or(drawn),
             started: None,
             cancelled: None,
+            wants: wanted.to_string(),
+            wait_for_drivers_ms: wanted.wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            drivers: Vec::new(),
+            waited_ms: 0,
             submission,
         };
         Ok((entry, checked.mistakes))
@@ -534,6 +544,14 @@ impl Desk {
     pub fn look(&self) {
         self.wake.notify_one();
     }
+}
+
+/// What a submission says about drivers beside its workload.
+fn asked_for(submission: &Submission) -> Result<DriversWanted, Refused> {
+    let wrong = |(message, hint): (String, String)| Refused::Conflict(format!("drivers: {message}; {hint}"));
+    let wanted = DriversWanted::of_text(submission.drivers.as_deref().unwrap_or_default()).map_err(wrong)?;
+    let wait = submission.wait_for_drivers.as_deref().map(parse_duration).transpose().map_err(wrong)?;
+    Ok(DriversWanted { wait, ..wanted })
 }
 
 fn ours(text: &str) -> Refused {

@@ -8,6 +8,7 @@ use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workloa
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_wire::api::{DriverInfo, DriverState};
 use cosmark_workload::Workload;
+use cosmark_workload::drivers::DriverThere;
 use cosmark_workload::model::TargetSpec;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -19,6 +20,8 @@ use crate::store::Answer;
 pub struct FleetJob<'a> {
     /// Such as `w12`.
     pub id: &'a str,
+    /// Who makes the load, by name; nobody for a run that is taken up again, which has its drivers.
+    pub drivers: &'a [String],
     /// What to do; secrets are resolved, the seed is set.
     pub workload: &'a Workload,
     /// Where it is written down.
@@ -40,10 +43,20 @@ pub trait Fleet: Send + Sync {
     /// All drivers that are known.
     fn drivers(&self) -> Vec<DriverInfo>;
 
-    /// How many may be given work now.
-    fn ready(&self) -> usize {
-        self.drivers().iter().filter(|one| matches!(one.state, DriverState::Idle | DriverState::Busy)).count()
+    /// Those that are alive and not drained, and whether each could begin another run now.
+    fn there(&self) -> Vec<DriverThere> {
+        let alive = self
+            .drivers()
+            .into_iter()
+            .filter(|one| matches!(one.state, DriverState::Idle | DriverState::Busy));
+        alive.map(|one| DriverThere { name: one.name, labels: one.labels, is_free: true }).collect()
     }
+
+    /// From now on these have this run, until it is released.
+    fn reserve(&self, _id: &str, _drivers: &[String]) {}
+
+    /// The run's drivers are free for another one.
+    fn release(&self, _id: &str) {}
 
     /// Gives a driver no new work, or gives it work again; false when there is none of this name.
     ///

@@ -16,6 +16,7 @@ use cosmark_driver::Catalog;
 use cosmark_wire::api::{DriverDoing, DriverInfo, DriverState};
 use cosmark_wire::message::{Doing, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
+use cosmark_workload::drivers::DriverThere;
 use cosmark_workload::model::TargetSpec;
 use cosmark_workload::{Environment, Format, Workload, parse};
 use futures_util::StreamExt;
@@ -167,11 +168,13 @@ impl RemoteFleet {
             .map(|(_, registration)| registration)
     }
 
-    /// Those that get a new run: alive, of our version, at work on nothing.
-    fn free(&self) -> Vec<Registration> {
-        let all = self.registry.all();
-        let free = |present: &&Present| self.info(present).state == DriverState::Idle;
-        all.iter().filter(free).map(|present| present.registration.clone()).collect()
+    /// What is known of these drivers.
+    fn registrations(&self, names: &[String]) -> Result<Vec<Registration>, String> {
+        let one = |name: &String| {
+            let present = self.registry.get(name).map(|present| present.registration);
+            present.ok_or_else(|| format!("the driver {name} went away before the run began"))
+        };
+        names.iter().map(one).collect()
     }
 }
 
@@ -197,8 +200,25 @@ impl Fleet for RemoteFleet {
             .collect()
     }
 
-    fn ready(&self) -> usize {
-        self.free().len()
+    fn there(&self) -> Vec<DriverThere> {
+        let infos = self.registry.all().into_iter().map(|present| self.info(&present));
+        let alive = infos.filter(|info| matches!(info.state, DriverState::Idle | DriverState::Busy));
+        alive
+            .map(|info| DriverThere {
+                is_free: info.state == DriverState::Idle,
+                name: info.name,
+                labels: info.labels,
+            })
+            .collect()
+    }
+
+    fn reserve(&self, id: &str, drivers: &[String]) {
+        let pairs = drivers.iter().map(|driver| (id.to_owned(), driver.clone()));
+        self.with_now(|now| now.at_work.extend(pairs));
+    }
+
+    fn release(&self, id: &str) {
+        self.with_now(|now| now.at_work.retain(|(run, _)| run != id));
     }
 
     fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
@@ -265,13 +285,10 @@ impl Fleet for RemoteFleet {
     }
 
     fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
-        let FleetJob { id, workload, dir, operation_log, stop, mut abandon, redact, observer } = job;
-        let drivers = self.free();
-        let names: Vec<(String, String)> =
-            drivers.iter().map(|driver| (id.to_owned(), driver.name.clone())).collect();
-        self.with_now(|now| now.at_work.extend(names));
+        let FleetJob { id, drivers, workload, dir, operation_log, stop, mut abandon, redact, observer } = job;
+        let drivers = self.registrations(drivers)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
+        runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let job = RemoteJob {
                 run: id.to_owned(),
                 workload,
@@ -295,9 +312,7 @@ impl Fleet for RemoteFleet {
             });
             runtime.shutdown_background();
             ended.map_err(|error| error.to_string())
-        });
-        self.with_now(|now| now.at_work.retain(|(run, _)| run != id));
-        ended
+        })
     }
 
     fn try_target(&self, auth: &TargetSpec, storage: &TargetSpec) -> Tried {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp};
+use cosmark_archive::{
+    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
+};
 use cosmark_controller::{EndClass, Ended, Keeper, StopLevel, Unwritten, recover};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml, to_yaml};
@@ -41,6 +43,8 @@ pub struct Orders {
     pub abandon: watch::Receiver<bool>,
     /// Another controller, or this one before its restart, has begun it.
     pub resumed: bool,
+    /// It does not begin: it was cancelled before, or drivers that it asks for did not come.
+    pub refused: Option<String>,
 }
 
 /// How a run ended.
@@ -58,6 +62,9 @@ impl Runner {
     pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
         if let Some(outcome) = orders.resumed.then(|| self.over_already(entry, live)).flatten() {
             return Some(outcome);
+        }
+        if let Some(reason) = &orders.refused {
+            return Some(self.refuse(entry, live, reason));
         }
         Some(match self.try_run(entry, live, orders) {
             Ok(None) => return None,
@@ -100,10 +107,11 @@ impl Runner {
         live: &Arc<LiveRun>,
         orders: Orders,
     ) -> Result<Option<Ended>, String> {
-        let Orders { stop, abandon, resumed } = orders;
+        let Orders { stop, abandon, resumed, .. } = orders;
         let workload = self.workload(entry)?;
         let known = Hidden::of(&self.reader.catalog, &workload);
-        let dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
+        let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
+        dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
@@ -124,6 +132,7 @@ impl Runner {
         }
         let job = FleetJob {
             id: &entry.id,
+            drivers: if resumed { &[] } else { &entry.drivers },
             workload: &workload,
             dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
             operation_log: entry.submission.operation_log,
@@ -133,6 +142,27 @@ impl Runner {
             observer: &mut watcher,
         };
         self.fleet.run(job)
+    }
+
+    /// Archives a run that does not begin, with the reason.
+    fn refuse(&self, entry: &QueueEntry, live: &LiveRun, reason: &str) -> Outcome {
+        let (state, class) = match entry.cancelled {
+            Some(_) => (RunState::Cancelled, EndClass::Cancelled),
+            None => (RunState::Terminated, EndClass::Workload),
+        };
+        live.log(if entry.cancelled.is_some() { "INFO" } else { "ERROR" }, "controller", reason);
+        let archived = self.workload(entry).and_then(|workload| {
+            let archived = self.begin(entry, &workload, false).and_then(|mut dir| {
+                live.begins_at(dir.path().to_owned());
+                dir.set_drivers(drivers_of(entry))?;
+                dir.end_unbegun(state, reason)
+            });
+            archived.map_err(|error| error.to_string())
+        });
+        if let Err(text) = archived {
+            live.log("ERROR", "controller", &format!("the archive is not complete: {text}"));
+        }
+        Outcome { state: state.word().to_owned(), reason: Some(reason.to_owned()), class: Some(class) }
     }
 
     /// The workload of an entry, as it is run.
@@ -243,6 +273,15 @@ impl Runner {
         };
         // Without a thread it stays as a killed run does, and the next start ends it.
         drop(std::thread::Builder::new().name("room".to_owned()).spawn(trying));
+    }
+}
+
+/// What `run.json` says about its drivers.
+fn drivers_of(entry: &QueueEntry) -> DriversRecord {
+    DriversRecord {
+        wanted: if entry.wants.is_empty() { "all".to_owned() } else { entry.wants.clone() },
+        waited_ms: entry.waited_ms,
+        got: entry.drivers.clone(),
     }
 }
 

@@ -61,7 +61,11 @@ pub struct LogRecord {
 pub const CSV_HEADER: &str = "connection,peer_port,request,protocol,op,container,object,arrival_ns,complete_ns,due_ns,\
 delay_ns,headers_ns,end_ns,request_bytes,body_bytes,status,version,rule,outcome";
 
+/// RFC 4180, and an apostrophe before what a spreadsheet would take for a formula.
 fn quote(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        return format!("\"'{}\"", text.replace('"', "\"\"")).into();
+    }
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\"")).into()
     } else {

@@ -6,9 +6,11 @@ use utoipa::ToSchema;
 
 mod access;
 mod doing;
+mod submission;
 
 pub use access::{Login, SecretValue};
 pub use doing::DriverDoing;
+pub use submission::Submission;
 
 /// Version of this interface; its paths begin with `/api/v1`.
 pub const API_VERSION: u32 = 1;
@@ -145,37 +147,6 @@ pub struct NicInfo {
     pub speed_bits_per_s: Option<u64>,
 }
 
-/// A workload to be run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Submission {
-    /// The workload: COSBench's XML or native YAML.
-    pub source: String,
-    /// Name of its file; its ending may tell the format.
-    #[serde(default)]
-    pub file_name: Option<String>,
-    /// A target file (YAML) that says where the store is; replaces what the workload says.
-    #[serde(default)]
-    pub target: Option<String>,
-    /// Settings `KEY=VALUE`, as `--set`.
-    #[serde(default)]
-    pub settings: Vec<String>,
-    /// Runs with a higher one come first; among equals the order of submission decides.
-    #[serde(default)]
-    pub priority: i32,
-    /// Tags for the history.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// Keep a log of every operation.
-    #[serde(default)]
-    pub operation_log: bool,
-    /// Seed; drawn if none.
-    #[serde(default)]
-    #[cfg_attr(test, ts(type = "number | null"))]
-    pub seed: Option<u64>,
-}
-
 /// A mistake in a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -290,6 +261,9 @@ pub struct RunSummary {
     pub submitted_by: Option<String>,
     /// Drivers that work or worked on it.
     pub drivers: Vec<String>,
+    /// What a run that waits waits for beside its turn, in words: `waiting for 250 drivers, 200 are there`.
+    #[serde(default)]
+    pub waits_for: Option<String>,
     /// What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
     /// `cancelled`; known of runs that ended lately.
     #[serde(default)]

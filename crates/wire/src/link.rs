@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_workload::model::Stage;
+use cosmark_workload::read_sizes::ObjectLength;
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
@@ -71,6 +72,8 @@ pub struct StageOrder {
     pub log_operations: bool,
     /// Operations in flight may end for this long after the load; `None` = as the driver was told at its start.
     pub drain: Option<Duration>,
+    /// What the whole workload knows about the lengths of objects that this stage reads.
+    pub lengths: Vec<ObjectLength>,
 }
 
 /// A trigger script to be run.

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use cosmark_workload::read_sizes::ObjectLength;
 use cosmark_workload::share::MissionShare;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -156,6 +157,9 @@ pub struct StageMessage {
     /// See [`StageOrder::drain`].
     #[serde(default)]
     pub drain_ms: Option<u64>,
+    /// See [`StageOrder::lengths`]: work, operation, least and most bytes.
+    #[serde(default)]
+    pub lengths: Vec<(usize, usize, u64, u64)>,
 }
 
 /// A [`MissionShare`] on its way.
@@ -188,6 +192,11 @@ impl StageMessage {
             seed: order.seed,
             log_operations: order.log_operations,
             drain_ms: order.drain.map(|drain| u64::try_from(drain.as_millis()).unwrap_or(u64::MAX)),
+            lengths: order
+                .lengths
+                .iter()
+                .map(|one| (one.work, one.op, one.least_bytes, one.most_bytes))
+                .collect(),
         }
     }
 
@@ -214,8 +223,13 @@ impl StageMessage {
             seed: self.seed,
             log_operations: self.log_operations,
             drain: self.drain_ms.map(Duration::from_millis),
+            lengths: self.lengths.iter().map(of_length).collect(),
         })
     }
+}
+
+fn of_length(&(work, op, least_bytes, most_bytes): &(usize, usize, u64, u64)) -> ObjectLength {
+    ObjectLength { work, op, least_bytes, most_bytes }
 }
 
 /// What a driver tells a controller.

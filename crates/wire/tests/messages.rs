@@ -188,6 +188,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         seed: u64::MAX,
         log_operations: true,
         drain_ms: Some(5),
+        lengths: vec![(0, 1, 2, u64::MAX)],
     };
     let trigger = TriggerOrder { script: "s.sh".into(), args: vec!["a b".into()] };
     for order in [

@@ -69,6 +69,13 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "Seed of every random choice; the same seed gives the same requests, over any number of drivers and threads. Each worker has a stream of its own: with another number of workers the first ones choose as before, and share the work differently.",
     ),
     row(
+        ("", "drivers"),
+        ValueKind::Nested("drivers"),
+        "all that are not drained",
+        "How many drivers, or which, by labels or names: `3`, `zone=a`, `3,zone=a`, or `{count: 3, labels: zone=a, wait: 2m}`. The \
+         run waits for them in the queue; after `wait` (2m) it ends with the reason.",
+    ),
+    row(
         ("", "on_driver_loss"),
         ValueKind::Words(&["fail", "continue"]),
         "fail",

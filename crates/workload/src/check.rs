@@ -1,6 +1,6 @@
 //! What is wrong with a workload as a whole, whichever format it came in: limits, slices, names, objects that nobody wrote.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::choose::{ChooseError, Chooser};
 use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
@@ -13,6 +13,9 @@ use crate::threshold::Metric;
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
 const MOST_COMPARED: usize = 2_000;
+
+/// Shortest range in which `verify` finds every wrong byte wherever it begins: fewer bytes may not tell which write they are of.
+pub const SHORTEST_VERIFIED_BYTES: u64 = 32;
 
 /// Every mistake of a workload that was read, or changed since.
 #[must_use]
@@ -150,6 +153,7 @@ fn check_operation(operation: &Operation, work: &Work, mistakes: &mut Mistakes) 
             slices(what, selector, slice, operation, work, mistakes);
         }
     }
+    verifiable(operation, mistakes);
     let open = |b: &crate::selector::Bucket| b.hi == OPEN_END;
     let sizes = operation.sizes.as_ref();
     let unbounded = sizes.is_some_and(|s| match &s.values {
@@ -160,6 +164,26 @@ fn check_operation(operation: &Operation, work: &Work, mistakes: &mut Mistakes) 
     if let Some(sizes) = sizes.filter(|_| unbounded) {
         let message = format!("sizes of {sizes} reach {OPEN_END}{}", sizes.unit);
         mistakes.warning(operation.span, message, "give the range an upper end");
+    }
+}
+
+/// `verify` compares with what Cosmark writes; what cannot be compared is not asked for.
+fn verifiable(operation: &Operation, mistakes: &mut Mistakes) {
+    if operation.kind != OpKind::Read || !operation.verify {
+        return;
+    }
+    if let Some(range) = operation.range.filter(|range| range.chunk_length_bytes < SHORTEST_VERIFIED_BYTES) {
+        let message = format!(
+            "verify cannot check ranges of {} bytes: they do not tell which write they are of",
+            range.chunk_length_bytes
+        );
+        let hint = format!("read {SHORTEST_VERIFIED_BYTES} bytes or more at a time, or drop `verify`");
+        mistakes.error(operation.span, message, hint);
+    }
+    if operation.hash_check {
+        let message =
+            "verify and hash_check exclude each other: the hash stands where verify expects content";
+        mistakes.error(operation.span, message, "drop one of them");
     }
 }
 
@@ -245,6 +269,10 @@ fn is_write(kind: OpKind) -> bool {
     matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
 }
 
+fn is_delete(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Delete | OpKind::BulkDelete)
+}
+
 /// Reads of objects that are not there, or that the same stage deletes.
 fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
     let all: Vec<(&Work, &Operation, Naming, Area)> = works
@@ -255,16 +283,24 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
     if all.len() > MOST_COMPARED {
         return;
     }
+    // Only what changes something is compared, and only under one naming.
+    let mut changing: HashMap<&Naming, Vec<(OpKind, Area, f64)>> = HashMap::new();
+    for (work, operation, naming, area) in &all {
+        if is_write(operation.kind) || is_delete(operation.kind) {
+            let rate = share_of_work(work, operation) * f64::from(work.workers);
+            changing.entry(naming).or_default().push((operation.kind, *area, rate));
+        }
+    }
     let changes = |kinds: fn(OpKind) -> bool, naming: &Naming, area: Area| -> f64 {
-        let hits = all.iter().filter(|(_, o, n, a)| kinds(o.kind) && n == naming && a.overlaps(area));
-        hits.map(|(w, o, ..)| share_of_work(w, o) * f64::from(w.workers)).sum()
+        let own = changing.get(naming).map_or(&[][..], Vec::as_slice);
+        own.iter().filter(|(kind, a, _)| kinds(*kind) && a.overlaps(area)).map(|(.., rate)| rate).sum()
     };
     for (_, operation, naming, wanted) in &all {
         let kinds = [OpKind::Read, OpKind::Head, OpKind::Copy, OpKind::Metadata, OpKind::Restore];
         if !kinds.contains(&operation.kind) {
             continue;
         }
-        let deletes = changes(|kind| matches!(kind, OpKind::Delete | OpKind::BulkDelete), naming, *wanted);
+        let deletes = changes(is_delete, naming, *wanted);
         let writes = changes(is_write, naming, *wanted);
         if deletes > 0.0 {
             deleted_under_reads(operation, writes, deletes, mistakes);

@@ -10,10 +10,15 @@ use std::rc::Rc;
 
 use crate::existing::{Area, Naming, area};
 use crate::model::{OpKind, Operation, Stage, Work, WorkKind, Workload};
-use crate::selector::{IntSelector, SizeSelector};
+pub use crate::read_bytes::{read_bytes, read_bytes_of_stages};
+use crate::selector::IntSelector;
 
 /// More cells than this are not followed.
 const MOST_CELLS: usize = 4_096;
+/// Comparisons of rectangles for each operation of a workload, and to begin with; beyond them nothing more is said. What a check
+/// costs grows with the workload, and not with its square.
+const EFFORT_PER_OPERATION: u64 = 2_000;
+const EFFORT: u64 = 200_000;
 /// Buckets of a histogram that are told apart.
 const MOST_PIECES: usize = 64;
 
@@ -78,27 +83,32 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     let mut keys: BTreeMap<String, BTreeMap<Naming, Keys>> = BTreeMap::new();
     let mut containers: BTreeMap<String, Containers> = BTreeMap::new();
     let mut found = Vec::new();
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    let operations = works.map(|work| work.operations.len() as u64).sum::<u64>();
+    let mut effort = EFFORT + EFFORT_PER_OPERATION * operations;
     for (index, stage) in workload.stages.iter().enumerate() {
-        let mut stores: BTreeSet<String> = BTreeSet::new();
-        for work in &stage.works {
-            stores.insert(store_of(work));
-            created(work, &mut containers);
+        let mut stores: BTreeMap<String, Vec<(usize, &Work)>> = BTreeMap::new();
+        for (work_index, work) in stage.works.iter().enumerate() {
+            let store = store_of(work);
+            created(&store, work, &mut containers);
+            stores.entry(store).or_default().push((work_index, work));
         }
-        for store in stores {
-            let works = || stage.works.iter().enumerate().filter(|(_, work)| store_of(work) == store);
-            for (_, work) in works() {
-                found.extend(without_container(index, work, &containers));
+        for (store, works) in stores {
+            for (_, work) in &works {
+                found.extend(without_container(&store, index, work, &containers));
             }
-            let known = works().all(|(w, work)| {
-                (0..work.operations.len()).all(|o| calls(counts, index, w, o, work).is_some())
+            let weights: Vec<f64> =
+                works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
+            let known = works.iter().zip(&weights).all(|((w, work), weight)| {
+                (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
             });
             let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
-            for (work_index, work) in works() {
+            for (&(work_index, work), &weight) in works.iter().zip(&weights) {
                 for (op_index, operation) in work.operations.iter().enumerate() {
                     let Some((naming, _)) = area(operation) else { continue };
-                    let calls = calls(counts, index, work_index, op_index, work)
+                    let calls = calls(counts, index, work_index, op_index, work, weight)
                         .filter(|_| known)
-                        .unwrap_or_else(|| share_of_work(work, operation) * f64::from(work.workers));
+                        .unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
                     by_naming.entry(naming).or_default().push(Draw {
                         work,
                         work_index,
@@ -112,7 +122,14 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
             }
             let state = keys.entry(store).or_default();
             for (naming, draws) in by_naming {
-                follow(state.entry(naming).or_default(), &draws, (index, stage), known, &mut found);
+                follow(
+                    state.entry(naming).or_default(),
+                    &draws,
+                    (index, stage),
+                    known,
+                    &mut effort,
+                    &mut found,
+                );
             }
         }
     }
@@ -125,8 +142,8 @@ fn store_of(work: &Work) -> String {
     format!("{} {config:?}", work.storage.kind)
 }
 
-fn share_of_work(work: &Work, operation: &Operation) -> f64 {
-    let total: f64 = work.operations.iter().map(|o| o.weight).sum();
+/// Share of the operations of a work with these weights.
+fn share_of(total: f64, operation: &Operation) -> f64 {
     if total > 0.0 { operation.weight / total } else { 0.0 }
 }
 
@@ -137,6 +154,7 @@ fn calls(
     work_index: usize,
     op_index: usize,
     work: &Work,
+    weight: f64,
 ) -> Option<f64> {
     if let Some(count) = counts.and_then(|counts| counts(stage, work_index, op_index)) {
         return Some(count);
@@ -145,16 +163,14 @@ fn calls(
     if work.kind != WorkKind::Normal {
         return Some(0.0);
     }
-    work.total_ops
-        .filter(|_| work.runtime.is_zero())
-        .map(|total| total as f64 * share_of_work(work, operation))
+    work.total_ops.filter(|_| work.runtime.is_zero()).map(|total| total as f64 * share_of(weight, operation))
 }
 
 fn is_in_order(operation: &Operation) -> bool {
     matches!(operation.objects, Some(IntSelector::Sequential { .. } | IntSelector::Range { .. }))
 }
 
-fn is_write(kind: OpKind) -> bool {
+pub(crate) fn is_write(kind: OpKind) -> bool {
     matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
 }
 
@@ -181,13 +197,13 @@ fn pieces(operation: &Operation) -> Vec<(Area, f64)> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share of numbers")]
-fn size(area: Area) -> f64 {
+pub(crate) fn size(area: Area) -> f64 {
     let length = |(lo, hi): (u64, u64)| hi.saturating_sub(lo) as f64 + 1.0;
     length(area.containers) * length(area.objects)
 }
 
 /// The rectangles into which all edges cut the plane; `None` when there are too many.
-fn grid(areas: &[Area]) -> Option<Vec<Area>> {
+fn grid(areas: &[Area], effort: &mut u64) -> Option<Vec<Area>> {
     let cuts = |edge: fn(&Area) -> (u64, u64)| {
         let mut cuts: Vec<u64> =
             areas.iter().map(edge).flat_map(|(lo, hi)| [lo, hi.saturating_add(1)]).collect();
@@ -196,7 +212,8 @@ fn grid(areas: &[Area]) -> Option<Vec<Area>> {
         cuts
     };
     let (containers, objects) = (cuts(|area| area.containers), cuts(|area| area.objects));
-    if containers.len().saturating_mul(objects.len()) > MOST_CELLS {
+    let cells = containers.len().saturating_mul(objects.len());
+    if cells > MOST_CELLS || !spend(effort, cells, areas.len()) {
         return None;
     }
     let pairs = |cuts: &[u64]| {
@@ -209,27 +226,52 @@ fn grid(areas: &[Area]) -> Option<Vec<Area>> {
     Some(all.filter(|cell| areas.iter().any(|area| area.overlaps(*cell))).collect())
 }
 
+/// Takes so many comparisons from what may still be done; false when it is not enough.
+fn spend(effort: &mut u64, each: usize, with: usize) -> bool {
+    let cost = each.saturating_mul(with);
+    match effort.checked_sub(u64::try_from(cost).unwrap_or(u64::MAX)) {
+        Some(left) => {
+            *effort = left;
+            true
+        }
+        None => false,
+    }
+}
+
 /// What one stage does to the keys of one naming.
 fn follow(
     keys: &mut Keys,
     draws: &[Draw<'_>],
     (index, stage): (usize, &Stage),
     known: bool,
+    effort: &mut u64,
     found: &mut Vec<Missing>,
 ) {
+    if keys.lost {
+        return;
+    }
     let stage_id = stage.id(index);
-    let mut edges: Vec<Area> = keys.cells.iter().map(|cell| cell.area).collect();
-    edges.extend(draws.iter().flat_map(|draw| draw.pieces.iter().map(|(area, _)| *area)));
-    let Some(cells) = grid(&edges).filter(|_| !keys.lost) else {
+    let pieces: Vec<Area> = draws.iter().flat_map(|draw| draw.pieces.iter().map(|(area, _)| *area)).collect();
+    // Who never writes here works on what somebody else has put there.
+    let ours = !keys.cells.is_empty() || draws.iter().any(|draw| is_write(draw.operation.kind));
+    let cells = std::mem::take(&mut keys.cells);
+    if !spend(effort, cells.len(), pieces.len()) {
+        keys.lost = true;
+        return;
+    }
+    // What the stage does not touch stays as it is.
+    let (touched, mut after): (Vec<Cell>, Vec<Cell>) =
+        cells.into_iter().partition(|cell| pieces.iter().any(|piece| piece.overlaps(cell.area)));
+    let edges: Vec<Area> = touched.iter().map(|cell| cell.area).chain(pieces.iter().copied()).collect();
+    let cells =
+        grid(&edges, effort).filter(|cells| spend(effort, cells.len(), touched.len() + 3 * pieces.len()));
+    let Some(cells) = cells else {
         keys.lost = true;
         return;
     };
-    // Who never writes here works on what somebody else has put there.
-    let ours = !keys.cells.is_empty() || draws.iter().any(|draw| is_write(draw.operation.kind));
-    let mut after = Vec::new();
     let mut missed: BTreeMap<(usize, usize), (f64, f64, Rc<str>)> = BTreeMap::new();
     for cell in cells {
-        let before = keys.cells.iter().find(|known| known.area.overlaps(cell));
+        let before = touched.iter().find(|known| known.area.overlaps(cell));
         let change =
             Change::of(cell, draws, known, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
         let cause: Rc<str> =
@@ -421,26 +463,41 @@ fn text_of(area: Area) -> String {
     format!("{} of {}", span(area.objects, "object"), span(area.containers, "container"))
 }
 
-fn container_naming(work: &Work, operation: &Operation) -> String {
+fn container_naming(store: &str, operation: &Operation) -> String {
     let name = operation.container_name.as_ref().unwrap_or(&operation.container_prefix);
-    format!("{} {name} {}", store_of(work), operation.container_suffix)
+    format!("{store} {name} {}", operation.container_suffix)
 }
 
-fn created(work: &Work, containers: &mut BTreeMap<String, Containers>) {
+/// Adds a range to sorted ones that do not touch each other.
+fn join(ranges: &mut Containers, (mut lo, mut hi): (u64, u64)) {
+    let from = ranges.partition_point(|range| range.1.saturating_add(1) < lo);
+    let to = from + ranges[from..].partition_point(|range| range.0 <= hi.saturating_add(1));
+    if let (Some(first), Some(last)) = (ranges[from..to].first(), ranges[from..to].last()) {
+        (lo, hi) = (lo.min(first.0), hi.max(last.1));
+    }
+    ranges.splice(from..to, [(lo, hi)]);
+}
+
+fn created(store: &str, work: &Work, containers: &mut BTreeMap<String, Containers>) {
     for operation in &work.operations {
         let creates = operation.kind == OpKind::Init
             || (operation.kind == OpKind::Prepare && operation.create_container);
         if let Some(selector) =
             operation.containers.as_ref().filter(|selector| creates && !selector.is_nothing())
         {
-            containers.entry(container_naming(work, operation)).or_default().push(selector.bounds());
+            join(containers.entry(container_naming(store, operation)).or_default(), selector.bounds());
         }
     }
 }
 
 /// Listings and writes of containers that the workload creates only in part.
 #[expect(clippy::cast_precision_loss, reason = "a share of numbers")]
-fn without_container(stage: usize, work: &Work, containers: &BTreeMap<String, Containers>) -> Vec<Missing> {
+fn without_container(
+    store: &str,
+    stage: usize,
+    work: &Work,
+    containers: &BTreeMap<String, Containers>,
+) -> Vec<Missing> {
     let mut found = Vec::new();
     if work.kind != WorkKind::Normal {
         return found;
@@ -449,15 +506,14 @@ fn without_container(stage: usize, work: &Work, containers: &BTreeMap<String, Co
         let Some(selector) = operation.containers.as_ref().filter(|selector| !selector.is_nothing()) else {
             continue;
         };
-        let Some(there) = containers.get(&container_naming(work, operation)) else { continue };
+        let Some(there) = containers.get(&container_naming(store, operation)) else { continue };
         let mut share = 0.0;
         let mut first = None;
         for ((lo, hi), weight) in ranges(selector) {
             let mut covered = 0_u64;
             let mut next = lo;
-            let mut sorted = there.clone();
-            sorted.sort_unstable();
-            for (from, to) in sorted {
+            let from = there.partition_point(|range| range.1 < lo);
+            for &(from, to) in there[from..].iter().take_while(|range| range.0 <= hi) {
                 let (from, to) = (from.max(next), to.min(hi));
                 if from <= to {
                     covered += to - from + 1;
@@ -487,48 +543,6 @@ fn without_container(stage: usize, work: &Work, containers: &BTreeMap<String, Co
         }
     }
     found
-}
-
-/// Bytes of the distinct objects that the reads of a stage touch, as far as the workload tells their sizes: `None` when a
-/// read's objects are written nowhere in it. `reads` has how many reads each operation made, if that is known.
-#[must_use]
-pub fn read_bytes(workload: &Workload, stage: usize, counts: Option<Counts<'_>>) -> Option<f64> {
-    let own = workload.stages.get(stage)?;
-    let mut total = 0.0;
-    let mut seen: Vec<(Naming, Area)> = Vec::new();
-    for (work_index, work) in own.works.iter().enumerate().filter(|(_, work)| work.kind == WorkKind::Normal) {
-        for (op_index, operation) in
-            work.operations.iter().enumerate().filter(|(_, o)| o.kind == OpKind::Read)
-        {
-            let (naming, whole) = area(operation)?;
-            if seen.contains(&(naming.clone(), whole)) {
-                continue;
-            }
-            let bytes = mean_size(workload, stage, &naming, whole)?;
-            let bytes = operation.range.map_or(bytes, |range| bytes.max(range.chunk_length_bytes as f64));
-            let objects = size(whole);
-            let calls = counts.and_then(|counts| counts(stage, work_index, op_index));
-            let touched = calls.map_or(objects, |calls| objects * (1.0 - (-calls / objects).exp()));
-            total += touched * bytes;
-            seen.push((naming, whole));
-        }
-    }
-    Some(total)
-}
-
-/// Mean size of what is written there up to and in `stage`.
-fn mean_size(workload: &Workload, stage: usize, naming: &Naming, wanted: Area) -> Option<f64> {
-    let stages = workload.stages.get(..=stage)?;
-    let operations = stages.iter().flat_map(|stage| &stage.works).flat_map(|work| &work.operations);
-    let sizes: Vec<f64> = operations
-        .filter(|operation| is_write(operation.kind))
-        .filter(|operation| {
-            area(operation).is_some_and(|(own, area)| own == *naming && area.overlaps(wanted))
-        })
-        .filter_map(|operation| operation.sizes.as_ref().map(SizeSelector::mean_bytes))
-        .collect();
-    #[expect(clippy::cast_precision_loss, reason = "a few operations")]
-    (!sizes.is_empty()).then(|| sizes.iter().sum::<f64>() / sizes.len() as f64)
 }
 
 #[cfg(test)]
@@ -654,6 +668,62 @@ mod tests {
                 && found[0].cause.contains("creates only containers 1 to 4"),
             "{found:?}"
         );
+    }
+
+    /// Stages that prepare, read, write and delete, each on keys of its own (`shared` = all on the same).
+    fn many_stages(stages: u64, shared: bool) -> Workload {
+        let mut text = String::new();
+        for number in 0..stages {
+            let (lo, hi) = if shared { (1, 1000) } else { (1 + number * 10, 10 + number * 10) };
+            text.push_str(&format!(
+                "  - {{name: p{number}, works: [{{type: prepare, workers: 1, containers: 'r(1,2)', objects: 'r({lo},{hi})', sizes: \
+                 c(4)KB}}]}}\n"
+            ));
+            text.push_str(&main_stage(
+                &format!("m{number}"),
+                "runtime: 60s",
+                &format!(
+                    "{{type: read, ratio: 80, containers: c(1), objects: 'u({lo},{hi})'}}, {{type: write, ratio: 15, containers: c(1), \
+                     objects: 'u({lo},{hi})', sizes: c(4)KB}}, {{type: delete, ratio: 5, containers: c(1), objects: 'u({lo},{hi})'}}"
+                ),
+            ));
+        }
+        workload(&text)
+    }
+
+    /// Counted, not timed: comparisons and readings of operations.
+    #[test]
+    fn a_check_of_twice_the_workload_costs_about_twice() {
+        use crate::existing::effort;
+        for shared in [true, false] {
+            let cost = |stages: u64| {
+                let workload = many_stages(stages, shared);
+                effort::of(|| {
+                    drop(crate::check::check(&workload));
+                    drop(missing(&workload, None));
+                    drop(read_bytes_of_stages(&workload));
+                })
+            };
+            for stages in [200, 400, 800, 1600] {
+                let (made, operations) = (cost(stages), 4 * stages);
+                assert!(made > operations, "{made} of {operations} operations: nothing was counted");
+                let most = EFFORT + 2 * EFFORT_PER_OPERATION * operations;
+                assert!(made < most, "shared {shared}: {made} comparisons for {operations} operations");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_of_containers_are_joined_where_they_touch() {
+        let mut ranges = Vec::new();
+        for range in [(5, 6), (1, 2), (9, 12), (7, 7), (3, 3), (30, 40), (11, 20)] {
+            join(&mut ranges, range);
+        }
+        assert_eq!(ranges, [(1, 3), (5, 7), (9, 20), (30, 40)]);
+        join(&mut ranges, (4, 4));
+        assert_eq!(ranges, [(1, 7), (9, 20), (30, 40)]);
+        join(&mut ranges, (0, u64::MAX));
+        assert_eq!(ranges, [(0, u64::MAX)]);
     }
 
     #[test]

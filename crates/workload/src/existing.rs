@@ -18,6 +18,8 @@ pub(crate) struct Naming([String; 4]);
 
 /// The area that an operation works on; `None` when it works on no numbered objects.
 pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
+    #[cfg(test)]
+    effort::count();
     let (containers, objects) = (operation.containers.as_ref()?, operation.objects.as_ref()?);
     if containers.is_nothing() || objects.is_nothing() {
         return None;
@@ -34,7 +36,28 @@ pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
     ))
 }
 
+/// Comparisons that this thread made, so that tests can tell how they grow.
+#[cfg(test)]
+pub(crate) mod effort {
+    use std::cell::Cell;
+
+    thread_local!(static MADE: Cell<u64> = const { Cell::new(0) });
+
+    pub(crate) fn count() {
+        MADE.set(MADE.get() + 1);
+    }
+
+    /// How many `work` makes.
+    pub(crate) fn of(work: impl FnOnce()) -> u64 {
+        let before = MADE.get();
+        work();
+        MADE.get() - before
+    }
+}
+
 fn overlap(a: (u64, u64), b: (u64, u64)) -> Option<(u64, u64)> {
+    #[cfg(test)]
+    effort::count();
     let (lo, hi) = (a.0.max(b.0), a.1.min(b.1));
     (lo <= hi).then_some((lo, hi))
 }
@@ -98,7 +121,7 @@ impl Existing {
             return true;
         }
         let mut missing = vec![wanted];
-        for area in areas {
+        for area in areas.iter().filter(|area| area.overlaps(wanted)) {
             missing = missing.into_iter().flat_map(|m| m.without(*area)).collect();
             if missing.len() > Self::MOST {
                 return true;

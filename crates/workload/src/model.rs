@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::diagnostic::Span;
+use crate::drivers::DriversWanted;
 use crate::search::Search;
 use crate::selector::{IntSelector, SizeSelector};
 use crate::threshold::Threshold;
@@ -22,6 +23,8 @@ pub struct Workload {
     pub seed: Option<u64>,
     /// What a lost driver means.
     pub loss: LossRule,
+    /// How many drivers it wants, which, and how long it waits for them.
+    pub drivers: DriversWanted,
     /// Stages in order; never empty after a parse without errors.
     pub stages: Vec<Stage>,
 }

@@ -45,6 +45,14 @@ pub fn json_schema() -> Value {
                 ("args", json!({"type": "array", "items": {"type": ["string", "number", "boolean"]}})),
             ])),
         ]},
+        "drivers": {"anyOf": [
+            {"type": ["integer", "string"], "minimum": 1, "examples": [3, "zone=a", "3,zone=a"]},
+            closed("How many drivers, which, and how long they are waited for", map([
+                ("count", json!({"type": "integer", "minimum": 1})),
+                ("labels", json!({"type": "string", "examples": ["zone=a", "zone=a,zone=b", "d1,d2"]})),
+                ("wait", fragment(ValueKind::Duration)),
+            ])),
+        ]},
         "matrix": matrix(),
         "thresholds": {"anyOf": [
             {"type": "string", "examples": ["read.p95 <= 20 ms"]},

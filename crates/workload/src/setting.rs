@@ -36,6 +36,7 @@ const ATTRIBUTES: &[&str] = &[
     "closure_delay",
     "on_driver_loss",
     "lost_after",
+    "drivers",
     "seed",
     "name",
     "description",
@@ -116,7 +117,12 @@ fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<()
             workload.loss.lost_after = crate::yaml::parse_lost_after(value)?;
             return Ok(());
         }
-        ("seed" | "description" | "on_driver_loss" | "lost_after", Some(_)) => {
+        ("drivers", None) => {
+            let wanted = crate::drivers::DriversWanted::of_text(value)?;
+            workload.drivers = crate::drivers::DriversWanted { wait: workload.drivers.wait, ..wanted };
+            return Ok(());
+        }
+        ("seed" | "description" | "on_driver_loss" | "lost_after" | "drivers", Some(_)) => {
             return Err(complaint("belongs to the workload", place.attribute, "write it without a stage"));
         }
         _ => {}

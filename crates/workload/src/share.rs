@@ -128,7 +128,7 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// Whether `driver:` of a work means this one: its name, or a label `key=value`.
-    fn is_meant(&self, pin: &str) -> bool {
+    pub(crate) fn is_meant(&self, pin: &str) -> bool {
         let label = pin.split_once('=');
         self.name == pin
             || label.is_some_and(|(key, value)| self.labels.iter().any(|(k, v)| k == key && v == value))

@@ -8,6 +8,7 @@ use crate::Environment;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::attributes::{self, AttributeRow};
 use crate::diagnostic::{Mistakes, shown};
+use crate::drivers::DriversWanted;
 use crate::keys::{Found, Key, KeyId};
 use crate::minilang::{self, Budget, Entry};
 use crate::model::{Config, ConfigEntry, ConfigValue, LossRule, Stage, TargetSpec, Workload};
@@ -129,7 +130,15 @@ impl XmlReader<'_> {
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(root.span, NO_STORAGE, hint);
         }
-        Some(Workload { name, description, trigger, seed, loss: LossRule::default(), stages })
+        Some(Workload {
+            name,
+            description,
+            trigger,
+            seed,
+            loss: LossRule::default(),
+            drivers: DriversWanted::default(),
+            stages,
+        })
     }
 
     fn stage(&mut self, element: &Element, outer: &Level) -> Stage {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::attributes;
 use crate::diagnostic::{Mistakes, shown};
+use crate::drivers::DriversWanted;
 use crate::load::Complaint;
 use crate::matrix;
 use crate::model::{LossRule, OnDriverLoss, Stage, TargetSpec, Trigger, Workload};
@@ -97,6 +98,7 @@ impl YamlReader<'_> {
             })
         });
         let loss = self.loss(fields);
+        let drivers = self.drivers(fields);
         let trigger = self.trigger(fields);
         let level = self.enter(fields, &Level::default());
         self.order = Order(seed.unwrap_or(0));
@@ -124,7 +126,37 @@ impl YamlReader<'_> {
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(fields.span, NO_STORAGE, hint);
         }
-        Some(Workload { name, description, trigger, seed, loss, stages })
+        Some(Workload { name, description, trigger, seed, loss, drivers, stages })
+    }
+
+    /// `3`, `zone=a`, `{count: 3, labels: zone=a, wait: 2m}`.
+    fn drivers(&mut self, fields: &Fields<'_>) -> DriversWanted {
+        let Some(node) = fields.get("drivers") else { return DriversWanted::default() };
+        if !matches!(node.kind, NodeKind::Mapping(_)) {
+            return fields.read("drivers", self.mistakes, DriversWanted::of_text).unwrap_or_default();
+        }
+        let Some(own) = Fields::of(node, "drivers", self.mistakes) else { return DriversWanted::default() };
+        own.check_words(&["count", "labels", "wait"], self.mistakes);
+        let mut wanted =
+            DriversWanted { wait: own.duration("wait", self.mistakes), ..DriversWanted::default() };
+        wanted.count = own.read("count", self.mistakes, |text| {
+            let wrong = || {
+                (format!("`{}` is no number of drivers", shown(text)), "give a number from 1 on".to_owned())
+            };
+            let read = DriversWanted::of_text(text).ok().filter(|read| read.which.is_empty());
+            read.and_then(|read| read.count).ok_or_else(wrong)
+        });
+        let which = own.read("labels", self.mistakes, |text| {
+            let read = DriversWanted::of_text(text)?;
+            match read.count {
+                None => Ok(read.which),
+                Some(count) => {
+                    Err((format!("{count} is no label"), format!("write count: {count} beside labels")))
+                }
+            }
+        });
+        wanted.which = which.unwrap_or_default();
+        wanted
     }
 
     fn loss(&mut self, fields: &Fields<'_>) -> LossRule {

@@ -67,8 +67,8 @@ test("what was typed as a secret is not written into the browser's storage", () 
 });
 
 test("a submission has what was chosen and nothing that was left empty", () => {
-  const options = { target: " ", tags: "a, b,", priority: 2, operationLog: true, seed: "7", settings: "x=1\n\n" };
-  expect(submissionOf("name: a", null, options)).toEqual({ source: "name: a", file_name: null, target: null, settings: ["x=1"], priority: 2, tags: ["a", "b"], operation_log: true, seed: 7 });
+  const options = { target: " ", tags: "a, b,", priority: 2, drivers: " 3,zone=a ", waitForDrivers: "", operationLog: true, seed: "7", settings: "x=1\n\n" };
+  expect(submissionOf("name: a", null, options)).toEqual({ source: "name: a", file_name: null, target: null, settings: ["x=1"], priority: 2, tags: ["a", "b"], operation_log: true, drivers: "3,zone=a", wait_for_drivers: null, seed: 7 });
 });
 
 test("sums of stages say how many last until they are done", () => {

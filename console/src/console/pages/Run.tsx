@@ -75,6 +75,7 @@ function Waiting({ run }: { run: RunSummary }) {
   return (
     <section className="panel">
       <Empty title={before.length === 0 ? "This run is the next one." : `This run waits behind ${before.length} other${before.length === 1 ? "" : "s"}.`}>
+        {run.waits_for && <p role="status">It is {run.waits_for}.</p>}
         <p>It shows here what it does as soon as it begins. The order can be changed <Link href="/">in the queue</Link>.</p>
       </Empty>
     </section>

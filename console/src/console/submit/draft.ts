@@ -16,6 +16,10 @@ export interface Options {
   target: string;
   tags: string;
   priority: number;
+  /** `3`, `zone=a`, `3,zone=a`; empty = what the workload says, else all. */
+  drivers: string;
+  /** Such as `2m`. */
+  waitForDrivers: string;
   operationLog: boolean;
   seed: string;
   settings: string;
@@ -54,13 +58,16 @@ stages:
 const KEY = "cosmark-draft";
 const FRESH: Draft = {
   text: START, fileName: null, simple: SIMPLE, matrix: MATRIX,
-  options: { target: "", tags: "", priority: 0, operationLog: false, seed: "", settings: "" },
+  options: { target: "", tags: "", priority: 0, drivers: "", waitForDrivers: "", operationLog: false, seed: "", settings: "" },
 };
 
 function kept(): Draft {
   try {
     const text = sessionStorage.getItem(KEY);
-    return text ? { ...FRESH, ...(JSON.parse(text) as Partial<Draft>) } : FRESH;
+    if (!text) return FRESH;
+    const before = JSON.parse(text) as Partial<Draft>;
+    // What was kept by an earlier console may lack an option.
+    return { ...FRESH, ...before, options: { ...FRESH.options, ...before.options } };
   } catch {
     return FRESH;
   }
@@ -102,6 +109,8 @@ export function submissionOf(source: string, fileName: string | null, options: O
     priority: options.priority,
     tags: options.tags.split(",").map((one) => one.trim()).filter(Boolean),
     operation_log: options.operationLog,
+    drivers: options.drivers.trim() || null,
+    wait_for_drivers: options.waitForDrivers.trim() || null,
     seed: /^\d+$/.test(options.seed.trim()) ? Number(options.seed.trim()) : null,
   };
 }

@@ -14,7 +14,7 @@ use super::errors::{failure, is_credential_problem};
 use super::sign::{Access, Signable};
 use crate::forward::forward;
 use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
-use crate::link::{Link, checked_name, checked_read, push_range_value};
+use crate::link::{Link, checked_name, push_range_value};
 use crate::parts::{Cut, add_requests, send_all};
 use crate::s3::lines::Lines;
 use crate::s3::time::{http as http_date, unix_seconds};
@@ -180,7 +180,7 @@ impl AzureClient {
         let lines = if range.is_some() { &lines[..] } else { &[] };
         let call = Call { lines, ..Call::new("GET", name.container, name.object) };
         let answer = self.main.exchange(&call, Body::None, Take::from_sink(sink), marks).await?;
-        match checked_read(answer, range) {
+        match self.main.link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.main.failure(&call, answer.status)),
         }

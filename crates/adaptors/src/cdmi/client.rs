@@ -12,7 +12,7 @@ use super::json_body::{self, ValueCoder};
 use super::{ContextKey, Options};
 use crate::forward::forward;
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
-use crate::link::{Link, checked_name, checked_read, one_line};
+use crate::link::{Link, checked_name, one_line};
 use crate::name_page::NamePage;
 use crate::webdav::credential::Credential;
 
@@ -159,7 +159,7 @@ impl CdmiClient {
             }
             self.send("GET", Body::None, Take::from_sink(sink), marks).await?
         };
-        match checked_read(answer, range) {
+        match self.door()?.link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure("GET", &shown(name), answer.status)),
         }

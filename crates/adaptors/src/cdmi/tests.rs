@@ -95,8 +95,10 @@ impl Model {
                 let (first, last) =
                     line(request, "Range").unwrap().strip_prefix("bytes=").unwrap().split_once('-').unwrap();
                 let part = &content[first.parse().unwrap()..=last.parse().unwrap()];
+                let told = format!("Content-Range: bytes {first}-{last}/{}", content.len());
                 let mut answer =
-                    format!("HTTP/1.1 206 Partial\r\nContent-Length: {}\r\n\r\n", part.len()).into_bytes();
+                    format!("HTTP/1.1 206 Partial\r\n{told}\r\nContent-Length: {}\r\n\r\n", part.len())
+                        .into_bytes();
                 answer.extend_from_slice(part);
                 Script::answer(answer)
             }

@@ -14,7 +14,7 @@ use super::Options;
 use super::errors::failure;
 use crate::forward::forward;
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
-use crate::link::{Link, checked_name, checked_read};
+use crate::link::{Link, checked_name};
 use crate::parts::{Cut, add_requests};
 use crate::s3::time::unix_seconds;
 use crate::service_account::LIFETIME_S;
@@ -141,7 +141,7 @@ impl GcsClient {
             self.link.push_range(range);
         }
         let answer = self.ask("GET", Take::from_sink(sink), marks).await?;
-        match checked_read(answer, range) {
+        match self.link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure("GET", &shown(name), answer.status)),
         }

@@ -107,7 +107,13 @@ impl Connection {
         }
         marks.requests += 1;
         marks.endpoint = self.endpoint.number();
-        let result = self.send_and_receive(request, take, marks).await;
+        let has_body = !request.is_head;
+        let result = self.send_and_receive(request, take, marks).await.and_then(|reusable| {
+            if has_body {
+                self.decoder.check_announced()?
+            };
+            Ok(reusable)
+        });
         match result {
             Ok(true) => {
                 self.busy = false;

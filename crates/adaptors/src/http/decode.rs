@@ -175,6 +175,20 @@ impl Decoder {
         self.state == State::Done
     }
 
+    /// A body in chunks may announce its length, too; then it has to be so long.
+    ///
+    /// # Errors
+    /// `Protocol`.
+    pub(crate) fn check_announced(&self) -> Result<()> {
+        match self.content_length {
+            Some(length) if length != self.body_bytes && !matches!(self.status, 204 | 304) => Err(broken(
+                format!("the answer announces {length} body bytes and has {} in chunks", self.body_bytes),
+            )
+            .with_partial_bytes(self.body_bytes)),
+            _ => Ok(()),
+        }
+    }
+
     /// True while the head is not complete.
     pub(crate) fn in_head(&self) -> bool {
         self.state == State::Head

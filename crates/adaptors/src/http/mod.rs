@@ -27,6 +27,7 @@ mod decode;
 mod dial;
 mod endpoint;
 mod escape;
+mod facts;
 mod read_ahead;
 mod receive;
 mod send;

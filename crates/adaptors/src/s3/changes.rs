@@ -7,9 +7,9 @@ use cosmark_adaptor_api::{Error, ErrorKind, Marks, ObjectName, PutOutcome, Resul
 use md5::Digest as _;
 
 use super::channel::Call;
-use super::client::{S3Client, check_bucket, check_name};
+use super::client::{S3Client, check_bucket, check_name, holds_error};
 use super::xml;
-use crate::http::{Answer, Body, Take, push_escaped};
+use crate::http::{Body, Take, push_escaped};
 
 /// The name space of S3's XML.
 pub(super) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -39,10 +39,10 @@ impl S3Client {
         let body = self.main.connection().body();
         // The status may be sent before the copy is done; then only the body tells that it failed.
         if answer.is_success() && xml::find(body, "Code").is_none() {
+            holds(body, "CopyObjectResult", "a copy")?;
             return Ok(PutOutcome { bytes: 0, accepted_only: answer.status == 202 });
         }
-        let answer = if answer.is_success() { Answer { status: 500, ..answer } } else { answer };
-        Err(self.main.failure(answer, from.container, from.object))
+        Err(self.main.late_failure(answer, from.container, from.object))
     }
 
     pub(super) async fn delete_objects(
@@ -88,6 +88,10 @@ impl S3Client {
             return Err(self.main.failure(answer, bucket, ""));
         }
         let body = self.main.connection().body();
+        if holds_error(body) && memchr::memmem::find(body, b"DeleteResult").is_none() {
+            return Err(self.main.late_failure(answer, bucket, ""));
+        }
+        holds(body, "DeleteResult", "a bulk delete")?;
         let refused: Vec<&str> = xml::texts(body, "Error")
             .filter(|one| xml::find(one.as_bytes(), "Code") != Some("NoSuchKey"))
             .collect();
@@ -137,6 +141,17 @@ impl S3Client {
         let answer = self.main.exchange_text(call, &text, marks).await?;
         if answer.is_success() { Ok(()) } else { Err(self.main.failure(answer, name.container, name.object)) }
     }
+}
+
+/// # Errors
+/// `Protocol` where a success does not say that anything was done: an empty answer, somebody else's page.
+fn holds(body: &[u8], root: &str, what: &str) -> Result<()> {
+    if memchr::memmem::find(body, root.as_bytes()).is_some() {
+        return Ok(());
+    }
+    let message =
+        format!("the answer to {what} holds no {root}: nothing says that it was done ({} bytes)", body.len());
+    Err(Error::new(ErrorKind::Protocol, message).with_hint("check that the endpoint is the store's S3 port"))
 }
 
 /// The first object that was not deleted, as an error: the answer's own status is 200.

@@ -106,6 +106,12 @@ impl Channel {
         failure(answer.status, self.connection.body(), about)
     }
 
+    /// The same of an answer whose status may have been sent before the store knew: then it counts as 500.
+    pub(crate) fn late_failure(&self, answer: Answer, bucket: &str, object: &str) -> Error {
+        let answer = if answer.is_success() { Answer { status: 500, ..answer } } else { answer };
+        self.failure(answer, bucket, object)
+    }
+
     /// Signs and exchanges a request.
     pub(crate) async fn exchange(
         &mut self,

@@ -4,8 +4,14 @@ use cosmark_adaptor_api::{Error, ErrorKind, ListPage, Result};
 
 use super::xml;
 
-/// Most bytes of one page of a listing.
-pub(crate) const PAGE_LIMIT: usize = 32 << 20;
+/// Most bytes of one page of a listing: a page has 1000 names if nothing else is said, a name 1024 bytes, each of which may be
+/// escaped as six, and what is told about an object does not need as much again.
+pub(crate) fn most_bytes(page_size: Option<u32>) -> usize {
+    const PER_NAME: usize = 8 << 10;
+    const MOST: usize = 32 << 20;
+    // Never less than a whole page of a server that ignores a smaller size: it is told apart by its number of names.
+    (usize::try_from(page_size.unwrap_or(1000)).unwrap_or(MOST).max(1000) * PER_NAME).min(MOST)
+}
 
 /// What kind of listing an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

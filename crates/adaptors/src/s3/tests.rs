@@ -197,20 +197,25 @@ fn the_bucket_stands_in_the_host_name_where_it_can() {
 
 #[test]
 fn each_answer_is_taken_for_what_it_means() {
-    use ErrorKind::{Denied, Protocol, Status};
+    use ErrorKind::{Denied, Protocol, Status, WrongRange};
     let no_key = error_body("NoSuchKey");
     let no_bucket = error_body("NoSuchBucket");
     let bad = |code: &str| error_body(code);
     let cases: Vec<(Op, &str, String, std::result::Result<u64, ErrorKind>)> = vec![
         (Op::Get, "200 OK", "12345".into(), Ok(5)),
-        (Op::Get, "206 Partial", "12345".into(), Err(Protocol)),
+        (Op::Get, "206 Partial", "12345".into(), Err(WrongRange)),
         (Op::Get, "404 No", no_key.clone(), Err(Status(404))),
         (Op::Get, "503 Slow", bad("SlowDown"), Err(Status(503))),
         (Op::Get, "307 Elsewhere", bad("TemporaryRedirect"), Err(Status(307))),
-        (Op::GetRange, "206 Partial", "1234567".into(), Ok(7)),
-        (Op::GetRange, "206 Partial", "123".into(), Ok(3)),
-        (Op::GetRange, "206 Partial", "12345678".into(), Err(Protocol)),
-        (Op::GetRange, "200 OK", "1234567".into(), Err(Protocol)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 10-16/99", "1234567".into(), Ok(7)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 10-16/*", "1234567".into(), Ok(7)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 10-12/13", "123".into(), Ok(3)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 10-12/99", "123".into(), Err(WrongRange)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 0-6/99", "1234567".into(), Err(WrongRange)),
+        (Op::GetRange, "206 Partial\r\nContent-Range: bytes 10-16/99", "12345678".into(), Err(WrongRange)),
+        (Op::GetRange, "206 Partial", "1234567".into(), Err(WrongRange)),
+        (Op::GetRange, "200 OK", "1234567".into(), Err(WrongRange)),
+        (Op::Put, "200 OK", bad("InternalError"), Err(Status(500))),
         (Op::Put, "200 OK", String::new(), Ok(7)),
         (Op::Put, "400 Bad", bad("BadDigest"), Err(Status(400))),
         (Op::Delete, "204 Gone", String::new(), Ok(0)),

@@ -111,7 +111,7 @@ impl S3Client {
         query.push(("versions", None));
         query.sort_unstable();
         let call = Call { query: &query, ..Call::new("GET", bucket, "") };
-        let take = Take::Keep { limit: listing::PAGE_LIMIT };
+        let take = Take::Keep { limit: listing::most_bytes(None) };
         let answer = self.main.exchange(&call, Body::None, take, marks).await?;
         match answer.status {
             200 => read(self.main.connection().body()).map(Some),

@@ -62,13 +62,13 @@ async fn a_put_is_201_or_accepted_only_202() {
 async fn a_range_must_come_back_as_206() {
     let range = Some(ByteRange { first: 2, last: 4 });
     let server = scripted::serve(vec![
-        Script::status("206 Partial Content", "", "llo"),
+        Script::status("206 Partial Content", "Content-Range: bytes 2-4/5\r\n", "llo"),
         Script::status("200 OK", "", "hello"),
     ]);
     let mut client = client(&server, &[("x_newest", "true")]);
     assert_eq!(client.get(NAME, range, None, &mut Marks::default()).await.unwrap().bytes, 3);
     let error = client.get(NAME, range, None, &mut Marks::default()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert_eq!(error.kind(), ErrorKind::WrongRange);
     assert!(server.requests()[0].contains("\r\nX-Newest: true\r\nRange: bytes=2-4\r\n"));
 }
 

@@ -128,6 +128,13 @@ pub struct SubmitArgs {
     /// Runs with a higher one come first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
+    /// How many drivers, or which, by labels or names: 3, zone=a, 3,zone=a; default: what the workload says, else all that are
+    /// not drained
+    #[arg(long, value_name = "LIST")]
+    pub drivers: Option<String>,
+    /// Wait so long for drivers that are not there, such as 2m; then the run ends with the reason
+    #[arg(long, value_name = "TIME")]
+    pub wait_for_drivers: Option<String>,
     /// Tag for the history; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,

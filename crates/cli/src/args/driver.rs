@@ -11,9 +11,12 @@ pub struct ManyArgs {
     /// Let the drivers make the load that joined this NATS, such as nats://host:4222
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
-    /// Only these drivers: names or labels (zone=a), behind commas
-    #[arg(long, value_name = "LIST", requires = "nats", value_delimiter = ',')]
-    pub drivers: Vec<String>,
+    /// How many drivers, or which: a number, names or labels (zone=a), behind commas; default: what the workload says, else all
+    #[arg(long, value_name = "LIST", requires = "nats")]
+    pub drivers: Option<String>,
+    /// Wait so long for drivers that are not there, such as 2m; then end with the reason
+    #[arg(long, value_name = "TIME", requires = "nats")]
+    pub wait_for_drivers: Option<String>,
     /// Take up a run whose controller died: the id that it printed when it began
     #[arg(long, value_name = "RUN", requires = "nats")]
     pub take_over: Option<String>,

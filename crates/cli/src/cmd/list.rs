@@ -91,7 +91,10 @@ fn of_controller(args: &ListArgs) -> Outcome {
     ]);
     for run in &runs {
         let state = match run.position {
-            Some(position) => format!("{} ({position} before it)", run.state),
+            Some(position) => match &run.waits_for {
+                Some(what) => format!("{}, {what}", run.state),
+                None => format!("{} ({position} before it)", run.state),
+            },
             None => run.state.clone(),
         };
         let stage = run.stage.clone().unwrap_or_else(|| format!("{} of {}", run.stages_done, run.stages));

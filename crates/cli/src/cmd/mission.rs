@@ -11,6 +11,7 @@ use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FromDriver, Launched, StageOrder,
 };
 use cosmark_workload::model::Stage;
+use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::spread_stage;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -61,6 +62,7 @@ pub fn run(args: &DriverArgs) -> Outcome {
         seed: args.seed.or(loaded.workload.seed).unwrap_or(0),
         log_operations: false,
         drain: None,
+        lengths: lengths_of_stage(&loaded.workload, index),
     };
     let driver = LocalDriver::new(CATALOG, options(args, Origin::Here)?);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,16 +1,19 @@
 //! `cosmark run --nats`: a run over drivers on other machines, with the controller in this process.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cosmark_archive::RunDir;
-use cosmark_bus::Bus;
+use cosmark_archive::{DriversRecord, RunDir};
+use cosmark_bus::{Bus, Registry};
 use cosmark_controller::remote::{RemoteError, RemoteJob};
 use cosmark_controller::{Ended, Keeper, Observer, StopLevel};
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
 use cosmark_workload::Workload;
+use cosmark_workload::drivers::{DriverThere, DriversWanted, Standing};
+use cosmark_workload::units::parse_duration;
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunOptions};
@@ -22,6 +25,8 @@ use crate::nats;
 pub struct Remote {
     bus: Bus,
     drivers: Vec<Registration>,
+    wanted: DriversWanted,
+    waited: Duration,
 }
 
 /// A run that another process began.
@@ -66,30 +71,70 @@ impl Earlier {
 const PURGE_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a connection may take to show who is there.
 const LOOK: Duration = Duration::from_secs(10);
+/// Drivers that are waited for are looked for this often.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl Remote {
-    /// Connects and chooses the drivers.
+    /// Connects and waits for the drivers that the command or the workload asks for.
     ///
     /// # Errors
-    /// When NATS cannot be reached, or a driver that was asked for is not there.
-    pub async fn connect(url: &str, many: &ManyArgs) -> Result<Self, Problem> {
+    /// When NATS cannot be reached, or drivers that were asked for do not come in time.
+    pub async fn connect(url: &str, many: &ManyArgs, workload: &Workload) -> Result<Self, Problem> {
+        let wanted = wanted(many, workload)?;
         let state = StateDir::open(&state_directory(many.state_dir.as_deref())?)?;
         let identity = ClusterKey::open(&state)?.identity()?;
         let bus = nats::connect(url, &many.login, "run").await?;
         let bus = bus.as_controller(identity).await.map_err(|error| nats::problem(&error))?;
         let registry = bus.registry().await.map_err(|error| nats::problem(&error))?;
-        let all: Vec<Registration> = registry
-            .all()
-            .into_iter()
-            .filter(|present| present.heard.elapsed() < LOOK)
-            .map(|present| present.registration)
-            .collect();
         if many.take_over.is_some() {
-            return Ok(Self { bus, drivers: Vec::new() });
+            return Ok(Self { bus, drivers: Vec::new(), wanted, waited: Duration::ZERO });
         }
-        let drivers = choose(all, &many.drivers)?;
-        let drivers = if many.drivers.is_empty() { those_that_obey(&bus, drivers)? } else { drivers };
-        Ok(Self { bus, drivers })
+        let begun = Instant::now();
+        let mut short_since = None;
+        let mut told = None;
+        let mut left_out = BTreeMap::new();
+        loop {
+            let all = alive(&bus, &registry, &mut left_out);
+            let there: Vec<DriverThere> = all.iter().map(there_of).collect();
+            let standing = wanted.stand(&there);
+            match &standing {
+                Standing::Ready(names) => {
+                    let drivers = all.into_iter().filter(|driver| names.contains(&driver.name)).collect();
+                    return Ok(Self { bus, drivers, wanted, waited: begun.elapsed() });
+                }
+                // A command that is typed is answered at once, where nothing says that it may wait.
+                Standing::Short { there } => {
+                    let waited = short_since.get_or_insert_with(Instant::now).elapsed();
+                    if waited >= wanted.wait.unwrap_or_default() {
+                        return Err(in_vain(&wanted, *there, &all, &left_out));
+                    }
+                }
+                Standing::Busy { .. } => {
+                    short_since = None;
+                    if wanted.wait.is_some_and(|wait| begun.elapsed() >= wait) {
+                        let text = wanted.waits_for(&standing).unwrap_or_default();
+                        return Err(Problem::usage(format!(
+                            "{text}: it waited in vain; see `cosmark drivers`"
+                        )));
+                    }
+                }
+            }
+            let text = wanted.waits_for(&standing);
+            if text != told {
+                eprintln!("cosmark: {}", text.as_deref().unwrap_or_default());
+                told = text;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// What `run.json` says about the drivers; nothing for a run that is taken up, which has them already.
+    #[must_use]
+    pub fn record(&self) -> Option<DriversRecord> {
+        let wanted = if self.wanted.is_any() { "all".to_owned() } else { self.wanted.to_string() };
+        let got: Vec<String> = self.drivers.iter().map(|driver| driver.name.clone()).collect();
+        let waited_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
+        (!got.is_empty()).then_some(DriversRecord { wanted, waited_ms, got })
     }
 
     /// Runs a workload over them.
@@ -107,7 +152,7 @@ impl Remote {
         redact: &dyn Fn(&str) -> String,
         observer: &mut dyn Observer,
     ) -> Result<Ended, Problem> {
-        let Self { bus, drivers } = self;
+        let Self { bus, drivers, .. } = self;
         let names: Vec<&str> = drivers.iter().map(|driver| driver.name.as_str()).collect();
         if !names.is_empty() {
             eprintln!("cosmark: run {run} on {} drivers: {}", names.len(), names.join(", "));
@@ -138,63 +183,81 @@ impl Remote {
     }
 }
 
-/// Those that follow this controller; the others are told. Who was asked for by name is not left out in silence.
-fn those_that_obey(bus: &Bus, drivers: Vec<Registration>) -> Result<Vec<Registration>, Problem> {
-    let mut first = None;
-    let mut follow = Vec::new();
-    for driver in drivers {
-        match bus.can_order(&driver) {
-            Ok(()) => follow.push(driver),
-            Err(why) => {
+/// What the command says comes before what the workload says.
+fn wanted(many: &ManyArgs, workload: &Workload) -> Result<DriversWanted, Problem> {
+    let wrong = |option: &str, (message, hint): (String, String)| {
+        Problem::usage(format!("{option}: {message}; {hint}"))
+    };
+    let own = DriversWanted::of_text(many.drivers.as_deref().unwrap_or_default());
+    let own = own.map_err(|complaint| wrong("--drivers", complaint))?;
+    let wait = many.wait_for_drivers.as_deref().map(parse_duration).transpose();
+    let wait = wait.map_err(|complaint| wrong("--wait-for-drivers", complaint))?;
+    Ok(DriversWanted { wait, ..own }.or(&workload.drivers))
+}
+
+/// Those that were heard of lately. A driver of another version, or one that does not follow this controller, is told once and
+/// left out.
+fn alive(bus: &Bus, registry: &Registry, left_out: &mut BTreeMap<String, String>) -> Vec<Registration> {
+    let lately = registry.all().into_iter().filter(|present| present.heard.elapsed() < LOOK);
+    let mut fit = Vec::new();
+    for driver in lately.map(|present| present.registration) {
+        let why = if driver.message_version == MESSAGE_VERSION {
+            bus.can_order(&driver).err()
+        } else {
+            Some(format!(
+                "driver {} (Cosmark {}) speaks version {} of the messages, this is version {MESSAGE_VERSION}",
+                driver.name, driver.version, driver.message_version
+            ))
+        };
+        match why {
+            None => fit.push(driver),
+            Some(why) if left_out.get(&driver.name) == Some(&why) => {}
+            Some(why) => {
                 eprintln!("cosmark: left out: {why}");
-                first.get_or_insert(why);
+                left_out.insert(driver.name.clone(), why);
             }
         }
     }
-    match first {
-        Some(why) if follow.is_empty() => Err(Problem::usage(why)),
-        _ => Ok(follow),
-    }
+    fit
 }
 
-/// Those with these names or labels; all, if none are given. A driver of another version is told and left out unless it was
-/// asked for by name.
-fn choose(all: Vec<Registration>, wanted: &[String]) -> Result<Vec<Registration>, Problem> {
-    let known: Vec<String> = all.iter().map(|driver| driver.name.clone()).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    let mut chosen: Vec<Registration> = Vec::new();
-    for want in wanted {
-        let label = want.split_once('=');
-        let meant = |driver: &&Registration| {
-            driver.name == *want
-                || label.is_some_and(|(key, value)| driver.labels.iter().any(|(k, v)| k == key && v == value))
-        };
-        let found: Vec<_> = all.iter().filter(meant).cloned().collect();
-        if found.is_empty() {
-            return Err(Problem::usage(format!("no driver {want} has joined; there are: {known}")));
-        }
-        chosen.extend(
-            found
-                .into_iter()
-                .filter(|one| !chosen.iter().any(|other| other.name == one.name))
-                .collect::<Vec<_>>(),
-        );
+/// Whether another controller has given it a run, it says itself.
+fn there_of(driver: &Registration) -> DriverThere {
+    DriverThere { name: driver.name.clone(), labels: driver.labels.clone(), is_free: driver.runs.is_empty() }
+}
+
+fn in_vain(
+    wanted: &DriversWanted,
+    there: usize,
+    all: &[Registration],
+    left_out: &BTreeMap<String, String>,
+) -> Problem {
+    // Who was asked for by name is not left out in silence, nor is everybody.
+    let asked = |name: &String| wanted.which.contains(name) || (wanted.is_any() && all.is_empty());
+    if let Some((_, why)) = left_out.iter().find(|(name, _)| asked(name)) {
+        return Problem::usage(why.clone());
     }
-    if !wanted.is_empty() {
-        return Ok(chosen);
+    if all.is_empty() && wanted.is_any() {
+        return Problem::usage("no driver has joined; start one with `cosmark driver --join URL`");
     }
-    let (same, other): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|driver| driver.message_version == MESSAGE_VERSION);
-    for driver in &other {
-        eprintln!(
-            "cosmark: driver {} (Cosmark {}) is left out: it speaks version {} of the messages, this is version \
-             {MESSAGE_VERSION}",
-            driver.name, driver.version, driver.message_version
-        );
+    let mut names: Vec<&str> = all.iter().map(|driver| driver.name.as_str()).collect();
+    names.extend(left_out.keys().map(String::as_str));
+    if names.len() > 20 {
+        names.truncate(20);
+        names.push("..");
     }
-    if same.is_empty() {
-        let text = "no driver has joined; start one with `cosmark driver --join URL`";
-        return Err(Problem::usage(text));
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let missing: Vec<String> = wanted.which.iter().filter(|one| !is_there(one, all)).cloned().collect();
+    if !missing.is_empty() {
+        return Problem::usage(format!("no driver {} has joined; there are: {known}", missing.join(", ")));
     }
-    Ok(same)
+    let asked = wanted.in_words();
+    Problem::usage(format!(
+        "the run wants {asked}, and {there} have joined: {known}; start more, or wait for them with --wait-for-drivers 2m"
+    ))
+}
+
+fn is_there(one: &str, all: &[Registration]) -> bool {
+    let wanted = DriversWanted { which: vec![one.to_owned()], ..DriversWanted::default() };
+    all.iter().any(|driver| wanted.means(&there_of(driver)))
 }

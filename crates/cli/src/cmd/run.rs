@@ -110,7 +110,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
         .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
     // Before the archive: a run without drivers leaves nothing behind.
     let remote = match place {
-        Place::Drivers { url, many } => Some(runtime.block_on(Remote::connect(url, many))?),
+        Place::Drivers { url, many } => Some(runtime.block_on(Remote::connect(url, many, &workload))?),
         Place::Here { .. } => None,
     };
     let archive = Archive::open(&options.archive)?;
@@ -124,7 +124,10 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
         host: host::record(),
         submitted: Timestamp::now(),
     };
-    let dir = if earlier.is_some() { archive.begin_again(&new)? } else { archive.begin(&new)? };
+    let mut dir = if earlier.is_some() { archive.begin_again(&new)? } else { archive.begin(&new)? };
+    if let Some(drivers) = remote.as_ref().and_then(Remote::record) {
+        dir.set_drivers(drivers)?;
+    }
     if let Some(renamed) = dir.renamed() {
         eprintln!("cosmark: {renamed}");
     }

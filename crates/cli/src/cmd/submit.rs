@@ -75,6 +75,8 @@ fn submission(args: &SubmitArgs) -> Result<Submission, Problem> {
         tags: args.tags.clone(),
         operation_log: args.oplog,
         seed: args.seed,
+        drivers: args.drivers.clone(),
+        wait_for_drivers: args.wait_for_drivers.clone(),
     };
     take_from_here(&mut submission, args.target.as_deref())?;
     Ok(submission)
@@ -176,7 +178,10 @@ fn wait(client: &Client, id: &str) -> Result<RunSummary, Problem> {
                 silences = 0;
                 let now = match (&run.stage, run.position) {
                     (Some(stage), _) => format!("{} {stage}", run.state),
-                    (None, Some(position)) => format!("queuing, {position} before it"),
+                    (None, Some(position)) => match &run.waits_for {
+                        Some(what) => format!("queuing, {what}"),
+                        None => format!("queuing, {position} before it"),
+                    },
                     (None, None) => run.state.clone(),
                 };
                 if now != told {

@@ -25,3 +25,4 @@ mod orders;
 mod rates;
 mod roles;
 mod table;
+mod text;

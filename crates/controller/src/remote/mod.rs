@@ -19,6 +19,7 @@ use cosmark_bus::{Bus, LinkState, Registry, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, StageOrder};
 use cosmark_workload::model::Workload;
+use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::spread_stage;
 use cosmark_workload::to_yaml;
 use thiserror::Error;
@@ -110,7 +111,7 @@ pub enum RemoteError {
 /// [`RemoteError::TooLarge`]
 pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
     let most = bus.most_bytes();
-    for stage in &workload.stages {
+    for (index, stage) in workload.stages.iter().enumerate() {
         let order = StageOrder {
             step: u32::MAX,
             stage_index: usize::MAX,
@@ -120,6 +121,7 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
             seed: u64::MAX,
             log_operations: true,
             drain: Some(Duration::MAX),
+            lengths: lengths_of_stage(workload, index),
         };
         let message = encode(&Order::Stage(StageMessage::of(&order)));
         let bytes = message.map_or(usize::MAX, |message| message.len().saturating_add(ENVELOPE));

@@ -22,8 +22,16 @@ pub async fn measure(catalog: Catalog, options: &Options) -> Option<f64> {
     let mut driver = LocalDriver::new(catalog, Options { threads: 1, ..options.clone() });
     let (sender, mut events) = mpsc::channel(64);
     let shares = vec![MissionShare { work: 0, driver: 0, first_worker: 0, workers }];
-    let order =
-        StageOrder { step: 0, stage_index: 0, stage, shares, seed: 0, log_operations: false, drain: None };
+    let order = StageOrder {
+        step: 0,
+        stage_index: 0,
+        stage,
+        shares,
+        seed: 0,
+        log_operations: false,
+        drain: None,
+        lengths: Vec::new(),
+    };
     driver.start(order, EventSender::new(0, sender));
     let counting = async {
         let mut operations = 0;

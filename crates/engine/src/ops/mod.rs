@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
 
-use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
+use cosmark_adaptor_api::{ByteRange, Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
 use cosmark_workload::model::{OpKind, Operation};
 
 use crate::choice::Choice;
@@ -68,6 +68,8 @@ pub struct Call<'a> {
     pub container: &'a str,
     pub object: &'a str,
     pub choice: Choice,
+    /// Shortest and longest length in bytes of the objects that are read, where it is known.
+    pub length: Option<(u64, u64)>,
     /// Different in every write of a run.
     pub version: u64,
     pub marks: &'a mut Marks,
@@ -113,6 +115,30 @@ impl<'a> Call<'a> {
         let key = key_of(self.container, self.object);
         Body::new(self.operation.content, key, self.version, self.choice.size_bytes)
     }
+}
+
+/// Whether what was read of an object can be so long, by what the workload knows of its length; for free, on every answer.
+fn fits(
+    length: Option<(u64, u64)>,
+    range: Option<ByteRange>,
+    bytes: u64,
+    name: ObjectName<'_>,
+) -> Result<()> {
+    let Some((least, most)) = length else { return Ok(()) };
+    let read_of = |object: u64| match range {
+        None => object,
+        Some(ByteRange { first, last }) => object.min(last.saturating_add(1)).saturating_sub(first),
+    };
+    let (least, most) = (read_of(least), read_of(most));
+    if (least..=most).contains(&bytes) {
+        return Ok(());
+    }
+    let wanted = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let ObjectName { container, object } = name;
+    let message = format!("{container}/{object}: {bytes} bytes where {wanted} were written");
+    Err(Error::new(ErrorKind::WrongLength, message)
+        .with_partial_bytes(bytes)
+        .with_hint("an object of another write, or somebody else's, or a body that was cut and announced so"))
 }
 
 fn local_error(what: &str, cause: &std::io::Error) -> Error {

@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::{ListRequest, Result};
 
-use super::{Call, Done};
+use super::{Call, Done, fits};
 
 /// Objects given: metadata of one of them (as COSBench does on Swift); else one page of the container, or of the
 /// account's containers.
@@ -18,11 +18,18 @@ pub async fn list(call: Call<'_>) -> Result<Done> {
         ..ListRequest::default()
     };
     let page = call.timing.time(call.client.list(request, call.marks)).await?;
+    if !request.container.is_empty() {
+        page.answers(&request)?;
+    }
     Ok(Done { bytes: page.bytes, accepted_only: false, checked: false })
 }
 
 pub async fn head(call: Call<'_>) -> Result<Done> {
     let name = call.name();
-    call.timing.time(call.client.head(name, call.marks)).await?;
+    let length = call.timing.time(call.client.head(name, call.marks)).await?;
+    if let Some(bytes) = length {
+        // No byte of the object came.
+        fits(call.length, None, bytes, name).map_err(|error| error.with_partial_bytes(0))?;
+    }
     Ok(Done::default())
 }

@@ -2,13 +2,14 @@
 
 use cosmark_adaptor_api::{ByteRange, Error, ErrorKind, Result};
 
-use super::{Call, Done};
-use crate::content::{Verifier, key_of};
+use super::{Call, Done, fits};
+use crate::content::key_of;
 use crate::hashcheck::{HashSink, HashVerdict};
+use crate::verify::{Verified, Verifier};
 
 pub async fn read(call: Call<'_>) -> Result<Done> {
     let name = call.name();
-    let Call { client, operation, choice, marks, timing, .. } = call;
+    let Call { client, operation, choice, length, marks, timing, .. } = call;
     let range = operation.range.map(|range| {
         let first = choice.first_byte;
         ByteRange { first, last: first + range.chunk_length_bytes.max(1) - 1 }
@@ -17,15 +18,19 @@ pub async fn read(call: Call<'_>) -> Result<Done> {
         let message = format!("{}/{}: the content {what}", name.container, name.object);
         Err(Error::new(ErrorKind::CorruptBody, message).with_partial_bytes(bytes))
     };
-    let done = |bytes, checked| Ok(Done { bytes, accepted_only: false, checked });
+    let done = |bytes, checked| {
+        fits(length, range, bytes, name)?;
+        Ok(Done { bytes, accepted_only: false, checked })
+    };
     if operation.verify {
         let offset = range.map_or(0, |range| range.first);
         let mut verifier = Verifier::new(key_of(name.container, name.object), offset);
         let bytes = timing.time(client.get(name, range, Some(&mut verifier), marks)).await?.bytes;
-        return if verifier.is_right() {
-            done(bytes, true)
-        } else {
-            corrupt(bytes, "is not what Cosmark writes")
+        return match verifier.verdict() {
+            Verified::Right => done(bytes, true),
+            Verified::Wrong => corrupt(bytes, "is not what Cosmark writes"),
+            // It counts as checked only if every byte was.
+            Verified::TooShort => done(bytes, false),
         };
     }
     if operation.hash_check && range.is_none() {

@@ -150,7 +150,9 @@ pub(super) fn common_window(evidence: &Evidence) -> Finding {
     // At the worst.
     let share = (skew + error) / evidence.window_s.max(f64::MIN_POSITIVE);
     let known = format!("(known to {} ms)", plain(error * 1000.0));
-    let good = || format!("all workers of all drivers began within {} ms {known}", plain(skew * 1000.0));
+    let drivers = evidence.drivers;
+    let good =
+        || format!("all workers of all {drivers} drivers began within {} ms {known}", plain(skew * 1000.0));
     Finding::graded(share, 0.01, 0.05, good, || {
         format!(
             "the last worker began {} s after the first {known}: for {} of the window the load was smaller",

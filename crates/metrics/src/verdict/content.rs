@@ -185,7 +185,7 @@ fn of_another_length(evidence: &Evidence) -> Option<Finding> {
 }
 
 fn is_wrong(class: &str) -> bool {
-    matches!(class, "corrupt_body" | "short_body")
+    matches!(class, "corrupt_body" | "short_body" | "wrong_range" | "wrong_length")
 }
 
 /// V21.

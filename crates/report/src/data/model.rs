@@ -61,6 +61,8 @@ pub struct RunFacts {
     pub cpus: u32,
     /// Its kernel.
     pub kernel: String,
+    /// Which drivers it asked for and got, in words; null where the machine itself made the load.
+    pub drivers: Option<String>,
     /// Name of the run's directory.
     pub directory: String,
 }

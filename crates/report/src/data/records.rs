@@ -1,8 +1,8 @@
 //! From the records of `run.json` to what the page shows.
 
 use cosmark_archive::{
-    Check, CheckStatus, LatencyRecord, OperationRecord, Overall, PartRecord, Run, RunRecord, RunState,
-    Verdict,
+    Check, CheckStatus, DriversRecord, LatencyRecord, OperationRecord, Overall, PartRecord, Run, RunRecord,
+    RunState, Verdict,
 };
 
 use super::model::{CheckData, GroupData, LatencyData, OperationData, RunFacts, Totals, VerdictData};
@@ -25,8 +25,21 @@ pub fn run_facts(run: &Run) -> RunFacts {
         hostname: record.host.hostname.clone(),
         cpus: record.host.cpus,
         kernel: record.host.kernel.clone(),
+        drivers: record.drivers.as_ref().map(drivers_text),
         directory: run.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
     }
+}
+
+/// `3 of zone=a asked for, 3 took part: d1, d2, d3; they were waited for 12 s`.
+fn drivers_text(drivers: &DriversRecord) -> String {
+    const NAMED: usize = 20;
+    let DriversRecord { wanted, waited_ms, got } = drivers;
+    let names = got.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if got.len() > NAMED { ", .." } else { "" };
+    let waited =
+        if *waited_ms >= 1000 { format!("; waited for {} s", waited_ms / 1000) } else { String::new() };
+    let names = if got.is_empty() { String::new() } else { format!(": {names}{more}") };
+    format!("asked for {wanted}, got {}{names}{waited}", got.len())
 }
 
 fn overall_word(overall: Overall) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use cosmark_archive::{Run, StageRecord, TimelineEntry};
+use cosmark_archive::{Run, StageRecord, TimelineEntry, harmless};
 use serde_json::{Value, json};
 
 use super::ExportError;
@@ -30,7 +30,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             for (quantity, value) in values {
                 let names =
                     [id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value];
-                table.write_record(names).map_err(refused)?;
+                table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
         }
         for entry in timeline(run, stage)? {
@@ -58,7 +58,7 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                         quantity,
                         cell,
                     ];
-                    table.write_record(names).map_err(refused)?;
+                    table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
                 }
             }
         }

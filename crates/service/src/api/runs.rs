@@ -101,6 +101,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
         baseline: run.baseline,
         submitted_by: None,
         drivers: run.drivers.clone(),
+        waits_for: None,
         class: None,
     }
 }

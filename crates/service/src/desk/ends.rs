@@ -19,9 +19,11 @@ impl Desk {
             (self.tell)(&format!("{id} waits: {text}"));
             jobs.trouble = Some(text);
         }
+        self.runner.fleet.release(id);
         if let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) {
             job.stop = None;
             if !resumed {
+                job.entry.drivers.clear();
                 job.entry.started = None;
             }
         }
@@ -49,6 +51,7 @@ impl Desk {
     }
 
     pub(super) async fn take_end(&self, id: &str, outcome: Outcome) {
+        self.runner.fleet.release(id);
         let Some((entry, live)) = self.entry(id) else { return };
         let stopping = self.jobs().stopping;
         if let Err(error) = self.keep_end(&entry).await {

@@ -49,6 +49,18 @@ pub struct QueueEntry {
     pub started: Option<String>,
     /// Somebody wants it to end: `Some(true)` at once.
     pub cancelled: Option<bool>,
+    /// Which drivers it asks for, as `cosmark_workload::drivers` reads it; empty = all.
+    #[serde(default)]
+    pub wants: String,
+    /// How long they are waited for, where that is said.
+    #[serde(default)]
+    pub wait_for_drivers_ms: Option<u64>,
+    /// Those that it got.
+    #[serde(default)]
+    pub drivers: Vec<String>,
+    /// How long it was its turn before it got them.
+    #[serde(default)]
+    pub waited_ms: u64,
 }
 
 /// Who leads.
@@ -121,7 +133,7 @@ pub fn opened(key: &ClusterKey, what: &str, bytes: &[u8]) -> Result<QueueEntry, 
 
 /// A submission, for tests.
 #[cfg(test)]
-fn example(number: u64, source: String) -> QueueEntry {
+pub(crate) fn example(number: u64, source: String) -> QueueEntry {
     QueueEntry {
         id: format!("w{number}"),
         number,
@@ -136,5 +148,9 @@ fn example(number: u64, source: String) -> QueueEntry {
         seed: 1,
         started: None,
         cancelled: None,
+        wants: String::new(),
+        wait_for_drivers_ms: None,
+        drivers: Vec::new(),
+        waited_ms: 0,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
 use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
+use crate::drivers::DriversWanted;
 use crate::keys::{Key, KeyId};
 use crate::load::{arrivals_text, rate_text, when_full_text};
 use crate::minilang;
@@ -92,6 +93,10 @@ impl Writer {
         if workload.loss != LossRule::default() {
             let message = "XML has no on_driver_loss and no lost_after: a lost driver fails the run";
             self.mistakes.warning(Span::default(), message, "keep the YAML");
+        }
+        if workload.drivers != DriversWanted::default() {
+            let message = "XML has no `drivers`: the run takes all that are not drained";
+            self.mistakes.warning(Span::default(), message, "keep the YAML, or submit it with --drivers");
         }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
+use crate::drivers::DriversWanted;
 use crate::keys::{Key, KeyId};
 use crate::load::{rate_text, when_full_text};
 use crate::model::{
@@ -76,6 +77,7 @@ impl Writer {
         if let Some(seed) = workload.seed {
             self.line("seed", &seed.to_string());
         }
+        self.drivers(&workload.drivers);
         self.loss(workload.loss);
         self.trigger(workload.trigger.as_ref());
         let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
@@ -87,6 +89,24 @@ impl Writer {
         }
         let (auth, storage) = (auth.is_some(), storage.is_some());
         self.list("stages", &workload.stages, |writer, stage| writer.stage(stage, auth, storage));
+    }
+
+    fn drivers(&mut self, wanted: &DriversWanted) {
+        let Some(wait) = wanted.wait else {
+            if !wanted.is_any() {
+                self.text("drivers", &wanted.to_string());
+            }
+            return;
+        };
+        self.open("drivers");
+        if let Some(count) = wanted.count {
+            self.line("count", &count.to_string());
+        }
+        if !wanted.which.is_empty() {
+            self.text("labels", &wanted.which.join(","));
+        }
+        self.line("wait", &duration_text(wait));
+        self.close();
     }
 
     fn loss(&mut self, loss: LossRule) {

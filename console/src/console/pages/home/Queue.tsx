@@ -50,6 +50,7 @@ export function Queue({ runs }: { runs: RunSummary[] }) {
               {run.tags.map((tag) => <span key={tag} className="tag">{tag}</span>)}
             </span>
             <span className="soft queue-facts">
+              {run.waits_for && <span>{run.waits_for}</span>}
               {run.priority !== 0 && <span>priority {run.priority}</span>}
               {run.submitted && <Age at={run.submitted} />}
             </span>
