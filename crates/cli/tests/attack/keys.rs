@@ -198,7 +198,11 @@ fn nothing_of_a_controllers_machine_is_reached_by_a_submission_without_its_opera
     let text = first_error(&answer);
     judge("a setting", "REST, submission", status == 422 && text.contains("--files"), &text);
     // A path that came as a secret is refused, and not told.
-    assert_eq!(c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory") })).0, 204);
+    assert_eq!(
+        c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory"), "endpoints": ["file"] }))
+            .0,
+        204
+    );
     let target = "storage: {type: file, directory: {secret: place}}\n";
     let (_, answer) = c.send("POST", "targets/test", &json!({ "target": target }));
     let text = tried(&answer);

@@ -19,7 +19,9 @@ mod support;
 
 mod canary;
 mod keys;
+mod logins;
 mod orders;
 mod rates;
 mod roles;
+mod secrets;
 mod table;
