@@ -18,6 +18,7 @@ pub mod null;
 mod reach;
 mod secret;
 mod session;
+pub mod sockets;
 mod traits;
 
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};

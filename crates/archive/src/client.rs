@@ -70,7 +70,7 @@ pub struct ClientRecord {
     /// When its last worker did.
     #[serde(default)]
     pub all_began_ms: Option<f64>,
-    /// TCP segments sent by its machine.
+    /// TCP segments that its process's connections to stores sent (`TCP_INFO`); nothing of what others on the machine do.
     pub tcp_segments_out: Option<u64>,
     /// Segments sent again among them.
     pub tcp_retransmitted: Option<u64>,
@@ -190,6 +190,7 @@ pub(crate) const CLIENTS: Table = Table {
         "sockets",
         "time_wait",
     ],
+    first: 15,
 };
 
 /// A line of `clients.csv`.

@@ -71,6 +71,14 @@ pub enum ArchiveError {
         /// How long we waited.
         waited_s: u64,
     },
+    /// A run is being written, or may be.
+    #[error("{}: {why}", path.display())]
+    InUse {
+        /// Which run.
+        path: PathBuf,
+        /// By whom, and what to do.
+        why: String,
+    },
     /// The caller named a stage, work or operation that the workload does not have.
     #[error("{what} is not part of this run: the workload has no such place")]
     NoSuchPlace {
@@ -83,6 +91,17 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// There was no room: with some room, the same may be done.
+    #[must_use]
+    pub fn wants_room(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        matches!(
+            self,
+            Self::Io { source, .. } | Self::Output { source, .. }
+                if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+        )
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }

@@ -38,6 +38,9 @@ pub fn write_whole(
     output::write(path, durable, &failed, |out| fill(out).map_err(failed))
 }
 
+/// What a full disk did not take is kept for later, up to this many bytes of a file.
+const MOST_WAITING_BYTES: usize = 4 << 20;
+
 /// A file that grows while a run lasts.
 #[derive(Debug)]
 pub struct GrowingFile {
@@ -45,19 +48,72 @@ pub struct GrowingFile {
     file: File,
     /// Bytes of whole lines.
     len: u64,
+    /// Whole lines for which there was no room yet.
+    waiting: Vec<u8>,
+    /// There was no room for them, and no room to keep them until there is.
+    lost: bool,
 }
 
 impl GrowingFile {
     /// Starts with `head`, which is there at once and whole.
     pub fn create(path: &Path, head: &[u8]) -> Result<Self, ArchiveError> {
         write_whole(path, false, |out| out.write_all(head))?;
+        Self::open(path, head.len() as u64)
+    }
+
+    /// Goes on with what another process left; a last line that was cut short goes away.
+    pub fn reopen(path: &Path, head: &[u8]) -> Result<Self, ArchiveError> {
+        match whole_lines(path) {
+            Ok(0) => Self::create(path, head),
+            Ok(len) => Self::open(path, len)?.cut(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path, head),
+            Err(error) => Err(ArchiveError::io("read", path)(error)),
+        }
+    }
+
+    /// The same for a file that several may want to go on with: `None` when somebody else has its lock.
+    pub fn take(path: &Path) -> Result<Option<Self>, ArchiveError> {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(ArchiveError::io("open", path))?;
+        let mut taken = Self { path: path.to_owned(), file, len: 0, waiting: Vec::new(), lost: false };
+        if !taken.lock()? {
+            return Ok(None);
+        }
+        taken.len = whole_lines(path).map_err(ArchiveError::io("read", path))?;
+        taken.cut().map(Some)
+    }
+
+    fn cut(self) -> Result<Self, ArchiveError> {
+        self.file.set_len(self.len).map_err(ArchiveError::io("write", &self.path))?;
+        Ok(self)
+    }
+
+    fn open(path: &Path, len: u64) -> Result<Self, ArchiveError> {
         let file = OpenOptions::new().append(true).open(path).map_err(ArchiveError::io("open", path))?;
-        Ok(Self { path: path.to_owned(), file, len: head.len() as u64 })
+        Ok(Self { path: path.to_owned(), file, len, waiting: Vec::new(), lost: false })
     }
 
     /// Adds `text` in one write, so that a kill leaves whole lines. What a full disk took of it goes away again, so that
-    /// later lines stay whole too.
+    /// later lines stay whole too; it is tried again with the next ones.
     pub fn append(&mut self, text: &[u8]) -> Result<(), ArchiveError> {
+        if self.waiting.is_empty() {
+            return self.write(text).inspect_err(|_| self.keep(text));
+        }
+        self.keep(text);
+        self.catch_up()
+    }
+
+    /// Tries again what there was no room for.
+    pub fn catch_up(&mut self) -> Result<(), ArchiveError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let written = if waiting.is_empty() { Ok(()) } else { self.write(&waiting) };
+        if written.is_err() {
+            self.waiting = waiting;
+        }
+        written
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<(), ArchiveError> {
         if let Err(error) = self.file.write_all(text) {
             drop(self.file.set_len(self.len));
             return Err(ArchiveError::io("write", &self.path)(error));
@@ -66,10 +122,54 @@ impl GrowingFile {
         Ok(())
     }
 
+    fn keep(&mut self, text: &[u8]) {
+        if self.waiting.len() + text.len() <= MOST_WAITING_BYTES {
+            self.waiting.extend_from_slice(text);
+        } else {
+            self.lost = true;
+        }
+    }
+
+    /// Everything that was added is in it.
+    pub fn is_whole(&self) -> bool {
+        self.waiting.is_empty() && !self.lost
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Takes the lock of this file, which others who write a run ask for, too; false when somebody else has it.
+    pub fn lock(&self) -> Result<bool, ArchiveError> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            // A file system without locks has nobody who could hold one.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+            Err(TryLockError::Error(error)) => Err(ArchiveError::io("lock", &self.path)(error)),
+        }
+    }
+}
+
+/// Bytes up to and with the last line end.
+fn whole_lines(path: &Path) -> io::Result<u64> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = File::open(path)?;
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut block = vec![0; 1 << 16];
+    while end > 0 {
+        let size = usize::try_from(end).unwrap_or(usize::MAX).min(block.len());
+        let start = end - size as u64;
+        file.seek(SeekFrom::Start(start))?;
+        let part = block.get_mut(..size).unwrap_or_default();
+        file.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
 }
 
 /// Adds lines to a file that several processes share, under the archive's lock. A missing file starts with `head`; a

@@ -66,6 +66,17 @@ fn phase_suffix(phase: Phase) -> &'static str {
     }
 }
 
+fn head(base: Timestamp) -> String {
+    let seconds = Duration::try_from(base.as_duration()).unwrap_or_default().as_secs_f64();
+    format!(
+        "#[Histogram log format version 1.3]\n\
+         #[StartTime: {seconds:.3} (seconds since epoch), {base:.3}]\n\
+         #[BaseTime: {seconds:.3} (seconds since epoch)]\n\
+         #[Values are nanoseconds, Interval_Max is milliseconds]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+}
+
 /// Writes the log of one run.
 pub struct LogWriter {
     file: GrowingFile,
@@ -76,18 +87,20 @@ pub struct LogWriter {
 impl LogWriter {
     /// Starts the log; times in it count from `base`.
     pub fn create(dir: &Path, base: Timestamp) -> Result<Self, ArchiveError> {
-        let seconds = Duration::try_from(base.as_duration()).unwrap_or_default().as_secs_f64();
-        let head = format!(
-            "#[Histogram log format version 1.3]\n\
-             #[StartTime: {seconds:.3} (seconds since epoch), {base:.3}]\n\
-             #[BaseTime: {seconds:.3} (seconds since epoch)]\n\
-             #[Values are nanoseconds, Interval_Max is milliseconds]\n\
-             \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
-        );
-        let file = GrowingFile::create(&dir.join(FILE_NAME), head.as_bytes())?;
+        let file = GrowingFile::create(&dir.join(FILE_NAME), head(base).as_bytes())?;
         Ok(Self { file, base, serializer: V2DeflateSerializer::new() })
     }
 
+    /// Goes on with the log that another process left.
+    pub fn reopen(dir: &Path, base: Timestamp) -> Result<Self, ArchiveError> {
+        let file = GrowingFile::reopen(&dir.join(FILE_NAME), head(base).as_bytes())?;
+        Ok(Self { file, base, serializer: V2DeflateSerializer::new() })
+    }
+
+    /// The file itself.
+    pub fn file(&mut self) -> &mut GrowingFile {
+        &mut self.file
+    }
     /// Adds what one operation did in one slice that began at `start`.
     pub fn append(
         &mut self,
@@ -266,7 +279,7 @@ impl HistogramLog {
     }
 
     /// The next line whose tag is wanted; the others are not even decoded.
-    fn next_wanted(
+    pub(crate) fn next_wanted(
         &mut self,
         wanted: &mut dyn FnMut(&str) -> bool,
     ) -> Option<Result<LoggedHistogram, ArchiveError>> {

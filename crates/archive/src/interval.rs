@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_metrics::{OpSnapshot, Phase};
+use cosmark_metrics::{OpSnapshot, Outcome, Phase};
 
 use crate::csv_text::push_line;
 use crate::number::decimal;
@@ -28,7 +28,13 @@ pub(crate) const INTERVALS: Table = Table {
         "retries",
         "connections",
         "errors",
+        "accepted_only",
+        "renewals",
+        "unfinished",
+        "intended",
+        "checked",
     ],
+    first: 17,
 };
 
 /// A line of `intervals.csv`.
@@ -68,6 +74,16 @@ pub struct IntervalLine {
     pub connections: u64,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
+    /// Successes that the store only accepted.
+    pub accepted_only: u64,
+    /// Logins made again.
+    pub renewals: u64,
+    /// Operations that were due by the end of the window and had not finished then; told when that is known.
+    pub unfinished: u64,
+    /// Arrivals of an open loop that were due in the window.
+    pub intended: u64,
+    /// Bodies that were compared with what they should be.
+    pub checked: u64,
 }
 
 /// The word of a phase in files.
@@ -106,6 +122,41 @@ impl IntervalLine {
             retries: op.retries,
             connections: op.connections,
             errors: op.errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
+            accepted_only: op.accepted_only,
+            renewals: op.renewals,
+            unfinished: op.unfinished,
+            intended: op.intended,
+            checked: op.checked,
+        }
+    }
+
+    /// The counts as the sums of an operation that has no times.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a time in flight is positive and shorter than centuries"
+    )]
+    pub fn sums(&self) -> OpSnapshot {
+        let seconds = (self.end_s - self.start_s).max(0.0);
+        OpSnapshot {
+            ok: self.count,
+            failed: self.failures,
+            missed: self.missed,
+            delayed: self.delayed,
+            bytes: self.bytes,
+            partial_bytes: self.partial_bytes,
+            in_flight_ns: (self.in_flight_mean.unwrap_or(0.0).max(0.0) * seconds * 1e9) as u128,
+            requests: self.requests,
+            retries: self.retries,
+            connections: self.connections,
+            errors: self.errors.iter().map(|(label, count)| (Outcome::failed(label), *count)).collect(),
+            accepted_only: self.accepted_only,
+            renewals: self.renewals,
+            unfinished: self.unfinished,
+            intended: self.intended,
+            checked: self.checked,
+            ..OpSnapshot::default()
         }
     }
 
@@ -128,6 +179,11 @@ impl IntervalLine {
             retries: fields.count(14)?,
             connections: fields.count(15)?,
             errors: read_errors(&fields.text(16))?,
+            accepted_only: fields.count_if_any(17)?.unwrap_or(0),
+            renewals: fields.count_if_any(18)?.unwrap_or(0),
+            unfinished: fields.count_if_any(19)?.unwrap_or(0),
+            intended: fields.count_if_any(20)?.unwrap_or(0),
+            checked: fields.count_if_any(21)?.unwrap_or(0),
         })
     }
 
@@ -154,6 +210,11 @@ impl IntervalLine {
                 self.retries.to_string(),
                 self.connections.to_string(),
                 errors.join(";"),
+                self.accepted_only.to_string(),
+                self.renewals.to_string(),
+                self.unfinished.to_string(),
+                self.intended.to_string(),
+                self.checked.to_string(),
             ],
         );
     }

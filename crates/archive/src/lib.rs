@@ -25,6 +25,7 @@ mod parts;
 mod process;
 mod reader;
 mod record;
+mod recover;
 mod root;
 mod run_dir;
 mod run_log;
@@ -49,7 +50,7 @@ pub use record::{
     HostRecord, LatencyRecord, MissingRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA,
     StageRecord, StageState, StateChange,
 };
-pub use root::{Archive, NewRun, Source};
+pub use root::{Archive, KilledRun, NewRun, Source};
 pub use run_dir::{RunDir, ScriptLevel};
 pub use run_log::{LoggedLine, append_log, last_lines};
 pub use tables::{OperationBuckets, StageTables, TimelineRow};

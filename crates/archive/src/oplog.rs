@@ -394,7 +394,9 @@ impl PartWriter {
             };
             let place = self.places.get(stage).and_then(|works| works.get(work)).ok_or_else(unknown)?;
             let operation = *place.operations.get(usize::from(sample.op)).ok_or_else(unknown)?;
-            let phase = batch.plan.phase_at(sample.end_ns);
+            // What was given up is in no count of a window, whenever that was.
+            let given_up = sample.outcome == Outcome::failed(Outcome::GIVEN_UP);
+            let phase = if given_up { Phase::Drain } else { batch.plan.phase_at(sample.end_ns) };
             let phase = phases.iter().find(|(known, _)| *known == phase).map_or(0, |(_, number)| *number);
             let columns = &mut self.columns;
             columns.driver.push(driver);

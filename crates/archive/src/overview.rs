@@ -11,8 +11,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Lock, read_bounded, write_whole};
+use crate::reader::read_record;
 use crate::root::{LOCK, number_of};
-use crate::{ArchiveError, Overall, RunState, open_run};
+use crate::{ArchiveError, Overall, RunState};
 
 /// Tags of a run.
 const TAGS: &str = "tags.json";
@@ -174,9 +175,8 @@ fn empty(number: u64, directory: String, problem: Option<String>) -> RunGlance {
 }
 
 fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
-    match open_run(path) {
-        Ok(run) => {
-            let record = run.record;
+    match read_record(path) {
+        Ok(record) => {
             let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
             RunGlance {
                 state: Some(record.state),

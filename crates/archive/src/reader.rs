@@ -11,6 +11,7 @@ use crate::run_dir::RECORD;
 use crate::tables::TIMELINE_METRICS;
 use crate::{
     ArchiveError, HistogramLog, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, files, process,
+    recover,
 };
 
 /// A larger `run.json` is damage: 216 stages of 12 operations need about 8 MiB.
@@ -94,15 +95,21 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
     Ok(found)
 }
 
-/// Reads the run in the directory `path`.
+/// Reads the run in the directory `path`. Of one whose process was killed, what it had measured is put together from its files;
+/// nothing is written.
 ///
 /// # Errors
 /// When there is no run, its record is damaged, or a later Cosmark wrote it.
 pub fn open_run(path: &Path) -> Result<Run, ArchiveError> {
-    Ok(Run { path: path.to_owned(), record: read_record(path)? })
+    let mut run = Run { path: path.to_owned(), record: read_record(path)? };
+    if run.record.state == RunState::Killed {
+        drop(recover::rebuild(&mut run));
+    }
+    Ok(run)
 }
 
-fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
+/// What `run.json` says, without a look at other files.
+pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     let path = dir.join(RECORD);
     if !path.exists() {
         return Err(ArchiveError::NotARun { path: dir.to_owned() });
@@ -126,10 +133,7 @@ fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     if record.state == RunState::Running && record.process.as_ref().is_some_and(|p| !process::may_be_alive(p))
     {
         record.state = RunState::Killed;
-        record.reason.get_or_insert_with(|| {
-            "the process ended without a word (killed, or the machine went down); what it had measured is here"
-                .to_owned()
-        });
+        record.reason.get_or_insert_with(|| recover::WHY.to_owned());
     }
     Ok(record)
 }

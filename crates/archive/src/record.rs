@@ -193,6 +193,9 @@ pub struct StageRecord {
     pub started: Option<Timestamp>,
     /// When it was over, the pause after it included.
     pub ended: Option<Timestamp>,
+    /// Its process was killed: seconds of its load that were put together again from what was on disk; null otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_s: Option<f64>,
     /// Seconds of the longest measured window of its works; null when nothing was measured.
     pub window_s: Option<f64>,
     /// Every state it went through.
@@ -288,7 +291,8 @@ pub struct OperationRecord {
     pub checked: u64,
     /// Body bytes of successes.
     pub bytes: u64,
-    /// Body bytes of failures.
+    /// Body bytes of failures: what had arrived of a read; what the driver's system had taken of a write, of which the store
+    /// may have received less.
     #[serde(default)]
     pub partial_bytes: u64,
     /// Successes per second of the window; null without a window.
@@ -434,6 +438,7 @@ impl StageRecord {
             reason: None,
             started: None,
             ended: None,
+            cut_s: None,
             window_s: None,
             history: vec![StateChange { state: StageState::Waiting, at }],
             load_loop: LoopKind::of_stage(stage),

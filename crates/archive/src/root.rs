@@ -8,14 +8,20 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
 use crate::layout::{StageLayout, layout_of};
-use crate::run_dir::RECORD;
-use crate::{ArchiveError, HostRecord, RunDir, RunRecord, RunState, StageState, open_run, process, tables};
+use crate::reader::read_record;
+use crate::{
+    ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, process, recover, run_dir,
+    tables,
+};
 
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
 pub(crate) const LOCK: &str = ".lock";
 pub(crate) const HISTORY: &str = "run-history.csv";
 pub(crate) const WORKLOADS: &str = "workloads.csv";
+
+/// A longer history is damage: a million runs need about 300 MB.
+const MOST_HISTORY_BYTES: u64 = 512 << 20;
 
 /// A directory of runs.
 #[derive(Debug, Clone)]
@@ -52,6 +58,36 @@ pub struct NewRun<'a> {
     pub host: HostRecord,
     /// When the user submitted it.
     pub submitted: Timestamp,
+}
+
+/// A run whose process is gone, ready to be ended.
+pub struct KilledRun {
+    dir: RunDir,
+    /// What it had measured.
+    pub run: Run,
+    /// What was run; `None` when its copy is gone.
+    pub workload: Option<Workload>,
+    tables: Vec<StageTables>,
+    /// It had ended, and only tables of it are missing.
+    pub was_over: bool,
+}
+
+impl KilledRun {
+    /// Writes it down as `record`: first that, then the tables.
+    ///
+    /// # Errors
+    /// When anything cannot be written; what was written before is kept, and the rest can be tried again.
+    pub fn end(mut self, record: &RunRecord) -> Result<RunRecord, ArchiveError> {
+        let text = record.reason.clone().unwrap_or_default();
+        self.dir.log(
+            Timestamp::now(),
+            "WARN",
+            "Recovery",
+            &format!("put together from what was on disk: {text}"),
+        )?;
+        self.dir.finish(record, &self.tables)?;
+        Ok(self.dir.record().clone())
+    }
 }
 
 impl Archive {
@@ -140,43 +176,42 @@ impl Archive {
         self.begin(new)
     }
 
-    /// Ends the run in `dir`, whose process is gone: its record says so with `reason`, its table is written from what it
-    /// has, and it enters the index files. Gives the record; nothing is changed when the run is over already.
+    /// Takes up the run in `dir`, whose process is gone, to end it: what it had measured is put together from its files. `None`
+    /// when it is over and everything of it is there. `is_gone` = the caller knows that nobody writes it.
     ///
     /// # Errors
-    /// When it cannot be read or written.
-    pub fn end_killed(
-        &self,
-        dir: &Path,
-        workload: &Workload,
-        reason: &str,
-    ) -> Result<RunRecord, ArchiveError> {
-        let mut record = open_run(dir)?.record;
-        if !matches!(record.state, RunState::Killed | RunState::Running) {
-            return Ok(record);
+    /// When its process lives, or may live on another machine; when it cannot be read or written.
+    pub fn take_up_killed(&self, dir: &Path, is_gone: bool) -> Result<Option<KilledRun>, ArchiveError> {
+        let in_use = |why: String| ArchiveError::InUse { path: dir.to_owned(), why };
+        let look = || -> Result<Option<RunRecord>, ArchiveError> {
+            let record = read_record(dir)?;
+            if record.state == RunState::Running && !is_gone {
+                let process = record.process.clone().unwrap_or_default();
+                let host = process.hostname.unwrap_or_else(|| "another machine".to_owned());
+                return Err(in_use(format!(
+                    "process {} on {host} runs it, or may; if it is certainly gone, say --force",
+                    process.pid
+                )));
+            }
+            let over = !matches!(record.state, RunState::Running | RunState::Killed);
+            Ok((!(over && run_dir::is_complete(dir))).then_some(record))
+        };
+        if look()?.is_none() {
+            return Ok(None);
         }
-        let now = Timestamp::now();
-        record.state = RunState::Terminated;
-        record.reason = Some(reason.to_owned());
-        record.ended = Some(now);
-        record.process = None;
-        for stage in record.stages.iter_mut().filter(|stage| !stage.state.is_over()) {
-            let begun = stage.started.is_some();
-            stage.enter(if begun { StageState::Terminated } else { StageState::Aborted }, now);
+        let log = run_dir::take_log(dir)?
+            .ok_or_else(|| in_use("another process writes it; wait for its end, or end it".to_owned()))?;
+        // Somebody else may have done it while this one waited.
+        let Some(record) = look()? else { return Ok(None) };
+        let was_over = !matches!(record.state, RunState::Running | RunState::Killed);
+        let mut run = Run { path: dir.to_owned(), record };
+        let rebuilt = recover::rebuild(&mut run);
+        if !was_over {
+            run.record.state = RunState::Terminated;
+            run.record.reason.get_or_insert_with(|| recover::WHY.to_owned());
         }
-        let layout = layout_of(workload);
-        // A search may have put stages in: then the layout is no longer that of the workload, and the table is left out.
-        if layout.len() == record.stages.len() {
-            let stem = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let summary = tables::summary(&record, &layout, &self.zone);
-            write_whole(&dir.join(format!("{stem}.csv")), false, |out| out.write_all(&summary))?;
-            self.index(&record, &layout)?;
-        }
-        write_whole(&dir.join(RECORD), true, |out| {
-            serde_json::to_writer_pretty(&mut *out, &record)?;
-            out.write_all(b"\n")
-        })?;
-        Ok(record)
+        let new = RunDir::reopen(self.clone(), dir, run.record.clone(), rebuilt.layout, log)?;
+        Ok(Some(KilledRun { dir: new, run, workload: rebuilt.workload, tables: rebuilt.tables, was_over }))
     }
 
     pub(crate) fn zone(&self) -> &TimeZone {
@@ -186,6 +221,12 @@ impl Archive {
     /// Adds a run to the two index files.
     pub(crate) fn index(&self, record: &RunRecord, layout: &[StageLayout]) -> Result<(), ArchiveError> {
         let lock = self.lock()?;
+        // A kill may have come between this and the end of the one who was here before.
+        let known = format!("\n{},", record.id);
+        let path = self.root.join(HISTORY);
+        if path.exists() && read_bounded(&path, MOST_HISTORY_BYTES)?.contains(&known) {
+            return Ok(());
+        }
         let history = tables::history_line(record, layout, &self.zone);
         append_shared(&self.root.join(HISTORY), tables::HISTORY_HEAD, &history)?;
         let rows = tables::workloads_lines(record, layout);

@@ -22,6 +22,17 @@ pub const RECORD: &str = "run.json";
 /// Output of one trigger script that is kept; the rest is cut.
 const MOST_SCRIPT_BYTES: usize = 1 << 20;
 
+/// The log of the run; whoever writes the run holds its lock.
+const LOG: &str = "workload.log";
+/// Room that is kept for the end of the run.
+const RESERVE: &str = ".reserve";
+/// As much as `run.json` may need when all is known.
+const RESERVED_BYTES: usize = 8 << 10;
+const RESERVED_PER_OPERATION: usize = 6 << 10;
+const RESERVED_PER_STAGE: usize = 4 << 10;
+/// How long another one who ends a killed run may take.
+const RECOVERY_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Where a trigger script belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptLevel {
@@ -54,6 +65,45 @@ struct Timeline {
     rows: u64,
 }
 
+impl Timeline {
+    fn reopen(path: &Path, stage: &StageLayout) -> Result<Self, ArchiveError> {
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let head = if stage.works.is_empty() { Vec::new() } else { tables::timeline_head(stage) };
+        let lines = read_lines(path)?;
+        let file = GrowingFile::reopen(path, &head)?;
+        Ok(Self { file: Some(file), rows: lines.saturating_sub(2) })
+    }
+}
+
+/// Whole lines of a file.
+fn read_lines(path: &Path) -> Result<u64, ArchiveError> {
+    let bytes = std::fs::read(path).map_err(ArchiveError::io("read", path))?;
+    Ok(bytes.iter().filter(|byte| **byte == b'\n').count() as u64)
+}
+
+/// Everything that belongs to a run that is over is there.
+pub(crate) fn is_complete(dir: &Path) -> bool {
+    let stem = dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    [".csv", "-rt-histogram.csv"].iter().all(|suffix| dir.join(format!("{stem}{suffix}")).exists())
+        && !dir.join(RESERVE).exists()
+}
+
+/// The log of the run in `dir`, for whoever is to write it alone; `None` when somebody else does and does not end.
+pub(crate) fn take_log(dir: &Path) -> Result<Option<GrowingFile>, ArchiveError> {
+    let began = std::time::Instant::now();
+    loop {
+        if let Some(log) = GrowingFile::take(&dir.join(LOG))? {
+            return Ok(Some(log));
+        }
+        if began.elapsed() > RECOVERY_PATIENCE {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl RunDir {
     pub(crate) fn create(
         archive: Archive,
@@ -67,7 +117,7 @@ impl RunDir {
             histograms: LogWriter::create(&path, base)?,
             clients: GrowingFile::create(&path.join(CLIENTS.file), &CLIENTS.head())?,
             intervals: GrowingFile::create(&path.join(INTERVALS.file), &INTERVALS.head())?,
-            log: GrowingFile::create(&path.join("workload.log"), b"")?,
+            log: GrowingFile::create(&path.join(LOG), b"")?,
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
             indexed: false,
@@ -77,9 +127,70 @@ impl RunDir {
             record,
             layout,
         };
+        run.log.lock()?;
         run.write_scripts()?;
         run.write_record(true)?;
+        // Without it the run is no worse off than others: that there is no room is told when it is needed.
+        drop(run.reserve());
         Ok(run)
+    }
+
+    /// Goes on with what another process left, of which `log` was taken.
+    pub(crate) fn reopen(
+        archive: Archive,
+        path: &Path,
+        record: RunRecord,
+        layout: Vec<StageLayout>,
+        log: GrowingFile,
+    ) -> Result<Self, ArchiveError> {
+        let stem = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let base = record.submitted.unwrap_or_default();
+        let timelines = layout.iter().map(|stage| Timeline::reopen(&path.join(&stage.file), stage));
+        Ok(Self {
+            timelines: timelines.collect::<Result<_, _>>()?,
+            histograms: LogWriter::reopen(path, base)?,
+            clients: GrowingFile::reopen(&path.join(CLIENTS.file), &CLIENTS.head())?,
+            intervals: GrowingFile::reopen(&path.join(INTERVALS.file), &INTERVALS.head())?,
+            log,
+            scripts: vec![String::new(); layout.len() + 1],
+            indexed: false,
+            archive,
+            path: path.to_owned(),
+            stem,
+            record,
+            layout,
+        })
+    }
+
+    /// Keeps room for the end of the run: what it came to must find a place on a disk that others fill.
+    fn reserve(&self) -> Result<(), ArchiveError> {
+        let operations: usize = self.layout.iter().map(|stage| stage.operations().count()).sum();
+        let bytes =
+            RESERVED_BYTES + operations * RESERVED_PER_OPERATION + self.layout.len() * RESERVED_PER_STAGE;
+        write_whole(&self.path.join(RESERVE), false, |out| {
+            let zeros = [0; 4096];
+            (0..bytes.div_ceil(zeros.len())).try_for_each(|_| out.write_all(&zeros))
+        })
+    }
+
+    fn release_reserve(&self) {
+        // One that is not there gives no room.
+        drop(std::fs::remove_file(self.path.join(RESERVE)));
+    }
+
+    /// Tries again what there was no room for while it ran; true when everything that was to be written is.
+    ///
+    /// # Errors
+    /// When there still is no room.
+    pub fn catch_up(&mut self) -> Result<bool, ArchiveError> {
+        let timelines = self.timelines.iter_mut().filter_map(|timeline| timeline.file.as_mut());
+        let files = [&mut self.clients, &mut self.intervals, &mut self.log, self.histograms.file()];
+        let mut whole = true;
+        for file in files.into_iter().chain(timelines) {
+            file.catch_up()?;
+            whole &= file.is_whole();
+        }
+        Ok(whole)
     }
 
     /// `w<N>`.
@@ -344,7 +455,17 @@ impl RunDir {
     /// # Errors
     /// When anything cannot be written; it may be called again.
     pub fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) -> Result<(), ArchiveError> {
-        let ended = record.ended.or(record.started).unwrap_or_default();
+        self.record =
+            RunRecord { schema: crate::SCHEMA, id: self.record.id.clone(), process: None, ..record.clone() };
+        if self.record.state == RunState::Running {
+            // The caller has no more to say, so it is over.
+            self.record.state = RunState::Terminated;
+        }
+        // What it came to comes first, and everything that can be made of it afterwards.
+        self.release_reserve();
+        self.write_record(true)?;
+        self.catch_up()?;
+        let ended = self.record.ended.or(self.record.started).unwrap_or_default();
         for stage in 0..self.layout.len() {
             self.fill_timeline(stage, ended)?;
         }
@@ -354,23 +475,22 @@ impl RunDir {
             }
         }
         let file = |suffix: &str| self.path.join(format!("{}{suffix}", self.stem));
-        let summary = tables::summary(record, &self.layout, self.archive.zone());
+        let summary = tables::summary(&self.record, &self.layout, self.archive.zone());
         write_whole(&file(".csv"), false, |out| out.write_all(&summary))?;
-        write_whole(&file("-rt-histogram.csv"), false, |out| {
-            tables::write_histogram(out, &self.layout, tables)
-        })?;
-        self.record =
-            RunRecord { schema: crate::SCHEMA, id: self.record.id.clone(), process: None, ..record.clone() };
-        if self.record.state == RunState::Running {
-            // The caller has no more to say, so it is over.
-            self.record.state = RunState::Terminated;
-        }
-        self.write_record(true)?;
         if !self.indexed {
             self.archive.index(&self.record, &self.layout)?;
             self.indexed = true;
         }
-        Ok(())
+        write_whole(&file("-rt-histogram.csv"), false, |out| {
+            tables::write_histogram(out, &self.layout, tables)
+        })
+    }
+
+    /// `run.json` says that the run is over.
+    #[must_use]
+    pub fn says_its_end(&self) -> bool {
+        crate::reader::read_record(&self.path)
+            .is_ok_and(|record| !matches!(record.state, RunState::Running | RunState::Killed))
     }
 
     fn write_record(&self, durable: bool) -> Result<(), ArchiveError> {

@@ -12,6 +12,8 @@ use crate::{ArchiveError, ClientLine, IntervalLine, Run, client, interval};
 pub(crate) struct Table {
     pub file: &'static str,
     pub columns: &'static [&'static str],
+    /// Columns of its first form; what came later is empty in older files.
+    pub first: usize,
 }
 
 impl Table {
@@ -36,11 +38,12 @@ impl Table {
         read_records(&path, |_, record| {
             if !seen_head {
                 seen_head = true;
-                // Later versions may add columns at the end.
-                let is_head = record.iter().take(self.columns.len()).eq(self.columns.iter().copied());
+                // Later versions may add columns at the end, and earlier ones had fewer.
+                let is_head = record.len() >= self.first
+                    && record.iter().zip(self.columns).all(|(found, column)| found == *column);
                 return if is_head { Ok(()) } else { Err(format!("not the header of {}", self.file)) };
             }
-            if record.len() < self.columns.len() {
+            if record.len() < self.first {
                 return Err(format!("{} fields instead of {}", record.len(), self.columns.len()));
             }
             each(&Fields { record, columns: self.columns })

@@ -69,6 +69,8 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Make the HTML report of a run: one file with charts that works offline
     Report(ReportArgs),
+    /// End runs whose process was killed: what they had measured is put together, judged and archived
+    Recover(RecoverArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
     /// Start a controller: a queue of runs, REST, the web console
@@ -351,6 +353,26 @@ pub struct ShowArgs {
     /// Print run.json
     #[arg(long)]
     pub json: bool,
+}
+
+/// `cosmark recover`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark recover            every run of ./archive that was killed
+  cosmark recover w3         one run; nothing changes when it is over
+
+`show`, `report`, `judge` and `export` read a run that was killed without this; it makes COSBench's tables, the verdict and the
+report, and ends the run. A run over NATS that is to go on (`cosmark run --take-over`) must not be ended.")]
+pub struct RecoverArgs {
+    /// Runs: a directory, a number (3 or w3) or `last`; default: all that were killed
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Archive to look for them in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// The process is certainly gone, though this machine cannot tell (another machine or container)
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `cosmark judge`

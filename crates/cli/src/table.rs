@@ -94,6 +94,9 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut withheld = false;
     for stage in &record.stages {
+        if let (Some(_), Some(reason)) = (stage.cut_s, &stage.reason) {
+            remarks.push(format!("{}: {reason}", stage.id));
+        }
         for operation in &stage.operations {
             let place = format!("{} {}", stage.id, operation.name);
             if operation.failures > 0 {

@@ -1,8 +1,14 @@
 //! What outlives a kill, a full disk, a closed terminal; and what is no file and stays what it is.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "service/bed.rs"]
+mod bed;
+#[path = "survive/disks.rs"]
+mod disks;
 #[path = "survive/outputs.rs"]
 mod outputs;
+#[path = "survive/recover.rs"]
+mod recover;
 #[path = "survive/signals.rs"]
 mod signals;
 mod support;

@@ -84,8 +84,8 @@ impl Keeper {
         Some(format!("{trouble}; the run goes on, its results are shown at the end"))
     }
 
-    pub(crate) fn into_trouble(self) -> Option<ArchiveError> {
-        self.trouble
+    pub(crate) fn into_parts(self) -> (RunDir, Option<ArchiveError>) {
+        (self.dir, self.trouble)
     }
 
     fn keep(&mut self, result: Result<(), ArchiveError>) {
@@ -148,8 +148,18 @@ impl Keeper {
         self.keep(result);
     }
 
+    /// Ends it. What there was no room for is no trouble any more when everything found its place in the end.
     pub(crate) fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) {
         let result = self.dir.finish(record, tables);
+        let whole = result.is_ok() && matches!(self.dir.catch_up(), Ok(true));
+        if whole && self.trouble.as_ref().is_some_and(ArchiveError::wants_room) {
+            self.trouble = None;
+        }
         self.keep(result);
+    }
+
+    /// `run.json` says that the run is over, and how.
+    pub(crate) fn says_its_end(&self) -> bool {
+        self.dir.says_its_end()
     }
 }

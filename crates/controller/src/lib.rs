@@ -4,6 +4,7 @@
 mod judge;
 mod keeper;
 mod observe;
+mod recover;
 pub mod remote;
 mod run;
 mod search;
@@ -13,4 +14,5 @@ mod thresholds;
 
 pub use keeper::{Keeper, Tap};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
-pub use run::{EndClass, Ended, RunJob, StopLevel, run_workload};
+pub use recover::recover;
+pub use run::{EndClass, Ended, RunJob, StopLevel, Unwritten, run_workload};

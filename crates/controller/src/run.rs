@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, GoalStatus, OpLog, Run, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
+    ArchiveError, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
     StageTables, ThresholdRecord, Timestamp,
 };
 use cosmark_bus::RunClock;
@@ -147,6 +147,8 @@ pub struct Ended {
     pub class: EndClass,
     /// Why the archive is not complete, if it is not.
     pub archive_trouble: Option<ArchiveError>,
+    /// What `run.json` could not be told, for somebody who can wait.
+    pub unwritten: Option<Unwritten>,
 }
 
 /// Runs it to its end, whatever happens on the way.
@@ -188,7 +190,7 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
     }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
-    finish(job, course, goals, observer)
+    finish(job, course, goals, observer).await
 }
 
 /// How the run has gone so far.
@@ -249,7 +251,7 @@ impl Course {
     }
 }
 
-fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
+async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
     let Course { tables, class, reason, only_deletes: _ } = course;
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
@@ -277,7 +279,62 @@ fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn 
     let verdict = cosmark_report::judge(&run, Some(job.workload), &[]);
     let record = RunRecord { verdict, ..run.record };
     job.dir.finish(&record, &tables);
-    Ended { path, record, class, archive_trouble: job.dir.into_trouble() }
+    if !job.dir.says_its_end() {
+        wait_for_room(&mut job, &record, &tables, observer).await;
+    }
+    let unwritten = !job.dir.says_its_end();
+    let (dir, archive_trouble) = job.dir.into_parts();
+    let unwritten = unwritten.then(|| Unwritten { dir, record: record.clone(), tables });
+    Ended { path, record, class, archive_trouble, unwritten }
+}
+
+/// How long the end of a run waits for room on the archive's disk.
+const ROOM_PATIENCE: Duration = Duration::from_secs(20);
+/// The same when the user wants it to end.
+const SHORT_ROOM_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tries again to write down how it ended, for a while.
+async fn wait_for_room(
+    job: &mut RunJob<'_>,
+    record: &RunRecord,
+    tables: &[StageTables],
+    observer: &mut dyn Observer,
+) {
+    let patience = if *job.stop.borrow() == StopLevel::Run { ROOM_PATIENCE } else { SHORT_ROOM_PATIENCE };
+    observer.note(&format!(
+        "the end of the run cannot be written; it is tried again for {} s: free some space, or Ctrl-C",
+        patience.as_secs()
+    ));
+    let until = tokio::time::Instant::now() + patience;
+    let mut stop = job.stop.clone();
+    stop.mark_unchanged();
+    while tokio::time::Instant::now() < until && !job.dir.says_its_end() {
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+            Ok(()) = stop.changed() => return,
+        }
+        job.dir.finish(record, tables);
+    }
+}
+
+/// The end of a run for which the archive had no room.
+pub struct Unwritten {
+    dir: RunDir,
+    record: RunRecord,
+    tables: Vec<StageTables>,
+}
+
+impl Unwritten {
+    /// Tries again; true when everything is there.
+    pub fn write(&mut self) -> bool {
+        self.dir.finish(&self.record, &self.tables).is_ok()
+    }
+}
+
+impl std::fmt::Debug for Unwritten {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the end of {}", self.record.id)
+    }
 }
 
 /// Runs a trigger on every driver; one that fails is told and does not stop the run.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cosmark_adaptor_api::clock;
+use cosmark_adaptor_api::{clock, sockets};
 use cosmark_engine::LoadThread;
 use cosmark_metrics::{ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
 
@@ -135,7 +135,7 @@ impl Reading {
             threads: threads.iter().map(times).collect(),
             process_cpu_ns: proc::process_cpu_ns(),
             processors: proc::processors(),
-            tcp_segments: proc::tcp_segments(),
+            tcp_segments: sockets::segments().map(|all| (all.out, all.again)),
             nics: proc::interfaces(),
             sockets: proc::sockets(),
             suspended_ns: proc::suspended_ns(),

@@ -214,10 +214,16 @@ impl Job {
         let missions = tokio::task::LocalSet::new().block_on(&runtime, async {
             let mut asked: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
             let mut missions = Vec::with_capacity(self.order.shares.len());
+            let permit = &self.options.permit;
+            // All is decided before anything is opened or sent.
+            let works = self.order.shares.iter().filter_map(|share| self.order.stage.works.get(share.work));
+            for work in works {
+                let decided = permit.check_work(&self.catalog, work);
+                decided.map_err(|text| failure(&work.name, FailureClass::Workload, text))?;
+            }
             for share in &self.order.shares {
                 let Some(work) = self.order.stage.works.get(share.work) else { continue };
                 let refused = |text| failure(&work.name, FailureClass::Workload, text);
-                let permit = &self.options.permit;
                 let admitted = permit.admit_work(work).map_err(refused)?;
                 let opened =
                     open_target(&self.catalog, permit, &work.auth, &work.storage).map_err(refused)?;

@@ -90,6 +90,7 @@ impl Permit {
         } else {
             below(root, &path_of(value))
         };
+        let real = real.and_then(|path| is_a(reach, &path).map(|()| path));
         match real {
             Ok(path) => path.into_os_string().into_string().map_err(|_| format!("{name} is no UTF-8")),
             Err(Outlaw::Outside) => Err(format!(
@@ -146,6 +147,18 @@ impl Permit {
         Ok(Cow::Owned(admitted))
     }
 
+    /// Whether all of a work may be done here. Opens nothing.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(crate) fn check_work(&self, catalog: &Catalog, work: &Work) -> Result<(), String> {
+        if self.origin == Origin::Here {
+            return Ok(());
+        }
+        self.admit_work(work)?;
+        target::check(catalog, self, &work.auth, &work.storage)
+    }
+
     /// Whether all of a workload may be done here, before any of it is. Opens nothing.
     ///
     /// # Errors
@@ -195,6 +208,17 @@ fn below(root: &Path, path: &Path) -> Result<PathBuf, Outlaw> {
     if real.starts_with(&real_root) { Ok(real) } else { Err(Outlaw::Outside) }
 }
 
+/// A file is a regular one: nobody from elsewhere makes a driver wait for a FIFO or read a device.
+fn is_a(reach: Reach, path: &Path) -> Result<(), Outlaw> {
+    let found = path.metadata().map_err(Outlaw::Gone)?;
+    let (fits, what) = match reach {
+        Reach::Directory => (found.is_dir(), "it is no directory"),
+        Reach::File | Reach::Library | Reach::Script => (found.is_file(), "it is no regular file"),
+        Reach::Nothing | Reach::Address => (true, ""),
+    };
+    if fits { Ok(()) } else { Err(Outlaw::Gone(std::io::Error::other(what))) }
+}
+
 /// Without `.` and `..`, by the letters alone; `None` when it climbs above the root, or holds a zero byte.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
@@ -242,13 +266,12 @@ mod tests {
             Ok(at("in/one")),
             "what a link inside leads to is used by its own name"
         );
-        assert_eq!(admit(&format!("file://{}", at("in"))), Ok(at("in")));
+        assert_eq!(admit(&format!("file://{}", at("in/one"))), Ok(at("in/one")));
+        assert!(admit(&at("in")).unwrap_err().contains("no regular file"));
+        assert!(permit.admit(Reach::Directory, "`k`", &at("in/one")).unwrap_err().contains("no directory"));
         assert_eq!(permit.admit(Reach::Directory, "`k`", &at("")), Ok(root.display().to_string()));
-        assert_eq!(
-            admit(&at("link/..")),
-            Ok(root.display().to_string()),
-            "by the letters, not through the link"
-        );
+        let dotted = permit.admit(Reach::Directory, "`k`", &at("link/.."));
+        assert_eq!(dotted, Ok(root.display().to_string()), "by the letters, not through the link");
         let escapes = [
             at("../secret"),
             at("link"),

@@ -95,22 +95,6 @@ fn parse_stat(text: &str, tick_ns: u64) -> Option<ThreadTimes> {
     Some(ThreadTimes { cpu_ns: ticks.saturating_mul(tick_ns), run_queue_wait_ns: None })
 }
 
-/// Segments out and retransmitted since boot.
-pub fn tcp_segments() -> Option<(u64, u64)> {
-    parse_tcp(&read("/proc/net/snmp")?)
-}
-
-/// A line of names and a line of numbers for each protocol.
-fn parse_tcp(text: &str) -> Option<(u64, u64)> {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-    let (names, numbers) = (lines.next()?, lines.next()?);
-    let value = |wanted: &str| {
-        let at = names.split_whitespace().position(|name| name == wanted)?;
-        numbers.split_whitespace().nth(at)?.parse().ok()
-    };
-    Some((value("OutSegs")?, value("RetransSegs")?))
-}
-
 /// Bytes of every interface since boot.
 pub fn interfaces() -> Vec<NicHealth> {
     let mut nics = read("/proc/net/dev").map(|text| parse_interfaces(&text)).unwrap_or_default();
@@ -272,8 +256,6 @@ mod tests {
         let stat = "12 (a) b ) S 1 2 3 4 5 6 7 8 9 10 30 4 0 0 20";
         let times = ThreadTimes { cpu_ns: 340, run_queue_wait_ns: None };
         assert_eq!(parse_stat(stat, 10), Some(times));
-        let snmp = "Ip: Forwarding\nIp: 1\nTcp: RtoAlgorithm InSegs OutSegs RetransSegs\nTcp: 1 9 8 7\n";
-        assert_eq!(parse_tcp(snmp), Some((8, 7)));
         let dev = "Inter-|   Receive\n face |bytes packets\n    lo: 10 1 0 0 0 0 0 0 20 1 0\n  eth0:30 1 0 0 0 0 0 0 40 1 0\n";
         let nics: Vec<_> =
             parse_interfaces(dev).into_iter().map(|nic| (nic.name, nic.rx_bytes, nic.tx_bytes)).collect();
@@ -288,20 +270,8 @@ mod tests {
 
     #[test]
     fn what_is_not_there_or_strange_is_none() {
-        for text in [
-            "",
-            "cpu ",
-            "cpu  1 2",
-            "\u{0}",
-            "Tcp: ",
-            "Tcp: OutSegs\nTcp: x\n",
-            "-1 5",
-            "9 8",
-            ":",
-            "TCP: inuse",
-        ] {
+        for text in ["", "cpu ", "cpu  1 2", "\u{0}", "-1 5", "9 8", ":", "TCP: inuse"] {
             assert_eq!(parse_processors(text, 1), None, "{text}");
-            assert_eq!(parse_tcp(text), None, "{text}");
             assert_eq!(parse_ports(text), None, "{text}");
             assert_eq!(parse_stat(text, 1), None, "{text}");
             assert_eq!(parse_sockets(text), Sockets::default(), "{text}");

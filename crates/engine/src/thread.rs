@@ -87,6 +87,13 @@ impl Books {
         }
     }
 
+    /// Notes an operation that was given up: it is in the log, and in no count.
+    pub fn log_given_up(&self, sample: &Sample) {
+        if let Some(log) = &self.log {
+            log.borrow_mut().enter(sample);
+        }
+    }
+
     /// Notes the end of an operation, whether or not it is a sample.
     #[inline]
     pub fn note_end(&self, end_ns: u64) {

@@ -183,7 +183,7 @@ impl Worker {
                 Err(timed_out(running, desk, choice))
             }
             Err(Cut::Aborted) => {
-                self.count_unfinished(running, desk, choice.op, slot);
+                self.count_unfinished(running, desk, slot, choice);
                 return;
             }
         };
@@ -274,13 +274,34 @@ impl Worker {
         }
     }
 
-    /// An operation that is cut short at the end of the run has no sample.
-    fn count_unfinished(&self, running: &Running, desk: &Desk, op: u16, slot: Slot) {
-        let now_ns = clock::now_ns();
+    /// An operation that is cut short at the end of the run is in no count but that of the unfinished.
+    fn count_unfinished(&self, running: &Running, desk: &Desk, slot: Slot, choice: Choice) {
+        let (now_ns, op) = (clock::now_ns(), choice.op);
         self.books.note_end(now_ns);
         let mut recorder = self.books.recorder.borrow_mut();
         if let Some((op, sent_ns)) = desk.timing.in_flight() {
             recorder.give_up(op, sent_ns, now_ns);
+            let marks = &desk.marks;
+            self.books.log_given_up(&Sample {
+                op,
+                worker: self.index,
+                container: choice.container,
+                object: choice.object,
+                due_ns: if self.pace.is_closed() { sent_ns } else { slot.due_ns },
+                sent_ns,
+                first_byte_ns: marks.first_byte_ns,
+                end_ns: now_ns,
+                connect_ns: marks.connect_ns,
+                bytes: marks.body_bytes,
+                asked_bytes: choice.size_bytes,
+                endpoint: marks.endpoint,
+                status: marks.status,
+                outcome: Outcome::failed(Outcome::GIVEN_UP),
+                requests: marks.requests,
+                retries: marks.retries,
+                connections: marks.connections,
+                accepted_only: false,
+            });
             desk.timing.clear();
         }
         if let Some(sums) = recorder.op_mut(op) {

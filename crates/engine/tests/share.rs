@@ -250,6 +250,8 @@ fn a_store_that_hangs_at_the_end_does_not_hang_the_run() {
     assert_eq!(outcome.all(0).ok, 30);
     assert_eq!(outcome.all(0).unfinished, 3);
     assert_eq!(outcome.all(0).failed, 0, "an operation that we cut at the end is not the store's failure");
+    let given_up = outcome.samples.iter().filter(|one| one.outcome.label() == "given_up");
+    assert_eq!((outcome.samples.len(), given_up.count()), (33, 3), "but the log has it");
 }
 
 #[test]

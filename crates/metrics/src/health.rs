@@ -39,7 +39,7 @@ pub struct HealthSample {
     /// sleep that it swallowed.
     #[serde(skip_serializing_if = "is_nothing")]
     pub pause: Latency,
-    /// TCP segments sent by this machine.
+    /// TCP segments sent by the process's connections to stores.
     #[serde(skip_serializing_if = "is_nothing")]
     pub tcp_segments_out: Option<u64>,
     /// Segments sent again among them.

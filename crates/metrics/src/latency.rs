@@ -91,6 +91,20 @@ impl Latency {
         }
     }
 
+    /// Adds what a histogram log kept: its buckets exactly, its sum as far as they tell it.
+    pub fn add_histogram(&mut self, kept: &Histogram<u64>) {
+        if self.histogram.is_none() {
+            self.unfold();
+        }
+        if let Some(ours) = &mut self.histogram {
+            for step in kept.iter_recorded() {
+                let ns = kept.median_equivalent(step.value_iterated_to()).clamp(1, HIGHEST_NS);
+                ours.saturating_record_n(ns, step.count_at_value());
+                self.sum_ns += u128::from(ns) * u128::from(step.count_at_value());
+            }
+        }
+    }
+
     /// How many times were recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

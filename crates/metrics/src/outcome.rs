@@ -11,6 +11,9 @@ pub struct Outcome(u16);
 const FIRST_CLASS: u16 = 1000;
 
 impl Outcome {
+    /// Class of what was in flight when the load was stopped for good: in the operation log, and in no count of failures.
+    pub const GIVEN_UP: &'static str = "given_up";
+
     /// It worked.
     pub const OK: Outcome = Outcome(0);
 
@@ -29,6 +32,7 @@ impl Outcome {
         "local_io",
         "aborted",
         "denied",
+        Self::GIVEN_UP,
     ];
 
     /// From a label such as `http_503` or `timeout`; unknown labels become `other`.

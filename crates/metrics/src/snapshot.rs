@@ -41,7 +41,7 @@ pub struct OpSnapshot {
     /// Body bytes of successes.
     #[serde(skip_serializing_if = "is_nothing")]
     pub bytes: u64,
-    /// Body bytes of failures.
+    /// Body bytes of failures: what had arrived of a read, what the kernel had taken of a write.
     #[serde(skip_serializing_if = "is_nothing")]
     pub partial_bytes: u64,
     /// Successes that the store only accepted (Swift's 202).

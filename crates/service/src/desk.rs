@@ -211,6 +211,9 @@ impl Desk {
                 }
             }
         }
+        if !continues {
+            self.recover_others(waiting.iter().map(|entry| entry.number).collect());
+        }
         {
             let mut jobs = self.jobs();
             jobs.active = waiting.into_iter().map(Job::of).collect();
@@ -219,6 +222,15 @@ impl Desk {
         }
         self.wake.notify_one();
         Ok(())
+    }
+
+    /// Ends what other processes, such as `cosmark run`, were killed over. In an archive whose runs other controllers may take up,
+    /// that is for whoever says so.
+    fn recover_others(&self, but: Vec<u64>) {
+        let (runner, tell) = (self.runner.clone(), Arc::clone(&self.tell));
+        let recovering = move || runner.recover_all(&but).iter().for_each(|text| tell(text));
+        // Without a thread they stay as they are, and are read all the same.
+        drop(std::thread::Builder::new().name("recovery".to_owned()).spawn(recovering));
     }
 
     /// Begins what may begin, and takes note of what has ended, for ever.

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, RunState, Source, Timestamp};
-use cosmark_controller::{EndClass, Ended, Keeper, StopLevel};
+use cosmark_archive::{Archive, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp};
+use cosmark_controller::{EndClass, Ended, Keeper, StopLevel, Unwritten, recover};
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml, to_yaml};
 use tokio::sync::watch;
@@ -13,6 +14,9 @@ use crate::check::Reader;
 use crate::fleet::{Fleet, FleetJob};
 use crate::live::{LiveRun, RunTap, Watcher};
 use crate::store::QueueEntry;
+
+/// The end of a run for which there was no room is tried again this often.
+const ROOM_EVERY: Duration = Duration::from_secs(2);
 
 /// What every run needs.
 #[derive(Clone)]
@@ -57,7 +61,10 @@ impl Runner {
         }
         Some(match self.try_run(entry, live, orders) {
             Ok(None) => return None,
-            Ok(Some(ended)) => {
+            Ok(Some(mut ended)) => {
+                if let Some(unwritten) = ended.unwritten.take() {
+                    self.write_later(&entry.id, unwritten, ended.path.clone());
+                }
                 if let Some(trouble) = &ended.archive_trouble {
                     live.log("ERROR", "controller", &format!("the archive is not complete: {trouble}"));
                 }
@@ -183,10 +190,59 @@ impl Runner {
     /// One sentence.
     pub fn close_cut_off(&self, entry: &QueueEntry, reason: &str) -> Result<Option<Outcome>, String> {
         let Some(dir) = find_run(&self.archive, entry.number) else { return Ok(None) };
-        let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;
-        let workload = self.workload(entry)?;
-        let record = archive.end_killed(&dir, &workload, reason).map_err(|error| error.to_string())?;
+        let record = match self.recover(&dir, Some(reason))? {
+            Some(record) => record,
+            None => cosmark_archive::open_run(&dir).map_err(|error| error.to_string())?.record,
+        };
         Ok(Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None }))
+    }
+
+    /// Ends a run whose process is gone, with its report; `None` when it was over.
+    fn recover(&self, dir: &Path, reason: Option<&str>) -> Result<Option<RunRecord>, String> {
+        let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;
+        let ended = recover(&archive, dir, reason, reason.is_some()).map_err(|error| error.to_string())?;
+        if ended.is_some() && cosmark_report::html::page_is_built_in() {
+            // It can be made at any time; that it could not be made now costs nothing.
+            drop(cosmark_report::html::write(dir, None));
+        }
+        Ok(ended)
+    }
+
+    /// Ends all runs of the archive whose processes are gone, but those with these numbers, which go on. Gives a sentence for each.
+    #[must_use]
+    pub fn recover_all(&self, but: &[u64]) -> Vec<String> {
+        let found = cosmark_archive::list(&self.archive).unwrap_or_default();
+        let killed = found.into_iter().filter(|run| {
+            let killed = |record: &RunRecord| record.state == RunState::Killed;
+            !but.contains(&run.number) && matches!(&run.record, Some(Ok(record)) if killed(record))
+        });
+        killed
+            .filter_map(|run| match self.recover(&run.path, None) {
+                Ok(Some(record)) => {
+                    Some(format!("{} was killed: {}", record.id, record.reason.unwrap_or_default()))
+                }
+                Ok(None) => None,
+                Err(text) => Some(format!("w{} was killed and cannot be archived: {text}", run.number)),
+            })
+            .collect()
+    }
+
+    /// Goes on trying to write down how a run ended, until there is room or this process ends.
+    fn write_later(&self, id: &str, mut unwritten: Unwritten, path: PathBuf) {
+        let changed = Arc::clone(&self.changed);
+        let id = id.to_owned();
+        let trying = move || {
+            while !unwritten.write() {
+                std::thread::sleep(ROOM_EVERY);
+            }
+            drop(unwritten);
+            if cosmark_report::html::page_is_built_in() {
+                drop(cosmark_report::html::write(&path, None));
+            }
+            changed(&id);
+        };
+        // Without a thread it stays as a killed run does, and the next start ends it.
+        drop(std::thread::Builder::new().name("room".to_owned()).spawn(trying));
     }
 }
 

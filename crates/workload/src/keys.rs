@@ -509,7 +509,7 @@ pub const KEYS: &[Key] = &[
         ValueKind::Integer,
         "",
         Scope::Workload,
-        "Seed of every random choice; the same seed gives the same requests.",
+        "Seed of every random choice; the same seed gives the same requests, over any number of drivers and threads. Each worker has a stream of its own: with another number of workers the first ones choose as before, and share the work differently.",
     ),
 ];
 

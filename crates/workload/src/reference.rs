@@ -220,7 +220,7 @@ matrix. This page is made from the tables that the reader uses, and so is the JS
 ```yaml
 name: mixed
 description: reads and writes on four buckets
-seed: 42                          # the same seed gives the same requests
+seed: 42                          # the same seed and workers give the same requests
 storage:
   type: s3
   endpoint: http://127.0.0.1:9000

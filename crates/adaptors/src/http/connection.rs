@@ -1,10 +1,12 @@
 //! One worker's keep-alive connection and the exchange over it.
 
 use std::future::poll_fn;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cosmark_adaptor_api::sockets::{self, Counted};
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result, clock};
 
 use super::decode::{Decoder, Event};
@@ -28,6 +30,8 @@ const EARLY_READ: usize = 16 * 1024;
 pub struct Connection {
     endpoint: Arc<Endpoint>,
     turn: usize,
+    /// Before the socket, so that it is dropped before it.
+    counted: Option<Counted>,
     transport: Option<Transport>,
     /// An exchange began and has not ended: if it was dropped, bytes of it are still under way.
     busy: bool,
@@ -64,6 +68,7 @@ impl Connection {
         Self {
             endpoint: Arc::clone(endpoint),
             turn: endpoint.next_turn(),
+            counted: None,
             transport: None,
             busy: false,
             idle_since: Duration::ZERO,
@@ -94,7 +99,7 @@ impl Connection {
         marks: &mut Marks,
     ) -> Result<Answer> {
         if self.busy || (self.transport.is_some() && self.is_stale().await) {
-            self.transport = None;
+            self.let_go();
         }
         self.busy = true;
         if self.transport.is_none() {
@@ -141,15 +146,22 @@ impl Connection {
 
     /// Closes it; the next exchange opens a new one.
     pub fn close(&mut self) {
-        self.transport = None;
+        self.let_go();
         self.busy = false;
+    }
+
+    fn let_go(&mut self) {
+        self.counted = None;
+        self.transport = None;
     }
 
     async fn open(&mut self, marks: &mut Marks) -> Result<()> {
         let since = clock::now_ns();
         let result = dial(&self.endpoint, self.turn).await;
         marks.connect_ns += clock::now_ns() - since;
-        self.transport = Some(result?);
+        let transport = result?;
+        self.counted = Some(sockets::count(transport.socket().as_raw_fd()));
+        self.transport = Some(transport);
         marks.connections += 1;
         Ok(())
     }

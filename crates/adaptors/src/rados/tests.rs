@@ -113,7 +113,12 @@ extern "C" fn create2(cluster: *mut RawCluster, _: *const c_char, name: *const c
 extern "C" fn conf_read_file(_: RawCluster, _: *const c_char) -> c_int {
     0
 }
+/// Options of clusters, in the order in which they were set.
+static OPTIONS: Mutex<Vec<(usize, String, String)>> = Mutex::new(Vec::new());
+
 extern "C" fn conf_set(cluster: RawCluster, name: *const c_char, value: *const c_char) -> c_int {
+    let option = unsafe { (cluster.addr(), text(name).to_owned(), text(value).to_owned()) };
+    OPTIONS.lock().unwrap().push(option);
     if unsafe { text(name) } == "key" && unsafe { text(value) } == "wrong" {
         unsafe { *cluster.cast::<i32>() = -libc::EACCES };
     }
@@ -543,5 +548,13 @@ fn all_works_with_the_same_settings_share_one_connection() {
     let (first, second) =
         (cluster::connected(&config("a")).unwrap(), cluster::connected(&config("a")).unwrap());
     assert!(Arc::ptr_eq(&first, &second));
+    // Whoever is elsewhere gets neither that connection nor a key that this machine keeps.
+    let from_outside = cluster::connected(&Config { usual_keyrings: false, ..config("a") }).unwrap();
+    assert!(!Arc::ptr_eq(&first, &from_outside));
+    let has_no_keyring = |cluster: &cluster::Cluster| {
+        let none = (cluster.raw.addr(), "keyring".to_owned(), String::new());
+        OPTIONS.lock().unwrap().contains(&none)
+    };
+    assert_eq!((has_no_keyring(&first), has_no_keyring(&from_outside)), (false, true));
     assert!(!Arc::ptr_eq(&first, &cluster::connected(&config("b")).unwrap()));
 }

@@ -248,7 +248,9 @@ async fn send_part(work: &Work<'_>, channel: &mut Channel, number: u64, account:
     if !answer.is_success() {
         return Err(channel.failure(answer, &work.upload.bucket, &work.upload.object));
     }
-    let Some(etag) = channel.connection().header("etag") else {
+    // An empty one names no part either.
+    let named = |etag: &&str| !etag.trim_matches([' ', '"']).is_empty();
+    let Some(etag) = channel.connection().header("etag").filter(named) else {
         return Err(Error::new(ErrorKind::Protocol, format!("the store gave no ETag for part {number}")));
     };
     let mut line = format!("<Part><PartNumber>{number}</PartNumber><ETag>");

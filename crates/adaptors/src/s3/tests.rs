@@ -455,6 +455,20 @@ fn a_failed_part_gives_the_upload_up_and_is_the_error() {
 }
 
 #[test]
+fn a_part_without_a_name_fails_the_upload() {
+    for etag in ["", "ETag: \r\n", "ETag: \"\"\r\n"] {
+        let nameless =
+            |request: &str| request.contains("partNumber=2").then(|| Script::status("200 OK", etag, ""));
+        let server = upload_server(nameless);
+        let mut client = client(&server, &[]);
+        let sent = run(client.put_multipart(NAME, &BytesSource(&[b'x'; 30]), PLAN, &mut Marks::default()));
+        let error = sent.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{etag:?}: {error}");
+        assert!(server.requests().pop().unwrap().starts_with("DELETE "), "{etag:?}");
+    }
+}
+
+#[test]
 fn a_completion_that_fails_behind_status_200_is_an_error() {
     let late = |request: &str| {
         let completes = request.starts_with("POST") && request.contains("uploadId=");

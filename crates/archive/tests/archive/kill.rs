@@ -73,7 +73,9 @@ fn a_killed_run_leaves_what_it_had_and_says_so() {
     let run = open_run(&path).unwrap();
     assert_eq!(run.record.state, RunState::Killed);
     assert!(run.record.reason.as_deref().unwrap().contains("killed"));
-    assert_eq!(run.record.stages[0].state, StageState::Running);
+    assert_eq!(run.record.stages[0].state, StageState::Terminated);
+    let reason = run.record.stages[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("cut while running") && reason.contains("workload.yaml"), "{reason}");
     let timeline = run.timeline(&run.record.stages[0]).unwrap();
     assert_eq!(timeline.iter().map(|row| row.operations[0].count).sum::<u64>(), 90);
     let read =

@@ -18,6 +18,7 @@ pub mod logs;
 pub mod mission;
 pub mod plot;
 pub mod quick;
+pub mod recover;
 pub mod remote;
 pub mod report;
 pub mod run;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cosmark_archive::{baselines, open_run};
+use cosmark_archive::{RunState, baselines, open_run};
 
 use crate::args::ShowArgs;
 use crate::cmd::run::print_results;
@@ -12,7 +12,14 @@ use crate::runs::find;
 /// Runs the subcommand.
 pub fn run(args: &ShowArgs) -> Outcome {
     let path = find(&args.run, &args.archive)?;
-    let run = open_run(&path)?;
+    let mut run = open_run(&path)?;
+    if run.record.state == RunState::Killed {
+        run.record.verdict = cosmark_report::judge(&run, None, &[]);
+        eprintln!(
+            "cosmark: {} was killed; `cosmark recover` writes what it had measured into its archive",
+            run.record.id
+        );
+    }
     if args.json {
         let text =
             serde_json::to_string_pretty(&run.record).map_err(|cause| Problem::ours(cause.to_string()))?;

@@ -305,13 +305,14 @@ pub(super) fn network_health(evidence: &Evidence) -> Finding {
         return Finding::unknown(if evidence.clients.is_empty() {
             format!("{NOT_RECORDED}: lost segments are not known")
         } else {
-            "the system does not tell how many TCP segments were sent again".to_owned()
+            "no TCP counters of the connections to the store: other traffic of the machine is not judged"
+                .to_owned()
         });
     };
-    let good = || format!("{} of the TCP segments were sent again", percent(share));
+    let good = || format!("{} of the TCP segments to the store were sent again", percent(share));
     Finding::graded(share, 0.001, 0.01, good, || {
         format!(
-            "{} of the TCP segments were sent again: the network, not the store, shapes the tail",
+            "{} of the TCP segments to the store were sent again: the network, not the store, shapes the tail",
             percent(share)
         )
     })

@@ -48,14 +48,30 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
     Finding::graded(off, 0.02 + edges, 0.05 + edges, || numbers.clone(), bad)
 }
 
+/// Fewer than these, and how evenly a total was shared decides how long workers wait for its end.
+const LEAST_PER_WORKER: u64 = 5;
+
 /// V2. Of the work that idles most.
 pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
     let closed: Vec<_> = evidence.works.iter().filter(|work| work.pacing == Pacing::Closed).collect();
     if closed.is_empty() {
         return Finding::does_not_apply("no closed loop without pauses: workers may be idle");
     }
+    // Where totals end a work, those who have made their share wait for the others.
+    let few = |work: &&super::WorkEvidence| {
+        let ended: u64 = evidence.of_work(&work.name).map(super::OperationEvidence::ended).sum();
+        work.schedule.is_none() && ended < LEAST_PER_WORKER * work.workers
+    };
+    if let Some(work) = closed.iter().copied().find(few).filter(|_| closed.iter().all(few)) {
+        let message = format!(
+            "whether workers idle needs five operations a worker where totals end a work: {} has {} workers",
+            work.name, work.workers
+        );
+        return Finding::unknown(message);
+    }
     let Some((share, work)) = closed
         .into_iter()
+        .filter(|work| !few(work))
         .filter_map(|work| idle_share(evidence, work).map(|share| (share, work)))
         .max_by(|a, b| a.0.total_cmp(&b.0))
     else {

@@ -210,6 +210,8 @@ const CASES: &[Case] = &[
         "5 % of their time outside",
     ),
     ("V2", healthy, |e| e.works[0].pacing = Pacing::Paced, Status::NotRun, "may be idle"),
+    ("V2", healthy, |e| one_operation(e, None), Status::NotRun, "needs five operations a worker"),
+    ("V2", healthy, |e| one_operation(e, planned(60.0, None)), Status::Fail, "outside requests"),
     ("V3", open, |e| e.operations[0].lag = Some(times(3.0, 47_000)), Status::Fail, "late"),
     (
         "V3",
@@ -422,10 +424,10 @@ const CASES: &[Case] = &[
         healthy,
         |e| e.clients[0].tcp_retransmitted = Some(20_000),
         Status::Fail,
-        "2 % of the TCP segments",
+        "2 % of the TCP segments to the store",
     ),
     ("V19", healthy, |e| e.clients[0].tcp_retransmitted = Some(2_000), Status::Warn, "shapes the tail"),
-    ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "does not tell"),
+    ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "is not judged"),
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
     ("V20", healthy, |e| e.operations[0].checked = Some(0), Status::NotRun, "verify: true"),
@@ -467,6 +469,13 @@ fn few_long(evidence: &mut Evidence, ages_s: Option<(f64, f64)>) {
     op.service = LatencySummary { count: 9, mean: Some(20_000.0), ..LatencySummary::default() };
     op.in_flight_mean = Some((9.0 * 20.0 - 9.0 + 21.0) / 60.0);
     (op.age_at_start_s, op.age_at_end_s) = ages_s.unzip();
+}
+
+/// A total of one, by eight workers.
+fn one_operation(evidence: &mut Evidence, schedule: Option<super::ScheduleEvidence>) {
+    evidence.works[0].schedule = schedule;
+    evidence.operations[0].ok = 1;
+    evidence.operations[0].in_flight_mean = Some(1.0);
 }
 
 fn planned(planned_s: f64, due: Option<f64>) -> Option<super::ScheduleEvidence> {

@@ -105,6 +105,14 @@ fn summary_of(run: &RunGlance) -> RunSummary {
     }
 }
 
+/// A run of the archive, and how it ended if the archive had no room to be told.
+fn told(app: &App, run: &RunGlance) -> RunSummary {
+    let archived = summary_of(run);
+    let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
+    let lately = app.desk.live(&archived.id).filter(|_| archived.state == "processing");
+    lately.map(|live| live.summary()).filter(ended).unwrap_or(archived)
+}
+
 /// All runs that fit, newest first. Reads the archive.
 pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let limit = filter.limit.unwrap_or(USUAL).clamp(1, MOST);
@@ -119,7 +127,7 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
     let archived: Vec<RunSummary> =
-        archived.iter().map(summary_of).filter(|run| !is_active(&run.id)).collect();
+        archived.iter().map(|run| told(app, run)).filter(|run| !is_active(&run.id)).collect();
     let mut all: Vec<RunSummary> =
         active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
     all.retain(|run| number_of(&run.id).is_some_and(|number| number < before));
@@ -154,7 +162,7 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
         directory(&shared, &wanted)?;
         let number = number_of(&wanted);
         let all = overview(&shared.desk.runner().archive)?;
-        let found = all.iter().find(|run| Some(run.number) == number).map(summary_of);
+        let found = all.iter().find(|run| Some(run.number) == number).map(|run| told(&shared, run));
         found.ok_or_else(|| unknown(&wanted))
     })
     .await?;
