@@ -285,6 +285,8 @@ fn order(bed: &Bed, source: &str, option: &str) -> (bool, String) {
     fs::write(bed.path().join(name), source).unwrap();
     let output = cosmark(bed.path())
         .args(["run", name, "--nats", &bed.url(), "--archive", "orders", "--no-report"])
+        // With the key of the controller that the driver obeys.
+        .args(["--state-dir", "service"])
         .output()
         .unwrap();
     let said = stderr(&output);
