@@ -191,6 +191,12 @@ fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSourc
             ConfigValue::File(path) => {
                 from.file(path).map_err(|why| format!("{kind}: `{key}` comes from the file {path}: {why}"))?
             }
+            // Only what the table calls a secret is kept out of archives and answers.
+            ConfigValue::Secret(name) if !catalog.is_secret(kind, key.trim()) => {
+                return Err(format!(
+                    "{kind}: `{key}` is not kept secret, so the secret {name} must not stand there; write its value as it is"
+                ));
+            }
             ConfigValue::Secret(_) if from.leaves_named() => continue,
             ConfigValue::Secret(name) => {
                 from.named(name).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))?

@@ -13,6 +13,9 @@ use crate::service_bed::{Controller, within};
 use crate::support::{cosmark, run, stderr, stdout};
 use crate::table::Attacks;
 
+/// State directory of those whose orders the driver obeys.
+const CLUSTER: &str = "service";
+
 /// A key of a storage or an auth that reaches something.
 #[derive(Clone)]
 struct Row {
@@ -197,17 +200,25 @@ fn nothing_of_a_controllers_machine_is_reached_by_a_submission_without_its_opera
     let (status, answer) = c.send("POST", "runs", &json!({ "source": source, "settings": settings }));
     let text = first_error(&answer);
     judge("a setting", "REST, submission", status == 422 && text.contains("--files"), &text);
-    // A path that came as a secret is refused, and not told.
-    assert_eq!(
-        c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory"), "endpoints": ["file"] }))
-            .0,
-        204
-    );
-    let target = "storage: {type: file, directory: {secret: place}}\n";
-    let (_, answer) = c.send("POST", "targets/test", &json!({ "target": target }));
-    let text = tried(&answer);
-    let held = text.contains("--files") && !text.contains(&canary.bait("directory"));
-    judge("a secret as a path", "REST, target test", held, &text);
+    // What is not kept secret takes no secret: it would be in answers and archives.
+    assert_eq!(c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory"), "endpoints": ["file"] })).0, 204);
+    for (attack, storage) in [
+        ("a secret as a path", "{type: file, directory: {secret: place}}"),
+        ("a secret as a number", "{type: mock, delay: {secret: place}}"),
+        ("a secret as an address", "{type: s3, endpoint: {secret: place}}"),
+        ("a secret as a fact about the store", "{type: mock, sut_background: {secret: place}}"),
+    ] {
+        let (status, answer) =
+            c.send("POST", "runs", &json!({ "source": workload(&format!("storage: {storage}\n")) }));
+        let text = answer.to_string();
+        let held = status == 422 && !text.contains(&canary.bait("directory"));
+        judge(attack, "REST, submission", held, &text);
+        let target = format!("storage: {storage}\n");
+        let (_, answer) = c.send("POST", "targets/test", &json!({ "target": target }));
+        let text = answer.to_string();
+        let held = answer["ok"] != json!(true) && !text.contains(&canary.bait("directory"));
+        judge(attack, "REST, target test", held, &text);
+    }
 }
 
 fn first_error(answer: &Value) -> String {
@@ -232,10 +243,12 @@ fn nothing_of_a_drivers_machine_is_reached_over_nats_without_its_operators_optio
     if !nats_is_installed("what a key may reach over NATS") {
         return;
     }
-    let bed = Bed::new(1);
+    let mut bed = Bed::new(0);
     let canary = Canary::new(bed.path());
     let url = bed.url();
-    let c = Controller::launch(bed.path(), "service", &["--nats", &url]);
+    // First the controller: a driver trusts the key that is published when it joins.
+    let c = Controller::launch(bed.path(), CLUSTER, &["--nats", &url]);
+    bed.start_driver(1, &[]);
     within(|| c.get("drivers").as_array().is_some_and(|all| !all.is_empty()).then_some(()));
     let mut attacks = Attacks::on("keys");
     let judge = |attacks: &mut Attacks, attack: &str, victim: &str, refused: bool, text: &str| {
@@ -284,9 +297,17 @@ fn order(bed: &Bed, source: &str, option: &str) -> (bool, String) {
     let name = if source.starts_with('<') { "order.xml" } else { "order.yaml" };
     fs::write(bed.path().join(name), source).unwrap();
     let output = cosmark(bed.path())
-        .args(["run", name, "--nats", &bed.url(), "--archive", "orders", "--no-report"])
-        // With the key of the controller that the driver obeys.
-        .args(["--state-dir", "service"])
+        .args([
+            "run",
+            name,
+            "--nats",
+            &bed.url(),
+            "--archive",
+            "orders",
+            "--no-report",
+            "--state-dir",
+            CLUSTER,
+        ])
         .output()
         .unwrap();
     let said = stderr(&output);

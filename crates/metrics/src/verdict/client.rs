@@ -242,8 +242,7 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
 pub(super) fn connections(evidence: &Evidence) -> Finding {
     let requests: u64 = evidence.operations.iter().map(|op| op.requests).sum();
     let opened: u64 = evidence.operations.iter().map(|op| op.connections).sum();
-    let kinds = &evidence.store.kinds;
-    if !kinds.is_empty() && kinds.iter().all(|kind| is_local(kind)) {
+    if is_all_local(evidence) {
         return Finding::does_not_apply("nothing went over a connection");
     }
     if requests == 0 {
@@ -291,13 +290,18 @@ pub(super) fn connections(evidence: &Evidence) -> Finding {
     )
 }
 
-fn is_local(kind: &str) -> bool {
-    matches!(kind, "mock" | "none" | "file" | "posix")
+fn is_all_local(evidence: &Evidence) -> bool {
+    let is_local = |kind: &String| matches!(kind.as_str(), "mock" | "none" | "file" | "posix");
+    let kinds = &evidence.store.kinds;
+    !kinds.is_empty() && kinds.iter().all(is_local)
 }
 
 /// V19.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn network_health(evidence: &Evidence) -> Finding {
+    if is_all_local(evidence) {
+        return Finding::does_not_apply("nothing went over a connection");
+    }
     let shares = most(&evidence.clients, |client| {
         Some(client.tcp_retransmitted? as f64 / client.tcp_segments_out.filter(|sent| *sent > 0)? as f64)
     });

@@ -44,10 +44,19 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
     for series in long {
         let (symptoms, course) = symptoms_of(evidence, series);
         found.extend(symptoms.into_iter().map(|symptom| (series, symptom)));
-        let own = drift(&course.values()).map_or(0.0, |found| found.relative);
-        if moved.as_ref().is_none_or(|(most, ..)| own.abs() > *most) {
-            let text = format!("{} moved by {} from start to end of the window", course.what, percent(own));
-            moved = Some((own.abs(), 0.05 * course.room, named(series, text)));
+        let found_drift = drift(&course.values());
+        let (own, margin) = found_drift.map_or((0.0, 0.0), |found| (found.relative, found.margin));
+        let certain = (own.abs() - margin).max(0.0);
+        if moved.as_ref().is_none_or(|(most, ..)| certain > *most) {
+            let limit = 0.05 * course.room;
+            let chance = if own.abs() > limit {
+                format!(", give or take {}: no more than chance does", percent(margin))
+            } else {
+                String::new()
+            };
+            let text =
+                format!("{} moved by {} from start to end of the window{chance}", course.what, percent(own));
+            moved = Some((certain, limit, named(series, text)));
         }
     }
     let worst = found.into_iter().max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));

@@ -316,7 +316,7 @@ const CASES: &[Case] = &[
         Status::Warn,
         "times its usual in the middle of the window (from 20 s to 23 s)",
     ),
-    ("V8", healthy, |e| long_operations(e, 3), Status::Pass, "moved by"),
+    ("V8", healthy, |e| long_operations(e, 3), Status::Pass, "no more than chance does"),
     ("V8", healthy, |e| other_work(e, 20), Status::Pass, "moved by"),
     ("V8", healthy, |e| other_work(e, 8), Status::NotRun, "work second: too short to tell"),
     ("V8", open, |e| sparse(e, 60), Status::Pass, "moved by"),
