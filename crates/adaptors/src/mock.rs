@@ -166,6 +166,16 @@ pub(crate) async fn wait(delay: Duration) {
     }
 }
 
+/// Pieces of a body after which others of the thread have a turn: nothing here waits for a network, and a body may be without end.
+const PIECES: u32 = 64;
+
+async fn breathe(pieces: &mut u32) {
+    *pieces += 1;
+    if pieces.is_multiple_of(PIECES) {
+        tokio::task::yield_now().await;
+    }
+}
+
 impl Client for MockClient {
     fn set_session(&mut self, _session: &Arc<Session>) {}
 
@@ -196,7 +206,9 @@ impl Client for MockClient {
             };
             if let Some(sink) = sink {
                 let mut left = bytes;
+                let mut pieces = 0_u32;
                 while left > 0 {
+                    breathe(&mut pieces).await;
                     let piece =
                         &ZEROS[..usize::try_from(left).map_or(ZEROS.len(), |left| left.min(ZEROS.len()))];
                     sink.accept(piece);
@@ -217,7 +229,9 @@ impl Client for MockClient {
     ) -> OpFuture<'a, PutOutcome> {
         Box::pin(async move {
             let bytes = body.len();
+            let mut pieces = 0_u32;
             while marks.body_bytes < bytes {
+                breathe(&mut pieces).await;
                 let left = usize::try_from(bytes - marks.body_bytes).unwrap_or(usize::MAX);
                 let piece = left.min(self.drain.len());
                 body.copy_to(marks.body_bytes, &mut self.drain[..piece]).map_err(|e| {

@@ -480,6 +480,15 @@ impl StageRecord {
     }
 }
 
+impl StageRecord {
+    /// For results of a window that was cut off, or is not over: what is in flight at its end is not told with its age.
+    pub fn forget_ages(&mut self) {
+        for operation in &mut self.operations {
+            (operation.age_at_start_s, operation.age_at_end_s) = (None, None);
+        }
+    }
+}
+
 impl OperationRecord {
     /// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag`, `error_examples`
     /// and `drivers` are left for the caller, who alone knows them.

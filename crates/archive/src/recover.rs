@@ -230,6 +230,7 @@ fn fill(record: &mut StageRecord, stage: &Stage, index: usize, found: &Found) {
         })
         .collect();
     record.set_results(stage, index, &results);
+    record.forget_ages();
     let cells = found.cells.iter().flatten();
     for (operation, cell) in record.operations.iter_mut().zip(cells) {
         if cell.by_driver.len() > 1 {

@@ -71,6 +71,8 @@ pub enum Command {
     Report(ReportArgs),
     /// End runs whose process was killed: what they had measured is put together, judged and archived
     Recover(RecoverArgs),
+    /// Remove from the store what a run left there, and nothing else
+    Clean(CleanArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
     /// Start a controller: a queue of runs, REST, the web console
@@ -373,6 +375,37 @@ pub struct RecoverArgs {
     /// The process is certainly gone, though this machine cannot tell (another machine or container)
     #[arg(long)]
     pub force: bool,
+}
+
+/// `cosmark clean`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark clean w7 --dry-run                    what would be removed
+  cosmark clean w7 --target target.yaml         of a run that was killed, ended twice by Ctrl-C, or lost its driver
+
+What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are told. Who
+else writes the same names into the same containers loses them: look with --dry-run. Containers stay, unless
+--containers says that the run's own may go; one that is not empty never goes. The archive keeps no secrets: they come from the environment and files
+that the workload names, or with --target. May be ended and begun again at any time.")]
+pub struct CleanArgs {
+    /// Run: a directory, its number (7 or w7) or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Archive to look for it in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// File with the auth and storage that the run used
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also remove containers that the run's init stages were to make, if nothing is in them
+    #[arg(long)]
+    pub containers: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `cosmark judge`

@@ -44,6 +44,7 @@ fn main() -> std::process::ExitCode {
         Command::Show(show) => cmd::show::run(&show),
         Command::Judge(judge) => cmd::judge::run(&judge),
         Command::Report(report) => cmd::report::run(&report),
+        Command::Clean(clean) => cmd::clean::run(&clean),
         Command::Recover(recover) => cmd::recover::run(&recover),
         Command::List(list) => cmd::list::run(&list),
         Command::Controller(controller) => cmd::controller::run(&controller),

@@ -1,8 +1,10 @@
 //! What outlives a kill, a full disk, a closed terminal; and what is no file and stays what it is.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop at the first surprise")]
 
 #[path = "service/bed.rs"]
 mod bed;
+#[path = "survive/clean.rs"]
+mod clean;
 #[path = "survive/disks.rs"]
 mod disks;
 #[path = "survive/outputs.rs"]

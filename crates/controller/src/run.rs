@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord, StageState,
-    StageTables, ThresholdRecord, Timestamp,
+    ArchiveError, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord,
+    StageRecord, StageState, StageTables, ThresholdRecord, Timestamp,
 };
 use cosmark_bus::RunClock;
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
@@ -271,6 +271,12 @@ async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mu
         EndClass::Cancelled => Some("cancelled by the user".to_owned()),
         _ => reason,
     };
+    if leaves_something(job.workload, &record) {
+        let id = &record.id;
+        observer.note(&format!(
+            "what it wrote may still be in the store: `cosmark clean {id} --dry-run` shows it, without --dry-run it goes"
+        ));
+    }
     record.ended = Some(job.dir.now());
     record.process = None;
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
@@ -286,6 +292,15 @@ async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mu
     let (dir, archive_trouble) = job.dir.into_parts();
     let unwritten = unwritten.then(|| Unwritten { dir, record: record.clone(), tables });
     Ended { path, record, class, archive_trouble, unwritten }
+}
+
+/// A stage that was to delete what others wrote never began.
+fn leaves_something(workload: &Workload, record: &RunRecord) -> bool {
+    let deletes = |work: &Work| matches!(work.kind, WorkKind::Cleanup | WorkKind::Dispose);
+    let begun = |stage: &StageRecord| stage.history.iter().any(|change| change.state == StageState::Running);
+    let stages = || workload.stages.iter().zip(&record.stages);
+    stages().any(|(_, stage)| begun(stage))
+        && stages().any(|(plan, stage)| plan.works.iter().any(deletes) && !begun(stage))
 }
 
 /// How long the end of a run waits for room on the archive's disk.

@@ -3,6 +3,7 @@
 
 mod canary;
 mod catalog;
+pub mod clean;
 pub mod describe;
 mod gate;
 mod health;

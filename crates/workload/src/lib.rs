@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod existence;
 mod existing;
 pub mod keys;
+pub mod leftovers;
 mod load;
 mod matrix;
 mod minilang;

@@ -5,6 +5,7 @@ pub mod arrivals;
 pub mod baseline;
 pub mod cancel;
 pub mod check;
+pub mod clean;
 pub mod compare;
 pub mod controller;
 pub mod convert;

@@ -87,3 +87,31 @@ fn a_file_that_may_not_grow_is_an_error_of_that_file_and_not_the_end() {
     assert!(said.contains("File too large"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("read"), "the results are shown all the same");
 }
+
+#[test]
+fn a_write_without_an_end_is_ended_by_the_second_ctrl_c() {
+    let directory = tempfile::tempdir().unwrap();
+    let endless = LONG
+        .replace("type: read", "type: write")
+        .replace("objects: u(1,9)", "objects: u(1,9), sizes: c(1000000)TB");
+    fs::write(directory.path().join("endless.yaml"), endless).unwrap();
+    let mut child = cosmark(directory.path())
+        .args(["run", "endless.yaml", "--no-report", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = directory.path().join("archive/w1-long/run.json");
+    eventually("the load", || {
+        fs::read_to_string(&path).is_ok_and(|text| text.contains("\"running\",\n          \"at\""))
+    });
+    signal(&child, libc::SIGINT);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    signal(&child, libc::SIGINT);
+    let mut code = None;
+    eventually("its end", || {
+        code = child.try_wait().unwrap();
+        code.is_some()
+    });
+    assert_eq!(code.unwrap().code(), Some(5));
+}

@@ -182,6 +182,7 @@ impl StageSums {
             .collect();
         if results.iter().any(|(window_s, _)| *window_s > 0.0) {
             record.set_results(&self.stage, self.index, &results);
+            record.forget_ages();
         }
     }
 

@@ -1,0 +1,380 @@
+//! Removes from a store what a run left there, and nothing else: containers are listed and each name is held against what the run's
+//! workload would have written. Where a store has no listings, the names themselves are deleted.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::{Adaptor, Client, Error, ErrorKind, ListRequest, Marks, ObjectName, Session};
+use cosmark_workload::leftovers::{Leftover, NameRule, Objects};
+use cosmark_workload::model::TargetSpec;
+
+use crate::catalog::Catalog;
+use crate::permit::Permit;
+use crate::target::open_target;
+
+/// Connections that delete side by side.
+const CLIENTS: usize = 16;
+/// A container that keeps filling is left after so many rounds.
+const MOST_ROUNDS: usize = 3;
+/// Names of others that are told of a container.
+const MOST_TOLD: usize = 5;
+/// More containers than these are looked for in a listing of the account.
+const MOST_NAMED: u64 = 1000;
+/// A call without a time limit of its own has this one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is to be done.
+pub struct Cleaning<'a> {
+    /// The adaptors.
+    pub catalog: Catalog,
+    /// What the run would have made.
+    pub leftovers: &'a [Leftover],
+    /// Remove containers that a begun `init` was to make, when nothing is in them any more.
+    pub containers: bool,
+    /// Only look.
+    pub dry_run: bool,
+}
+
+/// What became of one container.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CleanedContainer {
+    /// Its name.
+    pub name: String,
+    /// Objects of the run that were deleted, or would be.
+    pub objects: u64,
+    /// Objects of others, which stay.
+    pub others: u64,
+    /// Some of their names.
+    pub examples: Vec<String>,
+    /// Objects that could not be deleted.
+    pub failed: u64,
+    /// The container itself was removed, or would be.
+    pub removed: bool,
+    /// Why it stays, or what went wrong.
+    pub note: Option<String>,
+}
+
+/// A store and what was made in it.
+struct Site<'a> {
+    auth: &'a TargetSpec,
+    storage: &'a TargetSpec,
+    leftovers: Vec<&'a Leftover>,
+}
+
+impl Cleaning<'_> {
+    /// Does it; `told` hears of each container when it is done.
+    ///
+    /// # Errors
+    /// One sentence: the store cannot be opened, logged in to or asked.
+    pub async fn run(
+        &self,
+        told: &mut dyn FnMut(&CleanedContainer),
+    ) -> Result<Vec<CleanedContainer>, String> {
+        let mut sites: Vec<Site<'_>> = Vec::new();
+        for leftover in self.leftovers {
+            let same = |site: &&mut Site<'_>| {
+                site.auth.kind == leftover.auth.kind
+                    && site.storage.kind == leftover.storage.kind
+                    && values(site.auth) == values(&leftover.auth)
+                    && values(site.storage) == values(&leftover.storage)
+            };
+            match sites.iter_mut().find(same) {
+                Some(site) => site.leftovers.push(leftover),
+                None => sites.push(Site {
+                    auth: &leftover.auth,
+                    storage: &leftover.storage,
+                    leftovers: vec![leftover],
+                }),
+            }
+        }
+        let mut all = Vec::new();
+        for site in &sites {
+            let mut door = Door::open(self.catalog, site).await?;
+            for name in door.containers(site).await? {
+                let cleaned = self.container(&mut door, site, name).await;
+                told(&cleaned);
+                all.push(cleaned);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn container(&self, door: &mut Door, site: &Site<'_>, name: String) -> CleanedContainer {
+        let mut cleaned = CleanedContainer { name, ..CleanedContainer::default() };
+        let (rules, problem) = rules_of(site, &cleaned.name);
+        cleaned.note = problem;
+        let result = if door.adaptor.capability().list {
+            self.by_listing(door, &rules, &mut cleaned).await
+        } else {
+            self.by_name(door, &rules, &mut cleaned).await
+        };
+        match result {
+            Err(error) if error.kind() == ErrorKind::Status(404) => return cleaned,
+            Err(error) => {
+                cleaned.note = Some(error.to_string());
+                return cleaned;
+            }
+            Ok(()) => {}
+        }
+        if cleaned.failed > 0 {
+            return cleaned;
+        }
+        if let Err(why) = self.may_go(door, site, &cleaned) {
+            cleaned.note = cleaned.note.or(why);
+            return cleaned;
+        }
+        if !self.dry_run {
+            let mut marks = Marks::default();
+            let name = cleaned.name.clone();
+            let call = door.first().delete_container(&name, &mut marks);
+            if let Err(error) = limited(PATIENCE, call).await {
+                cleaned.note = Some(format!("the container stays: {error}"));
+                return cleaned;
+            }
+        }
+        cleaned.removed = true;
+        cleaned
+    }
+
+    /// Whether the container itself may be removed; why not, where that is worth a word.
+    fn may_go(&self, door: &Door, site: &Site<'_>, cleaned: &CleanedContainer) -> Result<(), Option<String>> {
+        let capability = door.adaptor.capability();
+        let made =
+            |leftover: &&&Leftover| leftover.objects.is_none() && leftover.containers.gives(&cleaned.name);
+        if !capability.containers || !capability.list || site.leftovers.iter().find(made).is_none() {
+            return Err(None);
+        }
+        if cleaned.others > 0 {
+            return Err(Some("the container stays: objects of others are in it".to_owned()));
+        }
+        if self.containers {
+            return Ok(());
+        }
+        Err(Some(
+            "the container stays: it may have been there before the run; --containers removes it".to_owned(),
+        ))
+    }
+
+    async fn by_listing(
+        &self,
+        door: &mut Door,
+        rules: &[Rule],
+        cleaned: &mut CleanedContainer,
+    ) -> Result<(), Error> {
+        for _ in 0..MOST_ROUNDS {
+            let mut after: Option<String> = None;
+            let mut found = 0;
+            (cleaned.others, cleaned.failed) = (0, 0);
+            cleaned.examples.clear();
+            loop {
+                let container = cleaned.name.clone();
+                let page = {
+                    let limit = door.limit;
+                    let mut marks = Marks::default();
+                    let request = ListRequest {
+                        container: &container,
+                        after: after.as_deref(),
+                        want_names: true,
+                        ..ListRequest::default()
+                    };
+                    limited(limit, door.first().list(request, &mut marks)).await?
+                };
+                let (own, others): (Vec<String>, Vec<String>) =
+                    page.names.into_iter().partition(|name| rules.iter().any(|rule| rule.gives(name)));
+                cleaned.others += others.len() as u64;
+                let room = MOST_TOLD.saturating_sub(cleaned.examples.len());
+                cleaned.examples.extend(others.into_iter().take(room));
+                found += own.len() as u64;
+                if self.dry_run {
+                    cleaned.objects += own.len() as u64;
+                } else {
+                    self.delete(door, &own, cleaned).await;
+                }
+                match page.next {
+                    Some(next) => after = Some(next),
+                    None => break,
+                }
+            }
+            // Pages that are deleted under a listing may hide what comes after them.
+            if found == 0 || self.dry_run {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn by_name(
+        &self,
+        door: &mut Door,
+        rules: &[Rule],
+        cleaned: &mut CleanedContainer,
+    ) -> Result<(), Error> {
+        for rule in rules {
+            let mut names = rule.names();
+            loop {
+                let some: Vec<String> = names.by_ref().take(1000).collect();
+                if some.is_empty() {
+                    break;
+                }
+                if self.dry_run {
+                    cleaned.objects += some.len() as u64;
+                } else {
+                    self.delete(door, &some, cleaned).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, door: &mut Door, names: &[String], cleaned: &mut CleanedContainer) {
+        let (limit, container) = (door.limit, cleaned.name.as_str());
+        let share = names.len().div_ceil(CLIENTS).max(1);
+        let parts = door.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
+            let (mut done, mut failed, mut first) = (0_u64, 0_u64, None);
+            for object in names {
+                let mut marks = Marks::default();
+                match limited(limit, client.delete(ObjectName { container, object }, &mut marks)).await {
+                    Ok(()) => done += 1,
+                    Err(error) if error.kind() == ErrorKind::Status(404) => {}
+                    Err(error) => {
+                        failed += 1;
+                        first.get_or_insert_with(|| error.to_string());
+                    }
+                }
+            }
+            (done, failed, first)
+        });
+        for (done, failed, first) in futures_util::future::join_all(parts).await {
+            cleaned.objects += done;
+            cleaned.failed += failed;
+            if first.is_some() && cleaned.note.is_none() {
+                cleaned.note = first;
+            }
+        }
+    }
+}
+
+/// What two targets that are one have in common.
+fn values(spec: &TargetSpec) -> Vec<(&str, &cosmark_workload::model::ConfigValue)> {
+    spec.config.entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect()
+}
+
+/// Names of objects of the run.
+enum Rule {
+    Numbered(NameRule),
+    Files(BTreeSet<String>),
+}
+
+impl Rule {
+    fn gives(&self, name: &str) -> bool {
+        match self {
+            Self::Numbered(rule) => rule.gives(name),
+            Self::Files(names) => names.contains(name),
+        }
+    }
+
+    fn names(&self) -> Box<dyn Iterator<Item = String> + '_> {
+        match self {
+            Self::Numbered(rule) => Box::new(rule.names()),
+            Self::Files(names) => Box::new(names.iter().cloned()),
+        }
+    }
+}
+
+/// What the run would have written into this container, and what of it cannot be known here.
+fn rules_of(site: &Site<'_>, container: &str) -> (Vec<Rule>, Option<String>) {
+    let mut problem = None;
+    let mut rules = Vec::new();
+    for leftover in site.leftovers.iter().filter(|leftover| leftover.containers.gives(container)) {
+        match &leftover.objects {
+            Some(Objects::Numbered(rule)) => rules.push(Rule::Numbered(rule.clone())),
+            Some(Objects::Files(directory)) => match files_of(Path::new(directory)) {
+                Ok(names) => rules.push(Rule::Files(names)),
+                Err(cause) => {
+                    problem = Some(format!(
+                        "what was written of the files in {directory} is not known here ({cause}): clean up where they are"
+                    ));
+                }
+            },
+            None => {}
+        }
+    }
+    (rules, problem)
+}
+
+fn files_of(directory: &Path) -> std::io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.insert(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// A store that is logged in to.
+struct Door {
+    adaptor: Arc<dyn Adaptor>,
+    clients: Vec<Box<dyn Client>>,
+    limit: Duration,
+}
+
+impl Door {
+    async fn open(catalog: Catalog, site: &Site<'_>) -> Result<Self, String> {
+        let opened = open_target(&catalog, &Permit::here(), site.auth, site.storage)?;
+        let login = limited(opened.auth.timeout(), opened.auth.login());
+        let session: Arc<Session> =
+            Arc::new(login.await.map_err(|error| format!("login at {}: {error}", site.storage.kind))?);
+        let clients: Result<Vec<_>, Error> = (0..CLIENTS).map(|_| opened.adaptor.client(&session)).collect();
+        let limit = opened.adaptor.timeout().unwrap_or(PATIENCE);
+        let clients = clients.map_err(|error| error.to_string())?;
+        let mut door = Self { adaptor: opened.adaptor, clients, limit };
+        let mut marks = Marks::default();
+        let probe = limited(limit, door.first().probe(&mut marks)).await;
+        probe.map_err(|error| format!("storage {}: {error}", site.storage.kind))?;
+        Ok(door)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there are always some")]
+    fn first(&mut self) -> &mut dyn Client {
+        self.clients[0].as_mut()
+    }
+
+    /// Containers that the run may have written into: all its names, or those of them that the account has, where they are very
+    /// many.
+    async fn containers(&mut self, site: &Site<'_>) -> Result<Vec<String>, String> {
+        let mut names = BTreeSet::new();
+        let rules = || site.leftovers.iter().map(|leftover| &leftover.containers);
+        for rule in rules().filter(|rule| rule.count() <= MOST_NAMED) {
+            names.extend(rule.names());
+        }
+        let many: Vec<&NameRule> = rules().filter(|rule| rule.count() > MOST_NAMED).collect();
+        if many.is_empty() {
+            return Ok(names.into_iter().collect());
+        }
+        let mut after: Option<String> = None;
+        loop {
+            let limit = self.limit;
+            let mut marks = Marks::default();
+            let request = ListRequest { after: after.as_deref(), want_names: true, ..ListRequest::default() };
+            let page = limited(limit, self.first().list(request, &mut marks)).await;
+            let page = page.map_err(|error| format!("the containers cannot be listed: {error}"))?;
+            names.extend(page.names.into_iter().filter(|name| many.iter().any(|rule| rule.gives(name))));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(names.into_iter().collect()),
+            }
+        }
+    }
+}
+
+async fn limited<T>(limit: Duration, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs()))),
+    }
+}

@@ -1,0 +1,219 @@
+//! What a run of a workload leaves in a store if nothing removes it: names of containers and objects, as rules that a listing is held
+//! against. A rule takes a name that the workload would have written and no other.
+
+use crate::Workload;
+use crate::model::{OpKind, Operation, TargetSpec};
+use crate::selector::IntSelector;
+
+/// Names that a workload gives: all that begin and end so and have one of these numbers between.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NameRule {
+    prefix: String,
+    suffix: String,
+    /// `None` = the prefix is the whole name.
+    numbers: Option<IntSelector>,
+}
+
+/// What one operation of a workload makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leftover {
+    /// 0-based index of its stage.
+    pub stage: usize,
+    /// How the store is logged in to.
+    pub auth: TargetSpec,
+    /// Which store.
+    pub storage: TargetSpec,
+    /// The containers that it made, or wrote into.
+    pub containers: NameRule,
+    /// The objects that it wrote in each of them; `None` = it only made containers.
+    pub objects: Option<Objects>,
+}
+
+/// Objects in a container.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Objects {
+    /// Numbered names.
+    Numbered(NameRule),
+    /// The names of the files of this directory of the driver.
+    Files(String),
+}
+
+impl NameRule {
+    fn containers(operation: &Operation) -> Option<Self> {
+        let numbers = operation.containers.as_ref().filter(|numbers| !numbers.is_nothing());
+        match (&operation.container_name, numbers) {
+            (Some(name), _) => Some(Self { prefix: name.clone(), suffix: String::new(), numbers: None }),
+            (None, Some(numbers)) => Some(Self {
+                prefix: operation.container_prefix.clone(),
+                suffix: operation.container_suffix.clone(),
+                numbers: Some(numbers.clone()),
+            }),
+            (None, None) => None,
+        }
+    }
+
+    fn objects(operation: &Operation, behind: &str) -> Option<Self> {
+        let numbers = operation.objects.as_ref().filter(|numbers| !numbers.is_nothing())?;
+        Some(Self {
+            prefix: operation.object_prefix.clone(),
+            suffix: format!("{}{behind}", operation.object_suffix),
+            numbers: Some(numbers.clone()),
+        })
+    }
+
+    /// True for a name that this rule gives: the number stands as it is written, without a sign or zeros before it.
+    #[must_use]
+    pub fn gives(&self, name: &str) -> bool {
+        let Some(numbers) = &self.numbers else { return name == self.prefix };
+        let digits =
+            name.strip_prefix(self.prefix.as_str()).and_then(|rest| rest.strip_suffix(self.suffix.as_str()));
+        let Some(digits) = digits else { return false };
+        let plain =
+            digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
+        plain && digits.parse().is_ok_and(|number| has(numbers, number))
+    }
+
+    /// How all its names begin.
+    #[must_use]
+    pub fn begins(&self) -> &str {
+        &self.prefix
+    }
+
+    /// How many names it may give.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.numbers.as_ref().map_or(1, |numbers| {
+            ranges(numbers)
+                .iter()
+                .fold(0, |sum: u64, (lo, hi)| sum.saturating_add((hi - lo).saturating_add(1)))
+        })
+    }
+
+    /// All its names.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let whole = self.numbers.is_none().then(|| self.prefix.clone());
+        let numbers = self.numbers.iter().flat_map(ranges).flat_map(|(lo, hi)| lo..=hi);
+        whole.into_iter().chain(numbers.map(|number| format!("{}{number}{}", self.prefix, self.suffix)))
+    }
+}
+
+/// First and last numbers that a selector may choose.
+fn ranges(selector: &IntSelector) -> Vec<(u64, u64)> {
+    match selector {
+        IntSelector::Constant(number) => vec![(*number, *number)],
+        IntSelector::Uniform { lo, hi }
+        | IntSelector::Sequential { lo, hi }
+        | IntSelector::Range { lo, hi }
+        | IntSelector::Zipf { lo, hi, .. } => vec![(*lo, (*hi).max(*lo))],
+        IntSelector::Histogram { buckets } => {
+            buckets.iter().map(|bucket| (bucket.lo, bucket.hi.max(bucket.lo))).collect()
+        }
+    }
+}
+
+fn has(selector: &IntSelector, number: u64) -> bool {
+    ranges(selector).iter().any(|(lo, hi)| (*lo..=*hi).contains(&number))
+}
+
+/// What the stages that `begun` says were begun would have made, each thing once.
+#[must_use]
+pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Leftover> {
+    let mut found: Vec<Leftover> = Vec::new();
+    for (index, stage) in workload.stages.iter().enumerate().filter(|(index, _)| begun(*index)) {
+        for work in &stage.works {
+            for operation in &work.operations {
+                let Some((containers, objects)) = made_by(operation) else { continue };
+                let (auth, storage) = (work.auth.clone(), work.storage.clone());
+                let one = Leftover { stage: index, auth, storage, containers, objects };
+                let same = |other: &Leftover| Leftover { stage: index, ..other.clone() } == one;
+                if !found.iter().any(same) {
+                    found.push(one);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn made_by(operation: &Operation) -> Option<(NameRule, Option<Objects>)> {
+    let containers = NameRule::containers(operation)?;
+    let numbered = |behind: &str| Some(Objects::Numbered(NameRule::objects(operation, behind)?));
+    let objects = match operation.kind {
+        OpKind::Init => return Some((containers, None)),
+        OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite => numbered(""),
+        OpKind::Copy => numbered(&operation.copy_suffix),
+        OpKind::FileWrite | OpKind::MultipartFileWrite => operation.files.clone().map(Objects::Files),
+        // These write nothing into a store.
+        OpKind::Read
+        | OpKind::Delete
+        | OpKind::List
+        | OpKind::Head
+        | OpKind::BulkDelete
+        | OpKind::Metadata
+        | OpKind::Restore
+        | OpKind::LocalWrite
+        | OpKind::Cleanup
+        | OpKind::Dispose => None,
+    };
+    objects.map(|objects| (containers, Some(objects)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, Format, parse_what_is_there};
+
+    fn workload() -> Workload {
+        let text = "name: x\nstorage: {type: mock}\nstages:\n\
+            - {name: init, works: [{type: init, containers: 'r(1,2)', container_prefix: c-}]}\n\
+            - {name: main, works: [{name: w, workers: 1, runtime: 1s, operations: [\
+            {type: write, containers: 'u(1,2)', container_prefix: c-, objects: 'u(5,12)', object_prefix: o, object_suffix: .x, sizes: c(1)KB}, \
+            {type: read, containers: 'u(1,9)', container_prefix: c-, objects: 'u(1,99)', object_prefix: o}]}]}\n";
+        let (workload, mistakes) = parse_what_is_there(text, Format::Yaml, &Environment::default());
+        workload.unwrap_or_else(|| panic!("{mistakes:?}"))
+    }
+
+    #[test]
+    fn names_that_merely_look_alike_are_not_taken() {
+        let all = leftovers(&workload(), &|_| true);
+        assert_eq!(all.len(), 2, "{all:?}");
+        let Some(Objects::Numbered(objects)) = &all[1].objects else { panic!("{all:?}") };
+        for own in ["o5.x", "o12.x", "o9.x"] {
+            assert!(objects.gives(own), "{own}");
+        }
+        let others = [
+            "o4.x",
+            "o13.x",
+            "o05.x",
+            "o+5.x",
+            "o5",
+            "5.x",
+            "o5.xx",
+            "oo5.x",
+            "o5.X",
+            "o.x",
+            "o-5.x",
+            "o5 .x",
+            "o٥.x",
+            "",
+            "o5.x/",
+            "o18446744073709551621.x",
+        ];
+        for other in others {
+            assert!(!objects.gives(other), "{other}");
+        }
+        assert_eq!(objects.count(), 8);
+        assert!(objects.names().all(|name| objects.gives(&name)));
+        assert!(all[0].containers.gives("c-2") && !all[0].containers.gives("c-3"));
+        let named = NameRule { prefix: "bucket".into(), suffix: String::new(), numbers: None };
+        assert!(named.gives("bucket") && !named.gives("bucket1"));
+        assert_eq!(named.names().collect::<Vec<_>>(), ["bucket"]);
+    }
+
+    #[test]
+    fn what_was_not_begun_left_nothing() {
+        assert!(leftovers(&workload(), &|_| false).is_empty());
+        let init = leftovers(&workload(), &|stage| stage == 0);
+        assert_eq!((init.len(), init[0].objects.is_none()), (1, true));
+    }
+}
