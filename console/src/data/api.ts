@@ -121,6 +121,10 @@ trouble: string | null,
  */
 run: string | null, 
 /**
+ * What it is really doing, whoever ordered it.
+ */
+doing: Array<DriverDoing>, 
+/**
  * Share of its processors that is busy, 0 to 1.
  */
 load: number | null, 

@@ -11,6 +11,7 @@ pub mod cosbench;
 mod csv_text;
 mod error;
 mod files;
+mod gaps;
 mod goals;
 mod hlog;
 mod interval;
@@ -35,6 +36,7 @@ mod verdict;
 
 pub use client::{ClientLine, ClientRecord, NicRecord};
 pub use error::ArchiveError;
+pub use gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use hlog::{HistogramLog, LoggedHistogram, TimeKind};
 pub use interval::{IntervalLine, phase_word};
@@ -47,8 +49,8 @@ pub use overview::{LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, ov
 pub use parts::{DriverRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord};
 pub use reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use record::{
-    HostRecord, LatencyRecord, MissingRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA,
-    StageRecord, StageState, StateChange,
+    HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA, StageRecord,
+    StageState, StateChange,
 };
 pub use root::{Archive, KilledRun, NewRun, Source};
 pub use run_dir::{RunDir, ScriptLevel};

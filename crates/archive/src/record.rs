@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::{
     ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
     Verdict, layout, parts,
@@ -217,25 +218,15 @@ pub struct StageRecord {
     /// What drivers were to do and have not told: the results are without it.
     #[serde(default)]
     pub missing: Vec<MissingRecord>,
+    /// When drivers made no load although they were to, because they did not know whether the run still lived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pauses: Vec<PauseRecord>,
+    /// Other runs that loaded its drivers or its stores at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideRecord>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
-}
-
-/// A driver's part of a stage that is missing in the results, because the driver was lost or restarted.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct MissingRecord {
-    /// Name of the driver.
-    pub driver: String,
-    /// Names of the works that it had a part of.
-    pub works: Vec<String>,
-    /// Its workers, over these works.
-    pub workers: u32,
-    /// From when on, seconds since the load began.
-    pub from_s: f64,
-    /// Until when, seconds since the load began; null where counts and not time end the stage.
-    pub to_s: Option<f64>,
 }
 
 /// A state and when it was entered.
@@ -446,6 +437,8 @@ impl StageRecord {
             start_spread_ms: None,
             start_spread_error_ms: None,
             missing: Vec::new(),
+            pauses: Vec::new(),
+            beside: Vec::new(),
             operations: Vec::new(),
         }
     }

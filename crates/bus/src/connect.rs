@@ -14,8 +14,6 @@ use crate::roles::DRIVER_INBOX;
 use crate::setup::{self, Limits};
 use crate::trust::Speaker;
 
-/// Questions to NATS that wait for their answers side by side.
-pub(crate) const ASKED_AT_ONCE: usize = 64;
 /// A question to NATS that takes longer has failed, and is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A connection over which nothing comes back for two of these is dead.

@@ -2,6 +2,7 @@
 //! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
 //! newer.
 
+mod alive;
 mod clock;
 mod connect;
 mod kept;
@@ -16,6 +17,7 @@ mod sign;
 mod tail;
 mod trust;
 
+pub use alive::{NotRenewed, Renewals};
 pub use clock::{RunClock, unix_ns};
 pub use connect::{Bus, BusError, LinkState, NatsOptions};
 pub use kept::KeptServer;
@@ -24,4 +26,4 @@ pub use registry::{Present, Registry};
 pub use seal::{Key, seal};
 pub use setup::Limits;
 pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};
-pub use tail::{Message, Tail, TailError};
+pub use tail::{Message, StreamNow, Tail, TailError};

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub const RUNS: &str = "COSMARK_RUNS";
 /// Registrations of drivers, by name.
 pub const DRIVERS: &str = "cosmark_drivers";
+/// Leases of runs: which of them live, and which are over.
+pub const ALIVE: &str = "cosmark_alive";
 /// Which controller leads.
 pub const LEASE: &str = "cosmark_lease";
 /// Runs that wait or run, sealed.
@@ -64,6 +66,12 @@ pub const BUCKETS: &[BucketRow] = &[
         max_age: Some(Duration::from_secs(10)),
         holds: "one key per driver: what it is and can, renewed every 2 s",
         for_drivers: ForDrivers::OwnKey,
+    },
+    BucketRow {
+        name: ALIVE,
+        max_age: Some(RUN_MAX_AGE),
+        holds: "one key per run: its lease to make load, renewed every second while it lives; then that it is over",
+        for_drivers: ForDrivers::Read,
     },
     BucketRow {
         name: LEASE,
@@ -146,6 +154,12 @@ pub const SUBJECTS: &[SubjectRow] = &[
 
 /// Everything of the stream [`RUNS`].
 pub const ALL_RUNS: &str = "cosmark.run.>";
+
+/// The key of a run in the bucket [`ALIVE`], as a subject.
+#[must_use]
+pub fn lease(run: &str) -> String {
+    format!("$KV.{ALIVE}.{run}")
+}
 
 /// Orders of a run to a driver.
 #[must_use]

@@ -8,11 +8,13 @@ use async_nats::jetstream::kv::Operation;
 use cosmark_wire::message::{Registration, decode, encode};
 use futures_util::StreamExt;
 
-use crate::connect::{ASKED_AT_ONCE, Bus, BusError};
+use crate::connect::{Bus, BusError};
 use crate::names::DRIVERS;
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(12);
+/// Drivers that are asked for at a time.
+const ASKED_AT_ONCE: usize = 64;
 
 /// A driver and when it was heard of.
 #[derive(Debug, Clone)]

@@ -85,6 +85,8 @@ fn of_driver(name: &str) -> Permissions {
             ForDrivers::Nothing => continue,
             ForDrivers::Read => {
                 subscribe.push(format!("$KV.{kv}.>"));
+                // From the leader: what a copy has may be old.
+                publish.push(format!("$JS.API.STREAM.MSG.GET.KV_{kv}"));
                 ">"
             }
             ForDrivers::OwnKey => {

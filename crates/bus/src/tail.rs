@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use thiserror::Error;
 
-use crate::connect::{ASKED_AT_ONCE, Bus};
+use crate::connect::Bus;
 use crate::names::{MESSAGE_ID, RUNS, SIGNATURE, STEP, VERSION};
 use crate::seal::Key;
 use crate::sign::is_event_of;
@@ -24,13 +24,22 @@ const BATCH: usize = 256;
 /// The stream is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "NATS lost its data: message {wanted} was still to come, and its stream ends at {last}; start the run again"
+    "NATS lost its data: message {wanted} was still to come, and its stream of today ends at {last}; start the run again"
 )]
 pub struct TailError {
     /// Number of the next message.
     pub wanted: u64,
     /// Number of the last one that there is.
     pub last: u64,
+}
+
+/// The stream of runs, as it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamNow {
+    /// Number of its last message.
+    pub last: u64,
+    /// When it was made, ns since 1970: tells it from one of the same name that was there before.
+    pub made_ns: i64,
 }
 
 /// A message of the stream.
@@ -83,6 +92,8 @@ pub struct Tail {
     bus: Bus,
     filter: String,
     next: u64,
+    /// When the stream was made in which `next` counts; `None` until it was seen.
+    stream: Option<i64>,
     source: Option<pull::Stream>,
 }
 
@@ -98,17 +109,24 @@ impl Bus {
     /// # Errors
     /// When NATS does not answer.
     pub async fn last_sequence(&self) -> Result<u64, String> {
-        let mut stream =
+        Ok(self.stream_now().await?.last)
+    }
+
+    /// The stream of runs.
+    ///
+    /// # Errors
+    /// When NATS does not answer.
+    pub async fn stream_now(&self) -> Result<StreamNow, String> {
+        let stream =
             self.jetstream().get_stream(RUNS).await.map_err(|cause| format!("stream {RUNS}: {cause}"))?;
-        let info = stream.info().await.map_err(|cause| format!("stream {RUNS}: {cause}"))?;
-        Ok(info.state.last_sequence)
+        Ok(now_of(stream.cached_info()))
     }
 
     /// The same, however long NATS is away.
-    pub async fn last_sequence_at_last(&self) -> u64 {
+    pub async fn stream_at_last(&self) -> StreamNow {
         loop {
-            match self.last_sequence().await {
-                Ok(sequence) => return sequence,
+            match self.stream_now().await {
+                Ok(now) => return now,
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -117,7 +135,13 @@ impl Bus {
     /// Reads what matches `filter`, from message number `next` on (1 = from the first).
     #[must_use]
     pub fn tail(&self, filter: &str, next: u64) -> Tail {
-        Tail { bus: self.clone(), filter: filter.to_owned(), next: next.max(1), source: None }
+        Tail { bus: self.clone(), filter: filter.to_owned(), next: next.max(1), stream: None, source: None }
+    }
+
+    /// The same in the stream that was made at this moment (ns since 1970) and in no other.
+    #[must_use]
+    pub fn tail_in(&self, filter: &str, next: u64, stream: i64) -> Tail {
+        Tail { stream: Some(stream), ..self.tail(filter, next) }
     }
 
     /// Reads what matches `filter` now, up to message number `last`.
@@ -150,30 +174,20 @@ impl Bus {
         Ok(messages)
     }
 
-    /// Forgets a run but for the last order to each driver: one that was away is told by it that the run is over.
+    /// Forgets everything of a run.
     ///
     /// # Errors
     /// When NATS does not answer.
     pub async fn purge_run(&self, run: &str) -> Result<(), String> {
         let stream = self.jetstream().get_stream(RUNS).await.map_err(|cause| cause.to_string())?;
-        let orders = crate::names::order(run, "*");
-        let subjects = stream.info_with_subjects(orders).await.map_err(|cause| cause.to_string())?;
-        let subjects: Vec<(String, usize)> =
-            subjects.try_collect().await.map_err(|cause| cause.to_string())?;
-        let stream = &stream;
-        let asked = subjects.into_iter().map(|(subject, _)| async move {
-            let message = stream.get_last_raw_message_by_subject(&subject).await;
-            message.map(|message| message.sequence).map_err(|cause| cause.to_string())
-        });
-        let asked = futures_util::stream::iter(asked);
-        let kept: Vec<u64> = asked.buffer_unordered(ASKED_AT_ONCE).try_collect().await?;
         let purge = stream.purge().filter(crate::names::all_of(run));
-        let purged = match kept.into_iter().min() {
-            Some(first) => purge.sequence(first).await,
-            None => purge.await,
-        };
-        purged.map(drop).map_err(|cause| cause.to_string())
+        purge.await.map(drop).map_err(|cause| cause.to_string())
     }
+}
+
+fn now_of(info: &async_nats::jetstream::stream::Info) -> StreamNow {
+    let made_ns = i64::try_from(info.created.unix_timestamp_nanos()).unwrap_or(0);
+    StreamNow { last: info.state.last_sequence, made_ns }
 }
 
 fn config(filter: &str, next: u64) -> pull::Config {
@@ -247,16 +261,13 @@ impl Tail {
         Ok(())
     }
 
-    async fn try_open(&self) -> Result<Result<pull::Stream, String>, TailError> {
-        let mut stream = match self.bus.jetstream().get_stream(RUNS).await {
+    async fn try_open(&mut self) -> Result<Result<pull::Stream, String>, TailError> {
+        let stream = match self.bus.jetstream().get_stream(RUNS).await {
             Ok(stream) => stream,
             Err(cause) => return Ok(Err(cause.to_string())),
         };
-        let last = match stream.info().await {
-            Ok(info) => info.state.last_sequence,
-            Err(cause) => return Ok(Err(cause.to_string())),
-        };
-        if self.next > last + 1 {
+        let StreamNow { last, made_ns } = now_of(stream.cached_info());
+        if self.next > last + 1 || *self.stream.get_or_insert(made_ns) != made_ns {
             return Err(TailError { wanted: self.next, last });
         }
         let consumer = match stream.create_consumer(config(&self.filter, self.next)).await {

@@ -128,35 +128,6 @@ fn a_driver_that_begins_later_than_it_was_told_shows_in_the_spread() {
     panic!("the driver was never stopped in time");
 }
 
-#[test]
-fn a_driver_that_was_away_when_its_run_ended_stops_and_keeps_nothing_of_it() {
-    if !nats_is_installed("a driver that comes back") {
-        return;
-    }
-    let mut bed = Bed::new(2);
-    let text = "name: away\nstorage: {type: mock, delay: 5}\non_driver_loss: continue\nlost_after: 4s\nstages:\n- name: main\n  works:\n  \
-                - name: main\n    workers: 4\n    runtime: 8s\n    operations:\n    - {type: write, ratio: 1, containers: c(1), objects: \
-                's(1,100)', sizes: c(1)KB}\n- name: after\n  works:\n  - name: after\n    workers: 2\n    runtime: 600s\n    \
-                driver: d2\n    operations:\n    - {type: write, ratio: 1, containers: c(1), objects: 's(1,100)', sizes: c(1)KB}\n";
-    std::fs::write(bed.path().join("away.yaml"), text).unwrap();
-    let mut run = bed.start_run("away.yaml", &[]);
-    bed.wait_for_state(1, StageState::Running, &mut run);
-    bed.drivers[1].signal(libc::SIGSTOP);
-    run.wait();
-    let missing = &bed.run().record.stages[1].missing;
-    assert!(missing.iter().any(|one| one.driver == "d2"), "{missing:?}\n{}", bed.logs());
-    let kept = bed.path().join("state/drivers/d2/runs");
-    assert!(std::fs::read_dir(&kept).unwrap().count() > 0, "it was in the middle of it");
-    bed.drivers[1].signal(libc::SIGCONT);
-    // It has ten minutes of load before it and hears that nobody wants it.
-    bed.drivers[1].wait_for("is over");
-    let until = Instant::now() + bed::PATIENCE;
-    while std::fs::read_dir(&kept).unwrap().count() > 0 {
-        assert!(Instant::now() < until, "it keeps what nobody will ask for:\n{}", bed.logs());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 /// Operations of the stage in the table of faults, over both drivers.
 const TOTAL: u64 = 480;
 

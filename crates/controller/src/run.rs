@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord,
-    StageRecord, StageState, StageTables, ThresholdRecord, Timestamp,
+    ArchiveError, BesideRecord, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel,
+    SearchRecord, StageRecord, StageState, StageTables, ThresholdRecord, Timestamp,
 };
 use cosmark_bus::RunClock;
 use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
@@ -53,6 +53,7 @@ pub struct RunJob<'a> {
     steps: u32,
     step_teller: Option<Box<dyn FnMut(u32)>>,
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
+    beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
 }
 
 impl<'a> RunJob<'a> {
@@ -78,6 +79,7 @@ impl<'a> RunJob<'a> {
             steps: 0,
             step_teller: None,
             link_news: None,
+            beside: None,
         }
     }
 
@@ -89,6 +91,15 @@ impl<'a> RunJob<'a> {
     /// Asks about once a second whether there is something to say about the way to the drivers.
     pub(crate) fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
         self.link_news = Some(news);
+    }
+
+    /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
+    pub(crate) fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
+        self.beside = Some(beside);
+    }
+
+    pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {
+        self.beside.as_ref().map(|beside| beside()).unwrap_or_default()
     }
 
     /// From here on only the wish to end at once counts.
@@ -352,6 +363,9 @@ impl std::fmt::Debug for Unwritten {
     }
 }
 
+/// A script that takes longer is not waited for.
+const TRIGGER_PATIENCE: Duration = Duration::from_secs(90);
+
 /// Runs a trigger on every driver; one that fails is told and does not stop the run.
 async fn trigger(
     job: &mut RunJob<'_>,
@@ -366,9 +380,15 @@ async fn trigger(
     let step = job.next_step();
     let there = job.drivers.iter_mut().filter_map(|driver| driver.is_there(step).then_some(driver));
     let mut reports: Vec<_> = there.map(|driver| driver.trigger(step, order.clone())).collect();
+    let mut stop = job.stop.clone();
+    let until = tokio::time::Instant::now() + TRIGGER_PATIENCE;
     for report in &mut reports {
-        let Ok(Some(report)) = tokio::time::timeout(Duration::from_secs(90), report.recv()).await else {
-            observer.note(&format!("trigger {}: no report from the driver", order.script));
+        let report = tokio::select! {
+            report = tokio::time::timeout_at(until, report.recv()) => report.ok().flatten(),
+            _ = stop.wait_for(|level| *level == StopLevel::Abort) => None,
+        };
+        let Some(report) = report else {
+            observer.note(&format!("trigger {}: no report from a driver", order.script));
             continue;
         };
         let output = (job.redact)(&report.output);
@@ -387,6 +407,6 @@ pub(crate) fn class_of(failure: &Failure) -> EndClass {
         FailureClass::Target => EndClass::Target,
         FailureClass::Workload => EndClass::Workload,
         FailureClass::Stage => EndClass::Failed,
-        FailureClass::Driver | FailureClass::Restarted => EndClass::Ours,
+        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Ours,
     }
 }

@@ -3,6 +3,7 @@
 //! the same results.
 
 mod clocks;
+mod loss;
 mod peer;
 mod results;
 
@@ -10,20 +11,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
+use cosmark_archive::{BesideRecord, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
-use cosmark_workload::model::{OnDriverLoss, Stage};
+use cosmark_workload::model::Stage;
 use cosmark_workload::share::{Candidate, MissionShare, spread_over};
 use tokio::sync::mpsc;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
+use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
 use peer::{Launch, Peer, Stand};
 
 /// A stage that is over.
@@ -56,6 +59,8 @@ pub struct StageRun<'r, 'a> {
     latest: OpSnapshot,
     lost_samples: u64,
     state: StageState,
+    /// Load of other runs, by driver and run.
+    beside: BTreeMap<(String, String), BesideRecord>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -86,6 +91,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             latest: OpSnapshot::default(),
             lost_samples: 0,
             state: StageState::Waiting,
+            beside: BTreeMap::new(),
             stage,
         }
     }
@@ -180,6 +186,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
         let mut told = StopLevel::Run;
+        // When who was told to stop has to have done so.
+        let mut patience = None;
         while self.peers.iter().any(Peer::is_awaited) {
             tokio::select! {
                 event = events.recv() => match event {
@@ -193,6 +201,18 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 level = wanted(&mut stop, told) => {
                     told = level;
                     self.stop_all(level == StopLevel::Abort);
+                    let at_once = level == StopLevel::Abort;
+                    patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
+                }
+                () = until(patience) => {
+                    if told == StopLevel::Abort {
+                        self.go_without_the_silent(observer);
+                    } else {
+                        told = StopLevel::Abort;
+                        observer.note("not all drivers have stopped; what they have in flight is dropped");
+                        self.stop_all(true);
+                        patience = Some(Instant::now() + ABORT_PATIENCE);
+                    }
                 }
             }
         }
@@ -291,7 +311,10 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 self.fail(failure);
             }
             DriverEvent::Ended { missions, gave_up } => self.end(driver, missions, gave_up, observer),
-            DriverEvent::Lost { silent_ms } => self.lose(driver, silent_ms, observer),
+            DriverEvent::Lost { silent_ms, late } => self.lose(driver, silent_ms, late, observer),
+            DriverEvent::Paused { from_ns, to_ns, why } => {
+                self.note_pause(driver, from_ns, to_ns, why, observer)
+            }
             DriverEvent::Triggered(_) => {}
         }
         if may_be_the_last {
@@ -338,7 +361,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         peer.is_cut = false;
         missions.iter().for_each(|mission| peer.add_began(mission.began));
         match gave_up {
-            Some(failure) if failure.class == FailureClass::Restarted => {
+            Some(failure) if matches!(failure.class, FailureClass::Restarted | FailureClass::Stopped) => {
                 peer.is_cut = true;
                 self.cut(driver, &failure.text, observer);
             }
@@ -346,28 +369,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
             None => {}
         }
         self.reports.extend(missions.into_iter().map(|mission| (driver, mission)));
-    }
-
-    fn lose(&mut self, driver: usize, silent_ms: u64, observer: &mut dyn Observer) {
-        let Some(peer) = self.peers.get_mut(driver).filter(|peer| peer.is_awaited()) else { return };
-        (peer.is_lost, peer.is_cut) = (true, true);
-        let text = format!("nothing was heard of it for {} s", Duration::from_millis(silent_ms).as_secs());
-        self.cut(driver, &text, observer);
-    }
-
-    /// A driver's part will not be complete: the workload says whether that is the end.
-    fn cut(&mut self, driver: usize, why: &str, observer: &mut dyn Observer) {
-        let text = format!("driver {} is lost: {why}", self.name_of(driver));
-        match self.job.workload.loss.on_loss {
-            OnDriverLoss::Fail => {
-                let text = format!("{text}; on_driver_loss: continue would have gone on without it");
-                self.fail(Failure { work: String::new(), class: FailureClass::Driver, text });
-            }
-            OnDriverLoss::Continue => {
-                observer.note(&format!("{text}; the stage goes on without it"));
-                self.job.dir.log("WARN", "Driver", &text);
-            }
-        }
     }
 
     /// The first driver's beginning, which everything that is not about one driver counts from.
@@ -428,6 +429,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
         self.write_intervals(false);
+        self.look_beside(observer);
         let news = [self.job.dir.news(), self.job.news_of_the_link()];
         news.iter().flatten().for_each(|text| observer.note(text));
         let Some(launch) = self.first_launch() else { return };

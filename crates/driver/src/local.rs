@@ -1,16 +1,18 @@
 //! A driver inside this process, on its own threads.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
 use cosmark_engine::{
-    EngineError, EngineEvent, Flow, GiveUp, Mission, SessionCache, ShareHandle, StageShare,
+    EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
+    ShareHandle, StageShare,
 };
 use cosmark_wire::{
     Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
-    MissionReport, StageOrder, TriggerOrder, TriggerReport,
+    MissionReport, PauseReason, StageOrder, TriggerOrder, TriggerReport,
 };
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
@@ -46,6 +48,10 @@ pub struct LocalDriver {
     may_wait_awake: bool,
     catalog: Catalog,
     sessions: Sessions,
+    /// Whether load may be made.
+    permit: Arc<LoadPermit>,
+    /// Requests that stores were sent.
+    requests: Arc<AtomicU64>,
     /// The stage at work.
     current: Option<Current>,
     triggers: Arc<Mutex<Triggers>>,
@@ -91,7 +97,28 @@ impl LocalDriver {
         let triggers = Arc::new(Mutex::new(Triggers::new(options.permit.clone())));
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let may_wait_awake = options.threads + options.beside < processors;
-        Self { options, may_wait_awake, catalog, sessions: Arc::default(), current: None, triggers }
+        Self {
+            options,
+            may_wait_awake,
+            catalog,
+            sessions: Arc::default(),
+            permit: LoadPermit::always(),
+            requests: Arc::default(),
+            current: None,
+            triggers,
+        }
+    }
+
+    /// The same for somebody else's runs: load is made only while it is permitted.
+    #[must_use]
+    pub fn under(self, permit: Arc<LoadPermit>) -> Self {
+        Self { permit, ..self }
+    }
+
+    /// Requests that it has sent to stores so far, all stages together; known some tenths of a second later.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Lets the load of a stage begin, at a moment of this process's clock.
@@ -119,7 +146,7 @@ impl DriverLink for LocalDriver {
     }
 
     fn start(&mut self, order: StageOrder, events: EventSender) {
-        let (flow, gate) = (Flow::new(), Arc::new(Gate::default()));
+        let (flow, gate) = (Flow::under(Arc::clone(&self.permit)), Arc::new(Gate::default()));
         self.current = Some(Current {
             step: order.step,
             flow: Arc::clone(&flow),
@@ -131,6 +158,7 @@ impl DriverLink for LocalDriver {
             options: self.options.clone(),
             may_wait_awake: self.may_wait_awake,
             sessions: Arc::clone(&self.sessions),
+            requests: Arc::clone(&self.requests),
             flow,
             gate,
             order,
@@ -171,8 +199,13 @@ impl DriverLink for LocalDriver {
 
     fn trigger(&mut self, _step: u32, order: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
         let (sender, receiver) = mpsc::channel(1);
-        let triggers = Arc::clone(&self.triggers);
+        let (triggers, permit) = (Arc::clone(&self.triggers), Arc::clone(&self.permit));
         std::thread::spawn(move || {
+            if !permit.wait(|| false) {
+                let error = Some("the script was not run: nobody wants its run any more".to_owned());
+                let _ = sender.blocking_send(TriggerReport { output: String::new(), error });
+                return;
+            }
             let report = triggers.lock().unwrap_or_else(PoisonError::into_inner).run(&order);
             let _ = sender.blocking_send(report);
         });
@@ -186,6 +219,7 @@ struct Job {
     options: Options,
     may_wait_awake: bool,
     sessions: Sessions,
+    requests: Arc<AtomicU64>,
     flow: Arc<Flow>,
     gate: Arc<Gate>,
     order: StageOrder,
@@ -194,15 +228,17 @@ struct Job {
 
 impl Job {
     fn run(self) {
-        let last = match self.prepare().and_then(|missions| self.load(missions)) {
-            Ok(last) => last,
+        let last = match self.prepare() {
+            Ok(Some(missions)) => self.load(missions).unwrap_or_else(DriverEvent::Refused),
+            Ok(None) => DriverEvent::Ended { missions: Vec::new(), gave_up: None },
             Err(failure) => DriverEvent::Refused(failure),
         };
+        self.tell_pauses();
         let _ = self.events.blocking_send(last);
     }
 
-    /// Opens, logs in, asks each store once.
-    fn prepare(&self) -> Result<Vec<Mission>, Failure> {
+    /// Opens, logs in, asks each store once; `None` when it was stopped before it came so far.
+    fn prepare(&self) -> Result<Option<Vec<Mission>>, Failure> {
         let workers: u64 = self.order.shares.iter().map(|share| u64::from(share.workers)).sum();
         if let Some(text) = too_many(workers, proc::available_memory_bytes()) {
             return Err(failure("", FailureClass::Workload, text));
@@ -211,6 +247,11 @@ impl Job {
             .enable_all()
             .build()
             .map_err(|cause| failure("", FailureClass::Driver, format!("cannot start: {cause}")))?;
+        let is_over = || self.flow.is_over();
+        if !self.permit().wait(is_over) {
+            return Ok(None);
+        }
+        let pulse = Pulse::new(Arc::clone(self.permit()));
         let missions = tokio::task::LocalSet::new().block_on(&runtime, async {
             let mut asked: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
             let mut missions = Vec::with_capacity(self.order.shares.len());
@@ -229,8 +270,14 @@ impl Job {
                     open_target(&self.catalog, permit, &work.auth, &work.storage).map_err(refused)?;
                 let sessions = self.session_cache(&work.auth, &opened);
                 if !asked.contains(&(&work.auth, &work.storage)) {
-                    ask(&work.name, (&work.auth, &work.storage), &opened, &sessions).await?;
+                    let question = ask(&work.name, (&work.auth, &work.storage), &opened, &sessions);
+                    match pulse.ask_while_permitted(question, is_over).await {
+                        None => return Ok(None),
+                        Some(answer) => answer?,
+                    }
                     asked.push((&work.auth, &work.storage));
+                    // A sign of life for who waits.
+                    self.events.try_send(DriverEvent::Told { up_to_ns: 0 });
                 }
                 missions.push(Mission {
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
@@ -242,10 +289,25 @@ impl Job {
                     sessions,
                 });
             }
-            Ok(missions)
+            Ok(Some(missions))
         });
         runtime.shutdown_background();
         missions
+    }
+
+    fn permit(&self) -> &Arc<LoadPermit> {
+        self.flow.permit()
+    }
+
+    /// Says when no load was made though it was to be.
+    fn tell_pauses(&self) {
+        for Pause { from_ns, to_ns, why } in self.permit().take_pauses() {
+            let why = match why {
+                Held::New | Held::Expired => PauseReason::NotRenewed,
+                Held::Jumped => PauseReason::StoodStill,
+            };
+            let _ = self.events.blocking_send(DriverEvent::Paused { from_ns, to_ns, why });
+        }
     }
 
     fn session_cache(&self, auth: &TargetSpec, opened: &Opened) -> Arc<SessionCache> {
@@ -328,7 +390,11 @@ impl Job {
         };
         while let Some(event) = engine_events.blocking_recv() {
             match event {
-                EngineEvent::Snapshot(snapshot) => slices.add(&snapshot),
+                EngineEvent::Snapshot(snapshot) => {
+                    let requests = snapshot.ops.iter().map(|op| op.requests).sum();
+                    self.requests.fetch_add(requests, Ordering::Relaxed);
+                    slices.add(&snapshot);
+                }
                 EngineEvent::Samples { work, samples } => send(DriverEvent::Samples { work, samples }),
                 EngineEvent::SamplesLost { count } => send(DriverEvent::SamplesLost { count }),
             }
@@ -338,6 +404,7 @@ impl Job {
                 let ready = slices.take(now_ns.saturating_sub(THREADS_LAG_NS));
                 ready.into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));
                 send(DriverEvent::Told { up_to_ns: now_ns.saturating_sub(TOLD_LAG_NS) });
+                self.tell_pauses();
             }
         }
         slices.take(u64::MAX).into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));

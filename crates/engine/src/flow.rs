@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cosmark_adaptor_api::{Error, ErrorKind, clock};
 
+use crate::permit::LoadPermit;
+
 const RUN: u8 = 0;
 const FINISH: u8 = 1;
 const ABORT: u8 = 2;
@@ -21,19 +23,39 @@ pub struct GiveUp {
 }
 
 /// Shared by all threads of a share, and by who started it. Read once per operation; written only to stop.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Flow {
     state: AtomicU8,
+    permit: Arc<LoadPermit>,
     /// When it was first stopped; 0 = it was not.
     stopped_ns: AtomicU64,
     gave_up: Mutex<Option<GiveUp>>,
 }
 
 impl Flow {
-    /// A running one.
+    /// A running one, which nobody has to permit.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Arc::new(Self::default())
+        Self::under(LoadPermit::always())
+    }
+
+    /// One that runs while it is permitted.
+    #[must_use]
+    pub fn under(permit: Arc<LoadPermit>) -> Arc<Self> {
+        let (state, stopped_ns) = (AtomicU8::new(RUN), AtomicU64::new(0));
+        Arc::new(Self { state, permit, stopped_ns, gave_up: Mutex::default() })
+    }
+
+    /// What it runs under.
+    #[must_use]
+    pub fn permit(&self) -> &Arc<LoadPermit> {
+        &self.permit
+    }
+
+    /// True when it was stopped, in whatever way.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_stopping()
     }
 
     /// Starts no further operation; those in flight may end.

@@ -28,6 +28,8 @@ pub struct Watched {
     /// [`WATCH_EVERY`] after the start, so that no operation has to read the clock for this.
     deadline_ns: Cell<u64>,
     cut: Cell<Option<Cut>>,
+    /// The run is over: nothing is begun any more.
+    is_over: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -42,6 +44,7 @@ impl Watched {
 
     /// The watch's side: cuts the operation in flight if it is over its limit, or over `all_until_ns`.
     fn look(&self, now_ns: u64, all_until_ns: u64) {
+        self.is_over.set(now_ns >= all_until_ns);
         let limit_ns = self.limit_ns.get();
         if limit_ns == 0 || self.cut.get().is_some() {
             return;
@@ -75,6 +78,12 @@ impl<F: Future + Unpin> Future for Run<'_, F> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let watched = self.watched;
+        // Before anything else: an operation of several requests would send the next one.
+        if watched.is_over.get() {
+            watched.cut.set(None);
+            watched.limit_ns.set(0);
+            return Poll::Ready(Err(Cut::Aborted));
+        }
         if let Poll::Ready(output) = Pin::new(&mut self.operation).poll(cx) {
             watched.limit_ns.set(0);
             return Poll::Ready(Ok(output));

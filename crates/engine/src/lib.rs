@@ -15,6 +15,7 @@ mod mission;
 mod names;
 mod ops;
 mod pace;
+mod permit;
 mod sample_log;
 mod session;
 mod source;
@@ -28,4 +29,5 @@ pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,
     ShareHandle, StageShare, start,
 };
+pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
 pub use session::{SessionCache, SharedSession};

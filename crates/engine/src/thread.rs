@@ -21,6 +21,7 @@ use crate::memory;
 use crate::mission::{Began, EngineError, EngineEvent, Running};
 use crate::ops::Timing;
 use crate::pace::{ArrivalQueue, Pace, Paced, Part, Schedule};
+use crate::permit::Pulse;
 use crate::sample_log::SampleLog;
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
@@ -145,11 +146,12 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     let ringing = Rc::clone(&alarm);
     let bell = tokio::task::spawn_local(async move { ringing.run().await });
     let watch = Rc::new(Watch::default());
+    let pulse = Rc::new(Pulse::new(Arc::clone(setup.flow.permit())));
     let mut books = Vec::new();
     let mut queues: Vec<(Rc<ArrivalQueue>, AbortHandle)> = Vec::new();
     let mut tasks = Vec::new();
     for at in 0..setup.missions.len() {
-        let crew = Crew::hire(&setup, at, &alarm, &watch).await;
+        let crew = hire_when_permitted(&setup, at, &alarm, &watch, &pulse).await;
         let crew = match crew {
             Ok(crew) => crew,
             Err(error) => {
@@ -157,7 +159,10 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
                 return Err(error);
             }
         };
-        tasks.extend(crew.workers.into_iter().map(|worker| tokio::task::spawn_local(worker::run(worker))));
+        tasks.extend(crew.workers.into_iter().map(|worker| {
+            let pulse = Rc::clone(&pulse);
+            tokio::task::spawn_local(async move { pulse.only_while_permitted(worker::run(worker)).await })
+        }));
         if let Some(queue) = crew.queue {
             let dispatching = tokio::task::spawn_local(crate::worker::dispatch(
                 Rc::clone(&queue),
@@ -179,6 +184,11 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
         tokio::time::sleep(WATCH_EVERY).await;
         let now_ns = clock::now_ns();
+        let is_held = pulse.watch(now_ns);
+        if is_held && (now_ns >= latest_stop_ns || setup.flow.is_stopping()) {
+            // It was told to stop, or its time went by, while it waited: nothing of it is sent late.
+            setup.flow.abort();
+        }
         if setup.flow.is_stopping() {
             told_to_stop_ns.get_or_insert(now_ns);
             queues.iter().for_each(|(queue, _)| queue.close());
@@ -196,9 +206,15 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             latest_stop_ns.saturating_add(drain_ns).min(grace_over_ns)
         };
         watch.look(now_ns, all_until_ns);
-        if setup.number == 0 && now_ns >= next_session_check_ns {
+        // In this order: what was in flight is cut before it can move again.
+        if setup.flow.is_aborting() {
+            pulse.let_go();
+        } else if !is_held {
+            pulse.release();
+        }
+        if setup.number == 0 && !is_held && now_ns >= next_session_check_ns {
             next_session_check_ns = now_ns + SESSION_CHECK_NS;
-            renew_expiring(&setup.missions, &books);
+            renew_expiring(&setup.missions, &books, &pulse);
         }
         for books in &books {
             books.roll(now_ns);
@@ -216,15 +232,15 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
 }
 
 /// Logs in again, beside the load, where a session is about to expire; the workers notice the new one by themselves.
-fn renew_expiring(missions: &[Running], books: &[Rc<Books>]) {
+fn renew_expiring(missions: &[Running], books: &[Rc<Books>], pulse: &Rc<Pulse>) {
     for (running, books) in missions.iter().zip(books) {
         let sessions = &running.mission.sessions;
         if sessions.is_expiring() {
-            let (sessions, books) = (Arc::clone(sessions), Rc::clone(books));
+            let (sessions, books, pulse) = (Arc::clone(sessions), Rc::clone(books), Rc::clone(pulse));
             let seen = sessions.generation();
             tokio::task::spawn_local(async move {
                 // A failed renewal is no failure yet: the old session may still do, else a 401 will tell.
-                if let Ok((_, true)) = sessions.newer_than(seen).await
+                if let Ok((_, true)) = pulse.only_while_permitted(sessions.newer_than(seen)).await
                     && let Some(sums) = books.recorder.borrow_mut().op_mut(0)
                 {
                     sums.renewals += 1;
@@ -244,6 +260,21 @@ async fn finish(setup: &Setup, books: &[Rc<Books>]) {
     }
 }
 
+/// Makes the workers of a mission, which may have to log in.
+async fn hire_when_permitted(
+    setup: &Setup,
+    at: usize,
+    alarm: &Rc<Alarm>,
+    watch: &Rc<Watch>,
+    pulse: &Rc<Pulse>,
+) -> Result<Crew, EngineError> {
+    while pulse.watch(clock::now_ns()) && !setup.flow.is_stopping() {
+        tokio::time::sleep(WATCH_EVERY).await;
+    }
+    pulse.release();
+    Crew::hire(setup, at, alarm, watch, pulse).await
+}
+
 /// The workers of one mission on this thread.
 struct Crew {
     workers: Vec<Worker>,
@@ -260,6 +291,7 @@ impl Crew {
         at: usize,
         alarm: &Rc<Alarm>,
         watch: &Rc<Watch>,
+        pulse: &Rc<Pulse>,
     ) -> Result<Self, EngineError> {
         let running = &setup.missions[at];
         let mission = &running.mission;
@@ -308,6 +340,7 @@ impl Crew {
                 queue_place: queue.as_ref().map_or(0, |queue| queue.add_worker()),
                 alarm: Rc::clone(alarm),
                 watched: watch.add(),
+                pulse: Rc::clone(pulse),
                 books: Rc::clone(&books),
                 flow: Arc::clone(&setup.flow),
             });

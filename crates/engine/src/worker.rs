@@ -17,6 +17,7 @@ use crate::mission::{Left, Running};
 use crate::names::NameTemplate;
 use crate::ops::{self, Call, Done, Timing};
 use crate::pace::{ArrivalQueue, Pace, Slot};
+use crate::permit::Pulse;
 use crate::source::{Quota, Source};
 use crate::thread::Books;
 use crate::timer::Alarm;
@@ -39,6 +40,7 @@ pub struct Worker {
     pub queue_place: usize,
     pub alarm: Rc<Alarm>,
     pub watched: Rc<Watched>,
+    pub pulse: Rc<Pulse>,
     pub books: Rc<Books>,
     pub flow: Arc<Flow>,
 }
@@ -111,6 +113,13 @@ pub async fn run(mut worker: Worker) {
         }
         if slot.due_ns >= running.plan.stop_ns {
             break Left::Planned;
+        }
+        // This thread stood still while the last operation ended: nothing more is polled before somebody has asked.
+        if worker.pulse.stood_still_before(desk.free_ns) {
+            tokio::task::yield_now().await;
+            if worker.flow.is_stopping() {
+                break Left::Told;
+            }
         }
         let Some(choice) = worker.source.next(&mut worker.rng) else { break Left::Done };
         worker.one(running, &mut desk, slot, choice).await;

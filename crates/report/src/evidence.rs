@@ -2,7 +2,9 @@
 
 mod series;
 
-use cosmark_archive::{ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, StageState};
+use cosmark_archive::{
+    BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, StageState,
+};
 use cosmark_metrics::LatencySummary;
 use cosmark_metrics::verdict::{
     ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
@@ -53,6 +55,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
         start_skew_error_s: stage.start_spread_error_ms.map(|ms| ms / 1000.0),
         missing: stage.missing.iter().map(gap_of).collect(),
+        beside: stage.beside.iter().map(beside_of).collect(),
         misses,
         store: store_of(workload, index, &counts),
         repetitions: Vec::new(),
@@ -73,6 +76,13 @@ fn clocks_of(stage: &StageRecord) -> Vec<ClockEvidence> {
         })
     };
     stage.clients.iter().filter_map(clock).collect()
+}
+
+fn beside_of(beside: &BesideRecord) -> String {
+    let BesideRecord { driver, run, requests_per_s, same_driver, stores } = beside;
+    let what = if stores.is_empty() { "one of the drivers".to_owned() } else { stores.join(", ") };
+    let also = if *same_driver && !stores.is_empty() { ", a driver of this run," } else { "" };
+    format!("run {run} loaded {what}, too (driver {driver}{also} sent up to {requests_per_s:.0} requests/s)")
 }
 
 fn gap_of(missing: &MissingRecord) -> GapEvidence {

@@ -13,8 +13,8 @@ use cosmark_bus::{Bus, Present, Registry, names};
 use cosmark_controller::Ended;
 use cosmark_controller::remote::{RemoteError, RemoteJob, check_size, run};
 use cosmark_driver::Catalog;
-use cosmark_wire::api::{DriverInfo, DriverState};
-use cosmark_wire::message::{Registration, TargetAnswer, TargetQuestion, decode, encode};
+use cosmark_wire::api::{DriverDoing, DriverInfo, DriverState};
+use cosmark_wire::message::{Doing, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
 use cosmark_workload::model::TargetSpec;
 use cosmark_workload::{Environment, Format, Workload, parse};
@@ -105,6 +105,7 @@ impl RemoteFleet {
         } else {
             (DriverState::Idle, None)
         };
+        let trouble = trouble.or_else(|| registration.trouble.clone());
         DriverInfo {
             name: name.clone(),
             labels: registration.labels.clone(),
@@ -118,6 +119,7 @@ impl RemoteFleet {
             ceiling_ops_per_s: registration.ceiling_ops_per_s,
             state,
             trouble,
+            doing: self.doing(registration),
             run: run.or_else(|| registration.runs.first().cloned()),
             load: registration.load,
             clock_offset_ns: None,
@@ -139,6 +141,23 @@ impl RemoteFleet {
         Err(format!(
             "waiting to be admitted: if it is yours, start the controller with `--admit {name}={identity}`"
         ))
+    }
+
+    /// What a driver says that it does.
+    fn doing(&self, registration: &Registration) -> Vec<DriverDoing> {
+        let ordered = |run: &str| {
+            let mine = (run.to_owned(), registration.name.clone());
+            self.with_now(|now| now.at_work.contains(&mine))
+        };
+        let entry = |doing: &Doing| DriverDoing {
+            run: doing.run.clone(),
+            ordered: ordered(&doing.run),
+            requests_per_s: doing.requests_per_s,
+            lease: doing.standing.word().to_owned(),
+            lease_age_s: doing.lease_age_ms.map(|ms| Duration::from_millis(ms).as_secs_f64()),
+            stores: doing.stores.clone(),
+        };
+        registration.doing.iter().map(entry).collect()
     }
 
     async fn meta(&self) -> Result<kv::Store, ServiceError> {
@@ -286,7 +305,11 @@ impl Fleet for RemoteFleet {
             };
             let ended = runtime.block_on(async {
                 tokio::select! {
-                    ended = run(job, observer) => ended.map(Some),
+                    ended = run(job, observer) => match ended {
+                        // It is somebody else's now.
+                        Err(RemoteError::TakenUp(_)) => Ok(None),
+                        ended => ended.map(Some),
+                    },
                     _ = abandon.wait_for(|abandoned| *abandoned) => Ok(None),
                 }
             });

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 mod access;
+mod doing;
 
 pub use access::{Login, SecretValue};
+pub use doing::DriverDoing;
 
 /// Version of this interface; its paths begin with `/api/v1`.
 pub const API_VERSION: u32 = 1;
@@ -110,6 +112,9 @@ pub struct DriverInfo {
     pub trouble: Option<String>,
     /// The run that it works on.
     pub run: Option<String>,
+    /// What it is really doing, whoever ordered it.
+    #[serde(default)]
+    pub doing: Vec<DriverDoing>,
     /// Share of its processors that is busy, 0 to 1.
     pub load: Option<f64>,
     /// Its clock minus the controller's, and how far that may be off; nanoseconds.

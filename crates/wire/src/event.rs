@@ -45,6 +45,15 @@ pub enum DriverEvent {
         /// Why the stage was given up, if it was.
         gave_up: Option<Failure>,
     },
+    /// For some time no load was made although it was to be: it was not known whether the run lives.
+    Paused {
+        /// On the driver's clock.
+        from_ns: u64,
+        /// The same.
+        to_ns: u64,
+        /// Why.
+        why: PauseReason,
+    },
     /// What a trigger script did; the only event of its step.
     Triggered(TriggerReport),
     /// Nothing was heard of the driver for too long; said by the controller, and heard in its place among what the driver
@@ -52,7 +61,19 @@ pub enum DriverEvent {
     Lost {
         /// How long nothing was heard, ms.
         silent_ms: u64,
+        /// What it did not do in time although it was there; `None` = it was not there.
+        #[serde(default)]
+        late: Option<String>,
     },
+}
+
+/// Why a driver made no load for some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PauseReason {
+    /// Nobody renewed the lease of the run for too long.
+    NotRenewed,
+    /// The driver's process stood still, or its machine was suspended.
+    StoodStill,
 }
 
 /// The beginning of a driver's load.
@@ -159,6 +180,8 @@ pub enum FailureClass {
     Driver,
     /// The driver was started again in the middle of the stage: what it had not told is gone.
     Restarted,
+    /// The driver has stopped by itself, because nobody wanted its load any more: what it did is told, the rest is missing.
+    Stopped,
 }
 
 /// What a trigger script did.

@@ -3,6 +3,7 @@
 
 pub mod api;
 mod event;
+pub mod lease;
 mod link;
 pub mod message;
 mod samples;
@@ -11,7 +12,7 @@ mod stage_text;
 
 pub use event::{
     Began, ClockCourse, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched,
-    MissionReport, TriggerReport,
+    MissionReport, PauseReason, TriggerReport,
 };
 pub use link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use message::MESSAGE_VERSION;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::api::NicInfo;
+use crate::lease::Standing;
 use crate::{DriverEvent, StageOrder, TriggerOrder, stage_from_text, stage_to_text};
 
 /// Version of the messages. Drivers and controllers work together only with the same.
@@ -262,6 +263,9 @@ pub enum Control {
         step: u32,
         /// How long nothing was heard.
         silent_ms: u64,
+        /// What it did not do in time although it was there; `None` = it was not there.
+        #[serde(default)]
+        late: Option<String>,
     },
     /// A driver was not there when a step began.
     Absent {
@@ -317,6 +321,12 @@ pub struct Registration {
     /// Events that wait to be acknowledged.
     #[serde(default)]
     pub waiting: u64,
+    /// What keeps it from working, one sentence.
+    #[serde(default)]
+    pub trouble: Option<String>,
+    /// What it is really doing, whoever ordered it.
+    #[serde(default)]
+    pub doing: Vec<Doing>,
     /// Public keys of the controllers that it obeys; none = the one that the cluster publishes first.
     #[serde(default)]
     pub trusts: Vec<String>,
@@ -329,6 +339,23 @@ pub struct Registration {
     /// Its signature over [`Registration::what_is_proved`].
     #[serde(default)]
     pub proof: Vec<u8>,
+}
+
+/// What a driver does for one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Doing {
+    /// The run.
+    pub run: String,
+    /// Requests that it sends to stores.
+    pub requests_per_s: f64,
+    /// Whether it may.
+    pub standing: Standing,
+    /// How long ago it heard a renewal of the run's lease, ms; `None` = never.
+    #[serde(default)]
+    pub lease_age_ms: Option<u64>,
+    /// The stores: host and port.
+    #[serde(default)]
+    pub stores: Vec<String>,
 }
 
 impl Registration {

@@ -174,7 +174,9 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         DriverEvent::Refused(failure.clone()),
         DriverEvent::Ended { missions: vec![report], gave_up: Some(failure) },
         DriverEvent::Triggered(TriggerReport { output: "o".into(), error: None }),
-        DriverEvent::Lost { silent_ms: 20_000 },
+        DriverEvent::Lost { silent_ms: 20_000, late: None },
+        DriverEvent::Lost { silent_ms: 60_000, late: Some("has not begun".into()) },
+        DriverEvent::Paused { from_ns: 1, to_ns: 2, why: cosmark_wire::PauseReason::StoodStill },
     ] {
         came_back(event);
     }
@@ -202,7 +204,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         Control::Drivers { part: 1, drivers: Vec::new() },
         Control::Started { unix_ns: 1, workload: "h".into(), drivers: Vec::new() },
         Control::Cancelled { step: 1, abort: true },
-        Control::Lost { driver: "d".into(), step: 1, silent_ms: 2 },
+        Control::Lost { driver: "d".into(), step: 1, silent_ms: 2, late: None },
         Control::Absent { driver: "d".into(), step: 1 },
         Control::Ended,
     ] {

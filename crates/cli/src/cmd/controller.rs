@@ -160,6 +160,7 @@ fn about() -> DriverInfo {
         state: DriverState::Idle,
         trouble: None,
         run: None,
+        doing: Vec::new(),
         load: None,
         clock_offset_ns: Some(0.0),
         clock_error_ns: Some(0.0),

@@ -2,7 +2,7 @@
 
 use comfy_table::Table;
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::{Drain, DriverInfo};
+use cosmark_wire::api::{Drain, DriverDoing, DriverInfo};
 
 use crate::args::DriversArgs;
 use crate::client::Client;
@@ -34,6 +34,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
         "name",
         "state",
         "run",
+        "doing",
         "host",
         "cores",
         "ceiling",
@@ -49,6 +50,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
             driver.name.clone(),
             state.as_ref().and_then(|state| state.as_str()).unwrap_or_default().to_owned(),
             driver.run.clone().unwrap_or_default(),
+            driver.doing.iter().map(doing).collect::<Vec<_>>().join("\n"),
             driver.host.clone(),
             driver.cores.to_string(),
             driver.ceiling_ops_per_s.map_or_else(String::new, |rate| format!("{} op/s", units::rate(rate))),
@@ -63,4 +65,13 @@ pub fn run(args: &DriversArgs) -> Outcome {
     }
     println!("{table}");
     Ok(Exit::Done)
+}
+
+/// Such as `w3 1200 req/s, lease 0.4 s old`.
+fn doing(doing: &DriverDoing) -> String {
+    let DriverDoing { run, ordered, requests_per_s, lease, lease_age_s, stores: _ } = doing;
+    let age = lease_age_s.map_or_else(|| "no lease".to_owned(), |age| format!("lease {age:.1} s old"));
+    let state = if lease == "makes" { String::new() } else { format!(", {lease}") };
+    let whose = if *ordered { "" } else { ", not of this controller" };
+    format!("{run} {} req/s, {age}{state}{whose}", units::rate(*requests_per_s))
 }

@@ -126,7 +126,7 @@ fn exit_of(failure: &Failure) -> Exit {
         FailureClass::Target => Exit::Target,
         FailureClass::Workload => Exit::Usage,
         FailureClass::Stage => Exit::StageFailed,
-        FailureClass::Driver | FailureClass::Restarted => Exit::Ours,
+        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => Exit::Ours,
     }
 }
 

@@ -62,6 +62,8 @@ impl Earlier {
     }
 }
 
+/// What drivers told of a run that is archived is forgotten within this time, or with its age.
+const PURGE_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a connection may take to show who is there.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -124,10 +126,12 @@ impl Remote {
         let ended = cosmark_controller::remote::run(job, observer).await.map_err(|error| match error {
             RemoteError::Archive(error) => Problem::from(error),
             RemoteError::Bus(text) => Problem::ours(text),
+            RemoteError::TakenUp(_) => Problem::ours(error.to_string()),
             other => Problem::usage(other.to_string()),
         })?;
         // The archive has it now.
-        if let Err(cause) = bus.purge_run(&run).await {
+        let purged = tokio::time::timeout(PURGE_PATIENCE, bus.purge_run(&run)).await;
+        if let Some(cause) = purged.map_or_else(|_| Some("no answer".to_owned()), Result::err) {
             eprintln!("cosmark: NATS keeps what was said about run {run} ({cause})");
         }
         Ok(ended)

@@ -18,7 +18,9 @@ mod service_bed;
 mod support;
 
 mod canary;
+mod deadlines;
 mod keys;
+mod lease;
 mod logins;
 mod orders;
 mod rates;

@@ -467,6 +467,11 @@ impl SlowLogin {
         }
     }
 
+    /// Questions so far.
+    pub fn questions(&self) -> u32 {
+        self.asked.load(Ordering::Acquire)
+    }
+
     /// From now on it answers at once.
     pub fn go_on(&self) {
         self.held.store(0, Ordering::Release);

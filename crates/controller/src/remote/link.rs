@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::book::Book;
 use super::clocks::{self, Asked, Look, Looks};
 use super::post::Post;
-use super::router::{Reception, Router};
+use super::router::{Reception, Router, Task};
 
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 /// Clocks are compared so often while a stage runs.
@@ -119,9 +119,11 @@ impl DriverLink for NatsLink {
         self.stop_probing();
         let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
         *looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
+        let (reception, name) = (self.reception.clone(), self.driver.name.clone());
         self.probing = Some(tokio::spawn(async move {
             let enter = |look| looks.lock().unwrap_or_else(PoisonError::into_inner).add(look);
             enter(clocks::look(&questions, clocks::MANY).await);
+            reception.expect(&name, Task::Wait);
             let _ = events.send(None, DriverEvent::Probed).await;
             loop {
                 tokio::time::sleep(LOOK_EVERY).await;
@@ -156,6 +158,7 @@ impl DriverLink for NatsLink {
         let Some(Look { offset_ns, fix, .. }) = first else { return };
         let unix_ns = at_unix_ns.unwrap_or_else(|| self.clock.now_ns());
         let start_ns = u64::try_from(unix_ns.saturating_add(offset_ns)).unwrap_or(0);
+        self.reception.expect(&self.driver.name, Task::Begin);
         self.post.order(&self.driver, &Order::Go { step, start_ns, unix_ns, clock: fix });
     }
 

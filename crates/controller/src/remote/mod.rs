@@ -4,16 +4,18 @@
 
 mod book;
 mod clocks;
+mod lessor;
 mod link;
 mod post;
 mod router;
 mod stops;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{ArchiveError, OpLog, Timestamp};
-use cosmark_bus::{Bus, LinkState, RunClock, names, unix_ns};
+use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
+use cosmark_bus::{Bus, LinkState, Registry, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, StageOrder};
 use cosmark_workload::model::Workload;
@@ -26,6 +28,7 @@ use crate::keeper::Keeper;
 use crate::observe::Observer;
 use crate::run::{Ended, RunJob, StopLevel, run_workload};
 use book::Book;
+use lessor::Lessor;
 use link::NatsLink;
 use post::Post;
 use router::Router;
@@ -34,6 +37,12 @@ use stops::Stops;
 /// A NATS that is there and does not answer for so long will not.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(300);
+/// How long the last words may take when NATS is away.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// The same for a user who wants the end at once.
+const LAST_WORDS_AT_ONCE: Duration = Duration::from_secs(1);
+/// What a driver said of itself within this time still holds.
+const STILL_TRUE: Duration = Duration::from_secs(5);
 /// What seal, headers and subject add to an order, at most.
 const ENVELOPE: usize = 1024;
 
@@ -84,6 +93,9 @@ pub enum RemoteError {
     /// The run is over.
     #[error("run {0} has ended; there is nothing to take up")]
     Over(String),
+    /// Another process has taken the run up; the archive of this one is not complete.
+    #[error("another controller has taken run {0} up; this one has let go of it")]
+    TakenUp(String),
     /// NATS does not answer, or lost its data.
     #[error("{0}")]
     Bus(String),
@@ -131,8 +143,12 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         )));
     }
     check_size(&bus, workload)?;
-    let history_ends = at_last(&bus, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
-    let mut book = at_last(&bus, async || Book::read(&bus, &run, history_ends).await).await?;
+    let lost_after = workload.loss.lost_after;
+    // Before anything else is said: whoever gets an order looks for it.
+    let lessor = at_last(&bus, &stop, async || Lessor::start(&bus, &run, lost_after).await).await?;
+    let history_ends =
+        at_last(&bus, &stop, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
+    let mut book = at_last(&bus, &stop, async || Book::read(&bus, &run, history_ends).await).await?;
     let post = Post::start(bus.clone(), run.clone());
     let workload_id = fingerprint(workload, redact);
     let (started, drivers) = match book.started.take() {
@@ -149,9 +165,9 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         }
     };
     let clock = RunClock::default();
-    let lost_after = workload.loss.lost_after;
-    let router = at_last(&bus, async || {
-        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone()).await
+    let words = lessor.words();
+    let router = at_last(&bus, &stop, async || {
+        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone(), words.clone()).await
     })
     .await?;
     let book = Arc::new(book);
@@ -162,31 +178,42 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let epoch = Timestamp::from_nanosecond(i128::from(started)).unwrap_or_default();
     let log =
         if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
-    let stops = Stops::start(stop, &book, post.clone());
+    let wish = stop.clone();
+    let stops = Stops::start(stop, &book, post.clone(), lessor.words());
     let links = links.collect();
     let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, post.clone()));
-    let ended = run_workload(job, observer).await;
+    job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
+    let ended = tokio::select! {
+        ended = run_workload(job, observer) => ended,
+        () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),
+    };
+    let patience = if *wish.borrow() == StopLevel::Abort { LAST_WORDS_AT_ONCE } else { LAST_WORDS };
+    lessor.end(patience).await;
     for driver in &drivers {
         post.order(driver, &Order::Forget);
     }
     post.control(Control::Ended);
     let trouble = post.trouble();
-    post.end().await;
+    post.end(patience).await;
     for text in trouble.into_iter().chain(router.trouble()) {
         observer.note(&text);
     }
     Ok(ended)
 }
 
-/// Asks again while NATS is away or just back, within a bound.
-async fn at_last<T>(bus: &Bus, ask: impl AsyncFn() -> Result<T, RemoteError>) -> Result<T, RemoteError> {
+/// Asks again while NATS is away or just back, within a bound; not for somebody who has ended it.
+async fn at_last<T>(
+    bus: &Bus,
+    stop: &Receiver<StopLevel>,
+    ask: impl AsyncFn() -> Result<T, RemoteError>,
+) -> Result<T, RemoteError> {
     let mut until = Instant::now() + PATIENCE;
     loop {
         match ask().await {
-            Err(RemoteError::Bus(_)) if Instant::now() < until => {
+            Err(RemoteError::Bus(_)) if Instant::now() < until && *stop.borrow() == StopLevel::Run => {
                 tokio::time::sleep(PAUSE).await;
                 // Whoever began this may end it; a server that is away may stay so for long.
                 if !bus.is_connected() {
@@ -218,6 +245,39 @@ fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registrati
         post.control(Control::Drivers { part, drivers });
     }
     post.control(Control::Started { unix_ns, workload, drivers: last });
+}
+
+/// What drivers say that they do for other runs, where that is done by a driver of this one or to a store of this one.
+fn beside_of(
+    registry: Registry,
+    run: String,
+    drivers: &[Registration],
+) -> Box<dyn Fn() -> Vec<BesideRecord>> {
+    let own: Vec<String> = drivers.iter().map(|driver| driver.name.clone()).collect();
+    Box::new(move || {
+        let all: Vec<Registration> = registry
+            .all()
+            .into_iter()
+            .filter(|one| one.heard.elapsed() < STILL_TRUE)
+            .map(|one| one.registration)
+            .collect();
+        let doing = || all.iter().flat_map(|driver| driver.doing.iter().map(move |doing| (driver, doing)));
+        let mine: BTreeSet<&str> = doing()
+            .filter(|(_, doing)| doing.run == run)
+            .flat_map(|(_, doing)| doing.stores.iter().map(String::as_str))
+            .collect();
+        let others = doing().filter(|(_, doing)| doing.run != run && doing.requests_per_s > 0.0);
+        others
+            .map(|(driver, doing)| BesideRecord {
+                driver: driver.name.clone(),
+                run: doing.run.clone(),
+                requests_per_s: doing.requests_per_s,
+                same_driver: own.contains(&driver.name),
+                stores: doing.stores.iter().filter(|store| mine.contains(store.as_str())).cloned().collect(),
+            })
+            .filter(|beside| beside.same_driver || !beside.stores.is_empty())
+            .collect()
+    })
 }
 
 /// Says when NATS goes and comes, and what it refuses.

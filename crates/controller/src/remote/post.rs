@@ -17,9 +17,6 @@ use tokio::task::JoinHandle;
 /// Messages that may wait while NATS is away. A run sends a few per stage and driver.
 const MOST_WAITING: usize = 1 << 16;
 
-/// How long the last words may take when NATS is away.
-const LAST_WORDS: Duration = Duration::from_secs(10);
-
 /// Orders that may be on the way at a time.
 const MOST_ON_THE_WAY: usize = 64;
 
@@ -145,9 +142,9 @@ impl Post {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits until everything is sent; at most some seconds, because NATS may be gone for good.
-    pub async fn end(self) {
-        let until = Instant::now() + LAST_WORDS;
+    /// Waits until everything is sent; at most for `patience`, because NATS may be gone for good.
+    pub async fn end(self, patience: Duration) {
+        let until = Instant::now() + patience;
         while self.waiting.load(Ordering::Acquire) > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

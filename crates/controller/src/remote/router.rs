@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::RemoteError;
+use super::lessor::LeaseWords;
 use super::post::Post;
 
 /// Events of one driver and step that may wait for an earlier one.
@@ -39,7 +40,45 @@ struct Station {
     heard: Instant,
     is_lost: bool,
     order: Order,
+    /// What it has to do next, and since when.
+    task: Task,
+    since: Instant,
+    /// Since when its heartbeats come without a gap.
+    beats_since: Instant,
 }
+
+/// What a driver has to do next in a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Open, log in, ask the stores.
+    Prepare,
+    /// Tell its clock.
+    TellClock,
+    /// Nothing: it waits for the others.
+    Wait,
+    /// Begin.
+    Begin,
+    /// Make load, and tell what came of it.
+    Tell,
+}
+
+impl Task {
+    /// What is said when it was not done, and how many times the patience of the run it may take.
+    fn late(self) -> Option<(&'static str, u32)> {
+        match self {
+            Self::Prepare => Some(("has not prepared its stage (opened, logged in, asked the stores)", 2)),
+            Self::TellClock => Some(("has not told its clock", 1)),
+            Self::Wait => None,
+            Self::Begin => Some(("has not begun its load", 1)),
+            Self::Tell => Some(("has told nothing of its load", 1)),
+        }
+    }
+}
+
+/// The least time for a step of a driver that is there.
+const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+/// Heartbeats come every 2 s.
+const BEAT_GAP: Duration = Duration::from_secs(7);
 
 /// Sequence of the events of one step.
 #[derive(Default)]
@@ -72,6 +111,7 @@ struct Shared {
     connected_since: Mutex<Instant>,
     registry: Registry,
     lost_after: Duration,
+    lease: LeaseWords,
     bus: Bus,
     /// Our own public key.
     me: String,
@@ -102,6 +142,7 @@ impl Router {
         drivers: &[Registration],
         lost_after: Duration,
         post: Post,
+        lease: LeaseWords,
     ) -> Result<Self, RemoteError> {
         let registry = bus.registry().await.map_err(|error| RemoteError::Bus(error.to_string()))?;
         let station = |driver: &Registration| Station {
@@ -112,6 +153,9 @@ impl Router {
             heard: Instant::now(),
             is_lost: false,
             order: Order::default(),
+            task: Task::Wait,
+            since: Instant::now(),
+            beats_since: Instant::now(),
         };
         let stations = drivers.iter().map(|driver| (driver.name.clone(), station(driver))).collect();
         let shared = Arc::new(Shared {
@@ -121,6 +165,7 @@ impl Router {
             connected_since: Mutex::new(Instant::now()),
             registry,
             lost_after,
+            lease,
             bus: bus.clone(),
             me: bus.identity().map(|identity| identity.public().to_owned()).unwrap_or_default(),
         });
@@ -144,6 +189,11 @@ impl Router {
         Reception(Arc::clone(&self.shared))
     }
 
+    /// Who is there, and what he does.
+    pub fn registry(&self) -> Registry {
+        self.shared.registry.clone()
+    }
+
     /// What went wrong, if anything did.
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -158,6 +208,7 @@ impl Reception {
             station.order = Order::default();
             station.heard = Instant::now();
             station.is_lost = false;
+            (station.task, station.since) = (Task::Prepare, Instant::now());
         }
         self.0.begun.send_modify(|count| *count += 1);
     }
@@ -170,6 +221,13 @@ impl Reception {
     /// A trigger begins on a driver.
     pub fn begin_trigger(&self, driver: &str, step: u32, report: mpsc::Sender<TriggerReport>) {
         self.begin(driver, step, Desk::Trigger(report));
+    }
+
+    /// What a driver has to do from now on.
+    pub fn expect(&self, driver: &str, task: Task) {
+        if let Some(station) = self.0.stations().get_mut(driver) {
+            (station.task, station.since) = (task, Instant::now());
+        }
     }
 
     /// Whether a driver was heard of lately.
@@ -217,8 +275,9 @@ impl Shared {
                 }
             }
             Some((_, About::Control)) if message.is_by(&self.me) => {
-                if let Ok(Control::Lost { driver, step, silent_ms }) = decode(&message.payload) {
-                    self.lose(&driver, step, silent_ms, past).await;
+                if let Ok(Control::Lost { driver, step, silent_ms, late }) = decode(&message.payload) {
+                    self.lease.give_up(&driver, step);
+                    self.lose(&driver, step, silent_ms, late, past).await;
                 }
             }
             _ => {}
@@ -237,6 +296,13 @@ impl Shared {
                 station.heard = Instant::now();
             }
             station.is_lost = false;
+            match &event {
+                DriverEvent::Authed => (station.task, station.since) = (Task::TellClock, Instant::now()),
+                DriverEvent::Launched(_) => (station.task, station.since) = (Task::Tell, Instant::now()),
+                // That its machine lives says nothing of its load.
+                DriverEvent::Health(_) => {}
+                _ => station.since = Instant::now(),
+            }
             station.order.enter(seq, past, event)
         };
         self.hand_on(driver, ready).await;
@@ -281,9 +347,9 @@ impl Shared {
         }
     }
 
-    async fn lose(&self, driver: &str, step: u32, silent_ms: u64, past: Option<i64>) {
+    async fn lose(&self, driver: &str, step: u32, silent_ms: u64, late: Option<String>, past: Option<i64>) {
         if self.wait_for(driver, step).await {
-            self.hand_on(driver, vec![(past, DriverEvent::Lost { silent_ms })]).await;
+            self.hand_on(driver, vec![(past, DriverEvent::Lost { silent_ms, late })]).await;
         }
     }
 
@@ -295,6 +361,14 @@ impl Shared {
         for name in names {
             self.hand_on(&name, vec![(None, DriverEvent::Refused(failure.clone()))]).await;
         }
+    }
+
+    /// What a driver that is there has not done in time.
+    fn late(&self, station: &Station, connected_since: Instant) -> Option<String> {
+        let (text, times) = station.task.late()?;
+        let patience = (self.lost_after.saturating_mul(3) / 2).max(LEAST_PATIENCE) * times;
+        let waited = station.since.max(station.beats_since).max(connected_since).elapsed();
+        (waited > patience).then(|| text.to_owned())
     }
 
     /// Writes down which drivers are lost. Only what comes back through the stream counts, so that everybody who reads it
@@ -319,10 +393,15 @@ impl Shared {
                 let beat = self.registry.get(name).filter(|one| one.registration.life == station.life);
                 let heard = beat.map_or(station.heard, |beat| beat.heard.max(station.heard));
                 let silence = heard.max(connected_since).elapsed();
-                if silence > self.lost_after {
+                if silence > BEAT_GAP {
+                    station.beats_since = Instant::now();
+                }
+                let late = self.late(station, connected_since);
+                if silence > self.lost_after || late.is_some() {
                     station.is_lost = true;
-                    let silent_ms = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
-                    post.control(Control::Lost { driver: name.clone(), step, silent_ms });
+                    let waited = if late.is_some() { station.since.elapsed() } else { silence };
+                    let silent_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                    post.control(Control::Lost { driver: name.clone(), step, silent_ms, late });
                 }
             }
         }

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::book::Book;
+use super::lessor::LeaseWords;
 use super::post::Post;
 use crate::run::StopLevel;
 
@@ -17,6 +18,7 @@ pub struct Stops {
     level: watch::Sender<StopLevel>,
     step: Arc<AtomicU32>,
     before: Vec<(u32, StopLevel)>,
+    lease: LeaseWords,
     task: JoinHandle<()>,
 }
 
@@ -28,16 +30,17 @@ impl Drop for Stops {
 
 impl Stops {
     /// Follows what the user says from now on.
-    pub fn start(mut wish: watch::Receiver<StopLevel>, book: &Book, post: Post) -> Self {
+    pub fn start(mut wish: watch::Receiver<StopLevel>, book: &Book, post: Post, lease: LeaseWords) -> Self {
         let level = watch::channel(StopLevel::Run).0;
         let step = Arc::new(AtomicU32::new(0));
-        let (told, at) = (level.clone(), Arc::clone(&step));
+        let (told, at, words) = (level.clone(), Arc::clone(&step), lease.clone());
         let task = tokio::spawn(async move {
             loop {
                 let wanted = *wish.borrow_and_update();
                 if wanted > *told.borrow() {
                     told.send_replace(wanted);
                     let step = at.load(Ordering::Acquire);
+                    words.end_at(step, wanted == StopLevel::Abort);
                     post.control(Control::Cancelled { step, abort: wanted == StopLevel::Abort });
                 }
                 if wish.changed().await.is_err() {
@@ -45,7 +48,7 @@ impl Stops {
                 }
             }
         });
-        Self { level, step, before: book.cancelled.clone(), task }
+        Self { level, step, before: book.cancelled.clone(), lease, task }
     }
 
     /// What the run follows.
@@ -56,10 +59,12 @@ impl Stops {
     /// To be told whenever a step begins.
     pub fn step_teller(&self) -> Box<dyn FnMut(u32)> {
         let (level, at, before) = (self.level.clone(), Arc::clone(&self.step), self.before.clone());
+        let lease = self.lease.clone();
         Box::new(move |step| {
             at.store(step, Ordering::Release);
             let wanted = before.iter().filter(|(in_step, _)| *in_step <= step).map(|(_, level)| *level).max();
             if let Some(wanted) = wanted.filter(|wanted| *wanted > *level.borrow()) {
+                lease.end_at(step, wanted == StopLevel::Abort);
                 level.send_replace(wanted);
             }
         })

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{ClientRecord, Timestamp};
+use cosmark_archive::{ClientRecord, PauseRecord, Timestamp};
 use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
-use cosmark_wire::{Began, ClockCourse, ClockFix, Launched};
+use cosmark_wire::{Began, ClockCourse, ClockFix, Launched, PauseReason};
 use cosmark_workload::share::MissionShare;
 
 /// How far a driver is.
@@ -40,6 +40,8 @@ pub struct Peer {
     /// It has told all that ended up to this time since the common instant, ns.
     pub told_ns: u64,
     facts: ClientFacts,
+    /// When it made no load although it was to: on its clock.
+    pauses: Vec<(u64, u64, PauseReason)>,
     clock_course: Option<ClockCourse>,
     /// In the measured windows of its works.
     in_window: HealthSummary,
@@ -94,6 +96,7 @@ impl Peer {
             began: None,
             told_ns: 0,
             facts: ClientFacts::default(),
+            pauses: Vec::new(),
             clock_course: None,
             in_window: HealthSummary::default(),
             all: HealthSummary::default(),
@@ -153,6 +156,27 @@ impl Peer {
             all_began_ms: self.began().map(|began| began.last_ns as f64 / 1e6),
             ..ClientRecord::of(name, self.facts, health.client())
         }
+    }
+
+    /// It made no load for some time.
+    pub fn add_pause(&mut self, from_ns: u64, to_ns: u64, why: PauseReason) {
+        self.pauses.push((from_ns, to_ns, why));
+    }
+
+    /// When it made no load although it was to, since the common instant.
+    pub fn pauses(&self, name: &str) -> Vec<PauseRecord> {
+        let Some(launch) = &self.launch else { return Vec::new() };
+        let seconds = |at_ns| Duration::from_nanos(launch.since_ns(at_ns)).as_secs_f64();
+        let record = |&(from_ns, to_ns, why): &(u64, u64, PauseReason)| PauseRecord {
+            driver: name.to_owned(),
+            from_s: seconds(from_ns),
+            to_s: seconds(to_ns),
+            reason: match why {
+                PauseReason::NotRenewed => "nobody renewed the lease of the run".to_owned(),
+                PauseReason::StoodStill => "the driver stood still, and asked before it went on".to_owned(),
+            },
+        };
+        self.pauses.iter().map(record).collect()
     }
 
     /// What a share of it said of its beginning.

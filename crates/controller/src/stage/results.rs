@@ -39,6 +39,9 @@ impl StageRun<'_, '_> {
             record.clients = self.client_records();
             (record.start_spread_ms, record.start_spread_error_ms) = self.start_spread_ms().unzip();
             record.missing = self.missing();
+            let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
+            record.pauses = pauses.flatten().collect();
+            record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         record.reason.clone_from(&reason);
         record.enter(state, self.job.dir.now());

@@ -5,6 +5,7 @@ mod ceiling;
 mod outbox;
 mod sender;
 mod state;
+mod tenure;
 mod trust;
 mod work;
 
@@ -13,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::clock;
-use cosmark_bus::{Bus, BusError, Key, LinkState, names, unix_ns};
+use cosmark_bus::{Bus, BusError, Key, LinkState, Tail, names, unix_ns};
+use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
 use cosmark_wire::api::NicInfo;
 use cosmark_wire::message::{
     ClockAnswer, Envelope, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
@@ -26,7 +28,7 @@ use tokio::sync::watch;
 use crate::catalog::Catalog;
 use crate::local::{Options, try_target};
 use crate::proc;
-use state::State;
+use state::{Position, State};
 use trust::Trust;
 use work::Work;
 
@@ -87,6 +89,10 @@ pub enum DriverError {
 }
 
 const BEAT_EVERY: Duration = Duration::from_secs(2);
+/// How often leases and clocks are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Others may still be away for so long after NATS is back for us.
+const RECONNECTING: Duration = Duration::from_secs(20);
 /// How long a driver that leaves waits for NATS to take what it has to tell.
 const FAREWELL: Duration = Duration::from_secs(20);
 const SHORT_FAREWELL: Duration = Duration::from_secs(3);
@@ -116,13 +122,10 @@ pub async fn serve(
         trust.map_err(|cause| DriverError::State { path: state.directory().display().to_string(), cause })?,
     ));
     refuse_double(&bus, &name, &key).await?;
-    let mut position = match state.position() {
-        Some(position) => position,
-        None => bus.last_sequence_at_last().await + 1,
-    };
+    let mut position = find_place(&bus, &state, &talk).await;
     let runs = state.directory().join("runs");
     let fail = |cause| DriverError::State { path: runs.display().to_string(), cause };
-    let mut work = Work::new(
+    let (mut work, mut answers) = Work::new(
         bus.clone(),
         catalog,
         options.options.clone(),
@@ -142,7 +145,9 @@ pub async fn serve(
         (key.clone(), Arc::clone(&trust)),
         registration.life,
     ));
-    let mut tail = bus.tail(&names::orders_to(&name), position);
+    let mut tail = tail_from(&bus, &name, position);
+    let mut renewals = bus.renewals().await?;
+    let mut still = Stillness::default();
     look_whom_to_trust(&bus, &trust).await;
     registration.trusts = trusting(&trust).keys();
     bus.register(&registration).await?;
@@ -151,11 +156,25 @@ pub async fn serve(
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut busy = Busy::default();
     let mut link = bus.state();
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while *leave.borrow() == Leave::Stay {
         tokio::select! {
+            // What is heard after this process stood still may be old: that is noticed before anything is heard.
+            biased;
+            _ = look.tick() => {}
+            Some((run, lease)) = renewals.next() => {
+                work.look(still.is_over(), still.was_away);
+                work.hears(&run, &lease);
+            }
+            Some(answer) = answers.recv() => {
+                work.look(still.is_over(), still.was_away);
+                work.is_told(&answer);
+            }
             message = tail.next() => match message {
                 Ok(message) => {
-                    position = message.sequence + 1;
+                    work.look(still.is_over(), still.was_away);
+                    position.next = message.sequence + 1;
                     if trusting(&trust).keys().is_empty() {
                         look_whom_to_trust(&bus, &trust).await;
                     }
@@ -164,13 +183,18 @@ pub async fn serve(
                 }
                 Err(error) => {
                     talk(&error.to_string());
-                    position = bus.last_sequence_at_last().await + 1;
+                    // All orders of the new stream were given after that.
+                    let stream = bus.stream_at_last().await;
+                    position = Position { next: 1, stream: Some(stream.made_ns) };
                     state.set_position(position);
-                    tail = bus.tail(&names::orders_to(&name), position);
+                    tail = tail_from(&bus, &name, position);
                 }
             },
             _ = beat.tick() => {
+                work.try_directory();
                 (registration.runs, registration.waiting) = (work.running(), work.waiting_bytes());
+                registration.trouble.clone_from(&work.trouble);
+                registration.doing = work.doing();
                 registration.load = busy.share();
                 registration.trusts = trusting(&trust).keys();
                 registration.forged = trusting(&trust).forged();
@@ -192,12 +216,77 @@ pub async fn serve(
             }
             changed = leave.changed() => if changed.is_err() { break },
         }
+        still.note_link(bus.is_connected());
+        work.look(still.is_over(), still.was_away);
     }
     say_farewell(&work, &mut leave, &talk).await;
     answering.abort();
     let _ = tokio::time::timeout(SHORT_FAREWELL, bus.deregister(&name)).await;
     let _ = tokio::time::timeout(SHORT_FAREWELL, bus.client().flush()).await;
     Ok(())
+}
+
+/// Where it left off, or the end of the stream at the first start.
+async fn find_place(bus: &Bus, state: &State, talk: &Talk) -> Position {
+    let now = bus.stream_at_last().await;
+    let stream = Some(now.made_ns);
+    match state.position() {
+        None => Position { next: now.last + 1, stream },
+        Some(place)
+            if place.stream.is_none_or(|made_ns| made_ns == now.made_ns) && place.next <= now.last + 1 =>
+        {
+            Position { next: place.next, stream }
+        }
+        Some(_) => {
+            talk(
+                "NATS has lost its data since this driver was here; it begins at the first order that is there",
+            );
+            Position { next: 1, stream }
+        }
+    }
+}
+
+fn tail_from(bus: &Bus, name: &str, position: Position) -> Tail {
+    let orders = names::orders_to(name);
+    position.stream.map_or_else(
+        || bus.tail(&orders, position.next),
+        |stream| bus.tail_in(&orders, position.next, stream),
+    )
+}
+
+/// Notices that this process stood still, or its machine was suspended, and that NATS was away.
+struct Stillness {
+    looked_ns: u64,
+    suspended_ns: u64,
+    is_away: bool,
+    back: Option<Instant>,
+    /// The connection is away, or came back lately.
+    was_away: bool,
+}
+
+impl Default for Stillness {
+    fn default() -> Self {
+        let (looked_ns, suspended_ns) = (coarse_ns(), suspended_ns());
+        Self { looked_ns, suspended_ns, is_away: false, back: None, was_away: false }
+    }
+}
+
+impl Stillness {
+    /// True once after each time of standing still.
+    fn is_over(&mut self) -> bool {
+        let (looked_ns, suspended_ns) = (coarse_ns(), suspended_ns());
+        let still_ns = looked_ns.saturating_sub(std::mem::replace(&mut self.looked_ns, looked_ns));
+        let asleep_ns = suspended_ns.saturating_sub(std::mem::replace(&mut self.suspended_ns, suspended_ns));
+        Duration::from_nanos(still_ns + asleep_ns) >= JUMP
+    }
+
+    fn note_link(&mut self, is_connected: bool) {
+        if is_connected && self.is_away {
+            self.back = Some(Instant::now());
+        }
+        self.is_away = !is_connected;
+        self.was_away = self.is_away || self.back.is_some_and(|at| at.elapsed() < RECONNECTING);
+    }
 }
 
 /// Stops what is going on and waits until it is told.
@@ -252,6 +341,8 @@ fn registration(
         runs: Vec::new(),
         load: None,
         waiting: 0,
+        trouble: None,
+        doing: Vec::new(),
         trusts: Vec::new(),
         forged: 0,
         identity: String::new(),

@@ -25,6 +25,8 @@ pub struct Outbox {
     directory: PathBuf,
     step: u32,
     state: Mutex<State>,
+    /// The disk does not take it: there are only last words.
+    is_in_memory: bool,
     /// Number of the next event; changes when there is something to send.
     written: watch::Sender<u64>,
 }
@@ -33,7 +35,7 @@ pub struct Outbox {
 struct State {
     segments: VecDeque<Segment>,
     /// The last of them.
-    file: File,
+    file: Option<File>,
     /// Last words, when the disk cannot take them.
     last_words: Vec<(u64, Vec<u8>)>,
     most_bytes: u64,
@@ -60,7 +62,8 @@ fn path_of(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("{first:012}.events"))
 }
 
-fn is_last(event: &DriverEvent) -> bool {
+/// Nothing comes after it in its step.
+pub fn is_last(event: &DriverEvent) -> bool {
     matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_) | DriverEvent::Triggered(_))
 }
 
@@ -92,13 +95,35 @@ impl Outbox {
         }
         let newest = segments.back().map_or(0, |segment| segment.first);
         let file = OpenOptions::new().create(true).append(true).open(path_of(directory, newest))?;
+        let file = Some(file);
         let state = State { segments, file, last_words: Vec::new(), most_bytes, next, is_ended };
         Ok(Arc::new(Self {
             directory: directory.to_owned(),
             step,
             state: Mutex::new(state),
+            is_in_memory: false,
             written: watch::channel(next).0,
         }))
+    }
+
+    /// One for a step whose directory cannot be made or written: it takes [`Outbox::last_words`] only, so that whoever waits
+    /// for the step is told why.
+    pub fn in_memory(directory: &Path, step: u32) -> Arc<Self> {
+        let state = State {
+            segments: VecDeque::new(),
+            file: None,
+            last_words: Vec::new(),
+            most_bytes: 0,
+            next: 0,
+            is_ended: false,
+        };
+        Arc::new(Self {
+            directory: directory.to_owned(),
+            step,
+            state: Mutex::new(state),
+            is_in_memory: true,
+            written: watch::channel(0).0,
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -150,15 +175,16 @@ impl Outbox {
         }
         if state.segments.back().is_some_and(|segment| segment.bytes >= SEGMENT_BYTES) {
             let first = state.next;
-            state.file =
-                OpenOptions::new().create(true).append(true).open(path_of(&self.directory, first))?;
+            let next = OpenOptions::new().create(true).append(true).open(path_of(&self.directory, first))?;
+            state.file = Some(next);
             state.segments.push_back(Segment { first, bytes: 0 });
         }
         let entry = [&length.to_le_bytes(), payload].concat();
-        if let Err(error) = state.file.write_all(&entry) {
+        let whole = state.segments.back().map_or(0, |segment| segment.bytes);
+        let Some(file) = &mut state.file else { return Err(io::Error::other("it has no file")) };
+        if let Err(error) = file.write_all(&entry) {
             // Half an entry would hide the ones behind it.
-            let whole = state.segments.back().map_or(0, |segment| segment.bytes);
-            state.file.set_len(whole)?;
+            file.set_len(whole)?;
             return Err(error);
         }
         if let Some(segment) = state.segments.back_mut() {
@@ -197,6 +223,12 @@ impl Outbox {
     pub fn read(&self, from: u64, most: usize) -> io::Result<Vec<Entry>> {
         let (segment, last_words) = {
             let state = self.state();
+            let words = state.last_words.iter().filter(|(seq, _)| *seq >= from);
+            if self.is_in_memory {
+                let entries =
+                    words.take(most).map(|(seq, payload)| Entry { seq: *seq, payload: payload.clone() });
+                return Ok(entries.collect());
+            }
             let at = state.segments.iter().rposition(|segment| segment.first <= from).unwrap_or(0);
             let words: Vec<_> = state.last_words.iter().filter(|(seq, _)| *seq >= from).cloned().collect();
             (state.segments.get(at).cloned(), words)

@@ -51,18 +51,31 @@ impl State {
         &self.directory
     }
 
-    /// Number of the message from which orders are to be read; `None` at the first start.
-    pub fn position(&self) -> Option<u64> {
-        fs::read_to_string(self.directory.join("position")).ok()?.trim().parse().ok()
+    /// The place in the stream from which orders are to be read; `None` at the first start.
+    pub fn position(&self) -> Option<Position> {
+        let text = fs::read_to_string(self.directory.join("position")).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let next = words.next()?.parse().ok()?;
+        Some(Position { next, stream: words.next().and_then(|word| word.parse().ok()) })
     }
 
     /// Keeps it. What is lost in a crash is read twice, which changes nothing.
-    pub fn set_position(&self, position: u64) {
+    pub fn set_position(&self, Position { next, stream }: Position) {
         let path = self.directory.join("position.new");
-        if fs::write(&path, position.to_string()).is_ok() {
+        let stream = stream.map_or_else(String::new, |stream| stream.to_string());
+        if fs::write(&path, format!("{next} {stream}")).is_ok() {
             drop(fs::rename(&path, self.directory.join("position")));
         }
     }
+}
+
+/// A place in the stream of runs. It means nothing in another stream of the same name, which a server has after it lost its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Number of the next message.
+    pub next: u64,
+    /// When the stream was made, ns since 1970; `None` = written by a Cosmark that did not note it.
+    pub stream: Option<i64>,
 }
 
 #[cfg(test)]
@@ -77,8 +90,12 @@ mod tests {
         assert!(error.contains(&std::process::id().to_string()) && error.contains("--name"), "{error}");
         let _second = State::open(root.path(), "d2").unwrap();
         assert_eq!(first.position(), None);
-        first.set_position(17);
+        let position = Position { next: 17, stream: Some(1_800_000_000_000_000_000) };
+        first.set_position(position);
         drop(first);
-        assert_eq!(State::open(root.path(), "d1").unwrap().position(), Some(17));
+        let again = State::open(root.path(), "d1").unwrap();
+        assert_eq!(again.position(), Some(position));
+        fs::write(again.directory().join("position"), "18").unwrap();
+        assert_eq!(again.position(), Some(Position { next: 18, stream: None }));
     }
 }

@@ -50,6 +50,10 @@ pub(super) fn repetition(evidence: &Evidence) -> Finding {
 
 /// V23.
 pub(super) fn background(evidence: &Evidence) -> Finding {
+    if !evidence.beside.is_empty() {
+        let who = evidence.beside.join("; ");
+        return Finding::warn(1.0, 0.0, format!("{who}: alone it would have been faster"));
+    }
     match evidence.store.background.as_deref() {
         None => Finding::unknown(
             "whether the store was rebuilding, rebalancing or scrubbing is not known: look, and say sut_background: none",

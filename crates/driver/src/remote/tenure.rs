@@ -1,0 +1,153 @@
+//! A driver's hold on one run: whether it may make load, by what it heard of the run's lease. What it means is in
+//! [`cosmark_wire::lease`]; here are the clocks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cosmark_engine::{Held, LoadPermit};
+use cosmark_wire::lease::{Lease, Standing};
+
+/// Nobody renews the lease when nothing new was heard for so long although NATS answers.
+pub const PATIENCE: Duration = Duration::from_secs(4);
+/// The same after the connection was away: the controller may still have to make its own again.
+pub const PATIENCE_AFTER_AWAY: Duration = Duration::from_secs(20);
+/// A question that is not settled is asked again.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+/// A run of which nothing is going on here may have ended without a word.
+const RECONCILE_EVERY: Duration = Duration::from_secs(20);
+
+/// One run.
+pub struct Tenure {
+    /// What the load threads look at.
+    pub permit: Arc<LoadPermit>,
+    standing: Standing,
+    lease: Option<Lease>,
+    asked: Option<Instant>,
+    /// What was asked before is not about this doubt.
+    doubts_since: Instant,
+    /// When the question was asked whose answer it goes by: a renewal that is newer than the answer is as old as that at most.
+    told: Option<Instant>,
+    /// Since when questions are answered, in vain.
+    answered: Option<Instant>,
+    renewed: Option<Instant>,
+}
+
+impl Tenure {
+    /// With the first order of a run.
+    pub fn new() -> Self {
+        Self {
+            permit: LoadPermit::asked_for(),
+            standing: Standing::FIRST,
+            lease: None,
+            asked: None,
+            doubts_since: Instant::now(),
+            told: None,
+            answered: None,
+            renewed: None,
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// What was heard last.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// Time since a renewal was heard.
+    pub fn age(&self) -> Option<Duration> {
+        self.renewed.map(|at| at.elapsed())
+    }
+
+    /// After how long without a renewal it makes no more load.
+    pub fn lost_after(&self) -> Duration {
+        Duration::from_millis(self.lease.as_ref().map_or(0, |lease| lease.lost_after_ms))
+    }
+
+    /// A renewal.
+    pub fn hears(&mut self, lease: &Lease) {
+        self.turn(self.standing.hears(lease), Some(lease));
+    }
+
+    /// The answer to a question that was asked at `asked`; `None` = there is no such lease.
+    pub fn is_told(&mut self, asked: Instant, lease: Option<&Lease>) {
+        if asked < self.doubts_since {
+            return;
+        }
+        self.answered.get_or_insert_with(Instant::now);
+        if self.standing == Standing::FIRST {
+            self.told = Some(asked);
+        }
+        self.turn(self.standing.is_told(lease), lease);
+    }
+
+    /// There is a new order.
+    pub fn is_ordered(&mut self) {
+        let standing = self.standing.is_ordered();
+        if standing != self.standing {
+            self.standing = standing;
+            self.asks_anew();
+        }
+    }
+
+    fn asks_anew(&mut self) {
+        (self.asked, self.told, self.answered, self.doubts_since) = (None, None, None, Instant::now());
+    }
+
+    fn turn(&mut self, standing: Standing, lease: Option<&Lease>) {
+        let before = std::mem::replace(&mut self.standing, standing);
+        if let Some(lease) = lease
+            && self.lease.as_ref().is_none_or(|known| known.beat <= lease.beat)
+        {
+            self.lease = Some(lease.clone());
+        }
+        match (before, standing) {
+            (Standing::Makes { beat: old }, Standing::Makes { beat }) if beat > old => {
+                self.renewed = Some(Instant::now());
+                self.permit.renew(self.lost_after());
+            }
+            (Standing::Asks { .. }, Standing::Makes { .. }) => {
+                (self.answered, self.renewed) = (None, Some(Instant::now()));
+                let age = self.told.take().map_or(Duration::MAX, |asked| asked.elapsed());
+                self.permit.grant(self.lost_after().saturating_sub(age));
+            }
+            (_, Standing::Over | Standing::Rests) => self.permit.hold(Held::Expired),
+            _ => {}
+        }
+    }
+
+    /// Looks at the clocks. `jumped`: this process stood still. `is_at_work`: something of the run is going on here. True when the
+    /// lease is to be asked for now.
+    pub fn look(&mut self, jumped: bool, is_at_work: bool, patience: Duration) -> bool {
+        let expired = self.permit.left().is_zero();
+        let makes = self.standing.may_make_load();
+        if jumped || makes && (expired || self.permit.is_held()) {
+            self.permit.hold(if jumped { Held::Jumped } else { Held::Expired });
+            self.standing = self.standing.doubts();
+            self.asks_anew();
+        }
+        let in_vain = self.answered.is_some_and(|since| since.elapsed() > patience);
+        if in_vain && matches!(self.standing, Standing::Asks { .. }) {
+            self.turn(self.standing.gives_up(), None);
+        }
+        let every = match self.standing {
+            Standing::Asks { .. } if is_at_work => ASK_EVERY,
+            Standing::Over => return false,
+            _ if is_at_work => return false,
+            _ => RECONCILE_EVERY,
+        };
+        let is_due = self.asked.is_none_or(|at| at.elapsed() >= every);
+        if is_due {
+            self.asked = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
+impl Drop for Tenure {
+    fn drop(&mut self) {
+        self.permit.revoke();
+    }
+}

@@ -1,0 +1,22 @@
+//! What a driver really does, as REST tells it.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What a driver does for one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DriverDoing {
+    /// The run.
+    pub run: String,
+    /// This controller has ordered it.
+    pub ordered: bool,
+    /// Requests that it sends to stores.
+    pub requests_per_s: f64,
+    /// Whether it may: `makes`, `asks`, `rests` or `over`.
+    pub lease: String,
+    /// Seconds since it heard a renewal of the run's lease; null = never.
+    pub lease_age_s: Option<f64>,
+    /// The stores: host and port.
+    pub stores: Vec<String>,
+}
