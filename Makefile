@@ -59,9 +59,10 @@ bench-fleet: build ## what 1 to 400 drivers cost a controller, and how the load 
 fmt: ## format the code
 	cargo fmt --all
 
-lint: ## check format, lints, and the shell scripts if shellcheck is installed
+lint: ## check format, lints, licences and known faults of dependencies, and the shell scripts if shellcheck is installed
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@scripts/deny.sh
 	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/*.sh .ci/run testbeds/*/{up,down,status,faults}; \
 	else echo 'shellcheck is not installed: the shell scripts were not checked'; fi
 

@@ -159,6 +159,7 @@ case ${1:-} in
     test_phase 'console and report page: tests' 600 scripts/console.sh test --if-possible
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
+    test_phase 'licences and known faults of dependencies' 600 scripts/deny.sh
     test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible

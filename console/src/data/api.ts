@@ -538,7 +538,12 @@ export type SecretValue = {
 /**
  * The secret. It is never given back.
  */
-value: string, };
+value: string, 
+/**
+ * Where it may be sent: `https://host:port`, or a host alone for all its ports; a storage or auth type for that type's
+ * usual address. Nowhere else.
+ */
+endpoints: Array<string>, };
 
 export type Refusal = { 
 /**

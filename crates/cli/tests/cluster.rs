@@ -336,7 +336,8 @@ fn what_no_message_can_hold_is_refused_with_the_limit() {
     let comment = format!("# {}\n", "x".repeat(1 << 20));
     refused(&(workload("large", 1) + &comment), "the submission takes");
     // Small where it is kept, large on its way: there the secrets are in it.
-    let (status, answer) = c.send("PUT", "secrets/large", &json!({ "value": "k".repeat(60_000) }));
+    let large = json!({ "value": "k".repeat(60_000), "endpoints": ["http://127.0.0.1:1"] });
+    let (status, answer) = c.send("PUT", "secrets/large", &large);
     assert_eq!(status, 204, "{answer}");
     let works: String = (0..40)
         .map(|n| {

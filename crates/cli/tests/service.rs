@@ -562,9 +562,12 @@ fn a_secret_is_in_no_answer_no_file_no_log_and_no_process_list() {
     let own = store.says("secret key");
     let c = Controller::start(dir.path());
     let (status, _) = c.send("PUT", "secrets/ceph-key", &json!({ "value": named }));
+    assert_eq!(status, 400, "nobody said where it may be sent");
+    let endpoints = json!([store.says("endpoint")]);
+    let (status, _) = c.send("PUT", "secrets/ceph-key", &json!({ "value": named, "endpoints": endpoints }));
     assert_eq!(status, 204);
     assert_eq!(c.get("secrets"), json!(["ceph-key"]));
-    let (status, _) = c.send("PUT", "secrets/store", &json!({ "value": own }));
+    let (status, _) = c.send("PUT", "secrets/store", &json!({ "value": own, "endpoints": endpoints }));
     assert_eq!(status, 204);
     let with = |secret: &str, seconds: u32| {
         let storage = format!(

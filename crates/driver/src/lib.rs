@@ -10,6 +10,7 @@ mod health;
 mod load;
 mod local;
 mod permit;
+pub mod places;
 mod proc;
 pub mod remote;
 pub mod secrets;

@@ -7,6 +7,7 @@ use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
 
 use crate::catalog::Catalog;
+use crate::places::{Place, places_of};
 
 /// Where secrets come from. What an asker must not read, it does not give.
 pub trait SecretSource {
@@ -27,6 +28,14 @@ pub trait SecretSource {
     /// # Errors
     /// Why there is no value, as the end of a sentence that has named the secret.
     fn named(&self, name: &str) -> Result<String, String>;
+
+    /// Whether the secret of this name may be sent to all of these places.
+    ///
+    /// # Errors
+    /// Why not, as the end of a sentence that has named the secret.
+    fn may_go(&self, _name: &str, _places: &[Place]) -> Result<(), String> {
+        Ok(())
+    }
 
     /// True: references to named secrets stay references, for somebody else to resolve.
     fn leaves_named(&self) -> bool {
@@ -133,14 +142,44 @@ fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
 /// # Errors
 /// One sentence that names the key and the remedy.
 pub fn resolve(catalog: &Catalog, workload: &mut Workload, from: &dyn SecretSource) -> Result<(), String> {
-    specs_mut(workload).try_for_each(|spec| resolve_spec(catalog, spec, from))
+    let mut works = workload.stages.iter_mut().flat_map(|stage| &mut stage.works);
+    works.try_for_each(|work| resolve_target(catalog, &mut work.auth, &mut work.storage, from))
 }
 
-/// The same for one auth or storage.
+/// The same for the auth and the storage of one work: what a named secret is sent to is known from both.
 ///
 /// # Errors
 /// One sentence that names the key and the remedy.
-pub fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSource) -> Result<(), String> {
+pub fn resolve_target(
+    catalog: &Catalog,
+    auth: &mut TargetSpec,
+    storage: &mut TargetSpec,
+    from: &dyn SecretSource,
+) -> Result<(), String> {
+    let mut used = Vec::new();
+    for spec in [&*auth, &*storage] {
+        for entry in &spec.config.entries {
+            if let ConfigValue::Secret(name) = &entry.value
+                && !from.leaves_named()
+            {
+                used.push((spec.kind.clone(), entry.key.trim().to_owned(), name.clone()));
+            }
+        }
+    }
+    resolve_spec(catalog, auth, from)?;
+    resolve_spec(catalog, storage, from)?;
+    let keys: Vec<String> = used.iter().map(|(_, key, _)| key.clone()).collect();
+    let places = if used.is_empty() { Vec::new() } else { places_of(catalog, auth, storage, &keys) };
+    used.iter().try_for_each(|(kind, key, name)| {
+        from.may_go(name, &places).map_err(|why| format!("{kind}: `{key}` is the secret {name}, {why}"))
+    })
+}
+
+/// The same for one auth or storage, without a look at where it goes.
+///
+/// # Errors
+/// One sentence that names the key and the remedy.
+fn resolve_spec(catalog: &Catalog, spec: &mut TargetSpec, from: &dyn SecretSource) -> Result<(), String> {
     let kind = &spec.kind;
     for entry in &mut spec.config.entries {
         let key = &entry.key;

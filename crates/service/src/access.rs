@@ -44,12 +44,42 @@ pub enum Closed {
     Foreign,
 }
 
+/// What somebody came in with.
+#[derive(Clone)]
+pub enum Login {
+    /// A token.
+    Token(String),
+    /// A session's cookie.
+    Cookie(String),
+}
+
+/// Requests without a login that are heard at a time, and those of one address.
+const MOST_STRANGERS: usize = 256;
+const MOST_STRANGERS_HERE: usize = 32;
+
+/// A request without a login that is being heard.
+pub struct Stranger {
+    from: IpAddr,
+    all: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(&self.from) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(all.remove(&self.from)),
+        }
+    }
+}
+
 /// The door.
 pub struct Access {
     tokens: Tokens,
     key: Arc<ClusterKey>,
     wrong: Mutex<HashMap<IpAddr, (f64, Instant)>>,
     ended: Mutex<HashMap<String, i64>>,
+    strangers: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// Cookies travel over TLS alone.
     secure: bool,
 }
@@ -58,7 +88,14 @@ impl Access {
     /// With these tokens; `secure` = the service speaks TLS.
     #[must_use]
     pub fn new(tokens: Tokens, key: Arc<ClusterKey>, secure: bool) -> Self {
-        Self { tokens, key, wrong: Mutex::default(), ended: Mutex::default(), secure }
+        Self {
+            tokens,
+            key,
+            wrong: Mutex::default(),
+            ended: Mutex::default(),
+            strangers: Arc::default(),
+            secure,
+        }
     }
 
     /// The cluster's key.
@@ -83,18 +120,47 @@ impl Access {
         Ok(who)
     }
 
+    /// What came with a request, to be looked at again while it is answered.
+    #[must_use]
+    pub fn login_of(headers: &HeaderMap) -> Option<Login> {
+        bearer(headers).map(Login::Token).or_else(|| cookie(headers).map(Login::Cookie))
+    }
+
+    /// Whether somebody still comes in with it.
+    #[must_use]
+    pub fn holds(&self, login: &Login) -> bool {
+        match login {
+            Login::Token(token) => self.tokens.verify(token).is_some(),
+            Login::Cookie(cookie) => self.by_cookie(cookie).is_some(),
+        }
+    }
+
+    /// Lets a stranger speak, if there are not too many: at the end of it the place is free again.
+    pub fn hear_stranger(&self, from: IpAddr) -> Option<Stranger> {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = strangers.values().sum();
+        let here = strangers.get(&from).copied().unwrap_or(0);
+        if all >= MOST_STRANGERS || here >= MOST_STRANGERS_HERE {
+            return None;
+        }
+        strangers.insert(from, here + 1);
+        Some(Stranger { from, all: Arc::clone(&self.strangers) })
+    }
+
     /// Who has this token.
     ///
     /// # Errors
-    /// When nobody has, or there were too many wrong ones.
+    /// When nobody has; after too many wrong ones nobody is told whether the next was wrong, too.
     pub fn by_token(&self, token: &str, from: IpAddr) -> Result<Identity, Closed> {
+        // Who has a token is let in whatever others do from the same address; 256 random bits are not found by guessing.
+        if let Some(who) = self.tokens.verify(token) {
+            return Ok(who);
+        }
         if !self.may_try(from) {
             return Err(Closed::TooMany);
         }
-        self.tokens.verify(token).ok_or_else(|| {
-            self.note_wrong(from);
-            Closed::Unknown
-        })
+        self.note_wrong(from);
+        Err(Closed::Unknown)
     }
 
     fn with_wrong<T>(&self, look: impl FnOnce(&mut HashMap<IpAddr, (f64, Instant)>) -> T) -> T {
@@ -266,9 +332,10 @@ mod tests {
         let answers: Vec<Closed> = (0..30).map(|_| door.by_token("wrong", HERE).unwrap_err()).collect();
         assert!(answers.starts_with(&[Closed::Unknown; 9]), "{answers:?}");
         assert_eq!(answers.last(), Some(&Closed::TooMany));
-        assert_eq!(door.by_token(&token, HERE), Err(Closed::TooMany), "nothing is told of a right guess");
+        assert!(door.by_token(&token, HERE).is_ok(), "who has a token is not locked out by who has none");
+        assert_eq!(door.by_token("wrong", HERE), Err(Closed::TooMany));
         let elsewhere = "192.0.2.1".parse().unwrap();
-        assert!(door.by_token(&token, elsewhere).is_ok());
+        assert_eq!(door.by_token("wrong", elsewhere), Err(Closed::Unknown));
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub struct Setup {
     pub host: HostRecord,
     /// Shows a sentence to the operator.
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Names and public keys of the drivers that get work; none = all that join.
+    pub admit: Vec<(String, String)>,
 }
 
 /// The driver of a controller without NATS.
@@ -116,7 +118,7 @@ pub async fn run_with_nats(
     let bus =
         bus.as_controller(key.identity()?).await.map_err(|error| ServiceError::Bus(error.to_string()))?;
     let store = Arc::new(KvStore::open(bus.clone(), Arc::clone(&key), &setup.name).await?);
-    let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog).await?);
+    let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog, setup.admit.clone()).await?);
     let parts = Parts { state, key, store, fleet, permit: None };
     run(setup, parts, Some(public_url), stop).await
 }

@@ -48,6 +48,7 @@ pub struct RemoteFleet {
     bus: Bus,
     registry: Registry,
     catalog: Catalog,
+    admit: Vec<(String, String)>,
     now: Mutex<Now>,
 }
 
@@ -60,13 +61,17 @@ struct Now {
 }
 
 impl RemoteFleet {
-    /// Those that register at this NATS.
+    /// Those that register at this NATS; `admit` are names and keys of those that get work, none = all.
     ///
     /// # Errors
     /// When it does not answer.
-    pub async fn watch(bus: Bus, catalog: Catalog) -> Result<Self, crate::ServiceError> {
+    pub async fn watch(
+        bus: Bus,
+        catalog: Catalog,
+        admit: Vec<(String, String)>,
+    ) -> Result<Self, crate::ServiceError> {
         let registry = bus.registry().await.map_err(|error| crate::ServiceError::Bus(error.to_string()))?;
-        Ok(Self { bus, registry, catalog, now: Mutex::default() })
+        Ok(Self { bus, registry, catalog, admit, now: Mutex::default() })
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&mut Now) -> T) -> T {
@@ -90,7 +95,9 @@ impl RemoteFleet {
             (DriverState::Refused, Some(text))
         } else if silent > LOST_AFTER {
             (DriverState::Lost, Some(format!("not heard of for {} s", silent.as_secs())))
-        } else if let Err(text) = self.bus.can_order(registration) {
+        } else if let Err(text) =
+            self.bus.can_order(registration).and_then(|()| self.is_admitted(registration))
+        {
             (DriverState::Refused, Some(text))
         } else if drained {
             (DriverState::Drained, None)
@@ -122,6 +129,19 @@ impl RemoteFleet {
             forged: registration.forged,
             key: Some(registration.identity.clone()).filter(|key| !key.is_empty()),
         }
+    }
+
+    /// Whether this driver is to get work; what it says of its key was proved.
+    fn is_admitted(&self, driver: &Registration) -> Result<(), String> {
+        let Registration { name, identity, .. } = driver;
+        let admitted =
+            self.admit.is_empty() || self.admit.iter().any(|(who, key)| who == name && key == identity);
+        if admitted {
+            return Ok(());
+        }
+        Err(format!(
+            "waiting to be admitted: if it is yours, start the controller with `--admit {name}={identity}`"
+        ))
     }
 
     /// What a driver says that it does.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cosmark_driver::places::{Place, first_foreign};
 use cosmark_driver::secrets::SecretSource;
 
 use crate::ServiceError;
@@ -11,6 +12,16 @@ use crate::state::StateDir;
 const DIRECTORY: &str = "secrets";
 /// Longer ones are no secrets of an object store.
 pub const LONGEST: usize = 64 << 10;
+
+/// A file that says where its secret may be sent begins so.
+const HEAD: &str = "cosmark secret 2\n";
+
+/// What a file holds.
+#[derive(serde::Deserialize)]
+struct Kept {
+    value: String,
+    endpoints: Vec<String>,
+}
 
 /// The secrets of a state directory.
 #[derive(Clone)]
@@ -43,12 +54,37 @@ impl Secrets {
         self.state.names(DIRECTORY)
     }
 
-    /// Keeps one. The name is a name ([`is_name`]).
+    /// Keeps one, for these endpoints. The name is a name ([`is_name`]).
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn set(&self, name: &str, value: &str) -> Result<(), ServiceError> {
-        self.state.write(&format!("{DIRECTORY}/{name}"), value.as_bytes())
+    pub fn set(&self, name: &str, value: &str, endpoints: &[String]) -> Result<(), ServiceError> {
+        // In one file, so that no value is ever seen with the places of another.
+        let kept = serde_json::json!({ "value": value, "endpoints": endpoints });
+        self.state.write(&format!("{DIRECTORY}/{name}"), format!("{HEAD}{kept}").as_bytes())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Kept>, String> {
+        if !is_name(name) {
+            return Ok(None);
+        }
+        let bytes = self.state.read(&format!("{DIRECTORY}/{name}"));
+        let Some(bytes) = bytes.map_err(|error| format!("which cannot be read: {error}"))? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
+        match text.strip_prefix(HEAD) {
+            Some(kept) => {
+                let kept =
+                    serde_json::from_str(kept).map_err(|_| "which is damaged; set it again".to_owned())?;
+                Ok(Some(kept))
+            }
+            // As versions before this one wrote it: nobody said where it may go.
+            None => {
+                let value = text.trim_end_matches(['\n', '\r']).to_owned();
+                Ok(Some(Kept { value, endpoints: Vec::new() }))
+            }
+        }
     }
 
     /// Forgets one; false when there is none of this name.
@@ -83,17 +119,23 @@ impl SecretSource for Secrets {
             "which this controller does not have; set it in the console, or with PUT /api/v1/secrets/NAME"
                 .to_owned()
         };
-        if !is_name(name) {
-            return Err(unknown());
+        self.read(name)?.map(|kept| kept.value).ok_or_else(unknown)
+    }
+
+    fn may_go(&self, name: &str, places: &[Place]) -> Result<(), String> {
+        let Some(Kept { endpoints, .. }) = self.read(name)? else { return Ok(()) };
+        if endpoints.is_empty() {
+            return Err(format!(
+                "which was stored without saying where it may be sent; set it again with its endpoints, in the console or with \
+                 PUT /api/v1/secrets/{name}"
+            ));
         }
-        match self.state.read(&format!("{DIRECTORY}/{name}")) {
-            Ok(Some(bytes)) => {
-                let text =
-                    String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
-                Ok(text.trim_end_matches(['\n', '\r']).to_owned())
-            }
-            Ok(None) => Err(unknown()),
-            Err(error) => Err(format!("which cannot be read: {error}")),
+        match first_foreign(&endpoints, places) {
+            None => Ok(()),
+            Some(place) => Err(format!(
+                "which is kept for {} and may not be sent to {place}; store it for that place, too, if it is meant",
+                endpoints.join(", ")
+            )),
         }
     }
 

@@ -20,6 +20,8 @@ export default function Secrets() {
   const query = useSecrets();
   const [name, setName] = useState("");
   const [value, setValue] = useState("");
+  const [places, setPlaces] = useState("");
+  const endpoints = places.split(/[\s,]+/).filter((one) => one !== "");
   const [removing, setRemoving] = useState<string | null>(null);
   const exists = query.data?.includes(name) ?? false;
   const again = () => client.invalidateQueries({ queryKey: ["secrets"] });
@@ -27,10 +29,11 @@ export default function Secrets() {
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    const done = await attempt(() => call("PUT", path(name), { value }), exists ? `${name} has its new value` : `${name} is kept`);
+    const done = await attempt(() => call("PUT", path(name), { value, endpoints }), exists ? `${name} has its new value` : `${name} is kept`);
     if (!done) return;
     setName("");
     setValue("");
+    setPlaces("");
     void again();
   };
 
@@ -68,8 +71,9 @@ export default function Secrets() {
             <form className="stack" onSubmit={(event) => void submit(event)}>
               <TextField label="Name" value={name} required onChange={setName} hint="letters, digits, dots, dashes" trouble={wrong ? "Letters, digits, dots, dashes and underscores, at most 64" : null} />
               <TextField label="Value" type="password" value={value} required onChange={setValue} hint="It is written and never read back: nobody can see it here again." />
+              <TextField label="May be sent to" value={places} required onChange={setPlaces} hint="Addresses such as https://keystone:5000 https://swift:8080, apart by spaces. It goes nowhere else." />
               {exists && <p className="note">A secret of this name exists; its value is replaced.</p>}
-              <div className="actions"><button type="submit" className="button primary" disabled={!NAME.test(name) || value === ""}>{exists ? "Replace" : "Keep"}</button></div>
+              <div className="actions"><button type="submit" className="button primary" disabled={!NAME.test(name) || value === "" || endpoints.length === 0}>{exists ? "Replace" : "Keep"}</button></div>
             </form>
           ) : <Empty title="Your token may only look."><p>To set a secret, log in with a token of the role operate.</p></Empty>}
           <p className="hint">In a target: <code>secretkey: {"{secret: NAME}"}</code>. The value reaches the drivers sealed, and no log, archive or page.</p>

@@ -73,6 +73,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         environment: host::environment(),
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
+        admit: admitted(&args.admit)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -167,6 +168,23 @@ fn about() -> DriverInfo {
         forged: 0,
         key: None,
     }
+}
+
+/// Names of drivers and their keys.
+fn admitted(pairs: &[String]) -> Result<Vec<(String, String)>, Problem> {
+    let one = |pair: &String| {
+        let (name, key) = pair
+            .split_once('=')
+            .filter(|(name, key)| cosmark_bus::names::is_token(name) && cosmark_bus::is_public_key(key))?;
+        Some((name.to_owned(), key.to_owned()))
+    };
+    let read = |pair| {
+        one(pair).ok_or_else(|| {
+            let remedy = "write NAME=KEY, as `cosmark drivers --json` shows name and key";
+            Problem::usage(format!("--admit {pair}: {remedy}"))
+        })
+    };
+    pairs.iter().map(read).collect()
 }
 
 /// The configuration of a nats-server, and how to use it.

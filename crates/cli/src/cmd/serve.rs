@@ -8,6 +8,9 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
 use crate::signals;
 
+/// The variable that gives the secret key.
+const SECRET: &str = "COSMARK_SERVE_SECRET";
+
 /// Runs the subcommand.
 pub fn run(args: &ServeArgs) -> Outcome {
     crate::host::raise_open_files();
@@ -18,30 +21,34 @@ pub fn run(args: &ServeArgs) -> Outcome {
 }
 
 fn embedded(args: &ServeArgs) -> Outcome {
+    let given = std::env::var(SECRET).ok().filter(|secret| !secret.is_empty());
+    // Who gave it knows it; a screen, a log or a journal need not.
+    let shown = given.as_ref().map(|_| format!("${SECRET}"));
     let store = EmbeddedStore::start(Options {
         bind: args.listen,
         allow_remote: args.allow_remote,
         directory: args.directory.clone(),
         access_key: args.access_key.clone(),
-        secret_key: std::env::var("COSMARK_SERVE_SECRET").ok().filter(|secret| !secret.is_empty()),
+        secret_key: given,
         max_bytes: None,
     })
     .map_err(|error| Problem::usage(error.to_string()))?;
     println!("endpoint:   {}", store.endpoint());
     println!("access key: {}", store.access_key());
-    println!("secret key: {}", store.secret_key());
+    println!("secret key: {}", shown.as_deref().unwrap_or_else(|| store.secret_key()));
     println!("objects in: {}", store.directory().display());
-    println!("Ctrl-C stops it; try: cosmark quick s3+{}", url_with_keys(&store));
+    println!("Ctrl-C stops it; try: cosmark quick s3+{}", url_with_keys(&store, shown.as_deref()));
     signals::wait()?;
     store.stop().map_err(|error| Problem::ours(error.to_string()))?;
     Ok(Exit::Done)
 }
 
-fn url_with_keys(store: &EmbeddedStore) -> String {
+fn url_with_keys(store: &EmbeddedStore, shown: Option<&str>) -> String {
     let escape = |text: &str| {
         percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
     };
-    let keys = format!("http://{}:{}@", escape(store.access_key()), escape(store.secret_key()));
+    let secret = shown.map_or_else(|| escape(store.secret_key()), str::to_owned);
+    let keys = format!("http://{}:{secret}@", escape(store.access_key()));
     store.endpoint().replacen("http://", &keys, 1)
 }
 

@@ -201,7 +201,11 @@ fn nothing_of_a_controllers_machine_is_reached_by_a_submission_without_its_opera
     let text = first_error(&answer);
     judge("a setting", "REST, submission", status == 422 && text.contains("--files"), &text);
     // What is not kept secret takes no secret: it would be in answers and archives.
-    assert_eq!(c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory") })).0, 204);
+    assert_eq!(
+        c.send("PUT", "secrets/place", &json!({ "value": canary.bait("directory"), "endpoints": ["file"] }))
+            .0,
+        204
+    );
     for (attack, storage) in [
         ("a secret as a path", "{type: file, directory: {secret: place}}"),
         ("a secret as a number", "{type: mock, delay: {secret: place}}"),

@@ -10,6 +10,7 @@ use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
 
 use crate::fleet_bed::{Bed, PATIENCE};
+use crate::service_bed::{Controller, Driver, within};
 use crate::table::Attacks;
 
 /// Forged orders of each kind.
@@ -164,4 +165,34 @@ fn forged_and_replayed_orders_cost_a_driver_a_count_and_nothing_else() {
     let mut again = bed.start_run("w.yaml", &[]);
     let code = again.wait();
     attacks.judge("none: the next run of the trusted controller", "d1 and d2", code == 0, &again.log());
+}
+
+#[test]
+fn a_driver_that_is_not_admitted_gets_no_work() {
+    if !nats_is_there("admission") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut attacks = Attacks::on("admission of drivers");
+    let drivers =
+        |c: &Controller| within(|| c.get("drivers").as_array().filter(|all| !all.is_empty()).cloned());
+    let stranger = Identity::derive(b"a stranger", "cosmark driver").unwrap();
+    let mut c = Controller::launch(dir.path(), "a", &["--admit", &format!("d1={}", stranger.public())]);
+    within(|| (c.curl(&[], "/api/v1/status").0 == 401).then_some(()));
+    let said = std::fs::read_to_string(dir.path().join("controller.log")).unwrap();
+    let url = said.split("--join ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let _driver = Driver::join(dir.path(), "d1", &url, &dir.path().join("a/nats/driver.nk"));
+    within(|| (c.with_token(&c.token, &[], "/api/v1/drivers").0 == 200).then_some(()));
+    let driver = drivers(&c).remove(0);
+    let (trouble, key) =
+        (driver["trouble"].as_str().unwrap_or_default().to_owned(), driver["key"].as_str().unwrap());
+    let held = driver["state"] == "refused" && trouble.contains(&format!("--admit d1={key}"));
+    attacks.judge("join under an admitted name with another key", "the queue", held, &trouble);
+    // With its own key it is admitted.
+    crate::support::signal(&c.child, libc::SIGTERM);
+    c.child.wait().unwrap();
+    let c = Controller::launch(dir.path(), "a", &["--admit", &format!("d1={key}")]);
+    within(|| (c.with_token(&c.token, &[], "/api/v1/drivers").0 == 200).then_some(()));
+    let state = within(|| Some(drivers(&c).remove(0)["state"].clone()).filter(|state| state == "idle"));
+    attacks.judge("none: the driver that was admitted", "d1", state == "idle", &state.to_string());
 }

@@ -470,6 +470,9 @@ async fn answer(
             }
             Some(message) = probes.next() => {
                 let Some(reply) = message.reply else { continue };
+                if trusting(&trust).keys().is_empty() {
+                    look_whom_to_trust(&bus, &trust).await;
+                }
                 let Some(admitted) = trusting(&trust).probe(&message.payload) else { continue };
                 let question = key.open(&admitted.sealed).and_then(|plain| decode::<TargetQuestion>(&plain).ok());
                 let Some(question) = question else { continue };

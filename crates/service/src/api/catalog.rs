@@ -3,8 +3,9 @@
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
+use cosmark_driver::places::Address;
 use cosmark_driver::read_target;
-use cosmark_driver::secrets::{Secrets as Hidden, resolve_spec};
+use cosmark_driver::secrets::{Secrets as Hidden, resolve_target};
 use cosmark_wire::api::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
 use cosmark_workload::model::{Config, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml, to_yaml};
@@ -45,9 +46,7 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
             let Some(mut storage) = target.storage else {
                 return Err(No::bad("a target that can be tried has a storage"));
             };
-            for spec in [&mut auth, &mut storage] {
-                resolve_spec(&reader.catalog, spec, &reader.secrets).map_err(No::bad)?;
-            }
+            resolve_target(&reader.catalog, &mut auth, &mut storage, &reader.secrets).map_err(No::bad)?;
             let hidden = Hidden::of_target(&reader.catalog, &auth, &storage);
             let Tried { driver, ms, outcome } = app.desk.runner().fleet.try_target(&auth, &storage);
             Ok(match outcome {
@@ -144,7 +143,18 @@ pub async fn set_secret(
     if secret.value.is_empty() || secret.value.len() > LONGEST {
         return Err(No::bad("a secret has 1 to 65536 bytes; DELETE forgets one"));
     }
-    blocking(move || Ok(app.secrets.set(&name, &secret.value)?)).await?;
+    let wrong = secret.endpoints.iter().find(|text| Address::parse(text).is_none());
+    if let Some(wrong) = wrong {
+        return Err(No::bad(format!(
+            "`{wrong}` is no endpoint: write https://host:port, host, or a storage type"
+        )));
+    }
+    if secret.endpoints.is_empty() {
+        return Err(No::bad(
+            "say where the secret may be sent: `endpoints`, such as [\"https://keystone:5000\", \"https://swift:8080\"]",
+        ));
+    }
+    blocking(move || Ok(app.secrets.set(&name, &secret.value, &secret.endpoints)?)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -2,6 +2,7 @@
 //! access rules, the OpenAPI document and the reference page are made from the rows.
 
 mod answer;
+mod bounds;
 mod catalog;
 mod compare;
 mod console;
@@ -108,6 +109,7 @@ async fn with_patience(request: Request, next: Next) -> Response {
     if length.is_some_and(|length| length > MOST_BODY) {
         return No::new(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 64 MiB").into_response();
     }
+    let request = request.map(bounds::in_time);
     match tokio::time::timeout(PATIENCE, next.run(request)).await {
         Ok(response) => response,
         Err(_) => No::new(StatusCode::SERVICE_UNAVAILABLE, "this took too long; ask for less at a time")
@@ -159,11 +161,18 @@ async fn guard(State(app): State<Shared>, mut request: Request, next: Next) -> R
     let method = if *request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
     let row = ROUTES.iter().find(|row| Some(row.path) == path.as_deref() && row.method == method.as_str());
     let rule = row.map_or(Rule::Operate, |row| row.access);
-    if matches!(rule, Rule::Open | Rule::Own) {
+    if rule == Rule::Open {
         return next.run(request).await;
     }
     let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let Some(from) = from else { return No::from(Closed::Unknown).into_response() };
+    if rule == Rule::Own {
+        let Some(_heard) = app.access.hear_stranger(from) else {
+            let text = "too many logins and requests of COSBench's kind are on their way from this address; try again";
+            return No::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        };
+        return next.run(request).await;
+    }
     let who = match app.access.identify(request.method(), request.headers(), from) {
         Ok(who) => who,
         Err(closed) => return No::from(closed).into_response(),
@@ -172,7 +181,12 @@ async fn guard(State(app): State<Shared>, mut request: Request, next: Next) -> R
         return No::may_only_look(&who).into_response();
     }
     request.extensions_mut().insert(who);
-    next.run(request).await
+    let login = Access::login_of(request.headers());
+    let response = next.run(request).await;
+    match login {
+        Some(login) => bounds::while_logged_in(&app, login, response),
+        None => response,
+    }
 }
 
 /// Who makes a request that was let in.

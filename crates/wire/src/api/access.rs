@@ -19,4 +19,8 @@ pub struct Login {
 pub struct SecretValue {
     /// The secret. It is never given back.
     pub value: String,
+    /// Where it may be sent: `https://host:port`, or a host alone for all its ports; a storage or auth type for that type's
+    /// usual address. Nowhere else.
+    #[serde(default)]
+    pub endpoints: Vec<String>,
 }
