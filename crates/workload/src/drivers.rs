@@ -207,7 +207,7 @@ mod tests {
     fn fleet(count: usize, free: impl Fn(usize) -> bool) -> Vec<DriverThere> {
         let driver = |at: usize| DriverThere {
             name: format!("d{at:03}"),
-            labels: vec![("zone".to_owned(), if at % 2 == 0 { "a" } else { "b" }.to_owned())],
+            labels: vec![("zone".to_owned(), if at.is_multiple_of(2) { "a" } else { "b" }.to_owned())],
             is_free: free(at),
         };
         (0..count).map(driver).collect()

@@ -54,7 +54,7 @@ impl Written {
     #[expect(clippy::cast_precision_loss, reason = "lengths fit 53 bits")]
     fn read_bytes(&self, index: usize, stage: &Stage, counts: Option<Counts<'_>>) -> Option<f64> {
         let mut total = 0.0;
-        let mut seen: BTreeSet<(Naming, (u64, u64), (u64, u64))> = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let works = stage.works.iter().enumerate().filter(|(_, work)| work.kind == WorkKind::Normal);
         for (work_index, work) in works {
             let reads = work.operations.iter().enumerate().filter(|(_, o)| o.kind == OpKind::Read);
