@@ -139,7 +139,41 @@ clock_error_ns: number | null,
 /**
  * When it was last heard of, RFC 3339.
  */
-last_seen: string, };
+last_seen: string, 
+/**
+ * Orders and questions since its start that no controller which it trusts had signed.
+ */
+forged: number, 
+/**
+ * Its public key; null for the driver in the controller's own process.
+ */
+key: string | null, };
+
+export type DriverDoing = { 
+/**
+ * The run.
+ */
+run: string, 
+/**
+ * This controller has ordered it.
+ */
+ordered: boolean, 
+/**
+ * Requests that it sends to stores.
+ */
+requests_per_s: number, 
+/**
+ * Whether it may: `makes`, `asks`, `rests` or `over`.
+ */
+lease: string, 
+/**
+ * Seconds since it heard a renewal of the run's lease; null = never.
+ */
+lease_age_s: number | null, 
+/**
+ * The stores: host and port.
+ */
+stores: Array<string>, };
 
 export type NicInfo = { 
 /**

@@ -15,6 +15,7 @@ fn types() -> String {
         Status::decl(&config),
         DriverState::decl(&config),
         DriverInfo::decl(&config),
+        DriverDoing::decl(&config),
         NicInfo::decl(&config),
         Submission::decl(&config),
         Mistake::decl(&config),
