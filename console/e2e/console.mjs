@@ -160,6 +160,8 @@ async function targetAndSecret() {
   await page.goto(`${base}/secrets`);
   await page.getByLabel("Name", { exact: true }).fill("store-key");
   await page.getByLabel("Value", { exact: true }).fill(SECRET);
+  check(await page.getByRole("button", { name: "Keep" }).isDisabled(), "a secret is kept that may be sent anywhere");
+  await page.getByLabel("May be sent to").fill(`http://127.0.0.1:${storePort}`);
   await page.getByRole("button", { name: "Keep" }).click();
   await page.locator(".secret-list", { hasText: "store-key" }).waitFor();
   await both("secrets");
