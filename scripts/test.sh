@@ -30,7 +30,7 @@ OUTPUT=$WORK/output # of the phase that runs
 CHILD=''            # its process
 BED_UP=''           # the bed that must be stopped at the end
 PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0
-DEADLINE=${COSMARK_TEST_SECONDS:-3400}
+DEADLINE=${COSMARK_TEST_SECONDS:-4800}
 
 finish() {
   trap - EXIT INT TERM
