@@ -5,7 +5,6 @@ mod judge;
 mod keeper;
 mod observe;
 mod recover;
-pub mod remote;
 mod run;
 mod search;
 mod stage;

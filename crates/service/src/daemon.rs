@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
-use cosmark_bus::Bus;
+use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Catalog, Permit};
 use cosmark_wire::api::{DriverInfo, SystemEvent};
 use cosmark_workload::Environment;

@@ -1,7 +1,7 @@
 //! Keys: the cluster's own, with which submissions are sealed where they are kept (X25519 sealed boxes, libsodium's
 //! `crypto_box_seal`) and from which the key of the session cookies comes; and random bytes.
 
-use cosmark_bus::Identity;
+use cosmark_cluster::nats::Identity;
 use crypto_box::SecretKey;
 use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::aws_lc_rs::default_provider;

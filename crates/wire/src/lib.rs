@@ -2,6 +2,7 @@
 //! process: there is no second way to run a workload.
 
 pub mod api;
+mod clock;
 mod event;
 pub mod lease;
 mod link;
@@ -10,6 +11,7 @@ mod samples;
 mod split;
 mod stage_text;
 
+pub use clock::{RunClock, unix_ns};
 pub use event::{
     Began, ClockCourse, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched,
     MissionReport, PauseReason, TriggerReport,

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use async_nats::jetstream::kv::{self, CreateErrorKind};
-use cosmark_bus::{Bus, names};
+use cosmark_cluster::nats::{Bus, names};
 use futures_util::StreamExt;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
@@ -252,8 +252,8 @@ impl Store for KvStore {
 mod tests {
     use super::*;
     use crate::state::StateDir;
-    use cosmark_bus::Limits;
-    use cosmark_bus::server::{LocalServer, ServerOptions};
+    use cosmark_cluster::nats::Limits;
+    use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
 
     #[tokio::test]
     async fn a_history_that_is_full_makes_room_for_the_next_end() {

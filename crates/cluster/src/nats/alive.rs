@@ -7,8 +7,8 @@ use cosmark_wire::lease::Lease;
 use cosmark_wire::message::{decode, encode};
 use futures_util::StreamExt;
 
-use crate::connect::{Bus, BusError};
-use crate::names::ALIVE;
+use crate::nats::connect::{Bus, BusError};
+use crate::nats::names::ALIVE;
 
 /// Why a lease was not renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Bus {
             .await
             .map_err(|cause| problem(cause.to_string()))?;
         // Not by a direct get: a copy that lags behind the leader would tell an old beat.
-        match stream.get_last_raw_message_by_subject(&crate::names::lease(run)).await {
+        match stream.get_last_raw_message_by_subject(&crate::nats::names::lease(run)).await {
             Ok(message) => Ok(decode(&message.payload).ok().map(|lease| (lease, message.sequence))),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(problem(error.to_string())),
@@ -61,7 +61,7 @@ impl Bus {
     /// # Errors
     /// When the connection is gone for good.
     pub async fn renewals(&self) -> Result<Renewals, BusError> {
-        let heard = self.client().subscribe(crate::names::lease("*")).await;
+        let heard = self.client().subscribe(crate::nats::names::lease("*")).await;
         heard.map(Renewals).map_err(|cause| self.problem(cause.to_string()))
     }
 
@@ -70,7 +70,7 @@ impl Bus {
     /// # Errors
     /// When it refuses.
     pub async fn mend(&self) -> Result<(), BusError> {
-        crate::setup::ensure(self, crate::Limits::default()).await
+        crate::nats::setup::ensure(self, crate::nats::Limits::default()).await
     }
 }
 

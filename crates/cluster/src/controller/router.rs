@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_bus::names::{About, all_of, read};
-use cosmark_bus::{Bus, Message, Registry};
+use crate::nats::names::{About, all_of, read};
+use crate::nats::{Bus, Message, Registry};
 use cosmark_wire::message::{Control, Event, Registration, decode};
 use cosmark_wire::{DriverEvent, EventSender, Failure, FailureClass, MESSAGE_VERSION, TriggerReport};
 use tokio::sync::{mpsc, watch};
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::RemoteError;
 use super::lessor::LeaseWords;
-use super::post::Post;
+use super::publisher::Post;
 
 /// Events of one driver and step that may wait for an earlier one.
 const MOST_STASHED: usize = 8192;

@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cosmark_bus::{Bus, RunClock, names};
+use crate::nats::{Bus, names};
 use cosmark_wire::message::{ClockAnswer, Control, Order, Registration, StageMessage, decode};
 use cosmark_wire::{
-    ClockCourse, DriverEvent, DriverLink, EventSender, StageOrder, TriggerOrder, TriggerReport,
+    ClockCourse, DriverEvent, DriverLink, EventSender, RunClock, StageOrder, TriggerOrder, TriggerReport,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::book::Book;
 use super::clocks::{self, Asked, Look, Looks};
-use super::post::Post;
+use super::journal::Book;
+use super::publisher::Post;
 use super::router::{Reception, Router, Task};
 
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);

@@ -13,21 +13,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::nats::{Bus, BusError, Key, LinkState, Tail, names};
 use cosmark_adaptor_api::clock;
-use cosmark_bus::{Bus, BusError, Key, LinkState, Tail, names, unix_ns};
 use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
 use cosmark_wire::api::NicInfo;
 use cosmark_wire::message::{
     ClockAnswer, Envelope, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
 };
-use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text};
+use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text, unix_ns};
 use futures_util::StreamExt;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::catalog::Catalog;
-use crate::local::{Options, try_target};
-use crate::proc;
+use cosmark_driver::{Catalog, Options, proc, try_target};
 use state::{Position, State};
 use trust::Trust;
 use work::Work;
@@ -400,7 +398,7 @@ fn trusting(trust: &Mutex<Trust>) -> MutexGuard<'_, Trust> {
 }
 
 /// Follows an order that is one: nothing of this machine is touched for another.
-fn take(work: &mut Work, key: &Key, name: &str, trust: &Mutex<Trust>, message: &cosmark_bus::Message) {
+fn take(work: &mut Work, key: &Key, name: &str, trust: &Mutex<Trust>, message: &crate::nats::Message) {
     let Some((run, names::About::Order(_))) = names::read(&message.subject) else { return };
     let Some(admitted) = trusting(trust).order(run, &message.payload) else { return };
     let Envelope { version, step, .. } = admitted.envelope;

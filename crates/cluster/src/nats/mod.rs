@@ -3,9 +3,7 @@
 //! newer.
 
 mod alive;
-mod clock;
 mod connect;
-mod kept;
 pub mod names;
 mod publish;
 mod registry;
@@ -14,16 +12,16 @@ mod seal;
 pub mod server;
 mod setup;
 mod sign;
-mod tail;
+mod stream_reader;
+mod supervisor;
 mod trust;
 
 pub use alive::{NotRenewed, Renewals};
-pub use clock::{RunClock, unix_ns};
 pub use connect::{Bus, BusError, LinkState, NatsOptions};
-pub use kept::KeptServer;
 pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use seal::{Key, seal};
 pub use setup::Limits;
 pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};
-pub use tail::{Message, StreamNow, Tail, TailError};
+pub use stream_reader::{Message, StreamNow, Tail, TailError};
+pub use supervisor::KeptServer;

@@ -5,11 +5,11 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::connect::BusError;
-use crate::names::{BUCKETS, ForDrivers, RUNS};
-use crate::seal::Key;
-use crate::server::{quoted, write_private};
-use crate::sign::Identity;
+use crate::nats::connect::BusError;
+use crate::nats::names::{BUCKETS, ForDrivers, RUNS};
+use crate::nats::seal::Key;
+use crate::nats::server::{quoted, write_private};
+use crate::nats::sign::Identity;
 
 /// Inboxes of drivers begin so, followed by their names: nobody hears the answers to others.
 pub(crate) const DRIVER_INBOX: &str = "_COSMARK";

@@ -2,11 +2,11 @@
 //! this process knows is what it read there. So a run that another controller began is taken up by reading its stream from
 //! the first message: the same events lead to the same decisions, and then it goes on live.
 
-mod book;
 mod clocks;
+mod journal;
 mod lessor;
-mod link;
-mod post;
+mod nats_link;
+mod publisher;
 mod router;
 mod stops;
 
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::nats::{Bus, LinkState, Registry, names};
 use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
-use cosmark_bus::{Bus, LinkState, Registry, RunClock, names, unix_ns};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
-use cosmark_wire::{DriverLink, MESSAGE_VERSION, StageOrder};
+use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
 use cosmark_workload::read_sizes::lengths_of_stage;
 use cosmark_workload::share::spread_stage;
@@ -25,13 +25,11 @@ use cosmark_workload::to_yaml;
 use thiserror::Error;
 use tokio::sync::watch::Receiver;
 
-use crate::keeper::Keeper;
-use crate::observe::Observer;
-use crate::run::{Ended, RunJob, StopLevel, run_workload};
-use book::Book;
+use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
+use journal::Book;
 use lessor::Lessor;
-use link::NatsLink;
-use post::Post;
+use nats_link::NatsLink;
+use publisher::Post;
 use router::Router;
 use stops::Stops;
 

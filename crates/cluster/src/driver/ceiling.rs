@@ -7,8 +7,7 @@ use cosmark_wire::{DriverEvent, DriverLink, EventSender, StageOrder, stage_from_
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
-use crate::catalog::Catalog;
-use crate::local::{LocalDriver, Options};
+use cosmark_driver::{Catalog, LocalDriver, Options};
 
 const STAGE: &str = "name: ceiling\nstorage: {type: none}\nstages:\n- name: ceiling\n  works:\n  - name: ceiling\n    \
                      workers: 8\n    runtime: 1s\n    operations:\n    - {type: read, ratio: 1, containers: c(1), \

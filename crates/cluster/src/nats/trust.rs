@@ -1,17 +1,17 @@
 //! Who a connection speaks for, and which key the drivers of this NATS trust at their first join: the first that a controller
-//! published. Whoever may write that bucket may be trusted; a driver's login may not ([`crate::roles`]).
+//! published. Whoever may write that bucket may be trusted; a driver's login may not ([`crate::nats::roles`]).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_nats::jetstream::kv::CreateErrorKind;
-use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
+use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 
-use crate::connect::{Bus, BusError};
-use crate::names::TRUST;
-use crate::sign::{Identity, is_by, is_public_key};
-use crate::{seal, unix_ns};
+use crate::nats::connect::{Bus, BusError};
+use crate::nats::names::TRUST;
+use crate::nats::seal;
+use crate::nats::sign::{Identity, is_by, is_public_key};
 
 /// Key of the bucket.
 const CONTROLLER: &str = "controller";

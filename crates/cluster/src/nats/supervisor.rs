@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::connect::BusError;
-use crate::server::LocalServer;
+use crate::nats::connect::BusError;
+use crate::nats::server::LocalServer;
 
 /// How often it is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(300);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_bus::{Bus, names};
+use crate::nats::{Bus, names};
 use cosmark_wire::message::{Event, encode};
 use cosmark_wire::{DriverEvent, Failure, FailureClass};
 

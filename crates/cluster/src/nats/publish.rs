@@ -6,8 +6,8 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::context::PublishErrorKind;
 use cosmark_wire::MESSAGE_VERSION;
 
-use crate::connect::Bus;
-use crate::names::{MESSAGE_ID, SIGNATURE, STEP, VERSION};
+use crate::nats::connect::Bus;
+use crate::nats::names::{MESSAGE_ID, SIGNATURE, STEP, VERSION};
 
 /// JetStream has a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Bus {
-    /// The headers of a message about this; the same message has the same id ([`crate::Identity::message_id`]).
+    /// The headers of a message about this; the same message has the same id ([`crate::nats::Identity::message_id`]).
     #[must_use]
     pub fn headers(&self, about: &str, step: Option<u32>) -> HeaderMap {
         let mut headers = HeaderMap::new();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_bus::{Bus, names};
+use crate::nats::{Bus, names};
 use cosmark_wire::message::{Control, Order, Registration, encode};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -128,7 +128,7 @@ impl Post {
         };
         // A driver may be lost twice in a step; everything else is said once, by whomever.
         let id = match control {
-            Control::Lost { .. } => format!("{}/{kind}/{number}/{}", self.run, cosmark_bus::unix_ns()),
+            Control::Lost { .. } => format!("{}/{kind}/{number}/{}", self.run, cosmark_wire::unix_ns()),
             _ => format!("{}/{kind}", self.run),
         };
         if let Ok(payload) = encode(&control) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use cosmark_bus::names::{self, About, read};
-use cosmark_bus::{Bus, Identity, Message, open_signed};
+use crate::nats::names::{self, About, read};
+use crate::nats::{Bus, Identity, Message, open_signed};
 use cosmark_wire::message::{Control, Registration, decode};
 
 use super::RemoteError;
-use crate::run::StopLevel;
+use cosmark_controller::StopLevel;
 
 /// The decisions of a run so far.
 #[derive(Debug, Default)]

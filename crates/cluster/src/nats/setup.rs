@@ -1,9 +1,9 @@
-//! Makes the stream and the buckets of [`crate::names`], and leaves those that are there as they are.
+//! Makes the stream and the buckets of [`crate::nats::names`], and leaves those that are there as they are.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 
-use crate::connect::{Bus, BusError};
-use crate::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
+use crate::nats::connect::{Bus, BusError};
+use crate::nats::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
 
 /// How much Cosmark may keep in NATS.
 #[derive(Debug, Clone, Copy)]

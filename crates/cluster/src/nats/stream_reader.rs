@@ -9,10 +9,10 @@ use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
 use futures_util::StreamExt;
 use thiserror::Error;
 
-use crate::connect::Bus;
-use crate::names::{MESSAGE_ID, RUNS, SIGNATURE, STEP, VERSION};
-use crate::seal::Key;
-use crate::sign::is_event_of;
+use crate::nats::connect::Bus;
+use crate::nats::names::{MESSAGE_ID, RUNS, SIGNATURE, STEP, VERSION};
+use crate::nats::seal::Key;
+use crate::nats::sign::is_event_of;
 
 const PAUSE: Duration = Duration::from_millis(300);
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -180,7 +180,7 @@ impl Bus {
     /// When NATS does not answer.
     pub async fn purge_run(&self, run: &str) -> Result<(), String> {
         let stream = self.jetstream().get_stream(RUNS).await.map_err(|cause| cause.to_string())?;
-        let purge = stream.purge().filter(crate::names::all_of(run));
+        let purge = stream.purge().filter(crate::nats::names::all_of(run));
         purge.await.map(drop).map_err(|cause| cause.to_string())
     }
 }

@@ -9,10 +9,10 @@ use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use thiserror::Error;
 use tokio::sync::{OnceCell, watch};
 
-use crate::names::DRIVERS;
-use crate::roles::DRIVER_INBOX;
-use crate::setup::{self, Limits};
-use crate::trust::Speaker;
+use crate::nats::names::DRIVERS;
+use crate::nats::roles::DRIVER_INBOX;
+use crate::nats::setup::{self, Limits};
+use crate::nats::trust::Speaker;
 
 /// A question to NATS that takes longer has failed, and is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -217,7 +217,7 @@ impl Bus {
         Ok(bus)
     }
 
-    /// Connects as a driver of this name, whose login may do little ([`crate::roles`]).
+    /// Connects as a driver of this name, whose login may do little ([`crate::nats::roles`]).
     ///
     /// # Errors
     /// [`BusError`] when NATS cannot be reached now, or this login is not a driver's.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::connect::{BusError, NatsOptions};
-use crate::roles::{Role, authorization, login, seed_file};
+use crate::nats::connect::{BusError, NatsOptions};
+use crate::nats::roles::{Role, authorization, login, seed_file};
 
 /// On the path, and where Debian puts it, which is not on everybody's path.
 const PROGRAMS: [&str; 4] =
@@ -293,7 +293,7 @@ impl ServerOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bus, Limits};
+    use crate::nats::{Bus, Limits};
 
     fn is_installed() -> bool {
         let found = Command::new("nats-server").arg("--version").stdout(Stdio::null()).status().is_ok();

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cosmark_bus::{Bus, NotRenewed};
+use crate::nats::{Bus, NotRenewed};
 use cosmark_wire::lease::{Lease, Life};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;

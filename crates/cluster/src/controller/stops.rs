@@ -8,10 +8,10 @@ use cosmark_wire::message::Control;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::book::Book;
+use super::journal::Book;
 use super::lessor::LeaseWords;
-use super::post::Post;
-use crate::run::StopLevel;
+use super::publisher::Post;
+use cosmark_controller::StopLevel;
 
 /// How urgently a run is to end, from now and from before.
 pub struct Stops {

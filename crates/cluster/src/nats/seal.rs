@@ -7,8 +7,8 @@ use std::path::Path;
 use crypto_box::aead::OsRng;
 use crypto_box::{PublicKey, SecretKey};
 
-use crate::connect::BusError;
-use crate::sign::Identity;
+use crate::nats::connect::BusError;
+use crate::nats::sign::Identity;
 
 /// A secret key.
 #[derive(Clone)]

@@ -9,8 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cosmark_bus::{Bus, Unsigned, open_signed, unix_ns};
+use crate::nats::{Bus, Unsigned, open_signed};
 use cosmark_wire::message::{Envelope, EnvelopeKind};
+use cosmark_wire::unix_ns;
 
 use super::Talk;
 
@@ -252,7 +253,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use cosmark_bus::Identity;
+    use crate::nats::Identity;
     use cosmark_wire::MESSAGE_VERSION;
 
     use super::*;

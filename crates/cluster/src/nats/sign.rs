@@ -5,7 +5,7 @@ use cosmark_wire::message::{Envelope, decode, encode};
 use nkeys::{KeyPair, KeyPairType};
 use sha2::{Digest, Sha256};
 
-use crate::connect::BusError;
+use crate::nats::connect::BusError;
 
 /// Letters of a public key.
 const KEY_LETTERS: usize = 56;
