@@ -25,7 +25,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cluster", &["adaptor-api", "archive", "controller", "driver", "engine", "wire", "workload"]),
     (
         "service",
-        &["adaptor-api", "archive", "cluster", "controller", "driver", "metrics", "report", "wire", "workload"],
+        &[
+            "adaptor-api",
+            "archive",
+            "cluster",
+            "controller",
+            "driver",
+            "metrics",
+            "report",
+            "wire",
+            "workload",
+        ],
     ),
     (
         "cli",
@@ -46,6 +56,14 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
+
+/// What the crates of a run on one machine are built without, however far down: what NATS and a service need.
+const BUILT_WITHOUT: &[(&str, &[&str])] = &[
+    ("engine", NEEDS_OF_MANY_MACHINES),
+    ("driver", NEEDS_OF_MANY_MACHINES),
+    ("controller", NEEDS_OF_MANY_MACHINES),
+];
+const NEEDS_OF_MANY_MACHINES: &[&str] = &["async-nats", "nkeys", "crypto_box", "axum", "hyper"];
 
 /// Files may have this many lines without their tests.
 const MOST_LINES: usize = 600;
@@ -229,16 +247,70 @@ fn members(names: &[&str]) -> Vec<Source> {
     product().into_iter().filter(|source| names.contains(&source.member())).collect()
 }
 
-/// The names behind `cosmark-` in a manifest's `[dependencies]`.
-fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+/// The names in a manifest's `[dependencies]`.
+fn dependencies(manifest: &str) -> BTreeSet<&str> {
     manifest
         .lines()
         .skip_while(|line| line.trim() != "[dependencies]")
         .skip(1)
         .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| line.strip_prefix("cosmark-"))
-        .map(|rest| rest.split(['.', ' ', '=']).next().unwrap().to_owned())
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(['.', ' ', '=']).next().unwrap())
         .collect()
+}
+
+/// Those of them that are ours, without `cosmark-`.
+fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+    dependencies(manifest)
+        .iter()
+        .filter_map(|name| name.strip_prefix("cosmark-"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Name and manifest of every crate of ours.
+fn manifests() -> Vec<(String, String)> {
+    let mut manifests = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let entry = entry.unwrap();
+        let manifest = entry.path().join("Cargo.toml");
+        if manifest.exists() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            manifests.push((name, fs::read_to_string(manifest).unwrap()));
+        }
+    }
+    manifests
+}
+
+/// Ways from a crate, over crates of ours, to dependencies that `forbidden` names.
+fn ways_to(manifests: &[(String, String)], from: &str, forbidden: &[&str]) -> Vec<String> {
+    let mut ways = Vec::new();
+    let (mut open, mut seen) = (vec![from.to_owned()], BTreeSet::new());
+    while let Some(way) = open.pop() {
+        let name = way.rsplit(" -> ").next().unwrap().to_owned();
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let manifest = &manifests.iter().find(|(one, _)| *one == name).unwrap().1;
+        let found = dependencies(manifest).into_iter().filter(|one| forbidden.contains(one));
+        ways.extend(found.map(|one| format!("{way} -> {one}")));
+        open.extend(own_dependencies(manifest).iter().map(|next| format!("{way} -> {next}")));
+    }
+    ways
+}
+
+#[test]
+fn a_run_on_one_machine_is_built_without_what_many_machines_need() {
+    let manifests = manifests();
+    let ways: Vec<String> =
+        BUILT_WITHOUT.iter().flat_map(|(from, forbidden)| ways_to(&manifests, from, forbidden)).collect();
+    nothing("A crate below comes with what it must do without:", &ways);
+    let there = ways_to(&manifests, "service", NEEDS_OF_MANY_MACHINES);
+    assert!(there.iter().any(|way| way == "service -> cluster -> async-nats"), "{there:?}");
+    let (a, b) =
+        ("[dependencies]\ncosmark-b.workspace = true\n", "[dependencies]\naxum = \"1\"\n[x]\nhyper = 1\n");
+    let made = [("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())];
+    assert_eq!(ways_to(&made, "a", &["axum", "hyper"]), ["a -> b -> axum"]);
 }
 
 fn wrong_arrows(manifests: &[(String, String)]) -> Vec<String> {
@@ -258,15 +330,7 @@ fn wrong_arrows(manifests: &[(String, String)]) -> Vec<String> {
 
 #[test]
 fn crates_use_each_other_only_along_the_arrows() {
-    let mut manifests = Vec::new();
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let entry = entry.unwrap();
-        let manifest = entry.path().join("Cargo.toml");
-        if manifest.exists() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            manifests.push((name, fs::read_to_string(manifest).unwrap()));
-        }
-    }
+    let manifests = manifests();
     assert_eq!(manifests.len(), ARROWS.len(), "ARROWS names a crate that is not there, or misses one");
     nothing("An arrow between crates differs from ARROWS:", &wrong_arrows(&manifests));
     for (at, (name, uses)) in ARROWS.iter().enumerate() {
