@@ -14,9 +14,9 @@ use axum::http::{HeaderMap, Method, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::Role;
 
 use crate::ServiceError;
+use crate::api::types::Role;
 use crate::seal::{ClusterKey, random};
 use crate::tokens::{Identity, Tokens};
 

@@ -10,12 +10,12 @@ use axum_server::Handle;
 use cosmark_archive::HostRecord;
 use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Catalog, Permit};
-use cosmark_wire::api::{DriverInfo, SystemEvent};
 use cosmark_workload::Environment;
 use tokio::sync::watch;
 
 use crate::ServiceError;
 use crate::access::Access;
+use crate::api::types::{DriverInfo, SystemEvent};
 use crate::api::{App, Shared, router, status_of};
 use crate::check::Reader;
 use crate::desk::Desk;

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_controller::StopLevel;
-use cosmark_wire::api::{Mistake, RunSummary, Submission, SystemEvent};
 use cosmark_workload::drivers::DriversWanted;
 use cosmark_workload::units::parse_duration;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::ServiceError;
+use crate::api::types::{Mistake, RunSummary, Submission, SystemEvent};
 use crate::live::{Feed, LiveRun};
 use crate::runner::{Orders, Outcome, Runner};
 use crate::store::{QueueEntry, Store};

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use cosmark_archive::{OpLog, Timestamp};
 use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
-use cosmark_wire::api::{DriverInfo, DriverState};
 use cosmark_workload::Workload;
 use cosmark_workload::drivers::DriverThere;
 use cosmark_workload::model::TargetSpec;
@@ -14,6 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::ServiceError;
+use crate::api::types::{DriverInfo, DriverState};
 use crate::store::Answer;
 
 /// A run that is ready for its drivers.

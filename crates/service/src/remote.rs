@@ -13,7 +13,6 @@ use cosmark_cluster::controller::{RemoteError, RemoteJob, check_size, run};
 use cosmark_cluster::nats::{Bus, Present, Registry, names};
 use cosmark_controller::Ended;
 use cosmark_driver::Catalog;
-use cosmark_wire::api::{DriverDoing, DriverInfo, DriverState};
 use cosmark_wire::message::{Doing, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
 use cosmark_workload::drivers::DriverThere;
@@ -23,6 +22,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
 use crate::ServiceError;
+use crate::api::types::{DriverDoing, DriverInfo, DriverState, NicInfo};
 use crate::fleet::{Fleet, FleetJob, Tried};
 use crate::seal::random;
 use crate::store::Answer;
@@ -115,7 +115,7 @@ impl RemoteFleet {
             host: registration.host.clone(),
             cores: registration.cores,
             memory_bytes: registration.memory_bytes,
-            nics: registration.nics.clone(),
+            nics: registration.nics.iter().map(NicInfo::from).collect(),
             adaptors: registration.adaptors.clone(),
             ceiling_ops_per_s: registration.ceiling_ops_per_s,
             state,

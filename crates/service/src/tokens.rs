@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use cosmark_wire::api::Role;
-
 use crate::ServiceError;
+use crate::api::types::Role;
 use crate::seal::{digest, random};
 use crate::state::StateDir;
 

@@ -1,7 +1,6 @@
 //! What a controller says to its drivers and what they answer. A local run speaks the same over [`DriverLink`] inside one
 //! process: there is no second way to run a workload.
 
-pub mod api;
 mod clock;
 mod event;
 pub mod lease;

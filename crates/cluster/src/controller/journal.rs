@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::nats::names::{self, About, read};
-use crate::nats::{Bus, Identity, Message, open_signed};
+use cosmark_controller::StopLevel;
 use cosmark_wire::message::{Control, Registration, decode};
 
 use super::RemoteError;
-use cosmark_controller::StopLevel;
+use crate::nats::names::{self, About, read};
+use crate::nats::{Bus, Identity, Message, open_signed};
 
 /// The decisions of a run so far.
 #[derive(Debug, Default)]

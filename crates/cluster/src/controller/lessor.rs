@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::nats::{Bus, NotRenewed};
 use cosmark_wire::lease::{Lease, Life};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::RemoteError;
+use crate::nats::{Bus, NotRenewed};
 
 const RENEW_EVERY: Duration = Duration::from_secs(1);
 /// Drivers that get their first order wait for a renewal: the first ones come faster.

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::nats::{Bus, LinkState, Registry, names};
 use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
+use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
@@ -25,7 +25,7 @@ use cosmark_workload::to_yaml;
 use thiserror::Error;
 use tokio::sync::watch::Receiver;
 
-use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
+use crate::nats::{Bus, LinkState, Registry, names};
 use journal::Book;
 use lessor::Lessor;
 use nats_link::NatsLink;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::nats::{Bus, names};
 use cosmark_wire::message::{ClockAnswer, Control, Order, Registration, StageMessage, decode};
 use cosmark_wire::{
     ClockCourse, DriverEvent, DriverLink, EventSender, RunClock, StageOrder, TriggerOrder, TriggerReport,
@@ -15,6 +14,7 @@ use super::clocks::{self, Asked, Look, Looks};
 use super::journal::Book;
 use super::publisher::Post;
 use super::router::{Reception, Router, Task};
+use crate::nats::{Bus, names};
 
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 /// Clocks are compared so often while a stage runs.

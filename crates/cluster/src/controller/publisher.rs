@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::nats::{Bus, names};
 use cosmark_wire::message::{Control, Order, Registration, encode};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use crate::nats::{Bus, names};
 
 /// Messages that may wait while NATS is away. A run sends a few per stage and driver.
 const MOST_WAITING: usize = 1 << 16;

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::nats::names::{About, all_of, read};
-use crate::nats::{Bus, Message, Registry};
 use cosmark_wire::message::{Control, Event, Registration, decode};
 use cosmark_wire::{DriverEvent, EventSender, Failure, FailureClass, MESSAGE_VERSION, TriggerReport};
 use tokio::sync::{mpsc, watch};
@@ -15,6 +13,8 @@ use tokio::task::JoinHandle;
 use super::RemoteError;
 use super::lessor::LeaseWords;
 use super::publisher::Post;
+use crate::nats::names::{About, all_of, read};
+use crate::nats::{Bus, Message, Registry};
 
 /// Events of one driver and step that may wait for an earlier one.
 const MOST_STASHED: usize = 8192;

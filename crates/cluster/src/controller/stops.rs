@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use cosmark_controller::StopLevel;
 use cosmark_wire::message::Control;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -11,7 +12,6 @@ use tokio::task::JoinHandle;
 use super::journal::Book;
 use super::lessor::LeaseWords;
 use super::publisher::Post;
-use cosmark_controller::StopLevel;
 
 /// How urgently a run is to end, from now and from before.
 pub struct Stops {

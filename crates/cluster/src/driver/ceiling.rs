@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmark_driver::{Catalog, LocalDriver, Options};
 use cosmark_wire::{DriverEvent, DriverLink, EventSender, StageOrder, stage_from_text};
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
-
-use cosmark_driver::{Catalog, LocalDriver, Options};
 
 const STAGE: &str = "name: ceiling\nstorage: {type: none}\nstages:\n- name: ceiling\n  works:\n  - name: ceiling\n    \
                      workers: 8\n    runtime: 1s\n    operations:\n    - {type: read, ratio: 1, containers: c(1), \

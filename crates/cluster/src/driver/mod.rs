@@ -13,19 +13,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::nats::{Bus, BusError, Key, LinkState, Tail, names};
 use cosmark_adaptor_api::clock;
+use cosmark_driver::{Catalog, Options, proc, try_target};
 use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
-use cosmark_wire::api::NicInfo;
 use cosmark_wire::message::{
-    ClockAnswer, Envelope, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
+    ClockAnswer, Envelope, Nic, Order, Registration, TargetAnswer, TargetQuestion, decode, encode,
 };
 use cosmark_wire::{Failure, FailureClass, MESSAGE_VERSION, stage_from_text, unix_ns};
 use futures_util::StreamExt;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use cosmark_driver::{Catalog, Options, proc, try_target};
+use crate::nats::{Bus, BusError, Key, LinkState, Tail, names};
 use state::{Position, State};
 use trust::Trust;
 use work::Work;
@@ -354,18 +353,14 @@ fn registration(
     Ok(registration)
 }
 
-fn nics() -> Vec<NicInfo> {
+fn nics() -> Vec<Nic> {
     let addresses = proc::addresses();
     let of = |name: &str| {
         addresses.iter().filter(|(nic, _)| nic == name).map(|(_, address)| address.to_string()).collect()
     };
     proc::interfaces()
         .into_iter()
-        .map(|nic| NicInfo {
-            addresses: of(&nic.name),
-            speed_bits_per_s: nic.speed_bits_per_s,
-            name: nic.name,
-        })
+        .map(|nic| Nic { addresses: of(&nic.name), speed_bits_per_s: nic.speed_bits_per_s, name: nic.name })
         .collect()
 }
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::nats::{Bus, names};
 use cosmark_wire::message::{Event, encode};
 use cosmark_wire::{DriverEvent, Failure, FailureClass};
 
 use super::outbox::{Entry, Outbox};
+use crate::nats::{Bus, names};
 
 /// Events that may be on the way at a time. They may arrive in another order; the controller puts them right.
 const WINDOW: usize = 16;

@@ -9,11 +9,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::nats::{Bus, Unsigned, open_signed};
 use cosmark_wire::message::{Envelope, EnvelopeKind};
 use cosmark_wire::unix_ns;
 
 use super::Talk;
+use crate::nats::{Bus, Unsigned, open_signed};
 
 /// Keys of controllers, one a line.
 const FILE: &str = "trusted";

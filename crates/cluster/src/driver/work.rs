@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::nats::Bus;
+use cosmark_driver::Catalog;
+use cosmark_driver::Start;
+use cosmark_driver::{LocalDriver, Options};
 use cosmark_wire::lease::{Lease, Standing, Word};
 use cosmark_wire::message::{Doing, Order, StageMessage};
 use cosmark_wire::{
@@ -21,9 +23,7 @@ use super::Talk;
 use super::outbox::{Outbox, is_last};
 use super::sender::{Address, send_all};
 use super::tenure::{PATIENCE, PATIENCE_AFTER_AWAY, Tenure};
-use cosmark_driver::Catalog;
-use cosmark_driver::Start;
-use cosmark_driver::{LocalDriver, Options};
+use crate::nats::Bus;
 
 /// Events between the load and the disk.
 const MOST_WAITING: usize = 1024;

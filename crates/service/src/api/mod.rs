@@ -15,6 +15,7 @@ mod routes;
 mod runs;
 mod session;
 mod system;
+pub mod types;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,12 +26,12 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::Role;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
 use crate::access::{Access, Closed};
+use crate::api::types::Role;
 use crate::desk::Desk;
 use crate::relay;
 use crate::secrets::Secrets;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::{Login, SessionInfo};
 
 use super::answer::{Body, Given, json};
 use super::{No, Shared, Who};
 use crate::access::is_ours;
+use crate::api::types::{Login, SessionInfo};
 
 /// Who is logged in.
 pub async fn show(who: Who) -> Given<SessionInfo> {

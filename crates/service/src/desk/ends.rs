@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::RunEvent;
 
 use super::{Desk, MOST_RECENT};
 use crate::ServiceError;
+use crate::api::types::RunEvent;
 use crate::runner::Outcome;
 use crate::store::QueueEntry;
 

@@ -1,8 +1,7 @@
 //! Moves runs that wait.
 
-use cosmark_wire::api::{QueueMove, RunSummary};
-
 use super::{Desk, Job, Refused, unknown};
+use crate::api::types::{QueueMove, RunSummary};
 use crate::store::QueueEntry;
 
 impl Desk {

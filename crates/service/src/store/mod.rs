@@ -4,11 +4,11 @@
 mod files;
 mod kv;
 
-use cosmark_wire::api::Submission;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::ServiceError;
+use crate::api::types::Submission;
 use crate::seal::ClusterKey;
 
 pub use files::FileStore;

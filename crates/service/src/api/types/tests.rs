@@ -47,8 +47,8 @@ fn types() -> String {
         VerdictNews::decl(&config),
     ];
     let mut text = format!(
-        "// Generated from crates/wire/src/api.rs, which says what each field means:\n\
-         // UPDATE_TYPES=1 cargo test -p cosmark-wire --lib types\n\
+        "// Generated from crates/service/src/api/types/mod.rs, which says what each field means:\n\
+         // UPDATE_TYPES=1 cargo test -p cosmark-service --lib types\n\
          \nexport const API_VERSION = {API_VERSION};\n"
     );
     for one in declared {
@@ -64,5 +64,5 @@ fn the_types_of_the_console_are_these() {
         std::fs::write(&path, types()).unwrap();
     }
     let is = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(is == types(), "run UPDATE_TYPES=1 cargo test -p cosmark-wire --lib types");
+    assert!(is == types(), "run UPDATE_TYPES=1 cargo test -p cosmark-service --lib types");
 }

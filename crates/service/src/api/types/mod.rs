@@ -1,6 +1,7 @@
 //! What the web service says: bodies of REST answers, data of server-sent events (WHATWG HTML, 9.2), the console's types.
 //! The numbers of a run are not defined here but in `run.json` (crate archive) and in the report's data (crate report).
 
+use cosmark_wire::message::Nic;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -145,6 +146,13 @@ pub struct NicInfo {
     /// Speed in bits per second, where the system tells.
     #[cfg_attr(test, ts(type = "number | null"))]
     pub speed_bits_per_s: Option<u64>,
+}
+
+impl From<&Nic> for NicInfo {
+    fn from(nic: &Nic) -> Self {
+        let Nic { name, addresses, speed_bits_per_s } = nic.clone();
+        Self { name, addresses, speed_bits_per_s }
+    }
 }
 
 /// A mistake in a workload.
