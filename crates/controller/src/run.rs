@@ -11,7 +11,7 @@ use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock, TriggerOrder};
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 use tokio::sync::watch;
 
-use crate::keeper::Keeper;
+use crate::archive_writer::Keeper;
 use crate::observe::Observer;
 use crate::stage::StageRun;
 use crate::{search, thresholds};

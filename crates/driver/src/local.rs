@@ -18,11 +18,11 @@ use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
-use crate::gate::{Gate, Start, Waited};
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
 use crate::proc;
 use crate::slices::Slices;
+use crate::start_barrier::{Gate, Start, Waited};
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
 

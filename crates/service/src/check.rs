@@ -6,7 +6,7 @@ use cosmark_workload::model::{OpKind, Operation, Stage, Work, WorkKind};
 use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
 
 use crate::api::types::{CheckResult, Mistake, StagePreview, Submission};
-use crate::secrets::Secrets;
+use crate::auth::secrets::Secrets;
 
 /// What a workload is read with.
 #[derive(Clone)]

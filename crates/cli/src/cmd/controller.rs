@@ -9,7 +9,7 @@ use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
 use cosmark_cluster::nats::{Bus, KeptServer, Limits};
 use cosmark_driver::Origin;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
-use cosmark_service::tokens::{self, role_of};
+use cosmark_service::auth::tokens::{self, role_of};
 use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
 use cosmark_wire::MESSAGE_VERSION;
 

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use super::Shared;
 use crate::ServiceError;
-use crate::access::Closed;
 use crate::api::types::{Mistake, Refusal};
-use crate::desk::Refused;
-use crate::tokens::Identity;
+use crate::auth::Closed;
+use crate::auth::tokens::Identity;
+use crate::queue::Refused;
 
 /// A refusal.
 #[derive(Debug)]

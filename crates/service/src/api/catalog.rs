@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::answer::{Body, Given, blocking, json};
 use super::{No, Shared};
 use crate::api::types::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
+use crate::auth::secrets::{LONGEST, is_name};
 use crate::check::mistake;
-use crate::fleet::Tried;
-use crate::secrets::{LONGEST, is_name};
+use crate::drivers::Tried;
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
 

@@ -14,9 +14,9 @@ use super::answer::blocking;
 use super::files::attachment;
 use super::runs::{directory, find, source};
 use super::{No, Shared};
-use crate::access::{Closed, bearer};
 use crate::api::types::{Role, RunSummary, Submission};
-use crate::tokens::Identity;
+use crate::auth::tokens::Identity;
+use crate::auth::{Closed, bearer};
 
 /// Parameters of a login.
 pub const LOGIN: &[(&str, &str)] = &[("username", "any word"), ("password", "a token")];

@@ -30,13 +30,13 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use crate::access::{Access, Closed};
 use crate::api::types::Role;
-use crate::desk::Desk;
-use crate::relay;
-use crate::secrets::Secrets;
-use crate::store::Leader;
-use crate::tokens::Identity;
+use crate::auth::secrets::Secrets;
+use crate::auth::tokens::Identity;
+use crate::auth::{Access, Closed};
+use crate::http::relay;
+use crate::queue::Desk;
+use crate::queue::store::Leader;
 
 pub use answer::No;
 pub use routes::{Access as Rule, ROUTES, Reply, Route};
@@ -61,7 +61,7 @@ pub struct App {
     /// Secrets by name.
     pub secrets: Secrets,
     /// Who leads, if not this controller; set by whoever looks after the lease.
-    pub leader: tokio::sync::watch::Receiver<Option<crate::store::Leader>>,
+    pub leader: tokio::sync::watch::Receiver<Option<crate::queue::store::Leader>>,
     /// When this process began, part of the ids of events.
     pub epoch: u64,
 }

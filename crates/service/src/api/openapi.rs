@@ -171,7 +171,7 @@ pub fn document() -> Value {
             "schemas": schemas(),
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
-                "session": { "type": "apiKey", "in": "cookie", "name": crate::access::COOKIE },
+                "session": { "type": "apiKey", "in": "cookie", "name": crate::auth::COOKIE },
             },
         },
         "security": [{ "bearer": [] }, { "session": [] }],

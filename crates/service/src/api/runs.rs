@@ -16,9 +16,9 @@ use crate::api::types::{
     Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
     TagChange,
 };
+use crate::auth::tokens::Identity;
 use crate::live::overall_word;
-use crate::runner::find_run;
-use crate::tokens::Identity;
+use crate::queue::runner::find_run;
 
 /// Filters of a list of runs.
 #[derive(Debug, Default, Deserialize)]

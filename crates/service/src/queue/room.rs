@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cosmark_workload::drivers::{DriverThere, DriversWanted, Standing};
 
 use super::{Desk, Job};
-use crate::store::QueueEntry;
+use crate::queue::store::QueueEntry;
 
 /// What is to be done with a run that waits.
 pub(super) struct Next {
@@ -121,7 +121,7 @@ fn serve(waiting: &mut [&mut Job], mut there: Vec<DriverThere>, now: Instant) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::QueueEntry;
+    use crate::queue::store::QueueEntry;
 
     fn fleet(names: &[&str]) -> Vec<DriverThere> {
         let driver = |name: &&str| DriverThere {
@@ -136,7 +136,7 @@ mod tests {
         let entry = QueueEntry {
             wants: wants.to_owned(),
             wait_for_drivers_ms: wait_ms,
-            ..crate::store::example(number, String::new())
+            ..crate::queue::store::example(number, String::new())
         };
         Job::of(entry)
     }

@@ -1,5 +1,7 @@
 //! Who makes the load. A controller without NATS has one driver in its own process; one with NATS has those that joined.
 
+pub mod nats;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::ServiceError;
 use crate::api::types::{DriverInfo, DriverState};
-use crate::store::Answer;
+use crate::queue::store::Answer;
 
 /// A run that is ready for its drivers.
 pub struct FleetJob<'a> {

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
 use crate::ServiceError;
-use crate::seal::ClusterKey;
+use crate::auth::keys::ClusterKey;
 
 /// Key of the lease.
 const LEADER: &str = "leader";
@@ -266,14 +266,14 @@ mod tests {
         let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
         let store = KvStore::open(bus.clone(), key, "a").await.unwrap();
         for number in 1..=12 {
-            let large = crate::store::example(number, "x".repeat(7_500_000));
+            let large = crate::queue::store::example(number, "x".repeat(7_500_000));
             store.put(large.clone()).await.unwrap();
             store.end(large).await.unwrap();
         }
         assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
         assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
         assert_eq!(store.ended("w1").await.unwrap(), None);
-        let error = store.put(crate::store::example(13, "x".repeat(9_000_000))).await.unwrap_err();
+        let error = store.put(crate::queue::store::example(13, "x".repeat(9_000_000))).await.unwrap_err();
         assert!(matches!(error, ServiceError::TooLarge { .. }), "{error}");
     }
 }

@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use crate::ServiceError;
-use crate::seal::digest;
+use crate::auth::keys::digest;
 use crate::state::StateDir;
 
 /// Certificate and key that the controller made itself.

@@ -1,9 +1,11 @@
 //! The queue: what waits, what runs, in which order, and what becomes of it. Every change is kept in the store before it is
 //! told to anybody.
 
-mod ends;
-mod moves;
+mod ended;
+mod reorder;
 mod room;
+pub mod runner;
+pub mod store;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,8 +19,8 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::ServiceError;
 use crate::api::types::{Mistake, RunSummary, Submission, SystemEvent};
 use crate::live::{Feed, LiveRun};
-use crate::runner::{Orders, Outcome, Runner};
-use crate::store::{QueueEntry, Store};
+use crate::queue::runner::{Orders, Outcome, Runner};
+use crate::queue::store::{QueueEntry, Store};
 use room::{Next, Waiting, wanted_of};
 
 /// Runs that may wait; more are a mistake of a script.
@@ -470,7 +472,7 @@ impl Desk {
                 operations.push(word.to_owned());
             }
         }
-        let drawn = crate::seal::random::<8>().map(|bytes| u64::from_le_bytes(bytes) >> 11)?;
+        let drawn = crate::auth::keys::random::<8>().map(|bytes| u64::from_le_bytes(bytes) >> 11)?;
         let entry = QueueEntry {
             id: String::new(),
             number,

@@ -23,9 +23,9 @@ use futures_util::future::BoxFuture;
 
 use crate::ServiceError;
 use crate::api::types::{DriverDoing, DriverInfo, DriverState, NicInfo};
-use crate::fleet::{Fleet, FleetJob, Tried};
-use crate::seal::random;
-use crate::store::Answer;
+use crate::auth::keys::random;
+use crate::drivers::{Fleet, FleetJob, Tried};
+use crate::queue::store::Answer;
 
 /// Keys of the drivers that get nothing new begin so.
 const DRAINED: &str = "drained.";

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ServiceError;
 use crate::api::types::Submission;
-use crate::seal::ClusterKey;
+use crate::auth::keys::ClusterKey;
 
 pub use files::FileStore;
 pub use kv::KvStore;

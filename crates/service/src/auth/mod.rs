@@ -5,6 +5,10 @@
 //! What is changed by a cookie needs the header `X-Cosmark: 1` and an `Origin` that is ours: a page of somebody else's can
 //! send neither (Fetch standard, CORS protocol).
 
+pub mod keys;
+pub mod secrets;
+pub mod tokens;
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +21,8 @@ use cosmark_archive::Timestamp;
 
 use crate::ServiceError;
 use crate::api::types::Role;
-use crate::seal::{ClusterKey, random};
-use crate::tokens::{Identity, Tokens};
+use crate::auth::keys::{ClusterKey, random};
+use crate::auth::tokens::{Identity, Tokens};
 
 /// Name of the session cookie.
 pub const COOKIE: &str = "cosmark_session";

@@ -22,9 +22,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::seal::ClusterKey;
-use crate::serve::fingerprint_of;
-use crate::store::Leader;
+use crate::auth::keys::ClusterKey;
+use crate::http::serve::fingerprint_of;
+use crate::queue::store::Leader;
 
 /// Header of a request that was passed on: for whom, when, and the cluster's signature.
 pub const RELAYED: HeaderName = HeaderName::from_static("x-cosmark-relayed");

@@ -13,9 +13,9 @@ use cosmark_workload::{Workload, to_xml, to_yaml};
 use tokio::sync::watch;
 
 use crate::check::Reader;
-use crate::fleet::{Fleet, FleetJob};
+use crate::drivers::{Fleet, FleetJob};
 use crate::live::{LiveRun, RunTap, Watcher};
-use crate::store::QueueEntry;
+use crate::queue::store::QueueEntry;
 
 /// The end of a run for which there was no room is tried again this often.
 const ROOM_EVERY: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use super::{Desk, Job, Refused, unknown};
 use crate::api::types::{QueueMove, RunSummary};
-use crate::store::QueueEntry;
+use crate::queue::store::QueueEntry;
 
 impl Desk {
     /// Moves a run that waits.

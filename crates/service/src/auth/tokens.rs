@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::ServiceError;
 use crate::api::types::Role;
-use crate::seal::{digest, random};
+use crate::auth::keys::{digest, random};
 use crate::state::StateDir;
 
 const FILE: &str = "tokens";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
 use crate::ServiceError;
-use crate::seal::ClusterKey;
+use crate::auth::keys::ClusterKey;
 use crate::state::StateDir;
 
 const QUEUE: &str = "queue";
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn entry(number: u64) -> QueueEntry {
-        crate::store::example(number, "key: s3cr3t-value".into())
+        crate::queue::store::example(number, "key: s3cr3t-value".into())
     }
 
     #[tokio::test]

@@ -7,8 +7,8 @@ use cosmark_archive::Timestamp;
 use super::{Desk, MOST_RECENT};
 use crate::ServiceError;
 use crate::api::types::RunEvent;
-use crate::runner::Outcome;
-use crate::store::QueueEntry;
+use crate::queue::runner::Outcome;
+use crate::queue::store::QueueEntry;
 
 impl Desk {
     /// A run whose beginning could not be kept waits on.
