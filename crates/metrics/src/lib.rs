@@ -12,9 +12,7 @@ mod parts;
 mod recorder;
 mod sample;
 mod snapshot;
-pub mod stats;
 mod summary;
-pub mod verdict;
 
 pub use health::{
     ClientFacts, ClientHealth, HealthSample, HealthSummary, MachineHealth, NicHealth, NicUse,
