@@ -11,8 +11,8 @@ use cosmark_metrics::verdict::{
     CHECKS, Evidence, Finding, OperationEvidence, Series, StoreEvidence, WorkEvidence, judge as look,
     percent, plain,
 };
-use cosmark_workload::existence::{missing, read_bytes};
 use cosmark_workload::model::Stage;
+use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
 use crate::evidence::{is_special, miss_of};
