@@ -13,7 +13,7 @@ use cosmark_workload::model::Stage;
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 use jiff::Timestamp;
 
-use crate::layout::{StageLayout, layout_of_stage};
+use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::{
     ClientLine, ClientRecord, DriverRecord, HistogramLog, IntervalLine, Run, StageRecord, StageState,
     StageTables,

@@ -8,7 +8,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::few::Few;
+use crate::sparse::Few;
 
 /// Longer times are recorded as this: one hour.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;

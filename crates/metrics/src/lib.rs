@@ -4,25 +4,25 @@
 //! snapshots merge in any order; a [`Summary`] is what is read from a merged snapshot and a window. [`HealthSample`]s say how the client itself was doing meanwhile. Percentiles are only
 //! ever read from merged histograms.
 
-mod few;
+mod breakdown;
 mod health;
 mod latency;
 mod outcome;
-mod parts;
 mod recorder;
 mod sample;
 mod snapshot;
+mod sparse;
 pub mod stats;
 mod summary;
 pub mod verdict;
 
+pub use breakdown::{PartSums, SizeClass, SizeClasses};
 pub use health::{
     ClientFacts, ClientHealth, HealthSample, HealthSummary, MachineHealth, NicHealth, NicUse,
     SATURATED_SHARE, ThreadHealth,
 };
 pub use latency::{HIGHEST_NS, Latency, SparseLatency};
 pub use outcome::Outcome;
-pub use parts::{PartSums, SizeClass, SizeClasses};
 pub use recorder::{Recorder, SlicePlan};
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::parts::{meet, merge_sizes};
+use crate::breakdown::{meet, merge_sizes};
 use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses};
 
 /// Where in a run an operation ended.

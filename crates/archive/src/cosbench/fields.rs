@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 
 use super::CosbenchState;
 use crate::ArchiveError;
-use crate::number::NOT_AVAILABLE;
+use crate::csv::number::NOT_AVAILABLE;
 
 /// A larger table is damage, not data.
 pub const MOST_BYTES: u64 = 1 << 29;

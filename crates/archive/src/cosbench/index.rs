@@ -10,7 +10,7 @@ use jiff::civil::DateTime;
 use super::fields::{date, is_state, records_of, state};
 use super::{CosbenchStage, CosbenchState};
 use crate::ArchiveError;
-use crate::root::{HISTORY, WORKLOADS};
+use crate::directory::{HISTORY, WORKLOADS};
 
 /// A run in `run-history.csv`. Times are local times of the controller in whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn entry_of(record: &StringRecord, name: &str) -> Result<Option<HistoryEntry>, S
     };
     let (names, rest) = head.split_at(surplus + 2);
     let found = names.get(1..).unwrap_or_default().join(",");
-    if crate::files::safe_name(&found) != name && found != name {
+    if crate::directory::files::safe_name(&found) != name && found != name {
         return Ok(None);
     }
     let at = |index: usize| rest.get(index).copied().unwrap_or_default();

@@ -7,7 +7,7 @@ use csv::StringRecord;
 use super::fields::{count, is_state, number, ratio, records_of, shortened, state};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
-use crate::number::NOT_AVAILABLE;
+use crate::csv::number::NOT_AVAILABLE;
 
 /// How the table begins.
 pub const HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime";

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use csv::StringRecord;
 
-use crate::csv_text::{push_line, read_records};
-use crate::{ArchiveError, ClientLine, IntervalLine, Run, client, interval};
+use crate::csv::line::{push_line, read_records};
+use crate::{ArchiveError, ClientLine, IntervalLine, Run, csv::intervals, record::client};
 
 /// A table: its file and its columns.
 pub(crate) struct Table {
@@ -109,7 +109,7 @@ impl Run {
     /// # Errors
     /// When the file is damaged.
     pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
-        interval::INTERVALS.read(&self.path, |fields| {
+        intervals::INTERVALS.read(&self.path, |fields| {
             each(IntervalLine::read(fields)?);
             Ok(())
         })

@@ -7,13 +7,13 @@ use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
-use crate::client::{CLIENTS, client_lines};
-use crate::files::{GrowingFile, write_whole};
-use crate::hlog::LogWriter;
-use crate::interval::INTERVALS;
-use crate::layout::{StageLayout, layout_of_stage};
-use crate::run_log::line_of;
-use crate::tables::{self, StageTables, TimelineRow};
+use crate::csv::cosbench::{self as tables, StageTables, TimelineRow};
+use crate::csv::intervals::INTERVALS;
+use crate::csv::layout::{StageLayout, layout_of_stage};
+use crate::directory::files::{GrowingFile, write_whole};
+use crate::directory::histograms::LogWriter;
+use crate::directory::log::line_of;
+use crate::record::client::{CLIENTS, client_lines};
 use crate::{
     Archive, ArchiveError, DriversRecord, IntervalLine, RunRecord, RunState, StageRecord, StageState,
 };
@@ -513,7 +513,7 @@ impl RunDir {
     /// `run.json` says that the run is over.
     #[must_use]
     pub fn says_its_end(&self) -> bool {
-        crate::reader::read_record(&self.path)
+        crate::directory::reader::read_record(&self.path)
             .is_ok_and(|record| !matches!(record.state, RunState::Running | RunState::Killed))
     }
 

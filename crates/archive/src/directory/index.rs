@@ -10,9 +10,9 @@ use std::time::UNIX_EPOCH;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Lock, read_bounded, write_whole};
-use crate::reader::read_record;
-use crate::root::{LOCK, number_of};
+use crate::directory::files::{Lock, read_bounded, write_whole};
+use crate::directory::reader::read_record;
+use crate::directory::{LOCK, number_of};
 use crate::{ArchiveError, Overall, RunState};
 
 /// Tags of a run.

@@ -1,6 +1,12 @@
 //! `run.json`, schema 1: what a run was and what came out, for programs. The JSON Schema in
 //! `docs/reference/run.schema.json` is generated from these types.
 
+pub(crate) mod breakdown;
+pub(crate) mod client;
+pub(crate) mod gaps;
+pub(crate) mod goals;
+pub(crate) mod verdict;
+
 use std::collections::BTreeMap;
 
 use cosmark_metrics::{LatencySummary, OpSnapshot, Summary};
@@ -9,11 +15,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gaps::{BesideRecord, MissingRecord, PauseRecord};
-use crate::parts::DriversRecord;
+use crate::record::breakdown::DriversRecord;
+use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::{
     ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
-    Verdict, layout, parts,
+    Verdict, csv::layout,
 };
 
 /// Number of the format that this version writes, and the latest that it reads.
@@ -558,8 +564,8 @@ impl OperationRecord {
             failed_service_ms: (&summary.failed_service).into(),
             lag_ms: (&LatencySummary::of(lag)).into(),
             unfinished_age_ms: (&LatencySummary::of(unfinished_age)).into(),
-            size_classes: parts::size_classes(snapshot),
-            endpoints: parts::endpoints(snapshot),
+            size_classes: breakdown::size_classes(snapshot),
+            endpoints: breakdown::endpoints(snapshot),
             drivers: Vec::new(),
             errors: errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
             error_codes: codes.clone(),

@@ -87,7 +87,10 @@ pub fn read_records(
 }
 
 fn ends_with_newline(path: &Path) -> Result<bool, ArchiveError> {
-    Ok(matches!(crate::files::last_byte(path).map_err(ArchiveError::io("read", path))?, Some(b'\n')))
+    Ok(matches!(
+        crate::directory::files::last_byte(path).map_err(ArchiveError::io("read", path))?,
+        Some(b'\n')
+    ))
 }
 
 #[cfg(test)]

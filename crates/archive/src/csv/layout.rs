@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cosmark_workload::model::{OpKind, Operation, Stage, Work, Workload};
 
-use crate::files::safe_name;
+use crate::directory::files::safe_name;
 
 /// Names of one stage.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +115,7 @@ fn operation_layout(
         histogram_label: format!("{stage_id}-w{}-{}-{}", work_index + 1, work.name, operation.name),
         config_info: format!(
             "{}% {}",
-            crate::number::decimal(operation.weight, 2),
+            crate::csv::number::decimal(operation.weight, 2),
             operation.config_text.replace(',', "-").replace(';', " ")
         ),
         silent: matches!(operation.kind, OpKind::Init | OpKind::Dispose),

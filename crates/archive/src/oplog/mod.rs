@@ -5,6 +5,9 @@
 //! parts (`operations.part-00001.parquet`, ..), each closed after about a million rows or a minute; at the end of the run the
 //! parts are joined into `operations.parquet` without decoding them. A killed run leaves its closed parts.
 
+mod join;
+pub(crate) mod read;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -28,7 +31,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use crate::oplog_join::copy_parts;
+use crate::oplog::join::copy_parts;
 use crate::{ArchiveError, StageLayout, phase_word};
 
 /// Name of the log in a run directory.
@@ -584,7 +587,7 @@ mod tests {
 
     #[test]
     fn the_page_for_users_names_every_column_and_its_type() {
-        let page = include_str!("../../../docs/reference/archive.md");
+        let page = include_str!("../../../../docs/reference/archive.md");
         for field in schema().fields() {
             let kind = match field.data_type() {
                 DataType::Dictionary(..) => "text".to_owned(),

@@ -4,9 +4,9 @@ use cosmark_metrics::{ClientFacts, ClientHealth, HealthSample, NicUse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::csv_text::push_line;
-use crate::number::decimal;
-use crate::series::{Fields, Table};
+use crate::csv::line::push_line;
+use crate::csv::number::decimal;
+use crate::csv::table::{Fields, Table};
 
 /// One driver over the measured windows of a stage (over the whole stage where it measured none). What the system does
 /// not tell is null, never 0.

@@ -4,15 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cosbench::fields::{count, number, ratio};
-use crate::csv_text::read_records;
-use crate::files::read_bounded;
-use crate::root::number_of;
-use crate::run_dir::RECORD;
-use crate::tables::TIMELINE_METRICS;
-use crate::{
-    ArchiveError, HistogramLog, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, files, process,
-    recover,
-};
+use crate::csv::cosbench::TIMELINE_METRICS;
+use crate::csv::line::read_records;
+use crate::directory::files::{self, read_bounded};
+use crate::directory::number_of;
+use crate::directory::process;
+use crate::directory::run_dir::RECORD;
+use crate::{ArchiveError, HistogramLog, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, recover};
 
 /// A larger `run.json` is damage: 216 stages of 12 operations need about 8 MiB.
 const MOST_RECORD_BYTES: u64 = 256 << 20;

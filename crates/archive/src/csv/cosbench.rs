@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use cosmark_metrics::{Latency, OpSnapshot};
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::csv_text::push_line;
-use crate::layout::StageLayout;
-use crate::number::{NOT_AVAILABLE, ms, percent, rate};
+use crate::csv::layout::StageLayout;
+use crate::csv::line::push_line;
+use crate::csv::number::{NOT_AVAILABLE, ms, percent, rate};
 use crate::{OperationRecord, RunRecord, StageRecord};
 
 /// First line of `run-history.csv`.

@@ -1,17 +1,24 @@
 //! The archive itself: one directory for many runs, possibly written by several processes at once.
 
+pub(crate) mod files;
+pub(crate) mod histograms;
+pub(crate) mod index;
+pub(crate) mod log;
+pub(crate) mod process;
+pub(crate) mod reader;
+pub(crate) mod run_dir;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cosmark_workload::Workload;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
-use crate::layout::{StageLayout, layout_of};
-use crate::reader::read_record;
+use crate::csv::layout::{StageLayout, layout_of};
+use crate::directory::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
+use crate::directory::reader::read_record;
 use crate::{
-    ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, process, recover, run_dir,
-    tables,
+    ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, csv::cosbench as tables, recover,
 };
 
 /// Number of the last workload; COSBench's name for it.

@@ -16,7 +16,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use jiff::Timestamp;
 
 use crate::ArchiveError;
-use crate::files::GrowingFile;
+use crate::directory::files::GrowingFile;
 
 /// Name of the file in a run directory.
 pub const FILE_NAME: &str = "histograms.hlog";

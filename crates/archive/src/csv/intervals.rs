@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use cosmark_metrics::{OpSnapshot, Outcome, Phase};
 
-use crate::csv_text::push_line;
-use crate::number::decimal;
-use crate::series::{Fields, Table};
+use crate::csv::line::push_line;
+use crate::csv::number::decimal;
+use crate::csv::table::{Fields, Table};
 
 pub(crate) const INTERVALS: Table = Table {
     file: "intervals.csv",

@@ -1,0 +1,8 @@
+//! The tables of an archive in comma-separated values: COSBench's own, and those that lie beside them.
+
+pub(crate) mod cosbench;
+pub(crate) mod intervals;
+pub(crate) mod layout;
+pub(crate) mod line;
+pub(crate) mod number;
+pub(crate) mod table;
