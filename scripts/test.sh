@@ -6,9 +6,11 @@
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
-# not is a failure. So is it with the page of the report (without Node.js) and with the browser. The last line is "N passed, N failed, N skipped": passed and failed add up what cargo's test
-# programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed
-# ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
+# not is a failure. So is it with the page of the report (without Node.js) and with the browser. Tests that fail beside
+# others run once more alone (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end
+# stands a table of the phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up
+# what the test programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests
+# that no bed ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,7 +31,8 @@ WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the phase that runs
 CHILD=''            # its process
 BED_UP=''           # the bed that must be stopped at the end
-PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0
+PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0 FLAKY=0
+PHASES=() # a line of the table each
 DEADLINE=${COSMARK_TEST_SECONDS:-4800}
 
 finish() {
@@ -58,23 +61,41 @@ phase() {
   wait "$reader" || true
   if ((status == 124 || status == 137)); then printf 'TIMED OUT after %s s\n' "$limit"; fi
   printf '\n== %s: exit code %s after %s s\n' "$name" "$status" $((SECONDS - began))
+  PHASES+=("$(printf '%6s s  %s%s' $((SECONDS - began)) "$name" "$( ((status)) && echo ": exit code $status")")")
   return "$status"
 }
 
-# test_phase NAME SECONDS COMMAND...: a phase whose "test result:" lines are added up in RESULT_*. A phase that fails
-# without a failed test (it did not compile, crashed, or took too long) counts as one failure.
+# test_phase NAME SECONDS COMMAND...: a phase whose "test result:" lines are added up in RESULT_*. A test program that
+# ended without one is a failure, and so is a phase that fails without a failed test (it did not compile, or took too
+# long). "FLAKY" lines are counted.
 test_phase() {
-  local status=0
+  local status=0 broken
   phase "$@" || status=$?
-  read -r RESULT_PASSED RESULT_FAILED RESULT_IGNORED < <(
-    awk '/^test result: / { passed += $4; failed += $6; ignored += $8 } END { print passed + 0, failed + 0, ignored + 0 }' "$OUTPUT"
-  )
+  awk -f scripts/cargo_log.awk "$OUTPUT" >"$WORK/results"
+  IFS=$'\t' read -r _ RESULT_PASSED RESULT_FAILED RESULT_IGNORED < <(grep '^count' "$WORK/results")
+  broken=$(grep -c '^broken' "$WORK/results" || true)
+  RESULT_FAILED=$((RESULT_FAILED + broken))
   if ((status && RESULT_FAILED == 0)); then RESULT_FAILED=1; fi
   PASSED=$((PASSED + RESULT_PASSED)) FAILED=$((FAILED + RESULT_FAILED))
+  FLAKY=$((FLAKY + $(grep -c '^FLAKY ' "$OUTPUT" || true)))
+}
+
+# repeat_failed COMMAND...: what the last test phase, which ran COMMAND, reported as failed runs once more alone.
+repeat_failed() {
+  local again
+  ((RESULT_FAILED)) || return 0
+  cp "$OUTPUT" "$WORK/log"
+  phase 'tests that failed, alone' 1200 scripts/repeat_failed.sh "$WORK/log" "$@" || true
+  again=$(grep -c '^FLAKY ' "$OUTPUT" || true)
+  PASSED=$((PASSED + again)) FAILED=$((FAILED - again)) FLAKY=$((FLAKY + again))
 }
 
 summarize() {
-  printf '%s passed, %s failed, %s skipped\n' "$PASSED" "$FAILED" $((IGNORED > RUN_BY_BEDS ? IGNORED - RUN_BY_BEDS : 0))
+  printf '\n== phases\n'
+  printf '%s\n' "${PHASES[@]}"
+  printf '%6s s  %s\n\n' "$SECONDS" 'all'
+  printf '%s passed, %s failed, %s skipped, %s flaky\n' "$PASSED" "$FAILED" \
+    $((IGNORED > RUN_BY_BEDS ? IGNORED - RUN_BY_BEDS : 0)) "$FLAKY"
   ((FAILED == 0 && PASSED > 0)) || exit 1
 }
 
@@ -162,6 +183,7 @@ case ${1:-} in
     test_phase 'licences and known faults of dependencies' 600 scripts/deny.sh
     test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
+    repeat_failed "${CARGO_TEST[@]}"
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
     test_phase 'console in a browser' 1200 scripts/console.sh live --if-possible
     run_beds all

@@ -1,0 +1,163 @@
+//! The gate itself (`scripts/`): what it counts in a log of `cargo test`, and which failed tests it runs once more.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Two programs with a failed test each, whose own output looks like a list of failures; one program of ignored tests; one
+/// that crashed; documentation.
+const LOG: &str = "\
+   Compiling x v0.1.0
+     Running unittests src/lib.rs (target/debug/deps/x-0123456789abcdef)
+
+running 3 tests
+test a::passes ... ok
+test a::is_unlucky ... FAILED
+test b::waits ... ignored
+
+failures:
+
+---- a::is_unlucky stdout ----
+failures:
+    not::a::test
+the text above was printed by the test
+
+failures:
+    a::is_unlucky
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+     Running tests/all/main.rs (target/debug/deps/all-0123456789abcdef)
+
+failures:
+
+failures:
+    always_fails
+
+test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+     Running unittests src/main.rs (target/debug/deps/x-1123456789abcdef)
+test result: ok. 0 passed; 0 failed; 7 ignored; 0 measured; 0 filtered out; finished in 0.01s
+   Doc-tests x
+
+failures:
+    src/lib.rs - (line 3)
+
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+";
+
+const CRASHED: &str =
+    "     Running tests/crash.rs (target/debug/deps/crash-0123456789abcdef)\n\nrunning 1 test\n";
+
+/// Stands for `cargo test`: passes the unlucky test and no other, and writes down how it was called.
+const CARGO: &str = "#!/bin/sh\n\
+    echo \"$@\" >>\"$CALLS\"\n\
+    case \"$*\" in *is_unlucky) passed=1 ;; *is_gone) passed=0 ;; *) passed=0 failed=1 ;; esac\n\
+    echo \"test result: x. $passed passed; ${failed:-0} failed; 0 ignored\"\n\
+    exit ${failed:-0}\n";
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn read_log(log: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    fs::write(&path, log).unwrap();
+    let output = Command::new("awk").arg("-f").arg(script("cargo_log.awk")).arg(&path).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| line.replace('\t', "|")).collect()
+}
+
+/// What `repeat_failed.sh` makes of a log, and the calls of cargo that it made.
+fn repeat(log: &str) -> (Output, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let [log_path, cargo, calls] = ["log", "cargo", "calls"].map(|name| directory.path().join(name));
+    fs::write(&log_path, log).unwrap();
+    fs::write(&cargo, CARGO).unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(script("repeat_failed.sh"))
+        .arg(&log_path)
+        .arg(&cargo)
+        .args(["test", "--workspace"])
+        .env("CALLS", &calls)
+        .output()
+        .unwrap();
+    let calls = fs::read_to_string(&calls).unwrap_or_default();
+    (output, calls.lines().map(str::to_owned).collect())
+}
+
+fn failed_list(names: &[&str]) -> String {
+    let mut log = "     Running tests/many.rs (target/debug/deps/many-0)\n\nfailures:\n".to_owned();
+    for name in names {
+        log.push_str("    ");
+        log.push_str(name);
+        log.push('\n');
+    }
+    log + &format!("\ntest result: FAILED. 1 passed; {} failed; 0 ignored; 0 measured\n", names.len())
+}
+
+#[test]
+fn a_log_is_read_for_counts_failed_tests_and_programs_without_a_result() {
+    assert_eq!(
+        read_log(&[LOG, CRASHED].concat()),
+        [
+            "failed|--lib|a::is_unlucky",
+            "failed|--test all|always_fails",
+            "failed|-|src/lib.rs - (line 3)",
+            "broken|Running tests/crash.rs (target/debug/deps/crash-0123456789abcdef)",
+            "count|5|3|8",
+        ]
+    );
+    assert_eq!(read_log("error: could not compile `x`\n"), ["count|0|0|0"]);
+    // The list does not agree with the result: no name of it is believed.
+    let short = failed_list(&["a", "b"]).replace("2 failed", "1 failed");
+    assert_eq!(read_log(&short)[0], "failed|-|a test of Running tests/many.rs (target/debug/deps/many-0)");
+}
+
+#[test]
+fn a_test_that_passes_alone_is_flaky_and_one_that_fails_twice_fails() {
+    let (output, calls) = repeat(LOG);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        calls,
+        [
+            "test --workspace --lib -- --exact a::is_unlucky",
+            "test --workspace --test all -- --exact always_fails"
+        ]
+    );
+    let printed = text(&output.stdout);
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(
+        lines,
+        [
+            "FLAKY a::is_unlucky: failed beside others, passed alone",
+            "FAILED always_fails: failed twice",
+            "FAILED src/lib.rs - (line 3): it cannot be run alone"
+        ]
+    );
+    let (output, _) = repeat(&failed_list(&["only::is_unlucky"]));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // A name that selects no test proves nothing.
+    let (output, _) = repeat(&failed_list(&["the_test_is_gone"]));
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn many_failures_and_a_crash_are_no_unlucky_moment() {
+    let names =
+        ["a_is_unlucky", "b_is_unlucky", "c_is_unlucky", "d_is_unlucky", "e_is_unlucky", "f_is_unlucky"];
+    let (output, calls) = repeat(&failed_list(&names));
+    assert_eq!((output.status.code(), calls.len()), (Some(1), 0), "{output:?}");
+    assert_eq!(text(&output.stdout), "6 tests failed: more than 5 are not repeated\n");
+    let (output, calls) = repeat(&failed_list(&names[..5]));
+    assert_eq!((output.status.code(), calls.len()), (Some(0), 5), "{output:?}");
+    let (output, calls) = repeat(CRASHED);
+    assert_eq!((output.status.code(), calls.len()), (Some(1), 0), "{output:?}");
+}
