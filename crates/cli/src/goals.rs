@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{
     GoalStatus, IntervalRecord, RunRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord,
 };
-use cosmark_metrics::stats::bootstrap::median;
+use cosmark_stats::bootstrap::median;
 
 use crate::units;
 

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{LatencyRecord, LoopKind, OperationRecord, RunRecord, StageRecord};
 
-use cosmark_metrics::verdict::percent;
+use cosmark_verdict::percent;
 
 use crate::units;
 

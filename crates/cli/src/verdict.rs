@@ -2,7 +2,7 @@
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
-use cosmark_report::judge::{most_telling, telling_order};
+use cosmark_verdict::{most_telling, telling_order};
 use cosmark_workload::Workload;
 
 /// More reasons than this are for `cosmark judge`.
@@ -75,7 +75,7 @@ fn word(check: &Check) -> &'static str {
 /// What the workload alone says against the numbers to come; empty when nothing does.
 #[must_use]
 pub fn preflight(workload: &Workload) -> Vec<String> {
-    let said = cosmark_report::preflight(workload);
+    let said = cosmark_verdict::preflight(workload);
     let mut lines = Vec::new();
     let mut ids: Vec<&str> = Vec::new();
     for check in &said {

@@ -130,7 +130,7 @@ fn the_page_of_errors_is_the_table() {
 fn the_page_on_believing_a_result_has_every_check_and_every_fact_about_a_store() {
     let mut part =
         "| | check | it asks | it needs | warns | fails | then |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for row in cosmark_metrics::verdict::CHECKS {
+    for row in cosmark_verdict::CHECKS {
         let texts = [row.question, row.needs, row.warns, row.fails, row.remedy].map(cell);
         let _ = writeln!(part, "| {} | `{}` | {} |", row.id, row.name, texts.join(" | "));
     }

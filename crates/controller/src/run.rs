@@ -297,7 +297,7 @@ async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mu
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
-    let verdict = cosmark_report::judge(&run, Some(job.workload), &[]);
+    let verdict = cosmark_verdict::judge(&run, Some(job.workload), &[]);
     let record = RunRecord { verdict, ..run.record };
     job.dir.finish(&record, &tables);
     if !job.dir.says_its_end() {

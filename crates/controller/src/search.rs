@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cosmark_archive::{SearchRecord, StageTables, TrialRecord, UslRecord};
 use cosmark_metrics::Summary;
-use cosmark_metrics::stats::usl;
+use cosmark_stats::usl;
 use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Over, Search, load_text};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_metrics::stats::batches::Batches;
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot, SparseLatency};
+use cosmark_stats::batches::Batches;
 use cosmark_workload::model::{Stage, Work};
 
 /// Sums of one stage over all its drivers and threads.

@@ -1,11 +1,11 @@
 //! Whether a stage reached what it had to: each threshold met, missed or not decided.
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
-use cosmark_metrics::stats::batches::{Batch, Batches};
-use cosmark_metrics::stats::bootstrap::{self, estimate};
-use cosmark_metrics::stats::settle::{self, BEYOND, Decision, Share};
-use cosmark_metrics::stats::special::t_critical;
 use cosmark_metrics::{OpSnapshot, PERCENTILES};
+use cosmark_stats::batches::{Batch, Batches};
+use cosmark_stats::bootstrap::{self, estimate};
+use cosmark_stats::settle::{self, BEYOND, Decision, Share};
+use cosmark_stats::special::t_critical;
 use cosmark_workload::model::{Load, Operation, Stage, Work, WorkKind};
 use cosmark_workload::threshold::{Metric, Threshold};
 

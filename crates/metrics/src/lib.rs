@@ -12,9 +12,7 @@ mod recorder;
 mod sample;
 mod snapshot;
 mod sparse;
-pub mod stats;
 mod summary;
-pub mod verdict;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
 pub use health::{

@@ -1,6 +1,6 @@
 //! Two or more runs side by side: what differs, how surely, and what could have been seen at all.
 //!
-//! Single runs are compared by the block bootstrap of their intervals, repetitions by rank (see `cosmark_metrics::stats`). All
+//! Single runs are compared by the block bootstrap of their intervals, repetitions by rank (see `cosmark_stats`). All
 //! rows of a comparison are one family: the chance that anything differs by luck is 5 %, not 5 % per row (Bonferroni), and
 //! what is smaller than the least difference that matters is not called one.
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 pub use load::{Loaded, load};
 pub use show::{junit, markdown, normalised, table};
 
-use cosmark_metrics::stats::rank;
+use cosmark_stats::rank;
 
 /// What to compare and how.
 #[derive(Debug, Clone)]

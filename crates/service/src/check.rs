@@ -139,7 +139,7 @@ pub fn mistake(source: &str, one: &Diagnostic) -> Mistake {
 
 fn sentences(workload: &Workload) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for check in cosmark_report::preflight(workload) {
+    for check in cosmark_verdict::preflight(workload) {
         let stage = check.stage.map(|id| format!("{id}: ")).unwrap_or_default();
         lines.push(format!("{} {stage}{}", check.id, check.message));
     }

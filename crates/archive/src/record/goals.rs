@@ -1,6 +1,6 @@
 //! The parts of `run.json` about goals: thresholds and how they came out, searches and their trials.
 
-use cosmark_metrics::stats::usl::{Parameter, Usl};
+use cosmark_stats::usl::{Parameter, Usl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -19,7 +19,7 @@ pub fn run(args: &JudgeArgs) -> Outcome {
         if !path.join("run.json").is_file() && path.is_dir() && CosbenchRun::is_at(path) {
             let run = CosbenchRun::open(path)?;
             let title = format!("{} {}, made by COSBench", run.id, run.name);
-            judged.push((title, cosmark_report::judge_cosbench(&run)));
+            judged.push((title, cosmark_verdict::judge_cosbench(&run)));
         } else {
             ours.push(open_run(&find(name, &args.archive)?)?);
         }
@@ -36,7 +36,7 @@ pub fn run(args: &JudgeArgs) -> Outcome {
     while !ours.is_empty() {
         let run = ours.remove(0);
         let title = format!("{} {} {}", run.record.id, run.record.name, run.record.state.word());
-        judged.push((title, cosmark_report::judge(&run, None, &ours)));
+        judged.push((title, cosmark_verdict::judge(&run, None, &ours)));
         // Each sees all others, whichever comes first.
         if judged.len() >= args.runs.len() {
             break;

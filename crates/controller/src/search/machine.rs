@@ -3,7 +3,7 @@
 //! are confirmed by fresh trials, in turns, so that the lower end is tried right after an overload; trials that contradict
 //! each other are repeated, and when the majority turns, the gap opens again.
 
-use cosmark_metrics::stats::settle::Decision;
+use cosmark_stats::settle::Decision;
 use cosmark_workload::search::{Loads, Search, load_text};
 
 /// Why a trial is made.

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use cosmark_metrics::OpSnapshot;
-use cosmark_metrics::stats::batches::Batches;
-use cosmark_metrics::stats::bootstrap::Random;
-use cosmark_metrics::stats::special::{normal_cdf, normal_quantile};
+use cosmark_stats::batches::Batches;
+use cosmark_stats::bootstrap::Random;
+use cosmark_stats::special::{normal_cdf, normal_quantile};
 use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Loads, Over, Search};
 use cosmark_workload::{Environment, Format, parse};

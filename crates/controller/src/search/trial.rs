@@ -1,8 +1,8 @@
 //! How one trial came out: its thresholds, whether the queue grew, and whether the client itself was to blame.
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
-use cosmark_metrics::stats::settle::Decision;
-use cosmark_metrics::stats::steady::drift;
+use cosmark_stats::settle::Decision;
+use cosmark_stats::steady::drift;
 use cosmark_workload::model::{Load, Stage};
 
 use super::client::{ClientState, Excess};

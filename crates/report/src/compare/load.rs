@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{ArchiveError, OperationRecord, Overall, Run, TimelineEntry, Verdict, open_run};
-use cosmark_metrics::stats::batches::Batches;
+use cosmark_stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use cosmark_metrics::PERCENTILES;
-use cosmark_metrics::stats::batches::Batches;
-use cosmark_metrics::stats::bootstrap::{Estimate, estimate, mean, median};
-use cosmark_metrics::stats::difference::{longer_by, of_logarithms};
-use cosmark_metrics::stats::rank::{least_p, mann_whitney};
-use cosmark_metrics::stats::settle::share;
-use cosmark_metrics::stats::special::normal_cdf;
-use cosmark_metrics::stats::steady::mser5_cut;
+use cosmark_stats::batches::Batches;
+use cosmark_stats::bootstrap::{Estimate, estimate, mean, median};
+use cosmark_stats::difference::{longer_by, of_logarithms};
+use cosmark_stats::rank::{least_p, mann_whitney};
+use cosmark_stats::settle::share;
+use cosmark_stats::special::normal_cdf;
+use cosmark_stats::steady::mser5_cut;
 
 use super::load::{Loaded, LoadedOperation};
 use super::{Metric, Options, Outcome, Row};
@@ -111,7 +111,7 @@ fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {
     (row.p, row.delta) = (Some(found.p), Some(found.delta));
     if least > alpha {
         row.outcome = Outcome::NotTested;
-        let needed = cosmark_metrics::stats::rank::runs_needed(alpha);
+        let needed = cosmark_stats::rank::runs_needed(alpha);
         row.note = Some(format!(
             "{} and {} runs can never show a difference among so many rows: {needed} on each side can",
             a.len(),

@@ -1,8 +1,8 @@
 //! Comparisons of archives that are made here, with and without a difference.
 
 use cosmark_metrics::Latency;
-use cosmark_metrics::stats::batches::Batches;
-use cosmark_metrics::stats::bootstrap::Random;
+use cosmark_stats::batches::Batches;
+use cosmark_stats::bootstrap::Random;
 
 use super::load::{LoadedOperation, LoadedStage};
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmark_archive::{ArchiveError, CheckStatus, Overall, Run, StageState, Timestamp, Verdict, open_run};
 use cosmark_controller::EndClass;
-use cosmark_report::judge;
+use cosmark_verdict::judge;
 use cosmark_wire::api::{LogLine, RunEvent, RunSummary, VerdictNews};
 
 use super::feed::Feed;

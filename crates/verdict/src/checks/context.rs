@@ -1,9 +1,11 @@
 //! Checks on the run as a whole: repetition, what the store did beside, and whether it is possible at all.
 
-use super::words::{percent, plain};
-use super::{Evidence, Finding};
-use crate::LatencySummary;
-use crate::stats::quantile::enclosing_ranks;
+use cosmark_metrics::LatencySummary;
+use cosmark_stats::quantile::enclosing_ranks;
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+use crate::numbers::{percent, plain};
 
 /// Runs that a statement on repetition needs.
 const LEAST_RUNS: usize = 5;

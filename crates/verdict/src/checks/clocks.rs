@@ -2,8 +2,9 @@
 //! clock strayed from it since, and how fast it goes: nothing corrects that.
 
 use super::client::ONE_DRIVER;
-use super::words::{percent, plain};
-use super::{ClockEvidence, Evidence, Finding};
+use crate::evidence::{ClockEvidence, Evidence};
+use crate::finding::Finding;
+use crate::numbers::{percent, plain};
 
 /// Rates and times of a driver are off by as much as its clock is too fast or too slow.
 const DRIFT_WARNS: f64 = 0.001;

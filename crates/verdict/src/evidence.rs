@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::LatencySummary;
+use cosmark_metrics::LatencySummary;
 
 /// One measured stage and the client that measured it.
 #[derive(Debug, Clone, PartialEq, Default)]

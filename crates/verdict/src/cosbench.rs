@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
 use cosmark_metrics::LatencySummary;
-use cosmark_metrics::verdict::{
-    CHECKS, Evidence, Finding, OperationEvidence, Series, StoreEvidence, WorkEvidence, judge as look,
-    percent, plain,
-};
 use cosmark_workload::model::Stage;
 use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
-use crate::evidence::{is_special, miss_of};
+use crate::checks::{CHECKS, findings};
+use crate::evidence::{Evidence, OperationEvidence, Series, StoreEvidence, WorkEvidence};
+use crate::finding::Finding;
+use crate::from_archive::{is_special, miss_of};
 use crate::judge::{check, named, verdict_of};
+use crate::numbers::{percent, plain};
 
 /// Rows of the common table that COSBench's tables have something for; of the others there is nothing to look at.
 const KNOWN: &[&str] = &["V3", "V8", "V9", "V11", "V12", "V13", "V14", "V22", "V23", "V24"];
@@ -103,7 +103,7 @@ pub fn judge_cosbench(run: &CosbenchRun) -> Verdict {
 }
 
 fn common(evidence: &Evidence, stage: &str) -> Vec<Check> {
-    look(evidence)
+    findings(evidence)
         .into_iter()
         .filter(|(row, _)| !matches!(row.id, "V15" | "V16" | "V17"))
         .map(|(row, finding)| {

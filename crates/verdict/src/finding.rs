@@ -1,29 +1,4 @@
-//! Whether the numbers of a run can be believed: [`Evidence`] in, one [`Finding`] per row of [`CHECKS`] out. Pure.
-//!
-//! The checks and where each comes from: Little's law (J. D. C. Little, 1961) as an audit, coordinated omission (G. Tene),
-//! steady state (MSER-5, E-divisive), censoring (Kaplan and Meier), SNIA PTS, MLPerf Storage, Hoefler and Belli, "Scientific
-//! benchmarking of parallel computing systems" (SC 2015). Limits are constants of the check that uses them.
-
-mod checks;
-mod client;
-mod clocks;
-mod content;
-mod context;
-mod data;
-mod evidence;
-mod load;
-mod steadiness;
-#[cfg(test)]
-mod tests;
-mod words;
-
-pub use checks::{CHECKS, CheckRow, row};
-pub use content::misses_of;
-pub use evidence::{
-    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
-    OperationEvidence, Pacing, ScheduleEvidence, Series, StoreEvidence, WorkEvidence,
-};
-pub use words::{percent, plain};
+//! What a check found: how it came out, and the best verdict that this leaves possible.
 
 /// How a check came out. What was not run is never a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +83,7 @@ impl Finding {
     }
 
     /// `value` above `fail` fails, above `warn` warns; the messages are made only when they are needed.
-    fn graded(
+    pub(crate) fn graded(
         value: f64,
         warn: f64,
         fail: f64,
@@ -123,12 +98,6 @@ impl Finding {
             Self::pass(value, warn, good())
         }
     }
-}
-
-/// All checks on one measured stage, in the order of the table.
-#[must_use]
-pub fn judge(evidence: &Evidence) -> Vec<(&'static CheckRow, Finding)> {
-    CHECKS.iter().map(|row| (row, (row.look)(evidence))).collect()
 }
 
 /// The findings from the one that says most to the one that says least: what the verdict is because of comes first; among

@@ -1,8 +1,10 @@
 //! Checks on the load itself: Little's law, idle workers, lag of the schedule, offered against served.
 
-use super::words::{percent, plain};
-use super::{Evidence, Finding, Pacing};
-use crate::stats::steady::{drift, mean};
+use cosmark_stats::steady::{drift, mean};
+
+use crate::evidence::{Evidence, Pacing};
+use crate::finding::Finding;
+use crate::numbers::{percent, plain};
 
 /// V1. N is the integral of "in flight" over the window, X and R are of all that ended in it. What was under way at an edge
 /// of the window has its whole time in R and a part of it in N; where its ages at the edges are known, the two are equal.
@@ -58,8 +60,8 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
         return Finding::does_not_apply("no closed loop without pauses: workers may be idle");
     }
     // Where totals end a work, those who have made their share wait for the others.
-    let few = |work: &&super::WorkEvidence| {
-        let ended: u64 = evidence.of_work(&work.name).map(super::OperationEvidence::ended).sum();
+    let few = |work: &&crate::evidence::WorkEvidence| {
+        let ended: u64 = evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum();
         work.schedule.is_none() && ended < LEAST_PER_WORKER * work.workers
     };
     if let Some(work) = closed.iter().copied().find(few).filter(|_| closed.iter().all(few)) {
@@ -91,7 +93,7 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
 
 /// Share of its workers' time outside operations.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn idle_share(evidence: &Evidence, work: &super::WorkEvidence) -> Option<f64> {
+fn idle_share(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<f64> {
     let known: Option<Vec<f64>> = evidence.of_work(&work.name).map(|op| op.in_flight_mean).collect();
     let busy: f64 = known.filter(|all| !all.is_empty())?.iter().sum();
     (work.workers > 0).then(|| 1.0 - busy / work.workers as f64)
@@ -143,7 +145,7 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
     })
 }
 
-fn is_open(evidence: &Evidence, op: &super::OperationEvidence) -> bool {
+fn is_open(evidence: &Evidence, op: &crate::evidence::OperationEvidence) -> bool {
     evidence.works.iter().any(|work| work.name == op.work && work.pacing == Pacing::Open)
 }
 
@@ -162,7 +164,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     }
     let open = || evidence.operations.iter().filter(|op| is_open(evidence, op));
     let known: Option<u64> = open().map(|op| op.intended).sum();
-    let ended: u64 = open().map(super::OperationEvidence::ended).sum();
+    let ended: u64 = open().map(crate::evidence::OperationEvidence::ended).sum();
     let offered = known.unwrap_or_else(|| open().map(|op| op.ended() + op.missed + op.unfinished).sum());
     if offered == 0 {
         return Finding::unknown("no arrival was due in the window");
@@ -170,14 +172,16 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
     // Works of different length: each over its own.
     let windows_s = || open().map(|op| op.window_s).filter(|seconds| *seconds > 0.0);
     let window_s = windows_s().reduce(f64::min).unwrap_or(evidence.window_s).max(f64::MIN_POSITIVE);
-    let own_s = |op: &super::OperationEvidence| if op.window_s > 0.0 { op.window_s } else { window_s };
+    let own_s =
+        |op: &crate::evidence::OperationEvidence| if op.window_s > 0.0 { op.window_s } else { window_s };
     let served: f64 = open().map(|op| op.ended() as f64 / own_s(op)).sum();
     let due: f64 = open()
         .map(|op| op.intended.unwrap_or(op.ended() + op.missed + op.unfinished) as f64 / own_s(op))
         .sum();
     let ratio = ended as f64 / offered as f64;
     // Without a rampup what arrives in the last R seconds ends after the window.
-    let mean_s = open().map(super::OperationEvidence::service_sum_s).sum::<f64>() / (ended as f64).max(1.0);
+    let mean_s =
+        open().map(crate::evidence::OperationEvidence::service_sum_s).sum::<f64>() / (ended as f64).max(1.0);
     let edge = if evidence.rampup_s.unwrap_or(0.0) > 0.0 { 0.0 } else { (2.0 * mean_s / window_s).min(0.05) };
     // One operation more or less is chance.
     let limit = LEAST - edge - 1.0 / offered as f64;
@@ -203,7 +207,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
 
 /// A window or a rate that is not what the workload asked for: no store can do that.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn off_schedule(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Finding> {
+fn off_schedule(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<Finding> {
     const LIMIT: f64 = 0.005;
     let schedule = work.schedule.filter(|schedule| schedule.planned_s > 0.0)?;
     let off = schedule.planned_s / work.window_s.max(f64::MIN_POSITIVE) - 1.0;
@@ -238,9 +242,9 @@ fn off_schedule(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Findi
 
 /// A rate per worker that was not kept: no arrivals queue up, so it is a smaller load and no wrong number.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn behind_its_pace(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Finding> {
+fn behind_its_pace(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<Finding> {
     let due = work.schedule?.due.filter(|due| *due > 0.0 && work.pacing == Pacing::Paced)?;
-    let ended: u64 = evidence.of_work(&work.name).map(super::OperationEvidence::ended).sum();
+    let ended: u64 = evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum();
     // Each worker begins at its own moment, and may have one in flight.
     let (ratio, limit) = (ended as f64 / due, 0.99 - work.workers as f64 / due);
     (ratio < limit).then(|| {
@@ -257,8 +261,8 @@ fn behind_its_pace(evidence: &Evidence, work: &super::WorkEvidence) -> Option<Fi
 /// Operations in flight more per second, where that is certain, over all open loops.
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn growth_per_s(evidence: &Evidence) -> Option<f64> {
-    let open = |series: &&super::Series| evidence.pacing_of(&series.work) == Some(Pacing::Open);
-    let growth = |series: &super::Series| {
+    let open = |series: &&crate::evidence::Series| evidence.pacing_of(&series.work) == Some(Pacing::Open);
+    let growth = |series: &crate::evidence::Series| {
         let found = drift(&series.in_flight).filter(|found| found.p_value < 0.01 && found.relative > 0.2)?;
         let span_s = series.step_s * series.in_flight.len() as f64;
         Some(found.relative * mean(&series.in_flight) / span_s.max(f64::MIN_POSITIVE))

@@ -1,8 +1,10 @@
 //! Checks on the client and its network: processor, pauses, links, clocks, drivers that differ, connections, TCP.
 
-use super::words::{percent, plain};
-use super::{ClientEvidence, Evidence, Finding};
-use crate::SATURATED_SHARE;
+use cosmark_metrics::SATURATED_SHARE;
+
+use crate::evidence::{ClientEvidence, Evidence};
+use crate::finding::Finding;
+use crate::numbers::{percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
 
@@ -168,7 +170,7 @@ fn gaps(evidence: &Evidence) -> Finding {
     let start_s = evidence.rampup_s.unwrap_or(0.0);
     let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
     let all = (evidence.workers() as f64).max(1.0);
-    let lost = |gap: &super::GapEvidence| {
+    let lost = |gap: &crate::evidence::GapEvidence| {
         let from_s = (gap.from_s - start_s).clamp(0.0, window_s);
         (window_s - from_s) / window_s * gap.workers as f64 / all
     };
@@ -186,7 +188,7 @@ fn gaps(evidence: &Evidence) -> Finding {
 }
 
 /// One number of a driver.
-type Figure = fn(&super::DriverEvidence) -> Option<f64>;
+type Figure = fn(&crate::evidence::DriverEvidence) -> Option<f64>;
 
 /// V17. The worst factor between two drivers over all operations.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]

@@ -1,6 +1,6 @@
 //! Stretches of a window in which nothing succeeded though something was due, or little did between times as usual.
 
-use super::super::{Evidence, Pacing, Series};
+use crate::evidence::{Evidence, Pacing, Series};
 
 /// A stretch without success says something only where so many were to be expected in it.
 const LEAST_EXPECTED: f64 = 15.0;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmark_archive::{ArchiveError, OperationRecord, Run, StageRecord, TimeKind};
-use cosmark_metrics::verdict::Series;
 use cosmark_workload::model::{Stage, Work};
 use cosmark_workload::schedule::due_by_step;
 
 use super::measured;
+use crate::evidence::Series;
 
 /// Fewer intervals in the window than this, and the histogram log with its slices of a second is read instead.
 const FEW_INTERVALS: usize = 20;

@@ -1,7 +1,10 @@
 //! Each check with evidence that makes its condition true and with evidence that does not.
 
+use cosmark_metrics::{Latency, LatencySummary};
+
 use super::*;
-use crate::{Latency, LatencySummary};
+use crate::evidence::*;
+use crate::finding::*;
 
 /// Times around `centre_ms`, as many as `count`, with a tail up to three times that.
 fn times(centre_ms: f64, count: u64) -> LatencySummary {
@@ -109,8 +112,8 @@ fn client() -> ClientEvidence {
 }
 
 /// A clock that is ahead and does not move.
-fn clock(driver: &str, offset_ms: f64) -> super::ClockEvidence {
-    super::ClockEvidence {
+fn clock(driver: &str, offset_ms: f64) -> ClockEvidence {
+    ClockEvidence {
         driver: driver.to_owned(),
         offset_ms,
         offset_after_ms: Some(offset_ms),
@@ -128,8 +131,8 @@ fn drifting(evidence: &mut Evidence, drift: f64) {
 }
 
 /// Half of the workers, from this moment on.
-fn gap(from_s: f64) -> super::GapEvidence {
-    super::GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
+fn gap(from_s: f64) -> GapEvidence {
+    GapEvidence { driver: "d2".to_owned(), workers: 4, from_s }
 }
 
 /// The same offered by the clock.
@@ -144,7 +147,7 @@ fn open() -> Evidence {
 }
 
 fn finding(evidence: &Evidence, id: &str) -> Finding {
-    judge(evidence).into_iter().find(|(row, _)| row.id == id).unwrap().1
+    findings(evidence).into_iter().find(|(row, _)| row.id == id).unwrap().1
 }
 
 fn two_drivers(p50: f64, rate: f64) -> Evidence {
@@ -165,7 +168,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
 #[test]
 fn a_healthy_run_passes_every_check_that_it_can_be_asked() {
     for evidence in [healthy(), open(), two_drivers(10.1, 395.0)] {
-        for (row, found) in judge(&evidence) {
+        for (row, found) in findings(&evidence) {
             let closed = row.id == "V3" && found.message.starts_with("closed loop: stalls are under-sampled");
             let applies = found.status == Status::Pass || found.allows == Allows::True || closed;
             assert!(applies, "{} {}: {found:?}", row.id, row.name);
@@ -177,10 +180,10 @@ fn a_healthy_run_passes_every_check_that_it_can_be_asked() {
 #[test]
 fn nothing_known_is_never_a_pass_and_never_a_panic() {
     for evidence in [Evidence::default(), Evidence { window_s: f64::NAN, ..Evidence::default() }] {
-        for (row, found) in judge(&evidence) {
+        for (row, found) in findings(&evidence) {
             assert!(found.status != Status::Pass || row.id == "V24", "{} {found:?}", row.id);
         }
-        assert!(judge(&evidence).iter().any(|(_, found)| found.allows >= Allows::NotProven));
+        assert!(findings(&evidence).iter().any(|(_, found)| found.allows >= Allows::NotProven));
     }
 }
 
@@ -472,14 +475,14 @@ fn few_long(evidence: &mut Evidence, ages_s: Option<(f64, f64)>) {
 }
 
 /// A total of one, by eight workers.
-fn one_operation(evidence: &mut Evidence, schedule: Option<super::ScheduleEvidence>) {
+fn one_operation(evidence: &mut Evidence, schedule: Option<ScheduleEvidence>) {
     evidence.works[0].schedule = schedule;
     evidence.operations[0].ok = 1;
     evidence.operations[0].in_flight_mean = Some(1.0);
 }
 
-fn planned(planned_s: f64, due: Option<f64>) -> Option<super::ScheduleEvidence> {
-    Some(super::ScheduleEvidence { planned_s, due, spread: 0.0 })
+fn planned(planned_s: f64, due: Option<f64>) -> Option<ScheduleEvidence> {
+    Some(ScheduleEvidence { planned_s, due, spread: 0.0 })
 }
 
 /// A rate per worker that makes this much of all of them.
@@ -635,7 +638,7 @@ fn a_dead_store_in_a_closed_loop_does_not_look_fine() {
     step(&mut evidence, 30, 0.0);
     fail(&mut evidence, 100, 0.1);
     evidence.operations[0].in_flight_mean = Some(4.0);
-    let failed: Vec<&str> = judge(&evidence)
+    let failed: Vec<&str> = findings(&evidence)
         .into_iter()
         .filter(|(_, found)| found.status == Status::Fail)
         .map(|(row, _)| row.id)

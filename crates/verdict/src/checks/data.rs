@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{list, percent, plain};
-use super::{Evidence, Finding, OperationEvidence, Pacing};
-use crate::LatencySummary;
-use crate::stats::proportions::clopper_pearson;
+use cosmark_metrics::LatencySummary;
+use cosmark_stats::proportions::clopper_pearson;
+
+use crate::evidence::{Evidence, OperationEvidence, Pacing};
+use crate::finding::Finding;
+use crate::numbers::{list, percent, plain};
 
 /// Seconds that a window needs at least.
 const LEAST_WINDOW_S: f64 = 60.0;

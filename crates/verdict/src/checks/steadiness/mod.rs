@@ -3,10 +3,12 @@
 
 mod stalls;
 
-use super::words::{percent, plain};
-use super::{Evidence, Finding, Pacing, Series};
-use crate::stats::changepoint::change_points;
-use crate::stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
+use cosmark_stats::changepoint::change_points;
+use cosmark_stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
+
+use crate::evidence::{Evidence, Pacing, Series};
+use crate::finding::Finding;
+use crate::numbers::{percent, plain};
 use stalls::{Stretch, silences, stalls};
 
 /// Fewer steps than this show nothing.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use crate::OpSnapshot;
+use cosmark_metrics::OpSnapshot;
 
 /// More batches are merged in pairs: enough for any block length, little in memory.
 pub const MOST_BATCHES: usize = 512;
@@ -250,7 +250,7 @@ impl Quantiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Latency;
+    use cosmark_metrics::Latency;
 
     fn times(values: impl Iterator<Item = u64>) -> Latency {
         let mut latency = Latency::default();

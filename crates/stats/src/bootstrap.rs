@@ -218,7 +218,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::stats::special::t_critical;
+    use crate::special::t_critical;
 
     /// A standard normal number by summing: good enough to 4 sigma.
     pub(crate) fn normal(random: &mut Random) -> f64 {

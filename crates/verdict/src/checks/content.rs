@@ -1,7 +1,8 @@
 //! Checks on what was asked of the store and what came back: missing objects, working set, wrong bytes, retries.
 
-use super::words::{bytes, percent, plain};
-use super::{Evidence, Finding, Miss};
+use crate::evidence::{Evidence, Miss};
+use crate::finding::Finding;
+use crate::numbers::{bytes, percent, plain};
 
 /// V13.
 pub(super) fn objects_exist(evidence: &Evidence) -> Finding {
@@ -118,7 +119,7 @@ pub(super) fn integrity(evidence: &Evidence) -> Finding {
         .filter(|(class, _)| is_wrong(class))
         .map(|(_, count)| count)
         .sum();
-    let all: u64 = reads().map(super::OperationEvidence::ended).sum();
+    let all: u64 = reads().map(crate::evidence::OperationEvidence::ended).sum();
     if wrong > 0 {
         let message = format!(
             "{wrong} bodies were wrong or short, of {all} reads: speed does not matter until this is explained"
@@ -191,8 +192,9 @@ fn is_wrong(class: &str) -> bool {
 /// V21.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn hidden_retries(evidence: &Evidence) -> Finding {
-    let sum =
-        |field: fn(&super::OperationEvidence) -> u64| evidence.operations.iter().map(field).sum::<u64>();
+    let sum = |field: fn(&crate::evidence::OperationEvidence) -> u64| {
+        evidence.operations.iter().map(field).sum::<u64>()
+    };
     let (requests, retries) = (sum(|op| op.requests), sum(|op| op.retries));
     if requests == 0 {
         return Finding::unknown("requests on the wire were not counted");

@@ -98,7 +98,7 @@ pub fn quantile_bounds(quantile: f64, effective: f64, confidence: f64) -> (f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::bootstrap::{Random, tests::series};
+    use crate::bootstrap::{Random, tests::series};
 
     fn spread(n: u64, k: u64) -> (Vec<u64>, Vec<u64>) {
         let mut random = Random::new(5);

@@ -3,7 +3,7 @@
 
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
-use cosmark_report::{judge_cosbench, preflight};
+use cosmark_verdict::{judge_cosbench, preflight};
 use cosmark_workload::{Environment, Format, parse_what_is_there};
 
 const TABLE_HEAD: &str = "Stage,Op-Name,Op-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,60%-ResTime,80%-ResTime,\

@@ -1,11 +1,13 @@
 //! The verdict: on a run of ours from its archive, and on a workload before anything is sent.
 
 use cosmark_archive::{Check, CheckStatus, Overall, Run, StageRecord, StageState, Verdict};
-use cosmark_metrics::verdict::{Allows, CheckRow, Finding, Status, judge as look, percent, rank, row};
 use cosmark_workload::model::{Stage, WorkKind};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
-use crate::evidence;
+use crate::checks::{CheckRow, findings, row};
+use crate::finding::{Allows, Finding, Status, rank};
+use crate::from_archive;
+use crate::numbers::percent;
 
 /// The verdict on a run. `workload` is the one that was run; without it the copy in the archive is read. `others` are runs
 /// of the same workload, for the check of repetition.
@@ -39,7 +41,7 @@ fn archived_workload(run: &Run) -> Option<Workload> {
 
 /// A stage that was to measure something, whether or not it came to it.
 fn is_measured(stage: &StageRecord, plan: Option<&Stage>) -> bool {
-    evidence::measured(stage).next().is_some()
+    from_archive::measured(stage).next().is_some()
         || plan.is_some_and(|plan| plan.works.iter().any(|work| work.kind == WorkKind::Normal))
 }
 
@@ -59,14 +61,14 @@ fn measured_stage(
             .into_iter()
             .collect();
     }
-    let mut evidence = evidence::of_stage(run, index, stage, workload);
+    let mut evidence = from_archive::of_stage(run, index, stage, workload);
     evidence.repetitions = std::iter::once(run)
         .chain(others)
         .filter_map(|run| run.record.stages.iter().find(|other| other.name == stage.name))
-        .map(evidence::rate_of)
+        .map(from_archive::rate_of)
         .collect();
     let mut found: Vec<Check> =
-        look(&evidence).into_iter().map(|(row, finding)| check(row, id, finding)).collect();
+        findings(&evidence).into_iter().map(|(row, finding)| check(row, id, finding)).collect();
     if matches!(stage.state, StageState::Cancelled | StageState::Terminated) {
         let why = stage.reason.as_deref().unwrap_or("its end was not reached");
         let message = format!(
@@ -164,13 +166,13 @@ pub fn most_telling(checks: &[Check]) -> Option<&Check> {
 #[must_use]
 pub fn preflight(workload: &Workload) -> Vec<Check> {
     let mut found = Vec::new();
-    for ((index, stage), evidence) in workload.stages.iter().enumerate().zip(evidence::before(workload)) {
+    for ((index, stage), evidence) in workload.stages.iter().enumerate().zip(from_archive::before(workload)) {
         if stage.works.iter().all(|work| work.kind != WorkKind::Normal) {
             continue;
         }
         let id = stage.id(index);
         let mut findings: Vec<_> =
-            look(&evidence).into_iter().filter(|(row, _)| matches!(row.id, "V13" | "V14")).collect();
+            findings(&evidence).into_iter().filter(|(row, _)| matches!(row.id, "V13" | "V14")).collect();
         findings.extend(row("V9").zip(length_of(stage)));
         findings.sort_by_key(|(_, finding)| rank(finding));
         let telling = findings.into_iter().filter(|(_, finding)| {

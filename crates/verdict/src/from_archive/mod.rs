@@ -6,16 +6,17 @@ use cosmark_archive::{
     BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, StageState,
 };
 use cosmark_metrics::LatencySummary;
-use cosmark_metrics::verdict::{
-    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
-    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
-};
 use cosmark_workload::Workload;
 use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::selector::parse_bytes;
+
+use crate::evidence::{
+    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
+    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
+};
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
 #[must_use]

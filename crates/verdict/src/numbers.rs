@@ -29,14 +29,14 @@ pub fn plain(value: f64) -> String {
 }
 
 /// Bytes for people, decimal.
-pub(super) fn bytes(value: f64) -> String {
+pub(crate) fn bytes(value: f64) -> String {
     const UNITS: [(&str, f64); 5] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("bytes", 1.0)];
     let (unit, size) = UNITS.into_iter().find(|(_, size)| value >= *size).unwrap_or(("bytes", 1.0));
     format!("{} {unit}", plain(value / size))
 }
 
 /// `a`, `a and b`, `a, b and 3 more`.
-pub(super) fn list(items: &[String]) -> String {
+pub(crate) fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),

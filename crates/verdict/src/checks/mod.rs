@@ -1,7 +1,20 @@
 //! The table of checks: what is looked at, what it needs, when it warns and fails, what to do. The verdict, `cosmark
 //! judge` and the page `docs/guide/believing-a-result.md` are all made from it.
 
-use super::{Evidence, Finding, client, clocks, content, context, data, load, steadiness};
+mod client;
+mod clocks;
+mod content;
+mod context;
+mod data;
+mod load;
+mod steadiness;
+#[cfg(test)]
+mod tests;
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+
+pub use content::misses_of;
 
 /// One check.
 #[derive(Debug)]
@@ -21,13 +34,19 @@ pub struct CheckRow {
     /// What to do about it.
     pub remedy: &'static str,
     /// Looks.
-    pub(super) look: fn(&Evidence) -> Finding,
+    look: fn(&Evidence) -> Finding,
 }
 
 /// The row with this id.
 #[must_use]
 pub fn row(id: &str) -> Option<&'static CheckRow> {
     CHECKS.iter().find(|row| row.id == id)
+}
+
+/// All checks on one measured stage, in the order of the table.
+#[must_use]
+pub fn findings(evidence: &Evidence) -> Vec<(&'static CheckRow, Finding)> {
+    CHECKS.iter().map(|row| (row, (row.look)(evidence))).collect()
 }
 
 /// All checks.
