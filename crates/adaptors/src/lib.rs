@@ -4,12 +4,11 @@
 pub mod auth;
 pub mod azure;
 pub mod cdmi;
-mod everyones_keys;
+mod common_keys;
 pub mod file;
 mod forward;
 pub mod gcs;
 pub mod http;
-mod link;
 pub mod mock;
 mod name_page;
 pub mod none;

@@ -11,7 +11,7 @@ use cosmark_adaptor_api::{
     Settings,
 };
 
-use crate::everyones_keys::LOGGING;
+use crate::common_keys::LOGGING;
 
 const KEYS: &[Key] = &[
     Key::new("size", KeyKind::Size, "bytes that every read returns, whatever was written").default("1000"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cosmark_adaptor_api::null::{CAPABILITY, Null};
 use cosmark_adaptor_api::{Adaptor, AdaptorDef, Key, Result, Settings};
 
-use crate::everyones_keys::LOGGING;
+use crate::common_keys::LOGGING;
 
 const KEYS: &[Key] = &[LOGGING];
 

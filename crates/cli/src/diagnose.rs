@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use cosmark_driver::secrets::stars_over_secrets;
-use cosmark_workload::diagnostic::LineIndex;
+use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::{Diagnostic, Severity};
 use miette::{
     GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, MietteError, MietteSpanContents,

@@ -3,7 +3,7 @@
 
 use cosmark_adaptor_api::{Capability, Key, Settings};
 use cosmark_workload::check::check;
-use cosmark_workload::diagnostic::{Span, sort};
+use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
 use cosmark_metrics::LatencySummary;
-use cosmark_workload::existence::{missing, read_bytes};
 use cosmark_workload::model::Stage;
+use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
 use crate::checks::{CHECKS, findings};

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::choose::{ChooseError, Chooser};
-use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
-use crate::existing::{Area, Existing, Naming, area};
+use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
+use crate::model::search::Loads;
+use crate::model::selector::{IntSelector, OPEN_END};
+use crate::model::threshold::Metric;
 use crate::model::{Arrivals, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
-use crate::search::Loads;
-use crate::selector::{IntSelector, OPEN_END};
-use crate::share::{Slice, WorkerIndex};
-use crate::threshold::Metric;
+use crate::plan::choose::{ChooseError, Chooser};
+use crate::plan::share::{Slice, WorkerIndex};
+use crate::reachability::areas::{Area, Existing, Naming, area};
 
 /// Operations of a stage beyond which reads and deletes are not compared with each other.
 const MOST_COMPARED: usize = 2_000;
@@ -154,7 +154,7 @@ fn check_operation(operation: &Operation, work: &Work, mistakes: &mut Mistakes) 
         }
     }
     verifiable(operation, mistakes);
-    let open = |b: &crate::selector::Bucket| b.hi == OPEN_END;
+    let open = |b: &crate::model::selector::Bucket| b.hi == OPEN_END;
     let sizes = operation.sizes.as_ref();
     let unbounded = sizes.is_some_and(|s| match &s.values {
         IntSelector::Histogram { buckets } => buckets.iter().any(open),

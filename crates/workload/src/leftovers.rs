@@ -2,8 +2,8 @@
 //! against. A rule takes a name that the workload would have written and no other.
 
 use crate::Workload;
+use crate::model::selector::IntSelector;
 use crate::model::{OpKind, Operation, TargetSpec};
-use crate::selector::IntSelector;
 
 /// Names that a workload gives: all that begin and end so and have one of these numbers between.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,59 +4,37 @@
 
 pub mod access_log;
 mod assemble;
-pub mod attributes;
 pub mod check;
-pub mod choose;
 pub mod convert;
-pub mod diagnostic;
-pub mod drivers;
-pub mod existence;
-mod existing;
+pub mod diagnostics;
 pub mod keys;
 pub mod leftovers;
-mod load;
-mod matrix;
-mod minilang;
 pub mod model;
-pub mod operation;
 pub mod places;
-mod read_bytes;
-pub mod read_sizes;
-pub mod reference;
-pub mod schedule;
-pub mod schema;
-pub mod search;
-pub mod selector;
-pub mod setting;
-pub mod share;
-mod spell;
-pub mod target;
-pub mod threshold;
-pub mod units;
+pub mod plan;
+pub mod reachability;
 mod xml;
-mod xml_tree;
-mod xml_work;
 mod yaml;
-mod yaml_fields;
-mod yaml_goals;
-mod yaml_tree;
-mod yaml_work;
 
 use std::collections::BTreeMap;
 
 pub use assemble::NO_STORAGE;
-pub use choose::{Chooser, SizeChooser};
-pub use convert::{to_expanded_xml, to_xml, to_yaml};
-pub use diagnostic::{Diagnostic, Severity, Span};
-pub use model::Workload;
-pub use reference::reference_markdown;
-pub use schema::json_schema;
-pub use selector::{IntSelector, SizeSelector, SizeUnit};
-pub use setting::apply_setting;
-pub use share::{Slice, WorkerIndex};
-pub use target::{Target, apply_target, parse_target};
 
-use diagnostic::Mistakes;
+pub use convert::{to_expanded_xml, to_xml, to_yaml};
+pub use diagnostics::{Diagnostic, Severity, Span};
+pub use keys::reference::reference_markdown;
+pub use keys::schema::json_schema;
+pub use keys::setting::apply_setting;
+pub use keys::{attributes, operation};
+pub use model::selector::{IntSelector, SizeSelector, SizeUnit};
+pub use model::target::{Target, apply_target, parse_target};
+pub use model::{Workload, search, selector, threshold, units};
+pub use plan::choose::{Chooser, SizeChooser};
+pub use plan::share::{Slice, WorkerIndex};
+pub use plan::{choose, drivers, schedule, share};
+pub use reachability::read_sizes;
+
+use diagnostics::Mistakes;
 
 /// What a workload may ask about the machine it is read on.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +67,7 @@ impl Format {
 #[must_use]
 pub fn parse(source: &str, format: Format, environment: &Environment) -> (Option<Workload>, Vec<Diagnostic>) {
     let (workload, diagnostics) = parse_what_is_there(source, format, environment);
-    (workload.filter(|_| diagnostic::none_is_error(&diagnostics)), diagnostics)
+    (workload.filter(|_| diagnostics::none_is_error(&diagnostics)), diagnostics)
 }
 
 /// The same, but with what could be read also where there are errors: good for looking for further mistakes, not for

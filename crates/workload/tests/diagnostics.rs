@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cosmark_workload::diagnostic::LineIndex;
+use cosmark_workload::diagnostics::LineIndex;
 use cosmark_workload::model::Workload;
 use cosmark_workload::{Diagnostic, Environment, Format, Severity, parse};
 

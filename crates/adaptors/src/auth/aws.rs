@@ -17,12 +17,12 @@ use cosmark_adaptor_api::{
 use jiff::Timestamp;
 
 use super::login::{LoginUrl, renew_at};
+use crate::http::date::unix_seconds;
+use crate::http::request::one_line;
+use crate::http::xml_scan;
 use crate::http::{
     Body, Connection, Request, TRANSPORT_KEYS, concat_keys, header, header_number, push_query_escaped,
 };
-use crate::link::one_line;
-use crate::s3::time::unix_seconds;
-use crate::s3::xml;
 
 const OWN_KEYS: &[Key] = &[
     Key::new("accesskey", KeyKind::Text, "access key id")
@@ -221,7 +221,7 @@ impl WebIdentity {
         let request = Request::with_body(&head, Body::Sized(&source));
         let status = self.url.exchange(&mut connection, request, true).await?.status;
         let answer = connection.body();
-        let find = |tag: &str| xml::find(answer, tag).map(|text| xml::unescape(text.trim()));
+        let find = |tag: &str| xml_scan::find(answer, tag).map(|text| xml_scan::unescape(text.trim()));
         if (200..300).contains(&status) {
             let keys = find("AccessKeyId").zip(find("SecretAccessKey"));
             let (access_key, secret_key) =

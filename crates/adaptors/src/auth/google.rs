@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::login::{LoginUrl, renew_at};
+use crate::http::date::unix_seconds;
+use crate::http::request::one_line;
 use crate::http::{Body, Connection, Request, TRANSPORT_KEYS, concat_keys, header, header_number};
-use crate::link::one_line;
-use crate::s3::time::unix_seconds;
 use crate::service_account::ServiceAccount;
 
 const OWN_KEYS: &[Key] = &[

@@ -3,6 +3,7 @@
 pub mod aws;
 pub mod digest;
 pub mod google;
+pub(crate) mod http_credential;
 pub mod httpauth;
 pub mod keystone;
 mod login;

@@ -13,12 +13,12 @@ use super::Options;
 use super::errors::{failure, is_credential_problem};
 use super::sign::{Access, Signable};
 use crate::forward::forward;
+use crate::http::date::{http as http_date, unix_seconds};
+use crate::http::request::{Link, checked_name, push_range_value};
+use crate::http::signed_headers::Lines;
+use crate::http::xml_scan;
 use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
-use crate::link::{Link, checked_name, push_range_value};
 use crate::parts::{Cut, add_requests, send_all};
-use crate::s3::lines::Lines;
-use crate::s3::time::{http as http_date, unix_seconds};
-use crate::s3::xml;
 
 /// Most bytes of one page of a listing (at most 5000 names).
 const PAGE_LIMIT: usize = 32 << 20;
@@ -467,26 +467,26 @@ pub(super) fn read_page(body: &[u8], tag: &str, want_names: bool) -> Result<List
     }
     let mut names_found = if want_names { names(body, tag) } else { Vec::new() };
     // What a delimiter folds into one.
-    let folded = xml::count(body, "BlobPrefix");
+    let folded = xml_scan::count(body, "BlobPrefix");
     if want_names && folded > 0 {
         names_found.extend(names(body, "BlobPrefix"));
     }
-    let next = xml::find(body, "NextMarker").filter(|marker| !marker.is_empty()).map(xml::unescape);
-    let count = xml::count(body, tag) + folded;
+    let next = xml_scan::find(body, "NextMarker").filter(|marker| !marker.is_empty()).map(xml_scan::unescape);
+    let count = xml_scan::count(body, tag) + folded;
     Ok(ListPage { count, names: names_found, next, bytes: body.len() as u64 })
 }
 
 /// Names with characters that XML cannot hold come percent-encoded, and say so.
 fn names(body: &[u8], tag: &str) -> Vec<String> {
     let entry_name = |entry: &str| {
-        let name = xml::find(entry.as_bytes(), "Name").map(xml::unescape).unwrap_or_default();
+        let name = xml_scan::find(entry.as_bytes(), "Name").map(xml_scan::unescape).unwrap_or_default();
         if entry.contains("<Name Encoded=\"true\">") {
             percent_encoding::percent_decode_str(&name).decode_utf8_lossy().into_owned()
         } else {
             name
         }
     };
-    xml::texts(body, tag).map(entry_name).collect()
+    xml_scan::texts(body, tag).map(entry_name).collect()
 }
 
 impl Client for AzureClient {

@@ -4,16 +4,17 @@
 use cosmark_adaptor_api::{Error, ErrorKind};
 
 use crate::http::Connection;
-use crate::link::one_line;
-use crate::s3::xml;
+use crate::http::request::one_line;
+use crate::http::xml_scan;
 
 /// An answer that is no success, as an error. `what` was asked for by `method`.
 pub(super) fn failure(connection: &Connection, method: &str, what: &str, status: u16) -> Error {
     let body = connection.body();
     let code = connection.header("x-ms-error-code").map(str::to_owned);
-    let code = code.or_else(|| xml::find(body, "Code").map(xml::unescape)).unwrap_or_default();
+    let code = code.or_else(|| xml_scan::find(body, "Code").map(xml_scan::unescape)).unwrap_or_default();
     let code = one_line(&code);
-    let told = xml::find(body, "Message").map(|text| one_line(&xml::unescape(text))).unwrap_or_default();
+    let told =
+        xml_scan::find(body, "Message").map(|text| one_line(&xml_scan::unescape(text))).unwrap_or_default();
     let mut message = format!("{method} {what}: status {status}");
     for (separator, text) in [(" ", &code), (": ", &told)] {
         if !text.is_empty() {

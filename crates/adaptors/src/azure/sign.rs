@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use crate::http::push_decimal;
-use crate::s3::lines::Lines;
+use crate::http::signed_headers::Lines;
 
 /// What is signed of one request.
 pub(super) struct Signable<'a> {

@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use super::json_body::{self, ValueCoder};
 use super::{ContextKey, Options};
+use crate::auth::http_credential::Credential;
 use crate::forward::forward;
+use crate::http::request::{Link, checked_name, one_line};
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
-use crate::link::{Link, checked_name, one_line};
 use crate::name_page::NamePage;
-use crate::webdav::credential::Credential;
 
 /// Most bytes of a container's answer.
 const LISTING_LIMIT: usize = 64 << 20;

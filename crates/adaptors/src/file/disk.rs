@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use super::buffer::{ALIGNMENT, Buffer};
 use super::errors::{self, Doing};
-use super::names::{from_file_name, to_file_name};
+use crate::http::path_names::{from_file_name, to_file_name};
 use crate::name_page::NamePage;
 
 /// Files that are being written begin so; no object's file name can.

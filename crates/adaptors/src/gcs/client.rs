@@ -13,10 +13,10 @@ use serde_json::json;
 use super::Options;
 use super::errors::failure;
 use crate::forward::forward;
+use crate::http::date::unix_seconds;
+use crate::http::request::{Link, checked_name};
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
-use crate::link::{Link, checked_name};
 use crate::parts::{Cut, add_requests};
-use crate::s3::time::unix_seconds;
 use crate::service_account::LIFETIME_S;
 
 /// Most bytes of an answer that is kept whole (but listings).

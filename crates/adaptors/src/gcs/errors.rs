@@ -4,7 +4,7 @@ use cosmark_adaptor_api::{Error, ErrorKind};
 use serde::Deserialize;
 
 use crate::http::Connection;
-use crate::link::one_line;
+use crate::http::request::one_line;
 
 #[derive(Deserialize)]
 struct Answer {

@@ -84,7 +84,7 @@ impl Connection {
             .map_or_else(|| "all bytes".to_owned(), |range| format!("bytes {}-{}", range.first, range.last));
         let told = self.header("content-range").map_or_else(
             || "no Content-Range".to_owned(),
-            |told| format!("Content-Range `{}`", crate::link::one_line(told)),
+            |told| format!("Content-Range `{}`", crate::http::request::one_line(told)),
         );
         let Answer { status, body_bytes, .. } = answer;
         let message = format!(

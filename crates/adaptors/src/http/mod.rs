@@ -23,15 +23,20 @@
 mod buffer;
 mod coder;
 mod connection;
+pub(crate) mod date;
 mod decode;
 mod dial;
 mod endpoint;
 mod escape;
 mod facts;
+pub(crate) mod path_names;
 mod read_ahead;
 mod receive;
+pub(crate) mod request;
 mod send;
+pub(crate) mod signed_headers;
 mod tls;
+pub(crate) mod xml_scan;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use std::task::Waker;
 use cosmark_adaptor_api::{Error, ErrorKind, Result, clock};
 
 use super::abi::{ABI, Op, RawHost, RawRequest, RawResult};
-use super::door::Door;
+use crate::plugin::handle::Door;
 
 /// A plugin's thread waits when so much has not been taken yet.
 const MOST_PENDING: usize = 4 << 20;

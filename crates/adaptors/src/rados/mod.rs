@@ -24,7 +24,7 @@ use cosmark_adaptor_api::{
 use client::{RadosClient, Shared};
 use cluster::Config;
 
-use crate::everyones_keys::{LOGGING, TIMEOUT};
+use crate::common_keys::{LOGGING, TIMEOUT};
 
 const KEYS: &[Key] = &[
     Key::new(

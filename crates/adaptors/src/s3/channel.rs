@@ -6,11 +6,11 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Marks, Result, Secret};
 
 use super::config::{Config, Door, Signature, is_host_label};
 use super::errors::{About, failure};
-use super::lines::Lines;
 use super::sigv2::{SigV2, Signable};
 use super::sigv4::{Canonical, EMPTY_SHA256, Hex, SigV4};
 use super::streaming::Streaming;
-use super::time::unix_seconds;
+use crate::http::date::unix_seconds;
+use crate::http::signed_headers::Lines;
 use crate::http::{Answer, Body, Connection, Request, Take, header_number, push_escaped, push_query_escaped};
 
 /// One request but for its body.

@@ -7,7 +7,6 @@ use cosmark_adaptor_api::{
     PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
-use super::changes::NAMESPACE;
 use super::channel::{Call, Channel};
 use super::checksum::{Checksum, sha256_hex};
 use super::config::{Config, Door, Payload, Signature};
@@ -16,9 +15,11 @@ use super::multipart::Upload;
 use super::sigv4::{UNSIGNED, hex};
 use super::streaming::Streaming;
 use super::versions::Versioning;
-use super::{ANSWER_LIMIT, listing, xml};
+use super::{ANSWER_LIMIT, listing};
 use crate::forward::forward;
+use crate::http::xml_scan;
 use crate::http::{Answer, Body, Take, push_decimal};
+use crate::s3::server_side::NAMESPACE;
 
 /// One worker's door to the store.
 pub(crate) struct S3Client {
@@ -169,7 +170,7 @@ impl S3Client {
         let mut place = String::new();
         if self.door.region != "us-east-1" {
             place.push_str(&format!("<CreateBucketConfiguration xmlns=\"{NAMESPACE}\"><LocationConstraint>"));
-            xml::push_escaped(&mut place, &self.door.region);
+            xml_scan::push_escaped(&mut place, &self.door.region);
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
@@ -231,7 +232,8 @@ impl S3Client {
 pub(super) fn holds_error(body: &[u8]) -> bool {
     // Of a write that was done there is hardly ever a body, and nothing is allocated to look into none.
     !body.is_empty()
-        && xml::find(body, "Error").is_some_and(|error| xml::find(error.as_bytes(), "Code").is_some())
+        && xml_scan::find(body, "Error")
+            .is_some_and(|error| xml_scan::find(error.as_bytes(), "Code").is_some())
 }
 
 impl Config {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secret, Session, Settings};
 
 use super::checksum::Checksum;
-use super::doors::{DoorChoice, InFlight};
 use super::streaming::Streaming;
 use super::versions::Versioning;
-use crate::everyones_keys::{LOGGING, TIMEOUT};
+use crate::common_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
+use crate::s3::endpoints::{DoorChoice, InFlight};
 
 const OWN_KEYS: &[Key] = &[
     Key::new(

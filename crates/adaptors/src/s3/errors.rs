@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::{Error, ErrorKind};
 
-use super::xml;
+use crate::http::xml_scan;
 
 /// What an error answer is about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,8 +19,8 @@ pub(crate) struct About<'a> {
 
 /// An answer that is no success, as an error.
 pub(crate) fn failure(status: u16, body: &[u8], about: About<'_>) -> Error {
-    let code = xml::find(body, "Code").map(xml::unescape);
-    let message = xml::find(body, "Message").map(|text| xml::unescape(text.trim()));
+    let code = xml_scan::find(body, "Code").map(xml_scan::unescape);
+    let message = xml_scan::find(body, "Message").map(|text| xml_scan::unescape(text.trim()));
     let code = code.as_deref().unwrap_or(match status {
         // HEAD answers have no body to tell it.
         404 if !about.object.is_empty() => "NoSuchKey",
@@ -65,7 +65,7 @@ pub(crate) fn is_credential_problem(code: &str) -> bool {
 }
 
 fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String> {
-    let told_region = xml::find(body, "Region").or(about.bucket_region);
+    let told_region = xml_scan::find(body, "Region").or(about.bucket_region);
     let fixed = match code {
         "NoSuchBucket" => "an init stage creates it; also check path_style_access",
         "NoSuchKey" | "NotFound" => "a prepare stage writes it; an earlier delete may have removed it",
@@ -103,7 +103,7 @@ fn hint(status: u16, code: &str, body: &[u8], about: About<'_>) -> Option<String
         "InvalidDigest" | "InvalidChunkSizeError" => "try payload=unsigned and checksum=none",
         "MethodNotAllowed" => "check that the endpoint is the store's S3 port",
         "AuthorizationHeaderMalformed" | "PermanentRedirect" | "TemporaryRedirect" => {
-            return Some(match (told_region, xml::find(body, "Endpoint")) {
+            return Some(match (told_region, xml_scan::find(body, "Endpoint")) {
                 (Some(region), _) if region != about.region => format!("set region={region}"),
                 (_, Some(endpoint)) => format!("the bucket is at endpoint {endpoint}"),
                 _ => "set region and endpoint to where the bucket is".to_owned(),

@@ -2,7 +2,7 @@
 
 use cosmark_adaptor_api::{Error, ErrorKind, ListPage, Result};
 
-use super::xml;
+use crate::http::xml_scan;
 
 /// Most bytes of one page of a listing: a page has 1000 names if nothing else is said, a name 1024 bytes, each of which may be
 /// escaped as six, and what is told about an object does not need as much again.
@@ -38,24 +38,27 @@ pub(crate) fn read(kind: Kind, body: &[u8], want_names: bool) -> Result<ListPage
         Kind::Buckets => memchr::memmem::find(body, b"<Buckets").map_or(&body[..0], |at| &body[at..]),
     };
     // Names that were folded at a delimiter.
-    let folded = xml::texts(entries, "CommonPrefixes").filter_map(|one| xml::find(one.as_bytes(), "Prefix"));
-    let count = xml::count(entries, tag) + xml::count(entries, "CommonPrefixes");
+    let folded =
+        xml_scan::texts(entries, "CommonPrefixes").filter_map(|one| xml_scan::find(one.as_bytes(), "Prefix"));
+    let count = xml_scan::count(entries, tag) + xml_scan::count(entries, "CommonPrefixes");
     let names: Vec<String> = if want_names {
-        xml::texts(entries, tag).chain(folded).map(xml::unescape).collect()
+        xml_scan::texts(entries, tag).chain(folded).map(xml_scan::unescape).collect()
     } else {
         Vec::new()
     };
-    let is_truncated = xml::find(body, "IsTruncated") == Some("true");
+    let is_truncated = xml_scan::find(body, "IsTruncated") == Some("true");
     let next = match kind {
         _ if !is_truncated => None,
         Kind::Buckets => None,
-        Kind::Objects { version: 2 } => Some(xml::find(body, "NextContinuationToken").ok_or_else(no_next)?),
-        Kind::Objects { .. } => Some(match xml::find(body, "NextMarker") {
+        Kind::Objects { version: 2 } => {
+            Some(xml_scan::find(body, "NextContinuationToken").ok_or_else(no_next)?)
+        }
+        Kind::Objects { .. } => Some(match xml_scan::find(body, "NextMarker") {
             Some(marker) => marker,
-            None => xml::texts(body, "Key").last().ok_or_else(no_next)?,
+            None => xml_scan::texts(body, "Key").last().ok_or_else(no_next)?,
         }),
     };
-    Ok(ListPage { count, names, next: next.map(xml::unescape), bytes: body.len() as u64 })
+    Ok(ListPage { count, names, next: next.map(xml_scan::unescape), bytes: body.len() as u64 })
 }
 
 fn no_next() -> Error {

@@ -1,21 +1,18 @@
 //! `type: s3`: Amazon S3's REST protocol (Amazon S3 API reference) and its many kin, over our own HTTP client and signer.
 
-mod changes;
 mod channel;
 mod checksum;
 mod client;
 mod config;
-mod doors;
+mod endpoints;
 mod errors;
-pub(crate) mod lines;
 pub(crate) mod listing;
 mod multipart;
+mod server_side;
 mod sigv2;
 mod sigv4;
 mod streaming;
-pub(crate) mod time;
 mod versions;
-pub(crate) mod xml;
 
 #[cfg(test)]
 mod tests;

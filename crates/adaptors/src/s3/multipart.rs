@@ -15,7 +15,7 @@ use super::channel::{Call, Channel};
 use super::checksum::Checksum;
 use super::client::{S3Client, send_body};
 use super::config::Config;
-use super::xml;
+use crate::http::xml_scan;
 use crate::http::{Body, Take};
 
 /// Most parts that an upload can have.
@@ -131,7 +131,9 @@ impl S3Client {
         if !answer.is_success() {
             return Err(self.main.failure(answer, name.container, name.object));
         }
-        let id = xml::find(self.main.connection().body(), "UploadId").map(xml::unescape).unwrap_or_default();
+        let id = xml_scan::find(self.main.connection().body(), "UploadId")
+            .map(xml_scan::unescape)
+            .unwrap_or_default();
         if id.is_empty() {
             return Err(Error::new(
                 ErrorKind::Protocol,
@@ -196,7 +198,7 @@ impl S3Client {
         let answer = self.main.exchange_text(call, &text, marks).await?;
         // The status may be sent before the parts are joined; then only the body tells that it failed.
         let body = self.main.connection().body();
-        if answer.is_success() && xml::find(body, "Code").is_none() {
+        if answer.is_success() && xml_scan::find(body, "Code").is_none() {
             return Ok(());
         }
         let answer = if answer.is_success() { crate::http::Answer { status: 500, ..answer } } else { answer };
@@ -254,14 +256,14 @@ async fn send_part(work: &Work<'_>, channel: &mut Channel, number: u64, account:
         return Err(Error::new(ErrorKind::Protocol, format!("the store gave no ETag for part {number}")));
     };
     let mut line = format!("<Part><PartNumber>{number}</PartNumber><ETag>");
-    xml::push_escaped(&mut line, etag);
+    xml_scan::push_escaped(&mut line, etag);
     line.push_str("</ETag>");
     let checksum = work.config.checksum;
     if let Some(told) = channel.connection().header(checksum.header()).filter(|_| checksum != Checksum::None)
     {
         let tag = checksum.algorithm();
         line.push_str(&format!("<Checksum{tag}>"));
-        xml::push_escaped(&mut line, told);
+        xml_scan::push_escaped(&mut line, told);
         line.push_str(&format!("</Checksum{tag}>"));
     }
     line.push_str("</Part>");

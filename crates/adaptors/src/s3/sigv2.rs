@@ -7,8 +7,8 @@ use cosmark_adaptor_api::AwsKeys;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha1::Sha1;
 
-use super::lines::Lines;
-use super::time;
+use crate::http::date;
+use crate::http::signed_headers::Lines;
 
 /// Query parameters that name a part of the resource, and so are signed; sorted.
 const SUBRESOURCES: [&str; 19] = [
@@ -74,7 +74,7 @@ impl SigV2 {
     pub(crate) fn set_time(&mut self, unix_seconds: u64) -> [u8; 29] {
         if self.second != unix_seconds {
             self.second = unix_seconds;
-            self.date = time::http(unix_seconds);
+            self.date = date::http(unix_seconds);
         }
         self.date
     }

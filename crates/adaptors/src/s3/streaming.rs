@@ -120,7 +120,7 @@ impl ChunkCoder for AwsChunks<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::s3::lines::Lines;
+    use crate::http::signed_headers::Lines;
     use crate::s3::sigv4::Canonical;
     use cosmark_adaptor_api::{AwsKeys, Secret};
 

@@ -3,8 +3,8 @@
 
 use cosmark_adaptor_api::{Error, ErrorKind, ObjectName};
 
-use super::link::Link;
 use crate::http::Connection;
+use crate::swift::request::Link;
 
 /// A request for an object was answered with this status.
 pub(super) fn object(link: &Link, method: &str, name: ObjectName<'_>, status: u16) -> Error {

@@ -18,10 +18,10 @@ use cosmark_adaptor_api::{
 };
 use serde::Serialize;
 
-use super::changes::BulkReport;
-use super::link::Link;
 use super::{SwiftClient, errors, put_container};
 use crate::http::{Body, Take, header, header_number, push_escaped};
+use crate::swift::request::Link;
+use crate::swift::server_side::BulkReport;
 
 /// More parts than any cluster lets a manifest have (Swift's default is 1000).
 const MAX_PARTS: u64 = 100_000;
@@ -143,7 +143,7 @@ impl SwiftClient {
         if body.is_empty() {
             return self.put_object(name, body, PutOptions::default(), marks).await;
         }
-        super::link::checked(name.object)?;
+        crate::swift::request::checked(name.object)?;
         let part_bytes = plan.part_size_bytes.max(1);
         let parts = body.len().div_ceil(part_bytes);
         if parts > MAX_PARTS {

@@ -5,7 +5,7 @@
 use cosmark_adaptor_api::{BodySink, Error, ErrorKind, Result};
 use percent_encoding::percent_decode_str;
 
-use crate::file::names::from_file_name;
+use crate::http::path_names::from_file_name;
 use crate::name_page::NamePage;
 
 /// A longer href is cut: no server has such paths.

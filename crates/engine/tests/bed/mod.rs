@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cosmark_adaptor_api::{Auth, OpFuture, Session};
-use cosmark_workload::diagnostic::Span;
+use cosmark_workload::diagnostics::Span;
 use cosmark_workload::model::*;
 
 /// Nobody logs in.

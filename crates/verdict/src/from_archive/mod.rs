@@ -7,8 +7,8 @@ use cosmark_archive::{
 };
 use cosmark_metrics::LatencySummary;
 use cosmark_workload::Workload;
-use cosmark_workload::existence::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
+use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::selector::parse_bytes;

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
-use crate::diagnostic::{Diagnostic, Mistakes, Span, shown};
-use crate::drivers::DriversWanted;
+use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
+use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
-use crate::load::{arrivals_text, rate_text, when_full_text};
-use crate::minilang;
+use crate::model::arrivals::{arrivals_text, rate_text, when_full_text};
+use crate::model::units::duration_text;
 use crate::model::{
     ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
     Workload,
 };
-use crate::operation::{self, Dialect};
-use crate::units::duration_text;
+use crate::plan::drivers::DriversWanted;
+use crate::xml::config_list;
 use crate::xml::secret_reference;
 
 pub(super) fn write(
@@ -363,7 +363,8 @@ impl ConfigText {
         for (key, value) in &self.entries {
             let cut = value.contains(';') || key.contains([';', '=']) || key.is_empty();
             let trimmed = value.trim() != value || key.trim() != key;
-            let replaced = minilang::references(value).any(|name| self.entries.iter().any(|e| e.0 == name));
+            let replaced =
+                config_list::references(value).any(|name| self.entries.iter().any(|e| e.0 == name));
             if cut || trimmed || replaced {
                 let why = if cut {
                     "`;` ends an entry"

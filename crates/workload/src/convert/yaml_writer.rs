@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
-use crate::drivers::DriversWanted;
+use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
-use crate::load::{rate_text, when_full_text};
+use crate::model::arrivals::{rate_text, when_full_text};
+use crate::model::search::{Loads, load_text};
+use crate::model::units::{bytes_text, duration_text};
 use crate::model::{
     Arrivals, ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work,
     WorkKind, Workload,
 };
-use crate::operation::{self, Dialect};
-use crate::search::{Loads, load_text};
-use crate::units::{bytes_text, duration_text};
+use crate::plan::drivers::DriversWanted;
 
 pub(super) fn write(workload: &Workload) -> String {
     let mut writer = Writer { out: String::new(), indent: 0, item: false };

@@ -82,7 +82,9 @@ async fn old_versions_go_before_the_marks_of_deletion_and_objects_that_are_there
         "{}",
         requests[2]
     );
-    let listed = |at: usize| -> Vec<&str> { xml::texts(requests[at].as_bytes(), "VersionId").collect() };
+    let listed = |at: usize| -> Vec<&str> {
+        crate::http::xml_scan::texts(requests[at].as_bytes(), "VersionId").collect()
+    };
     assert_eq!((listed(1), listed(3), listed(5)), (vec!["v1"], vec!["m0"], vec!["m1"]));
     assert!(requests[6].starts_with("DELETE /b-1 "), "{}", requests[6]);
 }

@@ -1,0 +1,339 @@
+//! `--set KEY=VALUE`: changes a workload that was read. KEY is `[stage.[work.]]attribute`; without a stage it means every
+//! work that the attribute fits.
+
+use std::time::Duration;
+
+use crate::diagnostics::shown;
+use crate::diagnostics::suggest;
+use crate::keys::operation::{self, Dialect, Setting, Settings, value_text};
+use crate::keys::{KEYS, Key, KeyId};
+use crate::model::arrivals::{self, Complaint, parse_arrivals, parse_rate};
+use crate::model::selector::IntSelector;
+use crate::model::units::{parse_bool, parse_byte_count, parse_duration, parse_integer};
+use crate::model::{ConfigEntry, Load, Stage, TargetSpec, WhenFull, Work, WorkKind, Workload};
+use crate::xml::secret_reference;
+use crate::yaml::work::{parse_division, parse_share, parse_whole, parse_workers};
+use crate::{Diagnostic, Span};
+
+/// Attributes of works, stages and the workload; keys of operations come from the key table.
+const ATTRIBUTES: &[&str] = &[
+    "workers",
+    "runtime",
+    "rampup",
+    "rampdown",
+    "interval",
+    "total_ops",
+    "total_bytes",
+    "afr",
+    "acceptable_failure_ratio",
+    "division",
+    "driver",
+    "histogram",
+    "rate",
+    "when_full",
+    "think_time",
+    "rate_per_worker",
+    "closure_delay",
+    "on_driver_loss",
+    "lost_after",
+    "drivers",
+    "seed",
+    "name",
+    "description",
+];
+
+/// What a special work has no use for.
+const NORMAL_ONLY: &[&str] = &[
+    "runtime",
+    "rampup",
+    "rampdown",
+    "total_ops",
+    "total_bytes",
+    "division",
+    "rate",
+    "when_full",
+    "think_time",
+    "rate_per_worker",
+];
+
+/// Applies one `KEY=VALUE`. Nothing is changed when it cannot be applied. The caller checks the workload again
+/// ([`crate::check::check`]).
+///
+/// # Errors
+/// What is wrong and what was probably meant.
+pub fn apply_setting(workload: &mut Workload, setting: &str) -> Result<(), String> {
+    let Some((path, value)) = setting.split_once('=') else {
+        return Err(format!(
+            "`{}` is no KEY=VALUE: write e.g. workers=16 or main.runtime=60s",
+            shown(setting)
+        ));
+    };
+    let (path, value) = (path.trim(), value.trim());
+    let mut changed = workload.clone();
+    let done = find_and_apply(&mut changed, path, value);
+    done.map_err(|(message, hint)| format!("{}: {message}: {hint}", shown(path)))?;
+    *workload = changed;
+    Ok(())
+}
+
+/// Where an attribute is to be applied.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    stage: Option<&'p str>,
+    work: Option<&'p str>,
+    attribute: &'p str,
+}
+
+fn is_attribute(word: &str) -> bool {
+    let target = |prefix: &str| word.strip_prefix(prefix).is_some_and(|key| !key.is_empty());
+    ATTRIBUTES.contains(&word) || target("storage.") || target("auth.") || Key::find_in_yaml(word).is_some()
+}
+
+fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<(), Complaint> {
+    let place = place(workload, path)?;
+    match (place.attribute, place.stage) {
+        ("seed", None) => {
+            let seed = parse_integer(value);
+            workload.seed =
+                Some(seed.ok_or_else(|| complaint("not a whole number", value, "write e.g. seed=42"))?);
+            return Ok(());
+        }
+        ("name", None) => {
+            if value.is_empty() {
+                return Err(complaint("a workload needs a name", value, "write e.g. name=mixed"));
+            }
+            value.clone_into(&mut workload.name);
+            return Ok(());
+        }
+        ("description", None) => {
+            workload.description = Some(value.to_owned());
+            return Ok(());
+        }
+        ("on_driver_loss", None) => {
+            workload.loss.on_loss = crate::yaml::parse_on_loss(value)?;
+            return Ok(());
+        }
+        ("lost_after", None) => {
+            workload.loss.lost_after = crate::yaml::parse_lost_after(value)?;
+            return Ok(());
+        }
+        ("drivers", None) => {
+            let wanted = crate::plan::drivers::DriversWanted::of_text(value)?;
+            workload.drivers = crate::plan::drivers::DriversWanted { wait: workload.drivers.wait, ..wanted };
+            return Ok(());
+        }
+        ("seed" | "description" | "on_driver_loss" | "lost_after" | "drivers", Some(_)) => {
+            return Err(complaint("belongs to the workload", place.attribute, "write it without a stage"));
+        }
+        _ => {}
+    }
+    let mut applied = false;
+    for stage in &mut workload.stages {
+        if place.stage.is_none_or(|name| name == stage.name) {
+            applied |= apply_to_stage(stage, &place, value)?;
+        }
+    }
+    if applied {
+        return Ok(());
+    }
+    Err(complaint("fits no work here", place.attribute, "special works have no limits, mixes or rates"))
+}
+
+fn complaint(what: &str, value: &str, hint: &str) -> Complaint {
+    (format!("{what}: `{}`", shown(value)), hint.to_owned())
+}
+
+/// Names may contain dots, so every stage and work is tried as the beginning of the path.
+fn place<'p>(workload: &Workload, path: &'p str) -> Result<Place<'p>, Complaint> {
+    if is_attribute(path) {
+        return Ok(Place { stage: None, work: None, attribute: path });
+    }
+    let mut unknown = None;
+    for stage in &workload.stages {
+        let Some(rest) = path.strip_prefix(stage.name.as_str()).and_then(|rest| rest.strip_prefix('.'))
+        else {
+            continue;
+        };
+        let stage_name = &path[..stage.name.len()];
+        if is_attribute(rest) {
+            return Ok(Place { stage: Some(stage_name), work: None, attribute: rest });
+        }
+        unknown = Some(rest);
+        for work in &stage.works {
+            let Some(last) = rest.strip_prefix(work.name.as_str()).and_then(|rest| rest.strip_prefix('.'))
+            else {
+                continue;
+            };
+            let work_name = &rest[..work.name.len()];
+            if is_attribute(last) {
+                return Ok(Place { stage: Some(stage_name), work: Some(work_name), attribute: last });
+            }
+            unknown = Some(last);
+        }
+    }
+    let word = unknown.unwrap_or(path);
+    let attributes =
+        ATTRIBUTES.iter().copied().chain(KEYS.iter().filter(|k| k.is_for_operations()).map(|k| k.yaml));
+    if let Some(near) = suggest::nearest(word, attributes) {
+        return Err(complaint("no such attribute", word, &format!("did you mean {near}?")));
+    }
+    if unknown.is_none()
+        && let Some((first, _)) = path.split_once('.')
+    {
+        let stages = workload.stages.iter().map(|s| s.name.as_str());
+        if ["storage", "auth"].contains(&first) {
+            return Err(complaint("no such attribute", word, "write storage.KEY=VALUE or auth.KEY=VALUE"));
+        }
+        return Err(complaint("no such stage", first, &suggest::hint(first, stages)));
+    }
+    let hint = format!("known: {} storage.KEY auth.KEY and the keys of operations", ATTRIBUTES.join(" "));
+    Err(complaint("no such attribute", word, &hint))
+}
+
+fn apply_to_stage(stage: &mut Stage, place: &Place<'_>, value: &str) -> Result<bool, Complaint> {
+    if place.attribute == "closure_delay" && place.work.is_none() {
+        stage.closure_delay = parse_duration(value)?;
+        return Ok(true);
+    }
+    if place.attribute == "name" && place.work.is_none() {
+        return Err(complaint("stages keep their names", value, "rename the stage in the file"));
+    }
+    let mut applied = false;
+    for work in &mut stage.works {
+        if place.work.is_some_and(|name| name != work.name) {
+            continue;
+        }
+        if work.kind != WorkKind::Normal && NORMAL_ONLY.contains(&place.attribute) {
+            continue;
+        }
+        applied |= apply_to_work(work, place.attribute, value)?;
+    }
+    Ok(applied)
+}
+
+fn apply_to_work(work: &mut Work, attribute: &str, value: &str) -> Result<bool, Complaint> {
+    if let Some(key) = attribute.strip_prefix("storage.") {
+        set_target(&mut work.storage, key, value);
+        return Ok(true);
+    }
+    if let Some(key) = attribute.strip_prefix("auth.") {
+        set_target(&mut work.auth, key, value);
+        return Ok(true);
+    }
+    let limit = |n: u64| (n > 0).then_some(n);
+    match attribute {
+        "workers" => work.workers = parse_workers(value)?,
+        "runtime" => work.runtime = parse_duration(value)?,
+        "rampup" => work.rampup = parse_duration(value)?,
+        "rampdown" => work.rampdown = parse_duration(value)?,
+        "interval" => work.interval = parse_duration(value)?,
+        "total_ops" => work.total_ops = limit(parse_whole(value)?),
+        "total_bytes" => work.total_bytes = limit(parse_byte_count(value)?),
+        "acceptable_failure_ratio" => work.afr_per_million = parse_share(value)?,
+        "afr" => work.afr_per_million = parse_afr(value)?,
+        "driver" => work.driver = Some(value.to_owned()).filter(|name| !name.is_empty() && name != "none"),
+        "histogram" => {
+            work.histogram = parse_bool(value)
+                .ok_or_else(|| complaint("neither true nor false", value, "true or false"))?;
+        }
+        "division" => {
+            let division = parse_division(value)?;
+            work.division = division;
+            work.operations.iter_mut().for_each(|o| o.division = division);
+        }
+        "rate" | "when_full" | "think_time" | "rate_per_worker" => set_load(work, attribute, value)?,
+        "name" => return Err(complaint("works keep their names", value, "rename the work in the file")),
+        key => return apply_to_operations(work, key, value),
+    }
+    Ok(true)
+}
+
+/// COSBench's parts per million when it is a whole number above 1, else a share of 1.
+fn parse_afr(value: &str) -> Result<u32, Complaint> {
+    match parse_integer(value).filter(|n| *n > 1) {
+        Some(n) if n <= 1_000_000 => Ok(u32::try_from(n).unwrap_or(1_000_000)),
+        _ => parse_share(value),
+    }
+}
+
+fn set_load(work: &mut Work, attribute: &str, value: &str) -> Result<(), Complaint> {
+    match (attribute, &mut work.load) {
+        ("rate", Load::Open { arrivals, .. }) => *arrivals = parse_arrivals(value)?,
+        ("rate", load) => *load = Load::Open { arrivals: parse_arrivals(value)?, when_full: WhenFull::Wait },
+        ("when_full", Load::Open { when_full, .. }) => *when_full = arrivals::parse_when_full(value)?,
+        ("when_full", _) => return Err(complaint("belongs to an open loop", value, "set a rate first")),
+        ("think_time", Load::Paced { think_time, .. }) => *think_time = Some(pause(value)?),
+        ("think_time", load) => {
+            *load = Load::Paced { think_time: Some(pause(value)?), rate_per_worker: None }
+        }
+        (_, Load::Paced { rate_per_worker, .. }) => *rate_per_worker = Some(parse_rate(value)?),
+        (_, load) => *load = Load::Paced { think_time: None, rate_per_worker: Some(parse_rate(value)?) },
+    }
+    Ok(())
+}
+
+fn pause(value: &str) -> Result<Duration, Complaint> {
+    parse_duration(value)
+}
+
+fn set_target(target: &mut TargetSpec, key: &str, value: &str) {
+    if key == "type" {
+        value.clone_into(&mut target.kind);
+        return;
+    }
+    let value = secret_reference(value);
+    match target.config.entries.iter_mut().find(|e| e.key == key) {
+        Some(entry) => entry.value = value,
+        None => target.config.entries.push(ConfigEntry { key: key.to_owned(), value, span: Span::default() }),
+    }
+}
+
+/// Sets a key of every operation that reads it, by building the operation again from its keys.
+fn apply_to_operations(work: &mut Work, word: &str, value: &str) -> Result<bool, Complaint> {
+    let Some(key) = Key::find_in_yaml(word) else { return Ok(false) };
+    if key.id == KeyId::Name {
+        return Ok(false);
+    }
+    let iterates = work.kind != WorkKind::Normal;
+    let mut applied = false;
+    for operation in &mut work.operations {
+        // A list without objects lists; giving it objects would make it something else.
+        let turns = key.id == KeyId::Objects && operation.objects.is_none();
+        if !key.is_read_by(operation.kind) || turns {
+            continue;
+        }
+        if iterates && matches!(key.id, KeyId::Containers | KeyId::Objects) {
+            let selector: IntSelector =
+                value.parse().map_err(|e: crate::model::selector::SelectorError| (e.message, e.hint))?;
+            if !matches!(selector, IntSelector::Range { .. }) {
+                let (lo, hi) = selector.bounds();
+                let hint = format!("special works walk ranges: write r({lo},{hi}), or name a stage");
+                return Err(complaint("unrecognized range expression", value, &hint));
+            }
+        }
+        let mut settings = Settings::default();
+        for id in operation::keys_to_write(operation) {
+            if let Some(value) = value_text(operation, id, Dialect::Xml) {
+                settings.set(Setting { id, value, span: Span::default(), own: true });
+            }
+        }
+        settings.set(Setting { id: key.id, value: value.to_owned(), span: Span::default(), own: true });
+        let mut mistakes = crate::diagnostics::Mistakes::default();
+        let rebuilt = operation::build(
+            operation.kind,
+            iterates,
+            &settings,
+            Dialect::Yaml,
+            operation.span,
+            &mut mistakes,
+        );
+        if let Some(Diagnostic { message, hint, .. }) = mistakes.finish().into_iter().next() {
+            return Err((message, hint.unwrap_or_default()));
+        }
+        let old = std::mem::replace(operation, rebuilt);
+        (operation.id, operation.name) = (old.id, old.name);
+        (operation.weight, operation.division) = (old.weight, old.division);
+        applied = true;
+    }
+    Ok(applied)
+}

@@ -1,0 +1,35 @@
+//! A target: auth and storage kept apart from the workload, so that one workload runs against many stores.
+
+use crate::diagnostics::{Diagnostic, Mistakes};
+use crate::model::{TargetSpec, Workload};
+use crate::yaml;
+
+/// Auth and storage of a target file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Target {
+    /// Replaces the auth of every work.
+    pub auth: Option<TargetSpec>,
+    /// Replaces the storage of every work.
+    pub storage: Option<TargetSpec>,
+}
+
+/// Reads a target file: YAML with `auth:`, `storage:` or both.
+#[must_use]
+pub fn parse_target(text: &str) -> (Option<Target>, Vec<Diagnostic>) {
+    let mut mistakes = Mistakes::default();
+    let target = yaml::parse_target(text, &mut mistakes).map(|(auth, storage)| Target { auth, storage });
+    let target = target.filter(|_| !mistakes.any_error());
+    (target, mistakes.finish())
+}
+
+/// Puts a target into every work. A target without an auth leaves each work its own, a storage likewise.
+pub fn apply_target(workload: &mut Workload, target: &Target) {
+    for work in workload.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+        if let Some(auth) = &target.auth {
+            work.auth.clone_from(auth);
+        }
+        if let Some(storage) = &target.storage {
+            work.storage.clone_from(storage);
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Native YAML to a [`Workload`]: the same model as COSBench XML, in snake_case, with durations, a stage matrix, open loops
+//! and references to secrets. Described in `docs/reference/workload-yaml.md`.
+
+pub(crate) mod fields;
+mod goals;
+mod matrix;
+pub(crate) mod tree;
+pub(crate) mod work;
+
+use std::time::Duration;
+
+use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
+use crate::diagnostics::{Mistakes, shown};
+use crate::keys::attributes;
+use crate::keys::operation::Settings;
+use crate::model::arrivals::Complaint;
+use crate::model::search::{Order, repeated};
+use crate::model::units::{parse_duration, parse_integer};
+use crate::model::{LossRule, OnDriverLoss, Stage, TargetSpec, Trigger, Workload};
+use crate::plan::drivers::DriversWanted;
+use crate::yaml::fields::{Fields, settings, text_of};
+use crate::yaml::tree::{Node, NodeKind};
+
+/// Reads a workload; `None` when there is none to speak of.
+pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
+    let root = tree::read(source, mistakes)?;
+    tree::report_duplicates(&root, mistakes);
+    let fields = Fields::of(&root, "a workload", mistakes)?;
+    let mut reader = YamlReader { mistakes, operations: 0, stored: true, order: Order(0) };
+    let mut workload = reader.workload(&fields)?;
+    assemble::number_operations(&mut workload);
+    Some(workload)
+}
+
+/// Reads `auth` and `storage` of a target file.
+pub(crate) fn parse_target(
+    source: &str,
+    mistakes: &mut Mistakes,
+) -> Option<(Option<TargetSpec>, Option<TargetSpec>)> {
+    let root = tree::read(source, mistakes)?;
+    tree::report_duplicates(&root, mistakes);
+    let fields = Fields::of(&root, "a target", mistakes)?;
+    fields.check_words(&["auth", "storage", "name", "description"], mistakes);
+    let auth = fields.get("auth").and_then(|node| fields::target(node, "auth", mistakes));
+    let storage = fields.get("storage").and_then(|node| fields::target(node, "storage", mistakes));
+    if fields.get("auth").is_none() && fields.get("storage").is_none() {
+        let hint = "write storage: with its type and keys";
+        mistakes.error(fields.span, "a target has an auth, a storage or both", hint);
+    }
+    Some((auth, storage))
+}
+
+/// Shorter silences are those of a busy machine.
+const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
+
+/// Reads `on_driver_loss`.
+pub(crate) fn parse_on_loss(text: &str) -> Result<OnDriverLoss, Complaint> {
+    OnDriverLoss::of_word(text).ok_or_else(|| {
+        (format!("unknown on_driver_loss `{}`", shown(text)), "known: fail continue".to_owned())
+    })
+}
+
+/// Reads `lost_after`.
+pub(crate) fn parse_lost_after(text: &str) -> Result<Duration, Complaint> {
+    let time = parse_duration(text)?;
+    if time < LEAST_LOST_AFTER {
+        let message = format!("lost_after `{}` is shorter than the pauses of a busy machine", shown(text));
+        return Err((message, format!("give at least {LEAST_LOST_AFTER:?}")));
+    }
+    Ok(time)
+}
+
+/// What a stage or a work inherits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Level {
+    pub(crate) settings: Settings,
+    pub(crate) auth: Option<TargetSpec>,
+    pub(crate) storage: Option<TargetSpec>,
+}
+
+pub(crate) struct YamlReader<'a> {
+    pub(crate) mistakes: &'a mut Mistakes,
+    pub(crate) operations: usize,
+    /// False once a work without a storage was met.
+    pub(crate) stored: bool,
+    /// Draws the order of repetitions.
+    order: Order,
+}
+
+impl YamlReader<'_> {
+    fn workload(&mut self, fields: &Fields<'_>) -> Option<Workload> {
+        fields.check(attributes::WORKLOAD, false, self.mistakes);
+        let name = fields.name("name", self.mistakes).unwrap_or_default();
+        if fields.get("name").is_none() {
+            self.mistakes.error(fields.span, "workload name cannot be empty", "add name: at the top");
+        }
+        let description = fields.text("description", self.mistakes).map(|(text, _)| text.to_owned());
+        let seed = fields.read("seed", self.mistakes, |text| {
+            parse_integer(text).ok_or_else(|| {
+                let message = format!("the seed `{}` is not a whole number", shown(text));
+                (message, "write a number from 0 to 18446744073709551615".to_owned())
+            })
+        });
+        let loss = self.loss(fields);
+        let drivers = self.drivers(fields);
+        let trigger = self.trigger(fields);
+        let level = self.enter(fields, &Level::default());
+        self.order = Order(seed.unwrap_or(0));
+        let mut stages = Vec::new();
+        let Some(list) = fields.get("stages") else {
+            self.mistakes.error(fields.span, "the workload has no stages", "add stages: with at least one");
+            return None;
+        };
+        for node in self.items(list, "stages") {
+            if self.operations > MAX_OPERATIONS {
+                break;
+            }
+            self.stage_or_matrix(node, &level, &mut stages);
+        }
+        if self.operations > MAX_OPERATIONS {
+            self.mistakes.error(
+                list.span,
+                "too many operations",
+                format!("at most {MAX_OPERATIONS} over all stages"),
+            );
+        }
+        self.common_thresholds(fields, &mut stages);
+        if !self.stored {
+            let hint =
+                "without one every operation succeeds at once and nothing is measured but Cosmark itself";
+            self.mistakes.warning(fields.span, NO_STORAGE, hint);
+        }
+        Some(Workload { name, description, trigger, seed, loss, drivers, stages })
+    }
+
+    /// `3`, `zone=a`, `{count: 3, labels: zone=a, wait: 2m}`.
+    fn drivers(&mut self, fields: &Fields<'_>) -> DriversWanted {
+        let Some(node) = fields.get("drivers") else { return DriversWanted::default() };
+        if !matches!(node.kind, NodeKind::Mapping(_)) {
+            return fields.read("drivers", self.mistakes, DriversWanted::of_text).unwrap_or_default();
+        }
+        let Some(own) = Fields::of(node, "drivers", self.mistakes) else { return DriversWanted::default() };
+        own.check_words(&["count", "labels", "wait"], self.mistakes);
+        let mut wanted =
+            DriversWanted { wait: own.duration("wait", self.mistakes), ..DriversWanted::default() };
+        wanted.count = own.read("count", self.mistakes, |text| {
+            let wrong = || {
+                (format!("`{}` is no number of drivers", shown(text)), "give a number from 1 on".to_owned())
+            };
+            let read = DriversWanted::of_text(text).ok().filter(|read| read.which.is_empty());
+            read.and_then(|read| read.count).ok_or_else(wrong)
+        });
+        let which = own.read("labels", self.mistakes, |text| {
+            let read = DriversWanted::of_text(text)?;
+            match read.count {
+                None => Ok(read.which),
+                Some(count) => {
+                    Err((format!("{count} is no label"), format!("write count: {count} beside labels")))
+                }
+            }
+        });
+        wanted.which = which.unwrap_or_default();
+        wanted
+    }
+
+    fn loss(&mut self, fields: &Fields<'_>) -> LossRule {
+        let default = LossRule::default();
+        let on_loss = fields.read("on_driver_loss", self.mistakes, parse_on_loss);
+        let lost_after = fields.read("lost_after", self.mistakes, parse_lost_after);
+        LossRule {
+            on_loss: on_loss.unwrap_or(default.on_loss),
+            lost_after: lost_after.unwrap_or(default.lost_after),
+        }
+    }
+
+    /// The items of a list that may not be empty.
+    pub(crate) fn items<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+        match &node.kind {
+            NodeKind::Sequence(items) if !items.is_empty() => items,
+            NodeKind::Sequence(_) => {
+                self.mistakes.error(
+                    node.span,
+                    format!("{what} is empty"),
+                    "give at least one, each behind a `-`",
+                );
+                &[]
+            }
+            _ => {
+                let message = format!("{what} is a list, not {}", node.what());
+                self.mistakes.error(node.span, message, "begin each with `-`");
+                &[]
+            }
+        }
+    }
+
+    fn stage_or_matrix(&mut self, node: &Node, level: &Level, stages: &mut Vec<Stage>) {
+        let Some(fields) = Fields::of(node, "a stage", self.mistakes) else { return };
+        if stages.len() >= MAX_STAGES {
+            self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES}"));
+            return;
+        }
+        let mut cells = Vec::new();
+        match fields.get("matrix") {
+            Some(axes) => self.cells(node, &fields, axes, level, stages.len(), &mut cells),
+            None => {
+                self.refuse_references(node);
+                cells.extend(self.stage(&fields, level));
+            }
+        }
+        let times = self.repeats(&fields);
+        if times > 1 && (stages.len() + cells.len() * times as usize) > MAX_STAGES {
+            self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES} in a workload"));
+            return;
+        }
+        stages.extend(if times > 1 { repeated(cells, times, &mut self.order) } else { cells });
+    }
+
+    /// One stage for every combination of the axes.
+    fn cells(
+        &mut self,
+        node: &Node,
+        fields: &Fields<'_>,
+        axes: &Node,
+        level: &Level,
+        before: usize,
+        stages: &mut Vec<Stage>,
+    ) {
+        let Some(combinations) = matrix::combinations(axes, self.mistakes) else { return };
+        if before + combinations.len() > MAX_STAGES {
+            self.mistakes.error(axes.span, "too many stages", format!("at most {MAX_STAGES} in a workload"));
+            return;
+        }
+        if !matrix::fits(node, combinations.len(), self.mistakes) {
+            return;
+        }
+        let named =
+            fields.get("name").is_some_and(|n| matches!(&n.kind, NodeKind::Scalar(t) if matrix::refers(t)));
+        for values in &combinations {
+            let mut copy = node.clone();
+            if let NodeKind::Mapping(pairs) = &mut copy.kind {
+                pairs.retain(|pair| pair.key != "matrix");
+            }
+            matrix::substitute(&mut copy, values, self.mistakes);
+            let Some(fields) = Fields::of(&copy, "a stage", self.mistakes) else { return };
+            if let Some(mut stage) = self.stage(&fields, level) {
+                if !named {
+                    stage.name.push_str(&matrix::suffix(values));
+                }
+                stages.push(stage);
+            }
+            if self.operations > MAX_OPERATIONS {
+                return;
+            }
+        }
+    }
+
+    /// Outside of a matrix `${{ .. }}` means nothing.
+    fn refuse_references(&mut self, node: &Node) {
+        match &node.kind {
+            NodeKind::Scalar(text) if matrix::refers(text) => {
+                let message = format!("`{}` stands outside of a matrix", shown(text));
+                self.mistakes.error(node.span, message, "add matrix: to this stage");
+            }
+            NodeKind::Sequence(items) => items.iter().for_each(|item| self.refuse_references(item)),
+            NodeKind::Mapping(pairs) => pairs.iter().for_each(|pair| self.refuse_references(&pair.value)),
+            _ => {}
+        }
+    }
+
+    fn stage(&mut self, fields: &Fields<'_>, outer: &Level) -> Option<Stage> {
+        fields.check(attributes::STAGE, false, self.mistakes);
+        let name = fields.name("name", self.mistakes).unwrap_or_default();
+        if fields.get("name").is_none() {
+            self.mistakes.error(fields.span, "stage name cannot be empty", "add name: to the stage");
+        }
+        let trigger = self.trigger(fields);
+        let level = self.enter(fields, outer);
+        let mut closure_delay = fields.duration("closure_delay", self.mistakes).unwrap_or_default();
+        let mut works = Vec::new();
+        match (fields.get("delay"), fields.get("works")) {
+            (Some(delay), Some(_)) => {
+                let hint = "for a pause after the works write closure_delay";
+                self.mistakes.error(delay.span, "a stage has works or a delay, not both", hint);
+            }
+            (Some(_), None) => {
+                let delay = fields.duration("delay", self.mistakes).unwrap_or(Duration::from_secs(1));
+                if delay.is_zero() {
+                    self.mistakes.warning(
+                        fields.span,
+                        "this stage does not wait",
+                        "give a delay, e.g. delay: 30s",
+                    );
+                }
+                closure_delay = closure_delay.saturating_add(delay);
+            }
+            (None, Some(list)) => {
+                for node in self.items(list, "works") {
+                    if works.len() == MAX_PER_PARENT {
+                        let hint = format!("at most {MAX_PER_PARENT}");
+                        self.mistakes.error(node.span, "too many works in one stage", hint);
+                        break;
+                    }
+                    if let Some(work) = work::read(self, node, &level) {
+                        self.operations += work.operations.len();
+                        works.push(work);
+                    }
+                }
+            }
+            (None, None) => {
+                self.mistakes.error(
+                    fields.span,
+                    "this stage has no works",
+                    "add works:, or delay: for a pause",
+                );
+            }
+        }
+        let thresholds = self.thresholds(fields, &works);
+        let search = self.search(fields, &works);
+        Some(Stage { name, closure_delay, trigger, thresholds, search, works, span: fields.span })
+    }
+
+    /// What the children of a map inherit: its own auth, storage and defaults over the outer ones.
+    pub(crate) fn enter(&mut self, fields: &Fields<'_>, outer: &Level) -> Level {
+        let mut inner = Settings::default();
+        if let Some(defaults) = fields.get("defaults")
+            && let Some(defaults) = Fields::of(defaults, "defaults", self.mistakes)
+        {
+            defaults.check(&[], true, self.mistakes);
+            inner = settings(defaults.pairs, self.mistakes);
+        }
+        let mut target = |which, outer: &Option<TargetSpec>| match fields.get(which) {
+            // A target that cannot be read was reported: it is not missing as well.
+            Some(node) => Some(fields::target(node, which, self.mistakes).unwrap_or_else(no_target)),
+            None => outer.clone(),
+        };
+        let (auth, storage) = (target("auth", &outer.auth), target("storage", &outer.storage));
+        Level { settings: outer.settings.overridden(&inner), auth, storage }
+    }
+
+    fn trigger(&mut self, fields: &Fields<'_>) -> Option<Trigger> {
+        let node = fields.get("trigger")?;
+        let read = if let NodeKind::Mapping(_) = node.kind {
+            self.trigger_map(node)?
+        } else {
+            let (text, _) = text_of(node, "trigger", self.mistakes)?;
+            assemble::parse_trigger(text)
+        };
+        read.map_err(|(message, hint)| self.mistakes.error(node.span, message, hint)).ok()
+    }
+
+    fn trigger_map(&mut self, node: &Node) -> Option<Result<Trigger, Complaint>> {
+        let fields = Fields::of(node, "a trigger", self.mistakes)?;
+        fields.check_words(&["script", "args"], self.mistakes);
+        let Some((script, _)) = fields.text("script", self.mistakes) else {
+            let hint = "write trigger: {script: before.sh, args: [a, b]}";
+            self.mistakes.error(fields.span, "a trigger needs a script", hint);
+            return None;
+        };
+        let mut args = Vec::new();
+        match fields.get("args").map(|node| (&node.kind, node.span)) {
+            None => {}
+            Some((NodeKind::Sequence(items), _)) => {
+                for item in items {
+                    args.push(text_of(item, "an argument", self.mistakes)?.0.to_owned());
+                }
+            }
+            Some((_, span)) => self.mistakes.error(span, "args is a list", "write args: [a, b]"),
+        }
+        let script = script.trim().to_owned();
+        Some(assemble::check_script(&script).map(|()| Trigger { script, args }))
+    }
+}
