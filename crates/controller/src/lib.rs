@@ -11,7 +11,7 @@ mod stage;
 mod tally;
 mod thresholds;
 
-pub use archive_writer::{Keeper, Tap};
+pub use archive_writer::{ArchiveListener, ArchiveWriter};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{EndClass, Ended, RunJob, StopLevel, Unwritten, run_workload};

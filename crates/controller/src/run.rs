@@ -11,7 +11,7 @@ use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock, TriggerOrder};
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 use tokio::sync::watch;
 
-use crate::archive_writer::Keeper;
+use crate::archive_writer::ArchiveWriter;
 use crate::observe::Observer;
 use crate::stage::StageRun;
 use crate::{search, thresholds};
@@ -32,7 +32,7 @@ pub struct RunJob<'a> {
     /// What to do; `seed` is set.
     pub workload: &'a Workload,
     /// Where it is written down.
-    pub dir: Keeper,
+    pub dir: ArchiveWriter,
     /// Who makes the load.
     pub drivers: Vec<Box<dyn DriverLink>>,
     /// The operation log, if asked for, and the moment that its times count from.
@@ -62,7 +62,7 @@ impl<'a> RunJob<'a> {
     #[must_use]
     pub fn new(
         workload: &'a Workload,
-        dir: Keeper,
+        dir: ArchiveWriter,
         drivers: Vec<Box<dyn DriverLink>>,
         stop: watch::Receiver<StopLevel>,
         redact: &'a dyn Fn(&str) -> String,
@@ -144,7 +144,7 @@ pub enum EndClass {
     /// The workload cannot be run as it is written.
     Workload,
     /// This machine.
-    Ours,
+    Internal,
     /// The user.
     Cancelled,
 }
@@ -167,36 +167,36 @@ pub struct Ended {
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
-    let mut course =
-        Course { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
+    let mut progress =
+        RunProgress { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
     let mut goals = Goals::default();
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     for (planned, stage) in workload.stages.iter().enumerate() {
         job.planned_stage = planned;
-        let index = course.tables.len();
-        if !course.goes_on(&mut job, stage, observer) {
+        let index = progress.tables.len();
+        if !progress.goes_on(&mut job, stage, observer) {
             job.dir.enter_stage(index, StageState::Aborted);
-            course.tables.push(StageTables::default());
+            progress.tables.push(StageTables::default());
             continue;
         }
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await;
         match &stage.search {
             Some(search) => {
                 let ended = search::run(&mut job, stage, search, index, observer).await;
-                course.tables.extend(ended.tables);
-                course.enter(ended.class, || ended.reason);
+                progress.tables.extend(ended.tables);
+                progress.enter(ended.class, || ended.reason);
                 goals.searches.push(ended.record);
             }
             None => {
                 let of = job.dir.record().stages.len();
                 let ended = StageRun::new(&mut job, Arc::new(stage.clone()), index, of).run(observer).await;
-                course.tables.push(ended.tables);
-                course.enter(ended.class, || format!("stage {}: {}", stage.id(index), ended.reason));
+                progress.tables.push(ended.tables);
+                progress.enter(ended.class, || format!("stage {}: {}", stage.id(index), ended.reason));
                 let judged = thresholds::judge(stage, &stage.id(index), &ended.measured);
                 let open = judged.iter().find(|one| one.status != GoalStatus::Pass);
                 if let Some(open) = open {
                     let (id, word) = (stage.id(index), open.status.word());
-                    course.enter(EndClass::Missed, || format!("stage {id}: {} {word}", open.threshold));
+                    progress.enter(EndClass::Missed, || format!("stage {id}: {} {word}", open.threshold));
                 }
                 goals.thresholds.extend(judged);
             }
@@ -204,11 +204,11 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
     }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
-    finish(job, course, goals, observer).await
+    finish(job, progress, goals, observer).await
 }
 
 /// How the run has gone so far.
-struct Course {
+struct RunProgress {
     /// One entry per stage of the archive.
     tables: Vec<StageTables>,
     class: EndClass,
@@ -224,7 +224,7 @@ struct Goals {
     searches: Vec<SearchRecord>,
 }
 
-impl Course {
+impl RunProgress {
     /// Whether `stage` is to be run after all that has happened.
     fn goes_on(&mut self, job: &mut RunJob<'_>, stage: &Stage, observer: &mut dyn Observer) -> bool {
         let level = *job.stop.borrow();
@@ -265,8 +265,13 @@ impl Course {
     }
 }
 
-async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
-    let Course { tables, class, reason, only_deletes: _ } = course;
+async fn finish(
+    mut job: RunJob<'_>,
+    progress: RunProgress,
+    goals: Goals,
+    observer: &mut dyn Observer,
+) -> Ended {
+    let RunProgress { tables, class, reason, only_deletes: _ } = progress;
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
@@ -278,7 +283,7 @@ async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mu
         EndClass::Finished | EndClass::Missed => RunState::Finished,
         EndClass::Failed => RunState::Failed,
         EndClass::Cancelled => RunState::Cancelled,
-        EndClass::Target | EndClass::Workload | EndClass::Ours => RunState::Terminated,
+        EndClass::Target | EndClass::Workload | EndClass::Internal => RunState::Terminated,
     };
     record.reason = match class {
         EndClass::Finished => None,
@@ -410,6 +415,6 @@ pub(crate) fn class_of(failure: &Failure) -> EndClass {
         FailureClass::Target => EndClass::Target,
         FailureClass::Workload => EndClass::Workload,
         FailureClass::Stage => EndClass::Failed,
-        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Ours,
+        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Internal,
     }
 }

@@ -23,5 +23,5 @@ pub use registry::{Present, Registry};
 pub use seal::{Key, seal};
 pub use setup::Limits;
 pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};
-pub use stream_reader::{Message, StreamNow, Tail, TailError};
-pub use supervisor::KeptServer;
+pub use stream_reader::{Message, StreamError, StreamNow, StreamReader};
+pub use supervisor::SupervisedServer;
