@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod archive_writer;
+mod job;
 mod observe;
 mod recover;
 mod run;
@@ -12,6 +13,7 @@ mod tally;
 mod thresholds;
 
 pub use archive_writer::{ArchiveListener, ArchiveWriter};
+pub use job::{EndClass, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
-pub use run::{EndClass, Ended, RunJob, StopLevel, Unwritten, run_workload};
+pub use run::{Ended, Unwritten, run_workload};

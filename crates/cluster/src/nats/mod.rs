@@ -4,7 +4,9 @@
 
 mod alive;
 mod connect;
+mod error;
 pub mod names;
+mod private_file;
 mod publish;
 mod registry;
 pub mod roles;
@@ -12,12 +14,14 @@ mod seal;
 pub mod server;
 mod setup;
 mod sign;
+mod speaker;
 mod stream_reader;
 mod supervisor;
 mod trust;
 
 pub use alive::{NotRenewed, Renewals};
-pub use connect::{Bus, BusError, LinkState, NatsOptions};
+pub use connect::{Bus, LinkState, NatsOptions};
+pub use error::BusError;
 pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use seal::{Key, seal};

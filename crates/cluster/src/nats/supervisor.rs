@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::nats::connect::BusError;
+use crate::nats::error::BusError;
 use crate::nats::server::LocalServer;
 
 /// How often it is looked at.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::StageRun;
-use crate::run::StopLevel;
+use crate::job::StopLevel;
 
 /// All of them together; a driver that does not answer by then is left out.
 const PATIENCE: Duration = Duration::from_millis(1500);

@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
-use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};

@@ -95,6 +95,11 @@ pub fn router(app: Shared) -> Router {
         .with_state(app)
 }
 
+/// `GET /api/openapi.json`
+async fn show_document() -> answer::Given<serde_json::Value> {
+    answer::json(openapi::document())
+}
+
 async fn no_such_method() -> No {
     No::new(
         StatusCode::METHOD_NOT_ALLOWED,
