@@ -1,5 +1,5 @@
-// Generated from crates/wire/src/api.rs, which says what each field means:
-// UPDATE_TYPES=1 cargo test -p cosmark-wire --lib types
+// Generated from crates/service/src/api/types/mod.rs, which says what each field means:
+// UPDATE_TYPES=1 cargo test -p cosmark-service --lib types
 
 export const API_VERSION = 1;
 

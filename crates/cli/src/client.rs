@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_service::tokens::LOCAL_FILE;
+use cosmark_service::auth::tokens::LOCAL_FILE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! How the command line says where NATS is.
 
-use cosmark_bus::{Bus, BusError, Limits, NatsOptions};
+use cosmark_cluster::nats::{Bus, BusError, Limits, NatsOptions};
 
 use crate::args::NatsArgs;
 use crate::exit::Problem;
@@ -33,7 +33,7 @@ pub async fn connect(url: &str, login: &NatsArgs, name: &str) -> Result<Bus, Pro
 /// # Errors
 /// One sentence with the remedy.
 pub async fn join(url: &str, login: &NatsArgs, driver: &str) -> Result<Bus, Problem> {
-    if !cosmark_bus::names::is_token(driver) {
+    if !cosmark_cluster::nats::names::is_token(driver) {
         return Err(Problem::usage(format!(
             "`{driver}` cannot be the name of a driver: up to 64 letters, digits, - and _; give --name"
         )));

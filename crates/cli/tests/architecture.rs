@@ -22,15 +22,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("verdict", &["archive", "metrics", "stats", "workload"]),
     ("report", &["archive", "metrics", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
-    ("bus", &["wire"]),
-    ("driver", &["adaptor-api", "bus", "engine", "metrics", "wire", "workload"]),
-    ("controller", &["archive", "bus", "metrics", "stats", "verdict", "wire", "workload"]),
+    ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
+    ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
+    ("cluster", &["adaptor-api", "archive", "controller", "driver", "engine", "wire", "workload"]),
     (
         "service",
         &[
             "adaptor-api",
             "archive",
-            "bus",
+            "cluster",
             "controller",
             "driver",
             "metrics",
@@ -46,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "adaptor-api",
             "adaptors",
             "archive",
-            "bus",
+            "cluster",
             "controller",
             "driver",
             "embedded",
@@ -60,6 +60,21 @@ const ARROWS: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
+];
+
+/// The crates of a run on one machine.
+const ON_ONE_MACHINE: &[&str] = &["engine", "driver", "controller"];
+/// What they are built without, however far down: what NATS, a service and pictures need.
+const NOT_ON_ONE_MACHINE: &[&str] = &[
+    "async-nats",
+    "nkeys",
+    "crypto_box",
+    "axum",
+    "hyper",
+    "resvg",
+    "dejavu",
+    "cosmark-report",
+    "cosmark-cluster",
 ];
 
 /// Files may have this many lines without their tests.
@@ -244,16 +259,72 @@ fn members(names: &[&str]) -> Vec<Source> {
     product().into_iter().filter(|source| names.contains(&source.member())).collect()
 }
 
-/// The names behind `cosmark-` in a manifest's `[dependencies]`.
-fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+/// The names in a manifest's `[dependencies]`.
+fn dependencies(manifest: &str) -> BTreeSet<&str> {
     manifest
         .lines()
         .skip_while(|line| line.trim() != "[dependencies]")
         .skip(1)
         .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| line.strip_prefix("cosmark-"))
-        .map(|rest| rest.split(['.', ' ', '=']).next().unwrap().to_owned())
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(['.', ' ', '=']).next().unwrap())
         .collect()
+}
+
+/// Those of them that are ours, without `cosmark-`.
+fn own_dependencies(manifest: &str) -> BTreeSet<String> {
+    dependencies(manifest)
+        .iter()
+        .filter_map(|name| name.strip_prefix("cosmark-"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Name and manifest of every crate of ours.
+fn manifests() -> Vec<(String, String)> {
+    let mut manifests = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let entry = entry.unwrap();
+        let manifest = entry.path().join("Cargo.toml");
+        if manifest.exists() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            manifests.push((name, fs::read_to_string(manifest).unwrap()));
+        }
+    }
+    manifests
+}
+
+/// Ways from a crate, over crates of ours, to dependencies that `forbidden` names.
+fn ways_to(manifests: &[(String, String)], from: &str, forbidden: &[&str]) -> Vec<String> {
+    let mut ways = Vec::new();
+    let (mut open, mut seen) = (vec![from.to_owned()], BTreeSet::new());
+    while let Some(way) = open.pop() {
+        let name = way.rsplit(" -> ").next().unwrap().to_owned();
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let manifest = &manifests.iter().find(|(one, _)| *one == name).unwrap().1;
+        let found = dependencies(manifest).into_iter().filter(|one| forbidden.contains(one));
+        ways.extend(found.map(|one| format!("{way} -> {one}")));
+        open.extend(own_dependencies(manifest).iter().map(|next| format!("{way} -> {next}")));
+    }
+    ways
+}
+
+#[test]
+fn a_run_on_one_machine_is_built_without_nats_services_and_pictures() {
+    let manifests = manifests();
+    let ways: Vec<String> =
+        ON_ONE_MACHINE.iter().flat_map(|from| ways_to(&manifests, from, NOT_ON_ONE_MACHINE)).collect();
+    nothing("A crate below comes with what it must do without:", &ways);
+    let there = ways_to(&manifests, "service", NOT_ON_ONE_MACHINE);
+    for way in ["service -> cluster -> async-nats", "service -> report -> resvg"] {
+        assert!(there.iter().any(|one| one == way), "{way}: {there:?}");
+    }
+    let (a, b) =
+        ("[dependencies]\ncosmark-b.workspace = true\n", "[dependencies]\naxum = \"1\"\n[x]\nhyper = 1\n");
+    let made = [("a".to_owned(), a.to_owned()), ("b".to_owned(), b.to_owned())];
+    assert_eq!(ways_to(&made, "a", &["axum", "hyper"]), ["a -> b -> axum"]);
 }
 
 fn wrong_arrows(manifests: &[(String, String)]) -> Vec<String> {
@@ -273,15 +344,7 @@ fn wrong_arrows(manifests: &[(String, String)]) -> Vec<String> {
 
 #[test]
 fn crates_use_each_other_only_along_the_arrows() {
-    let mut manifests = Vec::new();
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let entry = entry.unwrap();
-        let manifest = entry.path().join("Cargo.toml");
-        if manifest.exists() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            manifests.push((name, fs::read_to_string(manifest).unwrap()));
-        }
-    }
+    let manifests = manifests();
     assert_eq!(manifests.len(), ARROWS.len(), "ARROWS names a crate that is not there, or misses one");
     nothing("An arrow between crates differs from ARROWS:", &wrong_arrows(&manifests));
     for (at, (name, uses)) in ARROWS.iter().enumerate() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bed::{Bed, Namespace, SlowLogin, assert_sums_are_those_of_the_logs, nats_is_installed};
 use cosmark_archive::{CheckStatus, RunState, StageState};
-use cosmark_bus::{Bus, Limits, NatsOptions};
+use cosmark_cluster::nats::{Bus, Limits, NatsOptions};
 
 /// Every kind of stage, on drivers with memory stores of their own: a store that answers to all of them is another process.
 const FIVE_STAGES: &str = include_str!("../../../workloads/demo.yaml");

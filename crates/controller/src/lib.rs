@@ -1,18 +1,17 @@
 //! The stage machine: takes a workload through its stages, cuts shares for the drivers, merges what they send, writes
 //! the archive and decides what became of it. It knows drivers only as [`cosmark_wire::DriverLink`]s.
 
-mod judge;
-mod keeper;
+mod acceptance;
+mod archive_writer;
 mod observe;
 mod recover;
-pub mod remote;
 mod run;
 mod search;
 mod stage;
 mod tally;
 mod thresholds;
 
-pub use keeper::{Keeper, Tap};
+pub use archive_writer::{Keeper, Tap};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{EndClass, Ended, RunJob, StopLevel, Unwritten, run_workload};

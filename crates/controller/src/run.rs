@@ -7,12 +7,11 @@ use cosmark_archive::{
     ArchiveError, BesideRecord, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel,
     SearchRecord, StageRecord, StageState, StageTables, ThresholdRecord, Timestamp,
 };
-use cosmark_bus::RunClock;
-use cosmark_wire::{DriverLink, Failure, FailureClass, TriggerOrder};
+use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock, TriggerOrder};
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 use tokio::sync::watch;
 
-use crate::keeper::Keeper;
+use crate::archive_writer::Keeper;
 use crate::observe::Observer;
 use crate::stage::StageRun;
 use crate::{search, thresholds};
@@ -87,17 +86,17 @@ impl<'a> RunJob<'a> {
     }
 
     /// Tells somebody whenever a step begins.
-    pub(crate) fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
+    pub fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
         self.step_teller = Some(teller);
     }
 
     /// Asks about once a second whether there is something to say about the way to the drivers.
-    pub(crate) fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
+    pub fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
         self.link_news = Some(news);
     }
 
     /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
-    pub(crate) fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
+    pub fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
         self.beside = Some(beside);
     }
 

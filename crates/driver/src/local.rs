@@ -18,11 +18,11 @@ use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
 use crate::catalog::Catalog;
-use crate::gate::{Gate, Start, Waited};
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
 use crate::proc;
 use crate::slices::Slices;
+use crate::start_barrier::{Gate, Start, Waited};
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
 
@@ -65,10 +65,11 @@ struct Current {
 }
 
 /// Drops one stage.
-pub(crate) struct Stopper(Option<(Arc<Flow>, Arc<Gate>)>);
+pub struct Stopper(Option<(Arc<Flow>, Arc<Gate>)>);
 
 impl Stopper {
-    pub(crate) fn abort(&self) {
+    /// Drops it: nothing more is sent, and operations in flight are given up.
+    pub fn abort(&self) {
         if let Some((flow, gate)) = &self.0 {
             flow.abort();
             gate.stop();
@@ -130,7 +131,7 @@ impl LocalDriver {
 
     /// A way for another thread to drop a stage.
     #[must_use]
-    pub(crate) fn stopper(&self, step: u32) -> Stopper {
+    pub fn stopper(&self, step: u32) -> Stopper {
         let current = self.of_step(step);
         Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
     }

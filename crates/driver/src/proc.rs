@@ -10,22 +10,29 @@ use cosmark_metrics::NicHealth;
 /// Sums since boot of all processors, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Processors {
+    /// How many there are.
     pub cpus: u32,
+    /// Time that they worked.
     pub busy_ns: u64,
+    /// Time that the host took; `None` where the system does not tell.
     pub steal_ns: Option<u64>,
 }
 
 /// Sums since its start of one thread, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadTimes {
+    /// Time on a processor.
     pub cpu_ns: u64,
+    /// Time that it was ready and waited for one.
     pub run_queue_wait_ns: Option<u64>,
 }
 
 /// TCP sockets of this machine now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sockets {
+    /// Connections and listeners.
     pub in_use: Option<u64>,
+    /// Closed ones whose ports are not free yet.
     pub time_wait: Option<u64>,
 }
 
@@ -41,6 +48,7 @@ fn tick_ns() -> u64 {
 }
 
 /// Bytes of memory that can be had without swapping.
+#[must_use]
 pub fn available_memory_bytes() -> Option<u64> {
     parse_available_memory(&read("/proc/meminfo")?)
 }
@@ -51,6 +59,8 @@ fn parse_available_memory(text: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Sums since boot of all processors.
+#[must_use]
 pub fn processors() -> Option<Processors> {
     parse_processors(&read("/proc/stat")?, tick_ns())
 }
@@ -73,6 +83,7 @@ fn parse_processors(text: &str, tick_ns: u64) -> Option<Processors> {
 }
 
 /// Of a thread of this process; `None` when it is gone.
+#[must_use]
 pub fn thread_times(id: i32) -> Option<ThreadTimes> {
     let schedstat = read(&format!("/proc/self/task/{id}/schedstat"));
     schedstat
@@ -96,6 +107,7 @@ fn parse_stat(text: &str, tick_ns: u64) -> Option<ThreadTimes> {
 }
 
 /// Bytes of every interface since boot.
+#[must_use]
 pub fn interfaces() -> Vec<NicHealth> {
     let mut nics = read("/proc/net/dev").map(|text| parse_interfaces(&text)).unwrap_or_default();
     for nic in &mut nics {
@@ -125,6 +137,8 @@ fn parse_speed(text: &str) -> Option<u64> {
     text.trim().parse::<u64>().ok().filter(|megabits| *megabits > 0).map(|megabits| megabits * 1_000_000)
 }
 
+/// TCP sockets of this machine.
+#[must_use]
 pub fn sockets() -> Sockets {
     let mut sockets = Sockets::default();
     for path in ["/proc/net/sockstat", "/proc/net/sockstat6"] {
@@ -152,8 +166,8 @@ fn parse_sockets(text: &str) -> Sockets {
     Sockets { in_use: value("inuse"), time_wait: value("tw") }
 }
 
-/// Local ports that the system gives to connections.
 /// Memory of the machine, bytes.
+#[must_use]
 pub fn memory_bytes() -> Option<u64> {
     let text = read("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -161,6 +175,7 @@ pub fn memory_bytes() -> Option<u64> {
 }
 
 /// Addresses of the network interfaces that are up, without link-local ones; getifaddrs(3).
+#[must_use]
 pub fn addresses() -> Vec<(String, IpAddr)> {
     let mut list = std::ptr::null_mut();
     // SAFETY: `list` is valid for the call; what it gives is freed below.
@@ -202,6 +217,8 @@ fn address_of(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
+/// Local ports that the system gives to connections.
+#[must_use]
 pub fn ephemeral_ports() -> Option<u64> {
     parse_ports(&read("/proc/sys/net/ipv4/ip_local_port_range")?)
 }
@@ -213,6 +230,7 @@ fn parse_ports(text: &str) -> Option<u64> {
 }
 
 /// Files and sockets that this process may have open.
+#[must_use]
 pub fn nofile_limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes to a structure of ours.
@@ -229,11 +247,13 @@ fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
 }
 
 /// Processor time of this process, ns.
+#[must_use]
 pub fn process_cpu_ns() -> Option<u64> {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// Time since boot that the machine was suspended, ns: what one clock counts and the other does not.
+#[must_use]
 pub fn suspended_ns() -> Option<u64> {
     let monotonic_ns = clock_ns(libc::CLOCK_MONOTONIC)?;
     Some(clock_ns(libc::CLOCK_BOOTTIME)?.saturating_sub(monotonic_ns))

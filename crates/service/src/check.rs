@@ -2,11 +2,11 @@
 
 use cosmark_driver::secrets::resolve;
 use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
-use cosmark_wire::api::{CheckResult, Mistake, StagePreview, Submission};
 use cosmark_workload::model::{Effect, Operation, Stage, Work, WorkKind};
 use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
 
-use crate::secrets::Secrets;
+use crate::api::types::{CheckResult, Mistake, StagePreview, Submission};
+use crate::auth::secrets::Secrets;
 
 /// What a workload is read with.
 #[derive(Clone)]

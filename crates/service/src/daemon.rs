@@ -8,26 +8,26 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
-use cosmark_bus::Bus;
+use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Catalog, Permit};
-use cosmark_wire::api::{DriverInfo, SystemEvent};
 use cosmark_workload::Environment;
 use tokio::sync::watch;
 
 use crate::ServiceError;
-use crate::access::Access;
+use crate::api::types::{DriverInfo, SystemEvent};
 use crate::api::{App, Shared, router, status_of};
+use crate::auth::Access;
+use crate::auth::keys::ClusterKey;
+use crate::auth::secrets::Secrets;
+use crate::auth::tokens::Tokens;
 use crate::check::Reader;
-use crate::desk::Desk;
-use crate::fleet::{Fleet, LocalFleet};
-use crate::remote::RemoteFleet;
-use crate::runner::Runner;
-use crate::seal::ClusterKey;
-use crate::secrets::Secrets;
-use crate::serve::{Tls, listen, secure, serve};
+use crate::drivers::nats::RemoteFleet;
+use crate::drivers::{Fleet, LocalFleet};
+use crate::http::serve::{Tls, listen, secure, serve};
+use crate::queue::Desk;
+use crate::queue::runner::Runner;
+use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::state::StateDir;
-use crate::store::{FileStore, KvStore, Leader, Store};
-use crate::tokens::Tokens;
 
 /// A status goes to those who watch at least this often.
 const STATUS_EVERY: Duration = Duration::from_secs(10);

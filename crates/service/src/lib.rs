@@ -1,30 +1,23 @@
 //! The controller as a service: queue, history, REST, server-sent events, COSBench's endpoints, and the console's files.
 //!
-//! The way of a submission: [`api`] lets it in, [`check`] reads it, [`desk`] keeps it in a [`Store`] and begins it when there is
-//! room, [`runner`] takes it to its archive on a thread of its own with a [`Fleet`] of drivers, [`live`] tells those who watch.
+//! The way of a submission: [`api`] lets it in, [`check`] reads it, [`queue`] keeps it in a [`Store`] and begins it when there is
+//! room, [`queue::runner`] takes it to its archive on a thread of its own with a [`Fleet`] of drivers, [`live`] tells those who watch.
 
-pub mod access;
 pub mod api;
+pub mod auth;
 mod check;
 mod daemon;
-mod desk;
+mod drivers;
 mod error;
-mod fleet;
+mod http;
 pub mod live;
-mod relay;
-mod remote;
-mod runner;
-mod seal;
-mod secrets;
-mod serve;
+mod queue;
 mod state;
-mod store;
-pub mod tokens;
 
+pub use auth::keys::ClusterKey;
 pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
+pub use drivers::{Fleet, FleetJob, LocalFleet, Tried};
 pub use error::ServiceError;
-pub use fleet::{Fleet, FleetJob, LocalFleet, Tried};
-pub use seal::ClusterKey;
-pub use serve::Tls;
+pub use http::serve::Tls;
+pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};
 pub use state::StateDir;
-pub use store::{Answer, FileStore, Leader, QueueEntry, Store};

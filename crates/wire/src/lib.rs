@@ -1,20 +1,21 @@
 //! What a controller says to its drivers and what they answer. A local run speaks the same over [`DriverLink`] inside one
 //! process: there is no second way to run a workload.
 
-pub mod api;
+mod clock;
+mod driver_link;
 mod event;
 pub mod lease;
-mod link;
 pub mod message;
 mod samples;
 mod split;
 mod stage_text;
 
+pub use clock::{RunClock, unix_ns};
+pub use driver_link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use event::{
     Began, ClockCourse, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched,
     MissionReport, PauseReason, TriggerReport,
 };
-pub use link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use message::MESSAGE_VERSION;
 pub use samples::SampleColumns;
 pub use split::split;

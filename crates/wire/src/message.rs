@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::api::NicInfo;
 use crate::lease::Standing;
 use crate::{DriverEvent, StageOrder, TriggerOrder, stage_from_text, stage_to_text};
 
@@ -292,6 +291,17 @@ pub enum Control {
     Ended,
 }
 
+/// A network interface of a driver's machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nic {
+    /// Such as `eth0`.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// Speed in bits per second, where the system tells.
+    pub speed_bits_per_s: Option<u64>,
+}
+
 /// What a driver says about itself when it joins, and every two seconds from then on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Registration {
@@ -315,7 +325,7 @@ pub struct Registration {
     pub memory_bytes: u64,
     /// Network interfaces.
     #[serde(default)]
-    pub nics: Vec<NicInfo>,
+    pub nics: Vec<Nic>,
     /// Storage types that it speaks.
     #[serde(default)]
     pub adaptors: Vec<String>,

@@ -1,6 +1,6 @@
 //! `cosmark cancel`: ends a run of a controller.
 
-use cosmark_wire::api::{Cancel, RunSummary};
+use cosmark_service::api::types::{Cancel, RunSummary};
 
 use crate::args::CancelArgs;
 use crate::client::Client;

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_bus::roles::{self, Role};
-use cosmark_bus::server::{LocalServer, ServerOptions};
-use cosmark_bus::{Bus, KeptServer, Limits};
+use cosmark_cluster::nats::roles::{self, Role};
+use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
+use cosmark_cluster::nats::{Bus, KeptServer, Limits};
 use cosmark_driver::Origin;
-use cosmark_service::tokens::{self, role_of};
+use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
+use cosmark_service::auth::tokens::{self, role_of};
 use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
 use cosmark_wire::MESSAGE_VERSION;
-use cosmark_wire::api::{DriverInfo, DriverState, Role as TokenRole};
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
@@ -50,7 +50,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     host::raise_open_files();
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let name = match &args.name {
-        Some(name) if !cosmark_bus::names::is_token(name) => {
+        Some(name) if !cosmark_cluster::nats::names::is_token(name) => {
             return Err(Problem::usage(format!("--name {name}: give 1 to 64 letters, digits, - or _")));
         }
         Some(name) => name.clone(),
@@ -173,9 +173,9 @@ fn about() -> DriverInfo {
 /// Names of drivers and their keys.
 fn admitted(pairs: &[String]) -> Result<Vec<(String, String)>, Problem> {
     let one = |pair: &String| {
-        let (name, key) = pair
-            .split_once('=')
-            .filter(|(name, key)| cosmark_bus::names::is_token(name) && cosmark_bus::is_public_key(key))?;
+        let (name, key) = pair.split_once('=').filter(|(name, key)| {
+            cosmark_cluster::nats::names::is_token(name) && cosmark_cluster::nats::is_public_key(key)
+        })?;
         Some((name.to_owned(), key.to_owned()))
     };
     let read = |pair| {
@@ -189,7 +189,7 @@ fn admitted(pairs: &[String]) -> Result<Vec<(String, String)>, Problem> {
 
 /// The configuration of a nats-server, and how to use it.
 fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> Outcome {
-    if let Some(wrong) = args.nats_driver.iter().find(|name| !cosmark_bus::names::is_token(name)) {
+    if let Some(wrong) = args.nats_driver.iter().find(|name| !cosmark_cluster::nats::names::is_token(name)) {
         return Err(Problem::usage(format!("--nats-driver {wrong}: give 1 to 64 letters, digits, - or _")));
     }
     let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_bus::Bus;
-use cosmark_driver::remote::{DriverError, Leave, RemoteOptions, Talk, serve};
+use cosmark_cluster::driver::{DriverError, Leave, RemoteOptions, Talk, serve};
+use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Options, Origin, Permit};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -147,7 +147,7 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         };
         labels.push((key.to_owned(), value.to_owned()));
     }
-    if let Some(wrong) = args.trust.iter().find(|key| !cosmark_bus::is_public_key(key)) {
+    if let Some(wrong) = args.trust.iter().find(|key| !cosmark_cluster::nats::is_public_key(key)) {
         return Err(Problem::usage(format!(
             "--trust {wrong}: that is no key of a controller; a controller prints its own when it starts: U and 55 letters and \
              digits"

@@ -2,7 +2,7 @@
 
 use comfy_table::Table;
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::{Drain, DriverDoing, DriverInfo};
+use cosmark_service::api::types::{Drain, DriverDoing, DriverInfo};
 
 use crate::args::DriversArgs;
 use crate::client::Client;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use cosmark_archive::{RunGlance, RunState, TimeZone, Timestamp, overview};
-use cosmark_wire::api::RunSummary;
+use cosmark_service::api::types::RunSummary;
 use serde_json::{Value, json};
 
 use crate::args::ListArgs;

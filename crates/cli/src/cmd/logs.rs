@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::LogLine;
+use cosmark_service::api::types::LogLine;
 use serde_json::Value;
 
 use crate::args::LogsArgs;

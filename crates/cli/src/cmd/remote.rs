@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{DriversRecord, RunDir};
-use cosmark_bus::{Bus, Registry};
-use cosmark_controller::remote::{RemoteError, RemoteJob};
+use cosmark_cluster::controller::{RemoteError, RemoteJob};
+use cosmark_cluster::nats::{Bus, Registry};
 use cosmark_controller::{Ended, Keeper, Observer, StopLevel};
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
@@ -168,7 +168,7 @@ impl Remote {
             stop,
             redact,
         };
-        let ended = cosmark_controller::remote::run(job, observer).await.map_err(|error| match error {
+        let ended = cosmark_cluster::controller::run(job, observer).await.map_err(|error| match error {
             RemoteError::Archive(error) => Problem::from(error),
             RemoteError::Bus(text) => Problem::ours(text),
             RemoteError::TakenUp(_) => Problem::ours(error.to_string()),

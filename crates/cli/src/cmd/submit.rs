@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmark_archive::{GoalStatus, RunRecord, RunState};
 use cosmark_driver::secrets::{SecretSource, resolve};
 use cosmark_driver::{apply_settings, read_target, read_workload};
-use cosmark_wire::api::{CheckResult, RunSummary, Submission, Submitted};
+use cosmark_service::api::types::{CheckResult, RunSummary, Submission, Submitted};
 use cosmark_workload::to_yaml;
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     Ok(exit_of(&ended, record.as_ref()))
 }
 
-fn values(mistakes: &[cosmark_wire::api::Mistake]) -> Vec<Value> {
+fn values(mistakes: &[cosmark_service::api::types::Mistake]) -> Vec<Value> {
     mistakes.iter().filter_map(|one| serde_json::to_value(one).ok()).collect()
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cosmark_archive::{RunRecord, StageState};
-use cosmark_bus::{Bus, Identity, Limits, NatsOptions};
+use cosmark_cluster::nats::{Bus, Identity, Limits, NatsOptions};
 
 use crate::fleet_bed::{Bed, nats_is_installed};
 use crate::table::Attacks;

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cosmark_bus::names::{order, question};
-use cosmark_bus::{Bus, Identity, Limits, NatsOptions, unix_ns};
-use cosmark_wire::MESSAGE_VERSION;
+use cosmark_cluster::nats::names::{order, question};
+use cosmark_cluster::nats::{Bus, Identity, Limits, NatsOptions};
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
+use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 
 use crate::fleet_bed::{Bed, PATIENCE};
 use crate::service_bed::{Controller, Driver, within};
@@ -69,11 +69,11 @@ fn lies(
             issued_ns: unix_ns(),
         };
         let plain = cosmark_wire::message::encode(&Order::Forget).unwrap();
-        stranger.sign(&envelope, &cosmark_bus::seal(driver.public_key, &plain).unwrap()).unwrap()
+        stranger.sign(&envelope, &cosmark_cluster::nats::seal(driver.public_key, &plain).unwrap()).unwrap()
     };
     let mut under_a_known_name = by_stranger(EnvelopeKind::Order);
     under_a_known_name[..known.len()].copy_from_slice(known.as_bytes());
-    let sealed_alone = cosmark_bus::seal(driver.public_key, b"whatever").unwrap();
+    let sealed_alone = cosmark_cluster::nats::seal(driver.public_key, b"whatever").unwrap();
     vec![
         ("an order by a key that nobody trusts", by_stranger(EnvelopeKind::Order)),
         ("an order under the name of the trusted key", under_a_known_name),

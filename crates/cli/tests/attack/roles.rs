@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_nats::{Client, ConnectOptions, Event};
-use cosmark_bus::names;
+use cosmark_cluster::nats::names;
 
 use crate::fleet_bed::{Bed, PATIENCE, Process};
 use crate::support::{cosmark, stderr, stdout};

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{Run, RunState};
-use cosmark_bus::{Bus, Limits, NatsOptions, names};
+use cosmark_cluster::nats::{Bus, Limits, NatsOptions, names};
 
 use crate::bed::{Bed, PATIENCE, Process, assert_sums_are_those_of_the_logs, nats_is_installed};
 use crate::support::{self, cosmark};

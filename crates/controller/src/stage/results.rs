@@ -5,7 +5,7 @@ use cosmark_metrics::OpSnapshot;
 use cosmark_workload::share::MissionShare;
 
 use super::{StageEnd, StageRun};
-use crate::judge;
+use crate::acceptance;
 use crate::observe::Observer;
 use crate::run::{EndClass, StopLevel, class_of};
 use crate::tally::{DriverSums, Tally};
@@ -70,7 +70,7 @@ impl StageRun<'_, '_> {
         if cancelled {
             return (EndClass::Cancelled, StageState::Cancelled, Some("cancelled by the user".to_owned()));
         }
-        match judge::failed(&self.stage, windows) {
+        match acceptance::failed(&self.stage, windows) {
             Some(reason) => (EndClass::Failed, StageState::Failed, Some(reason)),
             None => (EndClass::Finished, StageState::Completed, None),
         }

@@ -5,15 +5,15 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::{Mistake, Refusal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Shared;
 use crate::ServiceError;
-use crate::access::Closed;
-use crate::desk::Refused;
-use crate::tokens::Identity;
+use crate::api::types::{Mistake, Refusal};
+use crate::auth::Closed;
+use crate::auth::tokens::Identity;
+use crate::queue::Refused;
 
 /// A refusal.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use futures_util::stream::{self, StreamExt};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Shared;
-use crate::access::Login;
+use crate::auth::Login;
 
 /// A login is looked at this often while something is told to it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

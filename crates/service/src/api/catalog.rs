@@ -6,16 +6,16 @@ use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
 use cosmark_driver::places::Address;
 use cosmark_driver::read_target;
 use cosmark_driver::secrets::{Secrets as Hidden, resolve_target};
-use cosmark_wire::api::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
 use cosmark_workload::model::{Config, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml, to_yaml};
 use serde_json::Value;
 
 use super::answer::{Body, Given, blocking, json};
 use super::{No, Shared};
+use crate::api::types::{ConvertText, Converted, LibraryEntry, SecretValue, TargetTest, TargetText};
+use crate::auth::secrets::{LONGEST, is_name};
 use crate::check::mistake;
-use crate::fleet::Tried;
-use crate::secrets::{LONGEST, is_name};
+use crate::drivers::Tried;
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
 

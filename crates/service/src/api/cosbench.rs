@@ -9,14 +9,14 @@ use axum::extract::{ConnectInfo, FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
-use cosmark_wire::api::{Role, RunSummary, Submission};
 
 use super::answer::blocking;
 use super::files::attachment;
 use super::runs::{directory, find, source};
 use super::{No, Shared};
-use crate::access::{Closed, bearer};
-use crate::tokens::Identity;
+use crate::api::types::{Role, RunSummary, Submission};
+use crate::auth::tokens::Identity;
+use crate::auth::{Closed, bearer};
 
 /// Parameters of a login.
 pub const LOGIN: &[(&str, &str)] = &[("username", "any word"), ("password", "a token")];

@@ -10,7 +10,6 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::RunSummary;
 use futures_util::stream::{self, Stream, StreamExt};
 use serde::Serialize;
 use serde_json::json;
@@ -18,6 +17,7 @@ use serde_json::json;
 use super::runs::find;
 use super::system::status_of;
 use super::{App, No, Shared};
+use crate::api::types::RunSummary;
 use crate::live::{Feed, Line};
 
 /// A comment comes this often when nothing happens.

@@ -13,7 +13,6 @@ use cosmark_archive::last_lines;
 use cosmark_report::export::Format;
 use cosmark_report::plot::{KINDS, Metric, Picture, PlotRun, Wishes, pictures, png};
 use cosmark_report::{ReportError, data as report_data, html};
-use cosmark_wire::api::{FileInfo, LogLine};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::stream::{self, StreamExt};
@@ -23,6 +22,7 @@ use tokio::sync::mpsc;
 use super::answer::{Given, Params, blocking, json};
 use super::runs::{directory, open};
 use super::{No, Shared};
+use crate::api::types::{FileInfo, LogLine};
 
 /// Lines of a log without a wish.
 const USUAL_LINES: usize = 1000;

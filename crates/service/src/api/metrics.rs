@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::{DriverState, RunSummary};
 
 use super::Shared;
+use crate::api::types::{DriverState, RunSummary};
 
 /// The states of a driver and their words.
 const STATES: [(DriverState, &str); 5] = [

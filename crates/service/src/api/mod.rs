@@ -15,6 +15,7 @@ mod routes;
 mod runs;
 mod session;
 mod system;
+pub mod types;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,17 +26,17 @@ use axum::extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::Role;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use crate::access::{Access, Closed};
-use crate::desk::Desk;
-use crate::relay;
-use crate::secrets::Secrets;
-use crate::store::Leader;
-use crate::tokens::Identity;
+use crate::api::types::Role;
+use crate::auth::secrets::Secrets;
+use crate::auth::tokens::Identity;
+use crate::auth::{Access, Closed};
+use crate::http::relay;
+use crate::queue::Desk;
+use crate::queue::store::Leader;
 
 pub use answer::No;
 pub use routes::{Access as Rule, ROUTES, Reply, Route};
@@ -60,7 +61,7 @@ pub struct App {
     /// Secrets by name.
     pub secrets: Secrets,
     /// Who leads, if not this controller; set by whoever looks after the lease.
-    pub leader: tokio::sync::watch::Receiver<Option<crate::store::Leader>>,
+    pub leader: tokio::sync::watch::Receiver<Option<crate::queue::store::Leader>>,
     /// When this process began, part of the ids of events.
     pub epoch: u64,
 }

@@ -1,6 +1,5 @@
 //! The OpenAPI document (OpenAPI 3.1), made from the rows of the routes and the types of the interface.
 
-use cosmark_wire::api;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{RefOr, path::ParameterIn};
@@ -8,6 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::answer::Given;
 use super::routes::{Access, ROUTES, Reply, Route};
+use super::types;
 
 /// `GET /api/openapi.json`
 pub async fn show() -> Given<Value> {
@@ -26,31 +26,31 @@ fn put<T: ToSchema + PartialSchema>(all: &mut Map<String, Value>) {
 /// The types that routes take and give, with everything in them.
 fn schemas() -> Map<String, Value> {
     let mut all = Map::new();
-    put::<api::Refusal>(&mut all);
-    put::<api::SessionInfo>(&mut all);
-    put::<api::Login>(&mut all);
-    put::<api::Status>(&mut all);
-    put::<api::DriverInfo>(&mut all);
-    put::<api::Drain>(&mut all);
-    put::<api::Submission>(&mut all);
-    put::<api::CheckResult>(&mut all);
-    put::<api::Submitted>(&mut all);
-    put::<api::RunSummary>(&mut all);
-    put::<api::QueueMove>(&mut all);
-    put::<api::Cancel>(&mut all);
-    put::<api::TagChange>(&mut all);
-    put::<api::Baseline>(&mut all);
-    put::<api::FileInfo>(&mut all);
-    put::<api::SourceText>(&mut all);
-    put::<api::LogLine>(&mut all);
-    put::<api::TargetText>(&mut all);
-    put::<api::TargetTest>(&mut all);
-    put::<api::LibraryEntry>(&mut all);
-    put::<api::ConvertText>(&mut all);
-    put::<api::Converted>(&mut all);
-    put::<api::SecretValue>(&mut all);
-    put::<api::SystemEvent>(&mut all);
-    put::<api::RunEvent>(&mut all);
+    put::<types::Refusal>(&mut all);
+    put::<types::SessionInfo>(&mut all);
+    put::<types::Login>(&mut all);
+    put::<types::Status>(&mut all);
+    put::<types::DriverInfo>(&mut all);
+    put::<types::Drain>(&mut all);
+    put::<types::Submission>(&mut all);
+    put::<types::CheckResult>(&mut all);
+    put::<types::Submitted>(&mut all);
+    put::<types::RunSummary>(&mut all);
+    put::<types::QueueMove>(&mut all);
+    put::<types::Cancel>(&mut all);
+    put::<types::TagChange>(&mut all);
+    put::<types::Baseline>(&mut all);
+    put::<types::FileInfo>(&mut all);
+    put::<types::SourceText>(&mut all);
+    put::<types::LogLine>(&mut all);
+    put::<types::TargetText>(&mut all);
+    put::<types::TargetTest>(&mut all);
+    put::<types::LibraryEntry>(&mut all);
+    put::<types::ConvertText>(&mut all);
+    put::<types::Converted>(&mut all);
+    put::<types::SecretValue>(&mut all);
+    put::<types::SystemEvent>(&mut all);
+    put::<types::RunEvent>(&mut all);
     all
 }
 
@@ -171,7 +171,7 @@ pub fn document() -> Value {
             "schemas": schemas(),
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
-                "session": { "type": "apiKey", "in": "cookie", "name": crate::access::COOKIE },
+                "session": { "type": "apiKey", "in": "cookie", "name": crate::auth::COOKIE },
             },
         },
         "security": [{ "bearer": [] }, { "session": [] }],

@@ -7,18 +7,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
 use cosmark_driver::secrets::{hidden, hide_in_source};
-use cosmark_wire::api::{
-    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
-    TagChange,
-};
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml, to_yaml};
 use serde::Deserialize;
 
 use super::answer::{Body, Given, Params, blocking, json};
 use super::{App, No, Shared};
+use crate::api::types::{
+    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
+    TagChange,
+};
+use crate::auth::tokens::Identity;
 use crate::live::overall_word;
-use crate::runner::find_run;
-use crate::tokens::Identity;
+use crate::queue::runner::find_run;
 
 /// Filters of a list of runs.
 #[derive(Debug, Default, Deserialize)]

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use cosmark_wire::api::{Login, SessionInfo};
 
 use super::answer::{Body, Given, json};
 use super::{No, Shared, Who};
-use crate::access::is_ours;
+use crate::api::types::{Login, SessionInfo};
+use crate::auth::is_ours;
 
 /// Who is logged in.
 pub async fn show(who: Who) -> Given<SessionInfo> {
@@ -25,7 +25,7 @@ pub async fn begin(
     Body(login): Body<Login>,
 ) -> Result<Response, No> {
     if headers.contains_key(header::ORIGIN) && !is_ours(&headers) {
-        return Err(crate::access::Closed::Foreign.into());
+        return Err(crate::auth::Closed::Foreign.into());
     }
     let who = app.access.by_token(&login.token, from.ip())?;
     let cookie = app.access.new_session(&who)?;
@@ -36,7 +36,7 @@ pub async fn begin(
 /// Ends a session.
 pub async fn end(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, No> {
     if headers.contains_key(header::ORIGIN) && !is_ours(&headers) {
-        return Err(crate::access::Closed::Foreign.into());
+        return Err(crate::auth::Closed::Foreign.into());
     }
     let cookie = app.access.end_session(&headers);
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())

@@ -3,10 +3,10 @@
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_archive::Timestamp;
-use cosmark_wire::api::{API_VERSION, Drain, DriverInfo, DriverState, Status, SystemEvent};
 
 use super::answer::{Body, Given, json};
 use super::{App, No, Shared};
+use crate::api::types::{API_VERSION, Drain, DriverInfo, DriverState, Status, SystemEvent};
 
 /// The controller at a glance.
 pub async fn status_of(app: &App) -> Status {

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cosmark_archive::{ArchiveError, CheckStatus, Overall, Run, StageState, Timestamp, Verdict, open_run};
 use cosmark_controller::EndClass;
 use cosmark_verdict::judge;
-use cosmark_wire::api::{LogLine, RunEvent, RunSummary, VerdictNews};
 
 use super::feed::Feed;
 use super::sums::StageSums;
+use crate::api::types::{LogLine, RunEvent, RunSummary, VerdictNews};
 
 /// Events of a run that are kept for those who come later: about two hours of a few operations.
 const MOST_BYTES: usize = 16 << 20;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use cosmark_archive::{StageRecord, phase_word};
 use cosmark_controller::SliceNews;
 use cosmark_metrics::{Latency, OpSnapshot, PartSums, Phase};
-use cosmark_wire::api::{Interval, IntervalRow};
 use cosmark_workload::model::Stage;
+
+use crate::api::types::{Interval, IntervalRow};
 
 /// Length of an interval; slices are no longer than that.
 const WIDTH_NS: u64 = 1_000_000_000;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{OperationRecord, RunRecord, StageRecord, StageState, Timestamp, append_log};
 use cosmark_controller::{Observer, Progress, SliceNews, StageNews, Tap};
-use cosmark_wire::api::{RunEvent, StageNews as StageState1};
 
 use super::run::LiveRun;
 use super::sums::StageSums;
+use crate::api::types::{RunEvent, StageNews as StageState1};
 
 /// The verdict is looked for at most this often.
 const VERDICT_EVERY: Duration = Duration::from_secs(5);

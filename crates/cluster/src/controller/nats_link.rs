@@ -1,0 +1,198 @@
+//! A driver on another machine, as a [`DriverLink`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cosmark_wire::message::{ClockAnswer, Control, Order, Registration, StageMessage, decode};
+use cosmark_wire::{
+    ClockCourse, DriverEvent, DriverLink, EventSender, RunClock, StageOrder, TriggerOrder, TriggerReport,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::clocks::{self, Asked, Look, Looks};
+use super::journal::Book;
+use super::publisher::Post;
+use super::router::{Reception, Router, Task};
+use crate::nats::{Bus, names};
+
+const PROBE_PATIENCE: Duration = Duration::from_secs(1);
+/// Clocks are compared so often while a stage runs.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// A last look that takes longer is of no use.
+const LAST_LOOK: Duration = Duration::from_secs(1);
+
+/// The link.
+pub struct NatsLink {
+    driver: Registration,
+    clock: RunClock,
+    bus: Bus,
+    reception: Reception,
+    post: Post,
+    book: Arc<Book>,
+    events: Option<EventSender>,
+    looks: Arc<Mutex<Looks>>,
+    probing: Option<JoinHandle<()>>,
+}
+
+impl NatsLink {
+    pub fn new(
+        driver: Registration,
+        clock: RunClock,
+        bus: &Bus,
+        router: &Router,
+        post: Post,
+        book: Arc<Book>,
+    ) -> Self {
+        Self {
+            driver,
+            clock,
+            bus: bus.clone(),
+            reception: router.reception(),
+            post,
+            book,
+            events: None,
+            looks: Arc::default(),
+            probing: None,
+        }
+    }
+
+    fn questions(&self) -> Questions {
+        let subject = names::question(&self.driver.name, "clock");
+        Questions { bus: self.bus.clone(), clock: self.clock, subject }
+    }
+
+    fn stop_probing(&mut self) {
+        if let Some(probing) = self.probing.take() {
+            probing.abort();
+        }
+    }
+}
+
+impl Drop for NatsLink {
+    fn drop(&mut self) {
+        self.stop_probing();
+    }
+}
+
+impl DriverLink for NatsLink {
+    fn name(&self) -> &str {
+        &self.driver.name
+    }
+
+    fn labels(&self) -> &[(String, String)] {
+        &self.driver.labels
+    }
+
+    fn is_there(&mut self, step: u32) -> bool {
+        let name = &self.driver.name;
+        if self.book.absent.contains(&(step, name.clone())) {
+            return false;
+        }
+        // A predecessor has begun this step: it had written down who was absent before.
+        if self
+            .book
+            .ordered
+            .range((step, String::new())..)
+            .next()
+            .is_some_and(|(ordered, _)| *ordered == step)
+        {
+            return true;
+        }
+        let there = self.reception.is_present(name);
+        if !there {
+            self.post.control(Control::Absent { driver: name.clone(), step });
+        }
+        there
+    }
+
+    fn start(&mut self, order: StageOrder, events: EventSender) {
+        self.stop_probing();
+        *self.looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
+        self.reception.begin_stage(&self.driver.name, order.step, events.clone());
+        self.events = Some(events);
+        self.post.order(&self.driver, &Order::Stage(StageMessage::of(&order)));
+    }
+
+    fn probe(&mut self, _step: u32) {
+        let Some(events) = self.events.clone() else { return };
+        self.stop_probing();
+        let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
+        *looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
+        let (reception, name) = (self.reception.clone(), self.driver.name.clone());
+        self.probing = Some(tokio::spawn(async move {
+            let enter = |look| looks.lock().unwrap_or_else(PoisonError::into_inner).add(look);
+            enter(clocks::look(&questions, clocks::MANY).await);
+            reception.expect(&name, Task::Wait);
+            let _ = events.send(None, DriverEvent::Probed).await;
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                enter(clocks::look(&questions, clocks::SOME).await);
+            }
+        }));
+    }
+
+    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockCourse>> {
+        self.stop_probing();
+        if !self.reception.is_present(&self.driver.name) {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(1);
+        let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
+        self.probing = Some(tokio::spawn(async move {
+            let last = tokio::time::timeout(LAST_LOOK, clocks::look(&questions, clocks::SOME)).await;
+            let course = last.ok().and_then(|last| {
+                let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+                looks.add(last);
+                looks.course()
+            });
+            if let Some(course) = course {
+                let _ = sender.send(course).await;
+            }
+        }));
+        Some(receiver)
+    }
+
+    fn go(&mut self, step: u32, at_unix_ns: Option<i64>) {
+        let first = self.looks.lock().unwrap_or_else(PoisonError::into_inner).first();
+        let Some(Look { offset_ns, fix, .. }) = first else { return };
+        let unix_ns = at_unix_ns.unwrap_or_else(|| self.clock.now_ns());
+        let start_ns = u64::try_from(unix_ns.saturating_add(offset_ns)).unwrap_or(0);
+        self.reception.expect(&self.driver.name, Task::Begin);
+        self.post.order(&self.driver, &Order::Go { step, start_ns, unix_ns, clock: fix });
+    }
+
+    fn finish(&self, step: u32) {
+        self.post.order(&self.driver, &Order::Finish { step });
+    }
+
+    fn abort(&self, step: u32) {
+        self.post.order(&self.driver, &Order::Abort { step });
+    }
+
+    fn trigger(&mut self, step: u32, trigger: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
+        let (sender, receiver) = mpsc::channel(1);
+        self.reception.begin_trigger(&self.driver.name, step, sender);
+        self.post.order(&self.driver, &Order::Trigger { step, trigger });
+        receiver
+    }
+}
+
+/// The driver, asked over NATS.
+struct Questions {
+    bus: Bus,
+    clock: RunClock,
+    subject: String,
+}
+
+impl Asked for Questions {
+    async fn ask(&self) -> Option<ClockAnswer> {
+        let asking = self.bus.client().request(self.subject.clone(), Vec::new().into());
+        let message = tokio::time::timeout(PROBE_PATIENCE, asking).await.ok()?.ok()?;
+        decode::<ClockAnswer>(&message.payload).ok()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+}

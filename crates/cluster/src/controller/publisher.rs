@@ -1,0 +1,255 @@
+//! What the controller sends until NATS has it: several at a time, but to each driver in its order, and nothing beside a
+//! decision. Nobody waits for it.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_wire::message::{Control, Order, Registration, encode};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::nats::{Bus, names};
+
+/// Messages that may wait while NATS is away. A run sends a few per stage and driver.
+const MOST_WAITING: usize = 1 << 16;
+
+/// Orders that may be on the way at a time.
+const MOST_ON_THE_WAY: usize = 64;
+
+struct Letter {
+    subject: String,
+    id: String,
+    step: Option<u32>,
+    payload: Vec<u8>,
+    /// A decision carries the signature in its headers, an order in itself.
+    is_decision: bool,
+}
+
+/// The way out. Clones share it.
+#[derive(Clone)]
+pub struct Post {
+    bus: Bus,
+    run: Arc<str>,
+    letters: mpsc::Sender<Letter>,
+    /// How often each kind of decision was written down, for ids.
+    counts: Arc<Mutex<HashMap<String, u32>>>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+    waiting: Arc<AtomicUsize>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Post {
+    /// Starts sending for a run.
+    pub fn start(bus: Bus, run: String) -> Self {
+        let (letters, mut waiting) = mpsc::channel::<Letter>(MOST_WAITING);
+        let trouble: Arc<Mutex<Option<String>>> = Arc::default();
+        let told = Arc::clone(&trouble);
+        let waiting_for_nats = Arc::new(AtomicUsize::new(0));
+        let unsent = Arc::clone(&waiting_for_nats);
+        let decisions = names::control(&run);
+        let own = bus.clone();
+        let send = move |letter: Letter| {
+            let (bus, told, unsent) = (bus.clone(), Arc::clone(&told), Arc::clone(&unsent));
+            async move {
+                let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+                let headers = if letter.is_decision {
+                    bus.signed_headers(&letter.id, &letter.subject, &letter.payload)
+                } else {
+                    Ok(bus.headers(&letter.id, letter.step))
+                };
+                match headers {
+                    Ok(headers) => {
+                        let trouble = |text: &str| tell(text.to_owned());
+                        let sent = bus.publish(&letter.subject, &headers, &letter.payload, trouble);
+                        if let Err(refused) = sent.await {
+                            tell(refused.0);
+                        }
+                    }
+                    Err(text) => tell(text),
+                }
+                unsent.fetch_sub(1, Ordering::Release);
+                letter.subject
+            }
+        };
+        let task = tokio::spawn(async move { send_all(&mut waiting, &decisions, send).await });
+        Self {
+            bus: own,
+            run: run.into(),
+            letters,
+            counts: Arc::default(),
+            task: Arc::new(Mutex::new(Some(task))),
+            waiting: waiting_for_nats,
+            trouble,
+        }
+    }
+
+    fn send(&self, letter: Letter) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        if self.letters.try_send(letter).is_err() {
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            let text = "NATS has been away for so long that orders were dropped".to_owned();
+            *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+        }
+    }
+
+    /// An order to a driver, sealed for it and signed. The same one twice is one.
+    pub fn order(&self, driver: &Registration, order: &Order) {
+        match self.bus.signed_order(&self.run, driver, order) {
+            Ok(payload) => self.send(Letter {
+                subject: names::order(&self.run, &driver.name),
+                id: format!("{}/{}/{}", self.run, driver.name, order.id()),
+                step: order.step(),
+                payload,
+                is_decision: false,
+            }),
+            Err(text) => *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(text),
+        }
+    }
+
+    /// A decision that a successor has to repeat.
+    pub fn control(&self, control: Control) {
+        let kind = match &control {
+            Control::Drivers { part, .. } => format!("drivers/{part}"),
+            Control::Started { .. } => "started".to_owned(),
+            Control::Cancelled { step, abort } => format!("cancelled/{step}/{abort}"),
+            Control::Lost { driver, step, .. } => format!("lost/{step}/{driver}"),
+            Control::Absent { driver, step } => format!("absent/{step}/{driver}"),
+            Control::Ended => "ended".to_owned(),
+        };
+        let number = {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = counts.entry(kind.clone()).or_default();
+            *count += 1;
+            *count
+        };
+        // A driver may be lost twice in a step; everything else is said once, by whomever.
+        let id = match control {
+            Control::Lost { .. } => format!("{}/{kind}/{number}/{}", self.run, cosmark_wire::unix_ns()),
+            _ => format!("{}/{kind}", self.run),
+        };
+        if let Ok(payload) = encode(&control) {
+            let subject = names::control(&self.run);
+            self.send(Letter { subject, id, step: None, payload, is_decision: true });
+        }
+    }
+
+    /// What keeps it from sending, if anything did since it was asked last.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until everything is sent; at most for `patience`, because NATS may be gone for good.
+    pub async fn end(self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.waiting.load(Ordering::Acquire) > 0 && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+/// Sends all letters by `send`, which gives the subject back when NATS has it. Letters of one subject follow each other, and
+/// what was decided (subject `decisions`) is written down after all that was sent before it and before all that comes after it.
+async fn send_all<S: Future<Output = String>>(
+    letters: &mut mpsc::Receiver<Letter>,
+    decisions: &str,
+    send: impl Fn(Letter) -> S,
+) {
+    let mut on_the_way = FuturesUnordered::new();
+    let mut subjects: HashSet<String> = HashSet::new();
+    let mut next: Option<Letter> = None;
+    let mut is_open = true;
+    loop {
+        let may_go = |letter: &mut Letter| {
+            if letter.subject == decisions {
+                subjects.is_empty()
+            } else {
+                subjects.len() < MOST_ON_THE_WAY
+                    && !subjects.contains(decisions)
+                    && !subjects.contains(&letter.subject)
+            }
+        };
+        if let Some(letter) = next.take_if(may_go) {
+            subjects.insert(letter.subject.clone());
+            on_the_way.push(send(letter));
+        }
+        if !is_open && next.is_none() && subjects.is_empty() {
+            return;
+        }
+        tokio::select! {
+            letter = letters.recv(), if is_open && next.is_none() => {
+                is_open = letter.is_some();
+                next = letter;
+            }
+            Some(subject) = on_the_way.next(), if !subjects.is_empty() => {
+                subjects.remove(&subject);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_driver_gets_its_orders_in_their_order_and_a_decision_is_a_line_between_them() {
+        let (sender, mut letters) = mpsc::channel(64);
+        let orders = ["a1", "b1", "c1", "a2", "!1", "b2", "a3", "!2", "!3", "c2"];
+        for order in orders {
+            let letter = Letter {
+                subject: order[..1].into(),
+                id: order.into(),
+                step: None,
+                payload: Vec::new(),
+                is_decision: false,
+            };
+            sender.try_send(letter).unwrap_or_else(|_| panic!("no room"));
+        }
+        drop(sender);
+        let said = RefCell::new(Vec::new());
+        let most = RefCell::new((0, 0));
+        let send = |letter: Letter| {
+            let (said, most) = (&said, &most);
+            said.borrow_mut().push(format!("{} goes", letter.id));
+            most.borrow_mut().0 += 1;
+            let now = most.borrow().0;
+            let high = most.borrow().1.max(now);
+            most.borrow_mut().1 = high;
+            async move {
+                // What was sent first arrives last.
+                let turns = 20 - said.borrow().len().min(19);
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                most.borrow_mut().0 -= 1;
+                said.borrow_mut().push(format!("{} is there", letter.id));
+                letter.subject
+            }
+        };
+        send_all(&mut letters, "!", send).await;
+        let said = said.into_inner();
+        let at = |text: &str| {
+            said.iter().position(|one| one == text).unwrap_or_else(|| panic!("{text}: {said:?}"))
+        };
+        for (place, later) in orders.iter().enumerate() {
+            for earlier in &orders[..place] {
+                if earlier[..1] == later[..1] || earlier.starts_with('!') || later.starts_with('!') {
+                    let (there, goes) = (at(&format!("{earlier} is there")), at(&format!("{later} goes")));
+                    assert!(there < goes, "{earlier} before {later}: {said:?}");
+                }
+            }
+        }
+        assert_eq!(said.len(), 2 * orders.len());
+        assert_eq!(most.into_inner().1, 3, "what belongs to different drivers goes side by side: {said:?}");
+    }
+}

@@ -1,0 +1,436 @@
+//! Reads a run's stream in its order and hands each event to the step that waits for it; tells which drivers have fallen
+//! silent. Duplicates are dropped, and what comes out of order waits for what was before it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_wire::message::{Control, Event, Registration, decode};
+use cosmark_wire::{DriverEvent, EventSender, Failure, FailureClass, MESSAGE_VERSION, TriggerReport};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::RemoteError;
+use super::lessor::LeaseWords;
+use super::publisher::Post;
+use crate::nats::names::{About, all_of, read};
+use crate::nats::{Bus, Message, Registry};
+
+/// Events of one driver and step that may wait for an earlier one.
+const MOST_STASHED: usize = 8192;
+/// How often silence is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Who waits for the events of a step.
+enum Desk {
+    Stage(EventSender),
+    Trigger(mpsc::Sender<TriggerReport>),
+}
+
+/// One driver.
+struct Station {
+    /// Its life when the run began: a heartbeat of another one says nothing about its work.
+    life: u64,
+    /// Its public key when the run began.
+    identity: String,
+    /// Its step and who waits for that; older steps are over.
+    step: Option<u32>,
+    desk: Option<Desk>,
+    /// When its step began, or it was heard of, or the connection came back.
+    heard: Instant,
+    is_lost: bool,
+    order: Order,
+    /// What it has to do next, and since when.
+    task: Task,
+    since: Instant,
+    /// Since when its heartbeats come without a gap.
+    beats_since: Instant,
+}
+
+/// What a driver has to do next in a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Open, log in, ask the stores.
+    Prepare,
+    /// Tell its clock.
+    TellClock,
+    /// Nothing: it waits for the others.
+    Wait,
+    /// Begin.
+    Begin,
+    /// Make load, and tell what came of it.
+    Tell,
+}
+
+impl Task {
+    /// What is said when it was not done, and how many times the patience of the run it may take.
+    fn late(self) -> Option<(&'static str, u32)> {
+        match self {
+            Self::Prepare => Some(("has not prepared its stage (opened, logged in, asked the stores)", 2)),
+            Self::TellClock => Some(("has not told its clock", 1)),
+            Self::Wait => None,
+            Self::Begin => Some(("has not begun its load", 1)),
+            Self::Tell => Some(("has told nothing of its load", 1)),
+        }
+    }
+}
+
+/// The least time for a step of a driver that is there.
+const LEAST_PATIENCE: Duration = Duration::from_secs(30);
+/// Heartbeats come every 2 s.
+const BEAT_GAP: Duration = Duration::from_secs(7);
+
+/// Sequence of the events of one step.
+#[derive(Default)]
+struct Order {
+    next: u64,
+    stash: BTreeMap<u64, (Option<i64>, DriverEvent)>,
+}
+
+impl Order {
+    /// What can be handed on now that this event is there, in order.
+    fn enter(&mut self, seq: u64, past: Option<i64>, event: DriverEvent) -> Vec<(Option<i64>, DriverEvent)> {
+        if seq < self.next || self.stash.len() >= MOST_STASHED && seq != self.next {
+            return Vec::new();
+        }
+        self.stash.entry(seq).or_insert((past, event));
+        let mut ready = Vec::new();
+        while let Some(next) = self.stash.remove(&self.next) {
+            self.next += 1;
+            ready.push(next);
+        }
+        ready
+    }
+}
+
+struct Shared {
+    stations: Mutex<HashMap<String, Station>>,
+    /// Changes with each registration of a step.
+    begun: watch::Sender<u64>,
+    trouble: Mutex<Option<String>>,
+    connected_since: Mutex<Instant>,
+    registry: Registry,
+    lost_after: Duration,
+    lease: LeaseWords,
+    bus: Bus,
+    /// Our own public key.
+    me: String,
+}
+
+/// The router of one run; ends when it is dropped.
+pub struct Router {
+    shared: Arc<Shared>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// A way to the router for a driver's link.
+#[derive(Clone)]
+pub struct Reception(Arc<Shared>);
+
+impl Router {
+    /// Starts reading a run from its first message. What came up to message `history_ends` is past.
+    pub async fn start(
+        bus: &Bus,
+        run: &str,
+        history_ends: u64,
+        drivers: &[Registration],
+        lost_after: Duration,
+        post: Post,
+        lease: LeaseWords,
+    ) -> Result<Self, RemoteError> {
+        let registry = bus.registry().await.map_err(|error| RemoteError::Bus(error.to_string()))?;
+        let station = |driver: &Registration| Station {
+            life: driver.life,
+            identity: driver.identity.clone(),
+            step: None,
+            desk: None,
+            heard: Instant::now(),
+            is_lost: false,
+            order: Order::default(),
+            task: Task::Wait,
+            since: Instant::now(),
+            beats_since: Instant::now(),
+        };
+        let stations = drivers.iter().map(|driver| (driver.name.clone(), station(driver))).collect();
+        let shared = Arc::new(Shared {
+            stations: Mutex::new(stations),
+            begun: watch::channel(0).0,
+            trouble: Mutex::default(),
+            connected_since: Mutex::new(Instant::now()),
+            registry,
+            lost_after,
+            lease,
+            bus: bus.clone(),
+            me: bus.identity().map(|identity| identity.public().to_owned()).unwrap_or_default(),
+        });
+        let reading = Arc::clone(&shared);
+        let mut tail = bus.tail(&all_of(run), 1);
+        let read = tokio::spawn(async move {
+            loop {
+                match tail.next().await {
+                    Ok(message) => reading.take(message, history_ends).await,
+                    Err(error) => return reading.give_up(&error.to_string()).await,
+                }
+            }
+        });
+        let watching = Arc::clone(&shared);
+        let look = tokio::spawn(async move { watching.look_for_silence(post).await });
+        Ok(Self { shared, tasks: vec![read, look] })
+    }
+
+    /// For the links.
+    pub fn reception(&self) -> Reception {
+        Reception(Arc::clone(&self.shared))
+    }
+
+    /// Who is there, and what he does.
+    pub fn registry(&self) -> Registry {
+        self.shared.registry.clone()
+    }
+
+    /// What went wrong, if anything did.
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Reception {
+    fn begin(&self, driver: &str, step: u32, desk: Desk) {
+        if let Some(station) = self.0.stations().get_mut(driver) {
+            station.step = Some(step);
+            station.desk = Some(desk);
+            station.order = Order::default();
+            station.heard = Instant::now();
+            station.is_lost = false;
+            (station.task, station.since) = (Task::Prepare, Instant::now());
+        }
+        self.0.begun.send_modify(|count| *count += 1);
+    }
+
+    /// A stage begins on a driver.
+    pub fn begin_stage(&self, driver: &str, step: u32, events: EventSender) {
+        self.begin(driver, step, Desk::Stage(events));
+    }
+
+    /// A trigger begins on a driver.
+    pub fn begin_trigger(&self, driver: &str, step: u32, report: mpsc::Sender<TriggerReport>) {
+        self.begin(driver, step, Desk::Trigger(report));
+    }
+
+    /// What a driver has to do from now on.
+    pub fn expect(&self, driver: &str, task: Task) {
+        if let Some(station) = self.0.stations().get_mut(driver) {
+            (station.task, station.since) = (task, Instant::now());
+        }
+    }
+
+    /// Whether a driver was heard of lately.
+    pub fn is_present(&self, driver: &str) -> bool {
+        let Some(present) = self.0.registry.get(driver) else { return false };
+        // While NATS was away nobody could be heard of.
+        let connected_since = *self.0.connected_since.lock().unwrap_or_else(PoisonError::into_inner);
+        present.heard.max(connected_since).elapsed() < self.0.lost_after
+    }
+}
+
+impl Shared {
+    fn stations(&self) -> MutexGuard<'_, HashMap<String, Station>> {
+        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, text: String) {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+    }
+
+    async fn take(&self, message: Message, history_ends: u64) {
+        let past = (message.sequence <= history_ends).then_some(message.unix_ns);
+        match read(&message.subject) {
+            Some((_, About::Event(driver))) => {
+                let identity = self.stations().get(driver).map(|station| station.identity.clone());
+                let Some(identity) = identity else { return };
+                if !message.is_by(&identity) {
+                    return self.tell(format!(
+                        "somebody else than driver {driver} tells of it: what it has not signed is not counted; give each \
+                         driver a login of its own"
+                    ));
+                }
+                if message.version() != MESSAGE_VERSION {
+                    let text = format!(
+                        "driver {driver} speaks version {} of the messages, this controller version \
+                         {MESSAGE_VERSION}: use the same Cosmark on both",
+                        message.version()
+                    );
+                    let failure = Failure { work: String::new(), class: FailureClass::Driver, text };
+                    return self.hand_on(driver, vec![(past, DriverEvent::Refused(failure))]).await;
+                }
+                match decode::<Event>(&message.payload) {
+                    Ok(event) => self.enter(driver, event, past).await,
+                    Err(error) => self.tell(format!("driver {driver}: {error}")),
+                }
+            }
+            Some((_, About::Control)) if message.is_by(&self.me) => {
+                if let Ok(Control::Lost { driver, step, silent_ms, late }) = decode(&message.payload) {
+                    self.lease.give_up(&driver, step);
+                    self.lose(&driver, step, silent_ms, late, past).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn enter(&self, driver: &str, event: Event, past: Option<i64>) {
+        let Event { step, seq, event } = event;
+        if !self.wait_for(driver, step).await {
+            return;
+        }
+        let ready = {
+            let mut stations = self.stations();
+            let Some(station) = stations.get_mut(driver) else { return };
+            if past.is_none() {
+                station.heard = Instant::now();
+            }
+            station.is_lost = false;
+            match &event {
+                DriverEvent::Authed => (station.task, station.since) = (Task::TellClock, Instant::now()),
+                DriverEvent::Launched(_) => (station.task, station.since) = (Task::Tell, Instant::now()),
+                // That its machine lives says nothing of its load.
+                DriverEvent::Health(_) => {}
+                _ => station.since = Instant::now(),
+            }
+            station.order.enter(seq, past, event)
+        };
+        self.hand_on(driver, ready).await;
+    }
+
+    /// Waits until the step has begun here, too: while a run is taken up, its stream is ahead of it. False when it is over.
+    async fn wait_for(&self, driver: &str, step: u32) -> bool {
+        let mut begun = self.begun.subscribe();
+        loop {
+            let at = self.stations().get(driver).map(|station| station.step);
+            match at {
+                None => return false,
+                Some(Some(at)) if at >= step => return at == step,
+                Some(_) => {}
+            }
+            if begun.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    async fn hand_on(&self, driver: &str, events: Vec<(Option<i64>, DriverEvent)>) {
+        for (past, event) in events {
+            let stage = match self.stations().get(driver).and_then(|station| station.desk.as_ref()) {
+                Some(Desk::Stage(sender)) => Some(sender.clone()),
+                Some(Desk::Trigger(sender)) => {
+                    if let DriverEvent::Triggered(report) = event {
+                        let _ = sender.try_send(report);
+                    }
+                    continue;
+                }
+                None => return,
+            };
+            let Some(stage) = stage else { return };
+            let is_last = matches!(event, DriverEvent::Ended { .. } | DriverEvent::Refused(_));
+            let gone = stage.send(past, event).await.is_err();
+            if (gone || is_last)
+                && let Some(station) = self.stations().get_mut(driver)
+            {
+                station.desk = None;
+            }
+        }
+    }
+
+    async fn lose(&self, driver: &str, step: u32, silent_ms: u64, late: Option<String>, past: Option<i64>) {
+        if self.wait_for(driver, step).await {
+            self.hand_on(driver, vec![(past, DriverEvent::Lost { silent_ms, late })]).await;
+        }
+    }
+
+    /// The stream is gone: no stage can go on.
+    async fn give_up(&self, text: &str) {
+        self.tell(text.to_owned());
+        let names: Vec<String> = self.stations().keys().cloned().collect();
+        let failure = Failure { work: String::new(), class: FailureClass::Driver, text: text.to_owned() };
+        for name in names {
+            self.hand_on(&name, vec![(None, DriverEvent::Refused(failure.clone()))]).await;
+        }
+    }
+
+    /// What a driver that is there has not done in time.
+    fn late(&self, station: &Station, connected_since: Instant) -> Option<String> {
+        let (text, times) = station.task.late()?;
+        let patience = (self.lost_after.saturating_mul(3) / 2).max(LEAST_PATIENCE) * times;
+        let waited = station.since.max(station.beats_since).max(connected_since).elapsed();
+        (waited > patience).then(|| text.to_owned())
+    }
+
+    /// Writes down which drivers are lost. Only what comes back through the stream counts, so that everybody who reads it
+    /// comes to know it at the same place.
+    async fn look_for_silence(&self, post: Post) {
+        let mut tick = tokio::time::interval(LOOK_EVERY);
+        let mut looked = Instant::now();
+        loop {
+            tick.tick().await;
+            // Who was stopped himself, or cut off, cannot tell whether others were silent.
+            if !self.bus.is_connected() || looked.elapsed() > 4 * LOOK_EVERY {
+                *self.connected_since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            }
+            let connected_since = *self.connected_since.lock().unwrap_or_else(PoisonError::into_inner);
+            looked = Instant::now();
+            for (name, station) in self.stations().iter_mut() {
+                let (Some(step), Some(Desk::Stage(_)), false) =
+                    (station.step, &station.desk, station.is_lost)
+                else {
+                    continue;
+                };
+                let beat = self.registry.get(name).filter(|one| one.registration.life == station.life);
+                let heard = beat.map_or(station.heard, |beat| beat.heard.max(station.heard));
+                let silence = heard.max(connected_since).elapsed();
+                if silence > BEAT_GAP {
+                    station.beats_since = Instant::now();
+                }
+                let late = self.late(station, connected_since);
+                if silence > self.lost_after || late.is_some() {
+                    station.is_lost = true;
+                    let waited = if late.is_some() { station.since.elapsed() } else { silence };
+                    let silent_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                    post.control(Control::Lost { driver: name.clone(), step, silent_ms, late });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn duplicated_and_reordered_events_are_heard_once_and_in_their_order(
+            (count, deliveries) in (1u64..60).prop_flat_map(|count| {
+                let all: Vec<u64> = (0..count).collect();
+                let again = prop::collection::vec(0..count, 0..60);
+                (Just(count), again.prop_map(move |again| [all.clone(), again].concat()).prop_shuffle())
+            }),
+        ) {
+            let mut order = Order::default();
+            let mut heard = Vec::new();
+            for seq in deliveries {
+                for (_, event) in order.enter(seq, None, DriverEvent::Told { up_to_ns: seq }) {
+                    let DriverEvent::Told { up_to_ns } = event else { unreachable!() };
+                    heard.push(up_to_ns);
+                }
+            }
+            prop_assert_eq!(heard, (0..count).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! How to connect, and what is wrong when that cannot be done. A connection that was there once is made again for ever.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::jetstream::{self, context::ContextBuilder};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use thiserror::Error;
+use tokio::sync::{OnceCell, watch};
+
+use crate::nats::names::DRIVERS;
+use crate::nats::roles::DRIVER_INBOX;
+use crate::nats::setup::{self, Limits};
+use crate::nats::trust::Speaker;
+
+/// A question to NATS that takes longer has failed, and is asked again.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A connection over which nothing comes back for two of these is dead.
+const PING_EVERY: Duration = Duration::from_secs(4);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Where NATS is and who we are there.
+#[derive(Debug, Clone, Default)]
+pub struct NatsOptions {
+    /// `nats://host:4222` or `tls://host:4222`, several behind commas.
+    pub url: String,
+    /// File with a token.
+    pub token_file: Option<PathBuf>,
+    /// User; the password is in `password_file`.
+    pub user: Option<String>,
+    /// File with the user's password.
+    pub password_file: Option<PathBuf>,
+    /// File with an NKey seed.
+    pub nkey_file: Option<PathBuf>,
+    /// File with a JWT and its NKey seed, as `nsc` makes it.
+    pub creds_file: Option<PathBuf>,
+    /// Certificates of authorities to trust beside the machine's own.
+    pub ca_file: Option<PathBuf>,
+    /// Client certificate and key.
+    pub client_cert: Option<(PathBuf, PathBuf)>,
+}
+
+/// Why NATS cannot be used. Each is one sentence with its remedy.
+#[derive(Debug, Error)]
+pub enum BusError {
+    /// Nobody answers.
+    #[error(
+        "NATS at {url} cannot be reached ({cause}); start a nats-server with JetStream (`nats-server -js`), or give the \
+         address of yours"
+    )]
+    Unreachable {
+        /// Without credentials.
+        url: String,
+        /// What the system says.
+        cause: String,
+    },
+    /// It does not know us.
+    #[error(
+        "NATS at {url} refuses us ({cause}); give --nats-token-file, --nats-user and --nats-password-file, \
+         --nats-nkey-file or --nats-creds, whichever it wants"
+    )]
+    Denied {
+        /// Without credentials.
+        url: String,
+        /// What it says.
+        cause: String,
+    },
+    /// A file of the options.
+    #[error("{what} {path}: {cause}")]
+    File {
+        /// Which.
+        what: &'static str,
+        /// Where.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// The options contradict each other or the URL is none.
+    #[error("{0}")]
+    Options(String),
+    /// It has no JetStream, or no room, or another Cosmark's streams.
+    #[error("NATS at {url}: {problem}")]
+    JetStream {
+        /// Without credentials.
+        url: String,
+        /// One sentence with its remedy.
+        problem: String,
+    },
+    /// A local server could not be started.
+    #[error("{0}")]
+    Server(String),
+}
+
+/// How the connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkState {
+    /// It is there.
+    Connected,
+    /// It is being made again.
+    Disconnected,
+}
+
+/// A connection to NATS with Cosmark's streams and buckets in it. Clones are the same connection.
+#[derive(Debug, Clone)]
+pub struct Bus {
+    client: Client,
+    jetstream: jetstream::Context,
+    state: watch::Receiver<LinkState>,
+    url: String,
+    pub(crate) speaker: Speaker,
+    is_driver: bool,
+    /// What the server did not let this login do, last.
+    denied: Arc<Mutex<Option<String>>>,
+    /// The bucket that every driver writes to every two seconds.
+    drivers: Arc<OnceCell<jetstream::kv::Store>>,
+}
+
+fn read_secret(what: &'static str, path: &Path) -> Result<String, BusError> {
+    let text = std::fs::read_to_string(path).map_err(|cause| BusError::File {
+        what,
+        path: path.display().to_string(),
+        cause: cause.to_string(),
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+impl NatsOptions {
+    /// The addresses.
+    fn addresses(&self) -> Result<Vec<ServerAddr>, BusError> {
+        let one = |text: &str| {
+            text.trim().parse::<ServerAddr>().map_err(|cause| {
+                let shown = without_credentials(text);
+                BusError::Options(format!("{shown} is no address of NATS ({cause}); write nats://host:4222"))
+            })
+        };
+        self.url.split(',').filter(|text| !text.trim().is_empty()).map(one).collect()
+    }
+
+    /// The addresses without credentials.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.url.split(',').map(without_credentials).collect::<Vec<_>>().join(",")
+    }
+
+    fn connect_options(&self, name: &str) -> Result<ConnectOptions, BusError> {
+        let ways = [
+            self.token_file.is_some(),
+            self.user.is_some(),
+            self.nkey_file.is_some(),
+            self.creds_file.is_some(),
+        ];
+        if ways.iter().filter(|given| **given).count() > 1 {
+            return Err(BusError::Options(
+                "give one of --nats-token-file, --nats-user, --nats-nkey-file and --nats-creds".to_owned(),
+            ));
+        }
+        let mut options = ConnectOptions::new()
+            .name(format!("cosmark {name}"))
+            .connection_timeout(PATIENCE)
+            .request_timeout(Some(PATIENCE))
+            .ping_interval(PING_EVERY)
+            .max_reconnects(None)
+            .reconnect_delay_callback(|attempts| {
+                let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
+                Duration::from_millis(50).saturating_mul(1 << attempts.min(6)).min(LONGEST_PAUSE)
+            });
+        if let Some(path) = &self.token_file {
+            options = options.token(read_secret("NATS token file", path)?);
+        }
+        match (&self.user, &self.password_file) {
+            (Some(user), Some(path)) => {
+                options = options.user_and_password(user.clone(), read_secret("NATS password file", path)?);
+            }
+            (None, None) => {}
+            _ => {
+                let text = "--nats-user and --nats-password-file belong together";
+                return Err(BusError::Options(text.to_owned()));
+            }
+        }
+        if let Some(path) = &self.nkey_file {
+            options = options.nkey(read_secret("NATS NKey file", path)?);
+        }
+        if let Some(path) = &self.creds_file {
+            let text = read_secret("NATS credentials file", path)?;
+            options = options.credentials(&text).map_err(|cause| BusError::File {
+                what: "NATS credentials file",
+                path: path.display().to_string(),
+                cause: cause.to_string(),
+            })?;
+        }
+        if let Some(path) = &self.ca_file {
+            options = options.add_root_certificates(path.clone());
+        }
+        if let Some((certificate, key)) = &self.client_cert {
+            options = options.add_client_certificate(certificate.clone(), key.clone());
+        }
+        Ok(options)
+    }
+}
+
+fn without_credentials(url: &str) -> String {
+    let url = url.trim();
+    let (scheme, rest) = url.split_once("://").map_or(("nats", url), |(scheme, rest)| (scheme, rest));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    format!("{scheme}://{host}")
+}
+
+impl Bus {
+    /// Connects, and makes the streams and buckets that are not there. `name` is what the server's operator sees.
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now. Later it may come and go.
+    pub async fn connect(options: &NatsOptions, name: &str, limits: Limits) -> Result<Self, BusError> {
+        let bus = Self::dial(options, options.connect_options(name)?, false).await?;
+        setup::ensure(&bus, limits).await?;
+        Ok(bus)
+    }
+
+    /// Connects as a driver of this name, whose login may do little ([`crate::nats::roles`]).
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now, or this login is not a driver's.
+    pub async fn join(options: &NatsOptions, driver: &str) -> Result<Self, BusError> {
+        let connecting = options
+            .connect_options(&format!("driver {driver}"))?
+            .custom_inbox_prefix(format!("{DRIVER_INBOX}.{driver}"));
+        let bus = Self::dial(options, connecting, true).await?;
+        setup::ensure_for_driver(&bus).await?;
+        Ok(bus)
+    }
+
+    /// What the server did not let this login do, if there was anything.
+    pub(crate) fn denied(&self) -> Option<String> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes what is not there, as far as this connection may.
+    pub(crate) async fn ensure(&self) -> Result<(), BusError> {
+        if self.is_driver {
+            return setup::ensure_for_driver(self).await;
+        }
+        setup::ensure(self, Limits::default()).await
+    }
+
+    async fn dial(
+        options: &NatsOptions,
+        connecting: ConnectOptions,
+        is_driver: bool,
+    ) -> Result<Self, BusError> {
+        let url = options.shown();
+        let addresses = options.addresses()?;
+        let (told, state) = watch::channel(LinkState::Connected);
+        let denied: Arc<Mutex<Option<String>>> = Arc::default();
+        let deny = Arc::clone(&denied);
+        let connecting = connecting.event_callback(move |event| {
+            let (told, deny) = (told.clone(), Arc::clone(&deny));
+            async move {
+                let state = match event {
+                    Event::ServerError(error) => {
+                        let text = error.to_string();
+                        if text.to_lowercase().contains("permissions violation") {
+                            *deny.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+                        }
+                        return;
+                    }
+                    Event::Connected => LinkState::Connected,
+                    Event::Disconnected | Event::Closed => LinkState::Disconnected,
+                    _ => return,
+                };
+                told.send_if_modified(|known| std::mem::replace(known, state) != state);
+            }
+        });
+        let client = connecting.connect(addresses).await.map_err(|error| {
+            let cause = error.to_string();
+            match error.kind() {
+                ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                    BusError::Denied { url: url.clone(), cause }
+                }
+                _ => BusError::Unreachable { url: url.clone(), cause },
+            }
+        })?;
+        let jetstream = ContextBuilder::new().timeout(PATIENCE).ack_timeout(PATIENCE).build(client.clone());
+        let (speaker, drivers) = (Speaker::default(), Arc::default());
+        Ok(Self { client, jetstream, state, url, speaker, is_driver, denied, drivers })
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// JetStream over it.
+    #[must_use]
+    pub fn jetstream(&self) -> &jetstream::Context {
+        &self.jetstream
+    }
+
+    /// How the connection is doing; changes as it does.
+    #[must_use]
+    pub fn state(&self) -> watch::Receiver<LinkState> {
+        self.state.clone()
+    }
+
+    /// True while there is a connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        *self.state.borrow() == LinkState::Connected
+    }
+
+    /// Where it is, without credentials.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Bytes of the largest message that the server takes, headers included.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.client.server_info().max_payload
+    }
+
+    /// One bucket.
+    ///
+    /// # Errors
+    /// When it cannot be had now.
+    pub async fn bucket(&self, name: &str) -> Result<jetstream::kv::Store, BusError> {
+        self.jetstream
+            .get_key_value(name)
+            .await
+            .map_err(|cause| self.problem(format!("bucket {name}: {cause}")))
+    }
+
+    /// The bucket of registrations; asked for once.
+    pub(crate) async fn drivers(&self) -> Result<&jetstream::kv::Store, BusError> {
+        self.drivers.get_or_try_init(|| self.bucket(DRIVERS)).await
+    }
+
+    pub(crate) fn problem(&self, problem: String) -> BusError {
+        BusError::JetStream { url: self.url.clone(), problem }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_an_address_are_not_shown() {
+        let options =
+            NatsOptions { url: "nats://me:geheim@a:4222, tls://t0ken@b".into(), ..NatsOptions::default() };
+        assert_eq!(options.shown(), "nats://a:4222,tls://b");
+        let error = NatsOptions { url: "nats://me:geheim@a:99999".into(), ..NatsOptions::default() };
+        let text = error.addresses().unwrap_err().to_string();
+        assert!(!text.contains("geheim") && text.contains("nats://a:99999"), "{text}");
+    }
+
+    #[test]
+    fn two_ways_to_log_in_are_refused() {
+        let both =
+            NatsOptions { token_file: Some("/t".into()), user: Some("u".into()), ..NatsOptions::default() };
+        assert!(both.connect_options("x").unwrap_err().to_string().contains("give one of"));
+        let half = NatsOptions { user: Some("u".into()), ..NatsOptions::default() };
+        assert!(half.connect_options("x").unwrap_err().to_string().contains("belong together"));
+    }
+}

@@ -1,0 +1,27 @@
+//! NATS and JetStream between controllers and drivers: how to connect, the names of subjects, streams and buckets, and a
+//! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
+//! newer.
+
+mod alive;
+mod connect;
+pub mod names;
+mod publish;
+mod registry;
+pub mod roles;
+mod seal;
+pub mod server;
+mod setup;
+mod sign;
+mod stream_reader;
+mod supervisor;
+mod trust;
+
+pub use alive::{NotRenewed, Renewals};
+pub use connect::{Bus, BusError, LinkState, NatsOptions};
+pub use publish::{Refused, Sent};
+pub use registry::{Present, Registry};
+pub use seal::{Key, seal};
+pub use setup::Limits;
+pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};
+pub use stream_reader::{Message, StreamNow, Tail, TailError};
+pub use supervisor::KeptServer;

@@ -1,0 +1,149 @@
+//! Who is there: the drivers that registered lately.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::kv::Operation;
+use cosmark_wire::message::{Registration, decode, encode};
+use futures_util::StreamExt;
+
+use crate::nats::connect::{Bus, BusError};
+use crate::nats::names::DRIVERS;
+
+const PAUSE: Duration = Duration::from_millis(500);
+const SILENCE: Duration = Duration::from_secs(12);
+/// Drivers that are asked for at a time.
+const ASKED_AT_ONCE: usize = 64;
+
+/// A driver and when it was heard of.
+#[derive(Debug, Clone)]
+pub struct Present {
+    /// What it said about itself.
+    pub registration: Registration,
+    /// When, on this machine's monotonic clock.
+    pub heard: Instant,
+}
+
+/// The drivers, kept up to date by a task of its own while this exists.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    known: Arc<Mutex<BTreeMap<String, Present>>>,
+    _watching: Arc<Watching>,
+}
+
+#[derive(Debug)]
+struct Watching(tokio::task::JoinHandle<()>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Bus {
+    /// Registers a driver, or renews its registration.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn register(&self, registration: &Registration) -> Result<(), BusError> {
+        let bytes = encode(registration).map_err(|cause| self.problem(cause.to_string()))?;
+        if self.put(registration, bytes.clone()).await.is_ok() {
+            return Ok(());
+        }
+        // A server that lost its data has lost the buckets, too.
+        self.ensure().await?;
+        self.put(registration, bytes).await
+    }
+
+    async fn put(&self, registration: &Registration, bytes: Vec<u8>) -> Result<(), BusError> {
+        let put = self.drivers().await?.put(&registration.name, bytes.into()).await;
+        put.map(drop).map_err(|cause| self.problem(format!("the driver cannot be registered: {cause}")))
+    }
+
+    /// Takes a registration back.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn deregister(&self, name: &str) -> Result<(), BusError> {
+        let bucket = self.drivers().await?;
+        bucket.delete(name).await.map_err(|cause| self.problem(format!("cannot deregister: {cause}")))
+    }
+
+    /// The driver that is registered under this name.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn registered(&self, name: &str) -> Result<Option<Registration>, BusError> {
+        let bucket = self.drivers().await?;
+        let value = bucket.get(name).await.map_err(|cause| self.problem(cause.to_string()))?;
+        Ok(value.and_then(|bytes| decode(&bytes).ok()))
+    }
+
+    /// Watches who is there. Gives what is known at once; the rest follows.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn registry(&self) -> Result<Registry, BusError> {
+        let known: Arc<Mutex<BTreeMap<String, Present>>> = Arc::default();
+        let bucket = self.bucket(DRIVERS).await?;
+        let keys = bucket.keys().await.map_err(|cause| self.problem(cause.to_string()))?;
+        let names: Vec<String> = keys.filter_map(|key| std::future::ready(key.ok())).collect().await;
+        let asked = futures_util::stream::iter(&names).map(|name| self.registered(name));
+        let mut answers = asked.buffer_unordered(ASKED_AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            if let Some(registration) = answer? {
+                enter(&known, registration);
+            }
+        }
+        drop(answers);
+        let task = tokio::spawn(watch(self.clone(), Arc::clone(&known)));
+        Ok(Registry { known, _watching: Arc::new(Watching(task)) })
+    }
+}
+
+fn enter(known: &Mutex<BTreeMap<String, Present>>, registration: Registration) {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    known.insert(registration.name.clone(), Present { registration, heard: Instant::now() });
+}
+
+async fn watch(bus: Bus, known: Arc<Mutex<BTreeMap<String, Present>>>) {
+    loop {
+        let Ok(bucket) = bus.bucket(DRIVERS).await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(mut changes) = bucket.watch_with_history(">").await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Drivers renew theirs every 2 s: a longer silence is nobody, or a watch that a restarted server has forgotten.
+        while let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, changes.next()).await {
+            match entry.operation {
+                Operation::Put => {
+                    if let Ok(registration) = decode::<Registration>(&entry.value) {
+                        enter(&known, registration);
+                    }
+                }
+                Operation::Delete | Operation::Purge => {
+                    known.lock().unwrap_or_else(PoisonError::into_inner).remove(&entry.key);
+                }
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+impl Registry {
+    /// All drivers that were ever heard of while this watched, by name, with their age.
+    #[must_use]
+    pub fn all(&self) -> Vec<Present> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Present> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}

@@ -1,0 +1,215 @@
+//! What each login may do in NATS: the permissions of users, in the server's own configuration (docs.nats.io, "Authorization" and
+//! "NKeys"; of JetStream's API, ADR-1 and "NATS API Reference"). A driver's login reads its orders, answers questions and writes
+//! its events and its registration; it cannot order, speak as another driver, change a stream, or read another bucket.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use crate::nats::connect::BusError;
+use crate::nats::names::{BUCKETS, ForDrivers, RUNS};
+use crate::nats::seal::Key;
+use crate::nats::server::{quoted, write_private};
+use crate::nats::sign::Identity;
+
+/// Inboxes of drivers begin so, followed by their names: nobody hears the answers to others.
+pub(crate) const DRIVER_INBOX: &str = "_COSMARK";
+
+/// A role of a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// Orders, keeps the queue, makes streams.
+    Controller,
+    /// The driver of this name; `None` = any driver, for a fleet that shares a login.
+    Driver(Option<String>),
+    /// Hears events and registrations.
+    Observer,
+}
+
+/// Subjects that a role may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permissions {
+    /// To publish to.
+    pub publish: Vec<String>,
+    /// To subscribe to.
+    pub subscribe: Vec<String>,
+    /// It may answer what it was asked, wherever the answer goes.
+    pub answers: bool,
+}
+
+impl Role {
+    /// Name of its file with the seed, without ending.
+    #[must_use]
+    pub fn file(&self) -> String {
+        match self {
+            Self::Controller => "controller".to_owned(),
+            Self::Driver(None) => "driver".to_owned(),
+            Self::Driver(Some(name)) => format!("driver-{name}"),
+            Self::Observer => "observer".to_owned(),
+        }
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn permissions(&self) -> Permissions {
+        match self {
+            Self::Controller => of_controller(),
+            Self::Driver(name) => of_driver(name.as_deref().unwrap_or("*")),
+            Self::Observer => Permissions {
+                publish: Vec::new(),
+                subscribe: vec!["cosmark.run.*.event.*".to_owned(), "$KV.cosmark_drivers.>".to_owned()],
+                answers: false,
+            },
+        }
+    }
+}
+
+fn of_controller() -> Permissions {
+    let mut publish: Vec<String> =
+        ["cosmark.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>"].map(str::to_owned).to_vec();
+    publish.extend(BUCKETS.iter().map(|bucket| format!("$KV.{}.>", bucket.name)));
+    Permissions { publish, subscribe: vec!["_INBOX.>".to_owned(), "cosmark.>".to_owned()], answers: false }
+}
+
+fn of_driver(name: &str) -> Permissions {
+    let mut publish = vec![
+        format!("cosmark.run.*.event.{name}"),
+        format!("$JS.API.STREAM.INFO.{RUNS}"),
+        // The filter stands in the subject: orders to another cannot be asked for.
+        format!("$JS.API.CONSUMER.CREATE.{RUNS}.*.cosmark.run.*.order.{name}"),
+        format!("$JS.API.CONSUMER.MSG.NEXT.{RUNS}.*"),
+    ];
+    let mut subscribe = vec![format!("{DRIVER_INBOX}.{name}.>"), format!("cosmark.driver.{name}.*")];
+    for bucket in BUCKETS {
+        let kv = bucket.name;
+        let keys = match bucket.for_drivers {
+            ForDrivers::Nothing => continue,
+            ForDrivers::Read => {
+                subscribe.push(format!("$KV.{kv}.>"));
+                // From the leader: what a copy has may be old.
+                publish.push(format!("$JS.API.STREAM.MSG.GET.KV_{kv}"));
+                ">"
+            }
+            ForDrivers::OwnKey => {
+                publish.push(format!("$KV.{kv}.{name}"));
+                name
+            }
+        };
+        publish.push(format!("$JS.API.STREAM.INFO.KV_{kv}"));
+        publish.push(format!("$JS.API.DIRECT.GET.KV_{kv}.$KV.{kv}.{keys}"));
+    }
+    Permissions { publish, subscribe, answers: true }
+}
+
+fn list(subjects: &[String]) -> String {
+    let quoted: Vec<String> = subjects.iter().map(|subject| format!("\"{subject}\"")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+/// The users of a server, each with the public half of its key, for the server's configuration.
+#[must_use]
+pub fn authorization(users: &[(Role, String)]) -> String {
+    let mut text = "authorization {\n  users: [\n".to_owned();
+    for (role, key) in users {
+        let Permissions { publish, subscribe, answers } = role.permissions();
+        // An empty list would allow everything.
+        let publish = match publish.as_slice() {
+            [] => "{deny: \">\"}".to_owned(),
+            some => format!("{{allow: {}}}", list(some)),
+        };
+        let subscribe = format!("{{allow: {}}}", list(&subscribe));
+        let answers = if answers { ", allow_responses: {max: 1, expires: \"2m\"}" } else { "" };
+        let _ = writeln!(
+            text,
+            "    # {}\n    {{nkey: {key}, permissions: {{publish: {publish}, subscribe: {subscribe}{answers}}}}}",
+            role.file()
+        );
+    }
+    text.push_str("  ]\n}\n");
+    text
+}
+
+/// The file with a role's seed in a directory.
+#[must_use]
+pub fn seed_file(directory: &Path, role: &Role) -> PathBuf {
+    directory.join(format!("{}.nk", role.file()))
+}
+
+/// The public key of a role's login: of the seed in its file, which is drawn (0600) if it is not there.
+///
+/// # Errors
+/// When the file cannot be read or written, or holds no seed.
+pub fn login(directory: &Path, role: &Role) -> Result<String, BusError> {
+    let path = seed_file(directory, role);
+    let fail = |cause: String| BusError::File { what: "NATS login", path: path.display().to_string(), cause };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => nkeys::KeyPair::from_seed(text.trim())
+            .map(|pair| pair.public_key())
+            .map_err(|cause| fail(format!("it holds no NKey seed ({cause}); move it away for a new one"))),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            // The public half of a fresh key: 32 bytes that nobody can guess.
+            let identity = Identity::derive(&Key::generate().public(), "nats login")?;
+            write_private(&path, &format!("{}\n", identity.seed()?))?;
+            Ok(identity.public().to_owned())
+        }
+        Err(cause) => Err(fail(cause.to_string())),
+    }
+}
+
+/// Writes a server's configuration with these roles to `nats.conf` in a directory, and their seeds beside it. Seeds that are there
+/// stay, so that it can be written again with more drivers.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write_config(directory: &Path, roles: &[Role], listen: &str) -> Result<PathBuf, BusError> {
+    let mut users = Vec::new();
+    for role in roles {
+        users.push((role.clone(), login(directory, role)?));
+    }
+    let path = directory.join("nats.conf");
+    let store = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()).join("jetstream");
+    let text = format!(
+        "# Written by `cosmark controller --write-nats-config`: public keys alone. Start: nats-server -c nats.conf\n\
+         listen: \"{listen}\"\nmax_payload: 8MB\njetstream {{ store_dir: {} }}\n\
+         # Between machines: tls {{ cert_file: \"cert.pem\", key_file: \"key.pem\" }}\n{}",
+        quoted(&store),
+        authorization(&users)
+    );
+    std::fs::write(&path, text).map_err(|cause| BusError::File {
+        what: "NATS configuration",
+        path: path.display().to_string(),
+        cause: cause.to_string(),
+    })?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_may_name_no_other_driver_and_no_bucket_that_is_not_for_it() {
+        let Permissions { publish, subscribe, .. } = Role::Driver(Some("d1".into())).permissions();
+        for subject in publish.iter().chain(&subscribe) {
+            let bucket = BUCKETS.iter().find(|bucket| subject.contains(&format!("{}.", bucket.name)));
+            assert!(bucket.is_none_or(|bucket| bucket.for_drivers != ForDrivers::Nothing), "{subject}");
+            assert!(subject != ">" && !subject.starts_with("cosmark.run.*.order"), "{subject}");
+            assert!(!subject.contains("PURGE") && !subject.contains("DELETE") && !subject.contains("UPDATE"));
+        }
+        let text = authorization(&[(Role::Observer, "UX".into())]);
+        assert!(text.contains("publish: {deny: \">\"}"), "{text}");
+    }
+
+    #[test]
+    fn a_login_is_drawn_once_and_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let role = Role::Driver(None);
+        let key = login(directory.path(), &role).unwrap();
+        assert_eq!(login(directory.path(), &role).unwrap(), key);
+        assert_ne!(login(directory.path(), &Role::Controller).unwrap(), key);
+        let file = seed_file(directory.path(), &role);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::write(&file, "noise").unwrap();
+        assert!(login(directory.path(), &role).unwrap_err().to_string().contains("no NKey seed"));
+    }
+}

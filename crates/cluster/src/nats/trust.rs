@@ -1,0 +1,177 @@
+//! Who a connection speaks for, and which key the drivers of this NATS trust at their first join: the first that a controller
+//! published. Whoever may write that bucket may be trusted; a driver's login may not ([`crate::nats::roles`]).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_nats::jetstream::kv::CreateErrorKind;
+use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
+use cosmark_wire::{MESSAGE_VERSION, unix_ns};
+
+use crate::nats::connect::{Bus, BusError};
+use crate::nats::names::TRUST;
+use crate::nats::seal;
+use crate::nats::sign::{Identity, is_by, is_public_key};
+
+/// Key of the bucket.
+const CONTROLLER: &str = "controller";
+
+/// Who speaks, and what the cluster publishes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Speaker {
+    identity: Option<Arc<Identity>>,
+    published: Arc<Mutex<Option<String>>>,
+    /// Drivers whose registrations were proved: key, key for sealing, proof. They say it again every two seconds.
+    proved: Arc<Mutex<HashMap<String, Proof>>>,
+}
+
+type Proof = (String, [u8; 32], Vec<u8>);
+
+/// Proofs that are remembered.
+const MOST_PROOFS: usize = 10_000;
+
+impl Bus {
+    /// The same connection, for a controller: what it orders is signed. Its key is published if none is.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn as_controller(mut self, identity: Identity) -> Result<Self, BusError> {
+        self.speaker = Speaker { identity: Some(Arc::new(identity)), ..Speaker::default() };
+        self.publish_key().await?;
+        Ok(self)
+    }
+
+    /// The same connection, for a driver: what it tells is signed.
+    #[must_use]
+    pub fn as_driver(mut self, identity: Identity) -> Self {
+        self.speaker = Speaker { identity: Some(Arc::new(identity)), ..Speaker::default() };
+        self
+    }
+
+    /// Who speaks over it.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.speaker.identity.as_deref()
+    }
+
+    /// The key that the cluster publishes; `None` = no controller has been there yet.
+    ///
+    /// # Errors
+    /// When NATS does not answer now.
+    pub async fn published_key(&self) -> Result<Option<String>, BusError> {
+        let bucket = self.bucket(TRUST).await?;
+        let value = bucket.get(CONTROLLER).await.map_err(|cause| self.problem(cause.to_string()))?;
+        let key = value.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+        Ok(key.filter(|key| is_public_key(key)))
+    }
+
+    /// Publishes this controller's key, if none is published.
+    ///
+    /// # Errors
+    /// When NATS does not answer now, or does not let this login do it.
+    pub async fn publish_key(&self) -> Result<(), BusError> {
+        let Some(identity) = self.identity() else { return Ok(()) };
+        let mut known = self.published_key().await?;
+        if known.is_none() {
+            let bucket = self.bucket(TRUST).await?;
+            let me = identity.public().to_owned();
+            match bucket.create(CONTROLLER, me.clone().into()).await {
+                Ok(_) => known = Some(me),
+                Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
+                    known = self.published_key().await?;
+                }
+                Err(error) => {
+                    return Err(self.problem(format!(
+                        "the key of this controller cannot be published: {error}; does its login have the role of a \
+                         controller?"
+                    )));
+                }
+            }
+        }
+        *self.speaker.published.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        Ok(())
+    }
+
+    /// Whether this driver follows this controller, and is who it says that it is.
+    ///
+    /// # Errors
+    /// One sentence with the remedy.
+    pub fn can_order(&self, driver: &Registration) -> Result<(), String> {
+        let Registration { name, trusts, .. } = driver;
+        let me = self.identity().map(Identity::public).unwrap_or_default();
+        if !self.is_proved(driver) {
+            return Err(format!(
+                "the registration of driver {name} is not signed by the key that it names: somebody else wrote it; give \
+                 each driver a login of its own"
+            ));
+        }
+        let published = self.speaker.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let follows = match trusts.as_slice() {
+            [] => published.as_deref() == Some(me),
+            keys => keys.iter().any(|key| key == me),
+        };
+        if follows {
+            return Ok(());
+        }
+        Err(format!(
+            "driver {name} does not obey this controller, whose key is {me}: start the driver with `--trust {me}`, or give \
+             this controller the file cluster.key of the one that the driver obeys"
+        ))
+    }
+
+    fn is_proved(&self, driver: &Registration) -> bool {
+        let proof = (driver.identity.clone(), driver.public_key, driver.proof.clone());
+        let known = || self.speaker.proved.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().get(&driver.name) == Some(&proof) {
+            return true;
+        }
+        if !is_by(&driver.identity, &driver.what_is_proved(), &driver.proof) {
+            return false;
+        }
+        let mut known = known();
+        if known.len() >= MOST_PROOFS {
+            known.clear();
+        }
+        known.insert(driver.name.clone(), proof);
+        true
+    }
+
+    /// An order, sealed for its driver and signed.
+    ///
+    /// # Errors
+    /// A sentence; only by a bug.
+    pub fn signed_order(&self, run: &str, driver: &Registration, order: &Order) -> Result<Vec<u8>, String> {
+        let plain = cosmark_wire::message::encode(order).map_err(|cause| cause.to_string())?;
+        let (id, step) = (order.id(), order.step());
+        self.signed(EnvelopeKind::Order, driver, run.to_owned(), id, step, &plain)
+    }
+
+    /// A question, sealed for its driver and signed. `number` is one that no other question has.
+    ///
+    /// # Errors
+    /// A sentence; only by a bug.
+    pub fn signed_probe(
+        &self,
+        driver: &Registration,
+        number: u64,
+        question: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let id = format!("{number:016x}");
+        self.signed(EnvelopeKind::Probe, driver, String::new(), id, None, question)
+    }
+
+    fn signed(
+        &self,
+        kind: EnvelopeKind,
+        driver: &Registration,
+        run: String,
+        id: String,
+        step: Option<u32>,
+        plain: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let identity = self.identity().ok_or("this connection is no controller's; report this as a bug")?;
+        let sealed = seal(driver.public_key, plain)?;
+        let (driver, issued_ns) = (driver.name.clone(), unix_ns());
+        identity.sign(&Envelope { version: MESSAGE_VERSION, kind, driver, run, id, step, issued_ns }, &sealed)
+    }
+}

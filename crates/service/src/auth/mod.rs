@@ -1,0 +1,353 @@
+//! Who may come in: tokens (`Authorization: Bearer`, HTTP Basic, COSBench's `password`), the session cookie of the console, and
+//! a limit on guessing. A cookie is signed, so that it outlives the controller that gave it and another controller of the
+//! cluster takes it; it dies with its token.
+//!
+//! What is changed by a cookie needs the header `X-Cosmark: 1` and an `Origin` that is ours: a page of somebody else's can
+//! send neither (Fetch standard, CORS protocol).
+
+pub mod keys;
+pub mod secrets;
+pub mod tokens;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::{HeaderMap, Method, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cosmark_archive::Timestamp;
+
+use crate::ServiceError;
+use crate::api::types::Role;
+use crate::auth::keys::{ClusterKey, random};
+use crate::auth::tokens::{Identity, Tokens};
+
+/// Name of the session cookie.
+pub const COOKIE: &str = "cosmark_session";
+/// A session lasts so long.
+const SESSION: Duration = Duration::from_secs(12 * 3600);
+/// Wrong tokens that an address may show at once.
+const MOST_WRONG: f64 = 10.0;
+/// One more is allowed every so often.
+const FORGIVEN_EVERY: Duration = Duration::from_secs(3);
+/// Addresses that are remembered.
+const MOST_ADDRESSES: usize = 10_000;
+/// Sessions that were ended before their time.
+const MOST_ENDED: usize = 10_000;
+
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// No token, a wrong one, or a session that is over.
+    Unknown,
+    /// Too many wrong tokens from this address.
+    TooMany,
+    /// A cookie without the header and the origin that a change needs.
+    Foreign,
+}
+
+/// What somebody came in with.
+#[derive(Clone)]
+pub enum Login {
+    /// A token.
+    Token(String),
+    /// A session's cookie.
+    Cookie(String),
+}
+
+/// Requests without a login that are heard at a time, and those of one address.
+const MOST_STRANGERS: usize = 256;
+const MOST_STRANGERS_HERE: usize = 32;
+
+/// A request without a login that is being heard.
+pub struct Stranger {
+    from: IpAddr,
+    all: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get_mut(&self.from) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(all.remove(&self.from)),
+        }
+    }
+}
+
+/// The door.
+pub struct Access {
+    tokens: Tokens,
+    key: Arc<ClusterKey>,
+    wrong: Mutex<HashMap<IpAddr, (f64, Instant)>>,
+    ended: Mutex<HashMap<String, i64>>,
+    strangers: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    /// Cookies travel over TLS alone.
+    secure: bool,
+}
+
+impl Access {
+    /// With these tokens; `secure` = the service speaks TLS.
+    #[must_use]
+    pub fn new(tokens: Tokens, key: Arc<ClusterKey>, secure: bool) -> Self {
+        Self {
+            tokens,
+            key,
+            wrong: Mutex::default(),
+            ended: Mutex::default(),
+            strangers: Arc::default(),
+            secure,
+        }
+    }
+
+    /// The cluster's key.
+    #[must_use]
+    pub fn key(&self) -> &ClusterKey {
+        &self.key
+    }
+
+    /// Who makes this request.
+    ///
+    /// # Errors
+    /// Why nobody whom we know.
+    pub fn identify(&self, method: &Method, headers: &HeaderMap, from: IpAddr) -> Result<Identity, Closed> {
+        if let Some(token) = bearer(headers) {
+            return self.by_token(&token, from);
+        }
+        let Some(cookie) = cookie(headers) else { return Err(Closed::Unknown) };
+        let who = self.by_cookie(&cookie).ok_or(Closed::Unknown)?;
+        if !matches!(*method, Method::GET | Method::HEAD) && !is_ours(headers) {
+            return Err(Closed::Foreign);
+        }
+        Ok(who)
+    }
+
+    /// What came with a request, to be looked at again while it is answered.
+    #[must_use]
+    pub fn login_of(headers: &HeaderMap) -> Option<Login> {
+        bearer(headers).map(Login::Token).or_else(|| cookie(headers).map(Login::Cookie))
+    }
+
+    /// Whether somebody still comes in with it.
+    #[must_use]
+    pub fn holds(&self, login: &Login) -> bool {
+        match login {
+            Login::Token(token) => self.tokens.verify(token).is_some(),
+            Login::Cookie(cookie) => self.by_cookie(cookie).is_some(),
+        }
+    }
+
+    /// Lets a stranger speak, if there are not too many: at the end of it the place is free again.
+    pub fn hear_stranger(&self, from: IpAddr) -> Option<Stranger> {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = strangers.values().sum();
+        let here = strangers.get(&from).copied().unwrap_or(0);
+        if all >= MOST_STRANGERS || here >= MOST_STRANGERS_HERE {
+            return None;
+        }
+        strangers.insert(from, here + 1);
+        Some(Stranger { from, all: Arc::clone(&self.strangers) })
+    }
+
+    /// Who has this token.
+    ///
+    /// # Errors
+    /// When nobody has; after too many wrong ones nobody is told whether the next was wrong, too.
+    pub fn by_token(&self, token: &str, from: IpAddr) -> Result<Identity, Closed> {
+        // Who has a token is let in whatever others do from the same address; 256 random bits are not found by guessing.
+        if let Some(who) = self.tokens.verify(token) {
+            return Ok(who);
+        }
+        if !self.may_try(from) {
+            return Err(Closed::TooMany);
+        }
+        self.note_wrong(from);
+        Err(Closed::Unknown)
+    }
+
+    fn with_wrong<T>(&self, look: impl FnOnce(&mut HashMap<IpAddr, (f64, Instant)>) -> T) -> T {
+        look(&mut self.wrong.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn may_try(&self, from: IpAddr) -> bool {
+        self.with_wrong(|wrong| {
+            wrong.get(&from).is_none_or(|(count, at)| left(*count, *at) <= MOST_WRONG - 1.0)
+        })
+    }
+
+    fn note_wrong(&self, from: IpAddr) {
+        self.with_wrong(|wrong| {
+            if wrong.len() >= MOST_ADDRESSES {
+                wrong.retain(|_, (count, at)| left(*count, *at) > 0.0);
+            }
+            if wrong.len() < MOST_ADDRESSES || wrong.contains_key(&from) {
+                let entry = wrong.entry(from).or_insert((0.0, Instant::now()));
+                *entry = (left(entry.0, entry.1) + 1.0, Instant::now());
+            }
+        });
+    }
+
+    /// The `Set-Cookie` of a new session.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn new_session(&self, who: &Identity) -> Result<String, ServiceError> {
+        let until = Timestamp::now().as_second().saturating_add_unsigned(SESSION.as_secs());
+        let payload = format!("{}|{until}|{}", who.name, hex::encode(random::<16>()?));
+        let signature = hex::encode(self.key.sign(payload.as_bytes()));
+        let value = format!("{}.{signature}", hex::encode(payload));
+        Ok(self.set_cookie(&value, SESSION.as_secs()))
+    }
+
+    /// Ends the session of this request; gives the `Set-Cookie` that takes the cookie away.
+    pub fn end_session(&self, headers: &HeaderMap) -> String {
+        if let Some((_, until, nonce)) = cookie(headers).and_then(|cookie| self.payload(&cookie)) {
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Timestamp::now().as_second();
+            ended.retain(|_, until| *until > now);
+            if ended.len() < MOST_ENDED {
+                ended.insert(nonce, until);
+            }
+        }
+        self.set_cookie("", 0)
+    }
+
+    fn set_cookie(&self, value: &str, seconds: u64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("{COOKIE}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+    }
+
+    /// Name of the token, end of the session, its own number; `None` for a cookie that is not ours.
+    fn payload(&self, cookie: &str) -> Option<(String, i64, String)> {
+        let (payload, signature) = cookie.split_once('.')?;
+        let (payload, signature) = (hex::decode(payload).ok()?, hex::decode(signature).ok()?);
+        if !self.key.is_signed(&payload, &signature) {
+            return None;
+        }
+        let text = String::from_utf8(payload).ok()?;
+        let mut parts = text.split('|');
+        let (name, until, nonce) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+        Some((name.to_owned(), until, nonce.to_owned()))
+    }
+
+    fn by_cookie(&self, cookie: &str) -> Option<Identity> {
+        let (name, until, nonce) = self.payload(cookie)?;
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&nonce);
+        if ended || until <= Timestamp::now().as_second() {
+            return None;
+        }
+        let role: Role = self.tokens.role(&name)?;
+        Some(Identity { name, role })
+    }
+}
+
+/// Wrong tokens that still count.
+fn left(count: f64, at: Instant) -> f64 {
+    (count - at.elapsed().as_secs_f64() / FORGIVEN_EVERY.as_secs_f64()).max(0.0)
+}
+
+/// The token of `Authorization: Bearer` or, as its password, `Authorization: Basic` (RFC 6750, RFC 7617).
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, rest) = value.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.trim().to_owned());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let pair = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+    Some(pair.split_once(':')?.1.to_owned())
+}
+
+fn cookie(headers: &HeaderMap) -> Option<String> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    all.flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, _)| *name == COOKIE)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// True for a request that only a page of ours can make.
+#[must_use]
+pub fn is_ours(headers: &HeaderMap) -> bool {
+    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let marked = headers.get("x-cosmark").is_some_and(|value| value == "1");
+    let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    marked && origin.is_some() && origin == text(header::HOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+
+    fn door() -> (tempfile::TempDir, Access, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path()).unwrap();
+        let (tokens, first) = Tokens::open(&state).unwrap();
+        let key = Arc::new(ClusterKey::open(&state).unwrap());
+        (dir, Access::new(tokens, key, false), first.unwrap())
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn a_session_lets_look_but_changes_only_from_our_own_pages() {
+        let (_dir, door, token) = door();
+        let who = door.by_token(&token, HERE).unwrap();
+        let set = door.new_session(&who).unwrap();
+        assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict"), "{set}");
+        let value = set.split(';').next().unwrap().to_owned();
+        let plain = headers(&[("cookie", &value), ("host", "h:1")]);
+        assert_eq!(door.identify(&Method::GET, &plain, HERE).unwrap(), who);
+        assert_eq!(door.identify(&Method::POST, &plain, HERE), Err(Closed::Foreign));
+        let forged: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://evil:1")];
+        let ours: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
+        for (extra, expected) in [(forged, Err(Closed::Foreign)), (ours, Ok(who.clone()))] {
+            let mut all = plain.clone();
+            for (name, value) in extra {
+                all.insert(name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap());
+            }
+            assert_eq!(door.identify(&Method::POST, &all, HERE), expected);
+        }
+        door.end_session(&plain);
+        assert_eq!(
+            door.identify(&Method::GET, &plain, HERE),
+            Err(Closed::Unknown),
+            "a session that was ended"
+        );
+        let mut forged = value.into_bytes();
+        *forged.last_mut().unwrap() ^= 1;
+        let forged = headers(&[("cookie", std::str::from_utf8(&forged).unwrap())]);
+        assert_eq!(door.identify(&Method::GET, &forged, HERE), Err(Closed::Unknown), "a forged signature");
+    }
+
+    #[test]
+    fn guessing_is_slowed_down_for_the_address_that_guesses() {
+        let (_dir, door, token) = door();
+        let answers: Vec<Closed> = (0..30).map(|_| door.by_token("wrong", HERE).unwrap_err()).collect();
+        assert!(answers.starts_with(&[Closed::Unknown; 9]), "{answers:?}");
+        assert_eq!(answers.last(), Some(&Closed::TooMany));
+        assert!(door.by_token(&token, HERE).is_ok(), "who has a token is not locked out by who has none");
+        assert_eq!(door.by_token("wrong", HERE), Err(Closed::TooMany));
+        let elsewhere = "192.0.2.1".parse().unwrap();
+        assert_eq!(door.by_token("wrong", elsewhere), Err(Closed::Unknown));
+    }
+
+    #[test]
+    fn tokens_come_as_bearer_and_as_the_password_of_basic() {
+        assert_eq!(bearer(&headers(&[("authorization", "bearer abc ")])).as_deref(), Some("abc"));
+        assert_eq!(bearer(&headers(&[("authorization", "Basic dTphOmI=")])).as_deref(), Some("a:b"));
+        for wrong in ["", "abc", "Basic !!", "Digest x", "Basic dQ=="] {
+            assert_eq!(bearer(&headers(&[("authorization", wrong)])), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A controller that does not lead passes requests on to the one that does, so that everybody may ask any of them: browsers,
+//! scripts, load balancers. It opens a connection for each request and looks into nothing. Source: RFC 9110, 7.6.1 (which
+//! headers are for one connection only).
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
+use axum::response::Response;
+use cosmark_archive::Timestamp;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::auth::keys::ClusterKey;
+use crate::http::serve::fingerprint_of;
+use crate::queue::store::Leader;
+
+/// Header of a request that was passed on: for whom, when, and the cluster's signature.
+pub const RELAYED: HeaderName = HeaderName::from_static("x-cosmark-relayed");
+/// A leader that does not take a connection within this time is not there.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Clocks of controllers may differ by so many seconds.
+const CLOCKS_APART: i64 = 300;
+/// Headers that are for one connection only; `expect` was answered by then.
+const OF_CONNECTION: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::EXPECT,
+];
+
+/// Passes a request on to the leader, and gives its answer as it comes.
+///
+/// # Errors
+/// Why the leader cannot be reached, a part of a sentence.
+pub async fn pass_on(key: &ClusterKey, leader: &Leader, request: Request) -> Result<Response, String> {
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let (mut parts, body) = request.into_parts();
+    let base: Uri = leader.url.parse().map_err(|_| "its address is none".to_owned())?;
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = format!("{}{path}", base.path().trim_end_matches('/'));
+    keep_for_all(&mut parts.headers);
+    if let Some(note) = from.and_then(|from| HeaderValue::try_from(note(key, from, &parts.method)).ok()) {
+        parts.headers.insert(RELAYED, note);
+    }
+    parts.uri = path.parse().map_err(|_| "the path is none".to_owned())?;
+    parts.version = Version::HTTP_11;
+    let dialled = tokio::time::timeout(PATIENCE, dial(&base, leader)).await;
+    let stream = dialled.map_err(|_| format!("no answer within {PATIENCE:?}"))?.map_err(|e| e.to_string())?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    // It ends with the answer, or with whoever reads that.
+    tokio::spawn(connection);
+    let answer = sender.send_request(Request::from_parts(parts, body)).await;
+    let (mut parts, body) = answer.map_err(|error| error.to_string())?.into_parts();
+    keep_for_all(&mut parts.headers);
+    Ok(Response::from_parts(parts, Body::new(body)))
+}
+
+/// Takes away what is for one connection only, also what `Connection` names.
+fn keep_for_all(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in OF_CONNECTION.iter().chain(&named).chain([&RELAYED]) {
+        headers.remove(name);
+    }
+}
+
+/// Who asks, so that the leader counts wrong tokens for the right address.
+fn note(key: &ClusterKey, from: IpAddr, method: &Method) -> String {
+    let text = format!("{from}|{}", Timestamp::now().as_second());
+    let signature = hex::encode(key.sign(format!("relay|{method}|{text}").as_bytes()));
+    format!("{text}|{signature}")
+}
+
+/// The address of who asked another controller, if that one passed the request on.
+#[must_use]
+pub fn asked_by(key: &ClusterKey, method: &Method, headers: &HeaderMap) -> Option<IpAddr> {
+    let (text, signature) = headers.get(RELAYED)?.to_str().ok()?.rsplit_once('|')?;
+    let (from, at) = text.split_once('|')?;
+    let age = Timestamp::now().as_second().checked_sub(at.parse().ok()?)?;
+    let signed = key.is_signed(format!("relay|{method}|{text}").as_bytes(), &hex::decode(signature).ok()?);
+    if !signed || age.abs() > CLOCKS_APART { None } else { from.parse().ok() }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+async fn dial(base: &Uri, leader: &Leader) -> io::Result<Box<dyn Stream>> {
+    let other = |text: String| io::Error::other(text);
+    let host = base.host().ok_or_else(|| other("its address has no host".to_owned()))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let is_tls = base.scheme_str() == Some("https");
+    let port = base.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+    let stream = TcpStream::connect((host.as_str(), port)).await?;
+    stream.set_nodelay(true)?;
+    if !is_tls {
+        return Ok(Box::new(stream));
+    }
+    let expected = leader.certificate.clone().ok_or_else(|| {
+        other("it has no TLS of its own; its --public-url has to lead to itself, not to a proxy".to_owned())
+    })?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| other(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(ThisOne { expected, provider }))
+        .with_no_client_auth();
+    let name = ServerName::try_from(host).map_err(|error| other(error.to_string()))?;
+    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
+}
+
+/// Takes the certificate that the leader wrote down with its lease, and no other.
+#[derive(Debug)]
+struct ThisOne {
+    expected: String,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for ThisOne {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if fingerprint_of(end_entity) == self.expected {
+            return Ok(ServerCertVerified::assertion());
+        }
+        Err(rustls::Error::General("it shows another certificate than its own".to_owned()))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+
+    #[test]
+    fn only_a_controller_of_the_cluster_says_who_asks() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = |dir: &tempfile::TempDir| ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap();
+        let (ours, foreign) = (key(&one), key(&two));
+        let from: IpAddr = "192.0.2.7".parse().unwrap();
+        let with = |text: String| HeaderMap::from_iter([(RELAYED, HeaderValue::try_from(text).unwrap())]);
+        let told = with(note(&ours, from, &Method::GET));
+        assert_eq!(asked_by(&ours, &Method::GET, &told), Some(from));
+        assert_eq!(asked_by(&ours, &Method::POST, &told), None, "signed for another request");
+        assert_eq!(asked_by(&ours, &Method::GET, &with(note(&foreign, from, &Method::GET))), None);
+        assert_eq!(asked_by(&ours, &Method::GET, &with("192.0.2.7|1|00".to_owned())), None);
+        assert_eq!(asked_by(&ours, &Method::GET, &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn what_is_for_one_connection_only_stays_behind() {
+        let pairs = [("connection", "close, X-Own"), ("x-own", "1"), ("te", "trailers"), ("cookie", "a=b")];
+        let mut headers: HeaderMap = pairs
+            .iter()
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse::<HeaderValue>().unwrap()))
+            .collect();
+        keep_for_all(&mut headers);
+        assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["cookie"]);
+    }
+}

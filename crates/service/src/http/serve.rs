@@ -1,0 +1,217 @@
+//! Listening: TLS or not, what a connection may take, and a graceful end.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum_server::Handle;
+use axum_server::accept::Accept;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use hyper_util::rt::TokioTimer;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+use crate::ServiceError;
+use crate::auth::keys::digest;
+use crate::state::StateDir;
+
+/// Certificate and key that the controller made itself.
+const CERT: &str = "tls-cert.pem";
+const KEY: &str = "tls-key.pem";
+/// A head of a request has to come within this time, and so has a TLS handshake.
+const HEAD_PATIENCE: Duration = Duration::from_secs(15);
+/// A client that takes nothing for so long is cut.
+const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How it is spoken to.
+#[derive(Debug, Clone)]
+pub enum Tls {
+    /// In the clear.
+    Off,
+    /// With a certificate that is made at the first start and kept.
+    Own,
+    /// With these files (PEM).
+    Given {
+        /// The certificate and those above it.
+        cert: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+}
+
+/// What TLS needs, and the SHA-256 of the certificate for who wants to compare.
+pub struct Secured {
+    config: Arc<ServerConfig>,
+    /// As browsers show it.
+    pub fingerprint: String,
+}
+
+/// Reads or makes the certificate; `None` = in the clear.
+///
+/// # Errors
+/// When a file cannot be read or is none.
+pub fn secure(tls: &Tls, state: &StateDir, names: &[String]) -> Result<Option<Secured>, ServiceError> {
+    let (cert, key) = match tls {
+        Tls::Off => return Ok(None),
+        Tls::Given { cert, key } => (cert.clone(), key.clone()),
+        Tls::Own => {
+            if state.read(CERT)?.is_none() || state.read(KEY)?.is_none() {
+                let made = rcgen::generate_simple_self_signed(names.to_vec())
+                    .map_err(|cause| ServiceError::Tls(format!("no certificate could be made: {cause}")))?;
+                state.write(KEY, made.signing_key.serialize_pem().as_bytes())?;
+                state.write(CERT, made.cert.pem().as_bytes())?;
+            }
+            (state.path(CERT), state.path(KEY))
+        }
+    };
+    let bad = |path: &PathBuf, cause: &dyn std::fmt::Display| {
+        ServiceError::Tls(format!(
+            "{}: {cause}; give PEM files with --tls-cert and --tls-key",
+            path.display()
+        ))
+    };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&cert)
+        .and_then(Iterator::collect)
+        .map_err(|cause| bad(&cert, &cause))?;
+    let private = PrivateKeyDer::from_pem_file(&key).map_err(|cause| bad(&key, &cause))?;
+    let first = chain.first().ok_or_else(|| bad(&cert, &"there is no certificate in it"))?;
+    let fingerprint = fingerprint_of(first);
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|cause| bad(&cert, &cause))?
+        .with_no_client_auth()
+        .with_single_cert(chain, private)
+        .map_err(|cause| bad(&cert, &cause))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Some(Secured { config: Arc::new(config), fingerprint }))
+}
+
+/// The SHA-256 of a certificate, as browsers show it.
+#[must_use]
+pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> String {
+    let hex = hex::encode_upper(digest(certificate));
+    let pairs: Vec<&str> = (0..hex.len()).step_by(2).filter_map(|at| hex.get(at..at + 2)).collect();
+    pairs.join(":")
+}
+
+/// Opens the address.
+///
+/// # Errors
+/// When it is taken or not ours.
+pub fn listen(address: SocketAddr) -> Result<TcpListener, ServiceError> {
+    let fail = |cause| ServiceError::Listen { listen: address, cause };
+    let listener = TcpListener::bind(address).map_err(fail)?;
+    listener.set_nonblocking(true).map_err(fail)?;
+    Ok(listener)
+}
+
+/// Answers until the handle says that it is enough.
+///
+/// # Errors
+/// When the listener breaks.
+pub async fn serve(
+    listener: TcpListener,
+    secured: Option<Secured>,
+    router: Router,
+    handle: Handle<SocketAddr>,
+) -> Result<(), ServiceError> {
+    let service = router.into_make_service_with_connect_info::<SocketAddr>();
+    let mut server = axum_server::from_tcp(listener).map_err(ServiceError::Start)?.handle(handle);
+    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
+    let served = match secured {
+        None => server.acceptor(Bounded).serve(service).await,
+        Some(secured) => {
+            let config = RustlsConfig::from_config(secured.config);
+            let acceptor = RustlsAcceptor::new(config).handshake_timeout(HEAD_PATIENCE).acceptor(Bounded);
+            server.acceptor(acceptor).serve(service).await
+        }
+    };
+    served.map_err(ServiceError::Start)
+}
+
+/// Gives each connection a limit on how long it may take nothing.
+#[derive(Clone, Copy)]
+struct Bounded;
+
+impl<S> Accept<TcpStream, S> for Bounded {
+    type Stream = Patient;
+    type Service = S;
+    type Future = std::future::Ready<io::Result<(Patient, S)>>;
+
+    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+        let ready = stream.set_nodelay(true).map(|()| (Patient { stream, waiting: None }, service));
+        std::future::ready(ready)
+    }
+}
+
+/// A connection that breaks when nothing can be written to it for [`WRITE_PATIENCE`].
+struct Patient {
+    stream: TcpStream,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    fn bounded<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.waiting = None;
+            return poll;
+        }
+        let waiting = self
+            .waiting
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + WRITE_PATIENCE)));
+        match waiting.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.bounded(cx, poll)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.bounded(cx, poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.stream).poll_flush(cx);
+        self.bounded(cx, poll)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,297 @@
+//! One run from the queue to its end, on a thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_archive::{
+    Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
+};
+use cosmark_controller::{EndClass, Ended, Keeper, StopLevel, Unwritten, recover};
+use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
+use cosmark_workload::{Workload, to_xml, to_yaml};
+use tokio::sync::watch;
+
+use crate::check::Reader;
+use crate::drivers::{Fleet, FleetJob};
+use crate::live::{LiveRun, RunTap, Watcher};
+use crate::queue::store::QueueEntry;
+
+/// The end of a run for which there was no room is tried again this often.
+const ROOM_EVERY: Duration = Duration::from_secs(2);
+
+/// What every run needs.
+#[derive(Clone)]
+pub struct Runner {
+    /// How submissions are read.
+    pub reader: Arc<Reader>,
+    /// Who makes the load.
+    pub fleet: Arc<dyn Fleet>,
+    /// The archive's directory.
+    pub archive: PathBuf,
+    /// This machine.
+    pub host: HostRecord,
+    /// Called when the summary of a run has changed.
+    pub changed: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// What a run is told from outside.
+pub struct Orders {
+    /// Whether to go on.
+    pub stop: watch::Receiver<StopLevel>,
+    /// Becomes true when this controller is to let go of it.
+    pub abandon: watch::Receiver<bool>,
+    /// Another controller, or this one before its restart, has begun it.
+    pub resumed: bool,
+    /// It does not begin: it was cancelled before, or drivers that it asks for did not come.
+    pub refused: Option<String>,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// `finished`, `failed`, `terminated` or `cancelled`.
+    pub state: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// What the exit code of a command is made of, where it came that far.
+    pub class: Option<EndClass>,
+}
+
+impl Runner {
+    /// Runs it to its end, or until it is let go (`None`). Blocks.
+    pub fn run(&self, entry: &QueueEntry, live: &Arc<LiveRun>, orders: Orders) -> Option<Outcome> {
+        if let Some(outcome) = orders.resumed.then(|| self.over_already(entry, live)).flatten() {
+            return Some(outcome);
+        }
+        if let Some(reason) = &orders.refused {
+            return Some(self.refuse(entry, live, reason));
+        }
+        Some(match self.try_run(entry, live, orders) {
+            Ok(None) => return None,
+            Ok(Some(mut ended)) => {
+                if let Some(unwritten) = ended.unwritten.take() {
+                    self.write_later(&entry.id, unwritten, ended.path.clone());
+                }
+                if let Some(trouble) = &ended.archive_trouble {
+                    live.log("ERROR", "controller", &format!("the archive is not complete: {trouble}"));
+                }
+                self.write_report(&ended, live);
+                Outcome {
+                    state: ended.record.state.word().to_owned(),
+                    reason: ended.record.reason.clone(),
+                    class: Some(ended.class),
+                }
+            }
+            Err(text) => {
+                live.log("ERROR", "controller", &text);
+                Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
+            }
+        })
+    }
+
+    /// How a run that is to be taken up has ended, if its archive is complete: whoever wrote it died, or lost NATS, before
+    /// the queue had the word. To run it again would write over its results.
+    fn over_already(&self, entry: &QueueEntry, live: &LiveRun) -> Option<Outcome> {
+        let path = find_run(&self.archive, entry.number)?;
+        let record = cosmark_archive::open_run(&path).ok()?.record;
+        if matches!(record.state, RunState::Running | RunState::Killed) {
+            return None;
+        }
+        live.begins_at(path);
+        Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None })
+    }
+
+    fn try_run(
+        &self,
+        entry: &QueueEntry,
+        live: &Arc<LiveRun>,
+        orders: Orders,
+    ) -> Result<Option<Ended>, String> {
+        let Orders { stop, abandon, resumed, .. } = orders;
+        let workload = self.workload(entry)?;
+        let known = Hidden::of(&self.reader.catalog, &workload);
+        let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
+        dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
+        live.begins_at(dir.path().to_owned());
+        let changed: Arc<dyn Fn() + Send + Sync> = {
+            let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
+            Arc::new(move || changed(&id))
+        };
+        let for_watcher = known.clone();
+        let redact = move |text: &str| for_watcher.hide(text);
+        let mut watcher = Watcher::new(
+            Arc::clone(live),
+            self.fleet.drivers().len() > 1,
+            Box::new(redact),
+            Arc::clone(&changed),
+        );
+        let redact = |text: &str| known.hide(text);
+        let tags = &entry.submission.tags;
+        if !tags.is_empty() {
+            cosmark_archive::change_tags(dir.path(), tags, &[]).map_err(|error| error.to_string())?;
+        }
+        let job = FleetJob {
+            id: &entry.id,
+            drivers: if resumed { &[] } else { &entry.drivers },
+            workload: &workload,
+            dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
+            operation_log: entry.submission.operation_log,
+            stop,
+            abandon,
+            redact: &redact,
+            observer: &mut watcher,
+        };
+        self.fleet.run(job)
+    }
+
+    /// Archives a run that does not begin, with the reason.
+    fn refuse(&self, entry: &QueueEntry, live: &LiveRun, reason: &str) -> Outcome {
+        let (state, class) = match entry.cancelled {
+            Some(_) => (RunState::Cancelled, EndClass::Cancelled),
+            None => (RunState::Terminated, EndClass::Workload),
+        };
+        live.log(if entry.cancelled.is_some() { "INFO" } else { "ERROR" }, "controller", reason);
+        let archived = self.workload(entry).and_then(|workload| {
+            let archived = self.begin(entry, &workload, false).and_then(|mut dir| {
+                live.begins_at(dir.path().to_owned());
+                dir.set_drivers(drivers_of(entry))?;
+                dir.end_unbegun(state, reason)
+            });
+            archived.map_err(|error| error.to_string())
+        });
+        if let Err(text) = archived {
+            live.log("ERROR", "controller", &format!("the archive is not complete: {text}"));
+        }
+        Outcome { state: state.word().to_owned(), reason: Some(reason.to_owned()), class: Some(class) }
+    }
+
+    /// The workload of an entry, as it is run.
+    fn workload(&self, entry: &QueueEntry) -> Result<Workload, String> {
+        let checked = self.reader.read(&entry.submission);
+        let mut workload = checked.workload.ok_or_else(|| {
+            let first = checked.mistakes.iter().find(|one| one.severity == "error");
+            first.map_or_else(|| "the workload can no longer be read".to_owned(), |one| one.message.clone())
+        })?;
+        workload.seed = Some(entry.seed);
+        Ok(workload)
+    }
+
+    fn begin(
+        &self,
+        entry: &QueueEntry,
+        workload: &Workload,
+        resumed: bool,
+    ) -> Result<RunDir, cosmark_archive::ArchiveError> {
+        let catalog = &self.reader.catalog;
+        let shown = hidden(catalog, workload);
+        let is_xml = entry.submission.source.trim_start().starts_with('<');
+        let fallback = if is_xml { "workload.xml" } else { "workload.yaml" };
+        let file_name = entry.submission.file_name.as_deref().unwrap_or(fallback);
+        let file_name =
+            Path::new(file_name).file_name().map_or(fallback.into(), |name| name.to_string_lossy());
+        let source = hide_in_source(catalog, &entry.submission.source, &file_name, workload);
+        let archive = Archive::open(&self.archive)?;
+        let new = NewRun {
+            number: Some(entry.number),
+            workload,
+            seed: workload.seed,
+            source: Some(Source { file_name: &file_name, text: &source }),
+            config_xml: &to_xml(&shown).0,
+            config_yaml: &to_yaml(&shown),
+            host: self.host.clone(),
+            submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
+        };
+        if resumed { archive.begin_again(&new) } else { archive.begin(&new) }
+    }
+
+    /// The HTML report; that it could not be made does not make the run a failure.
+    fn write_report(&self, ended: &Ended, live: &LiveRun) {
+        if ended.archive_trouble.is_some() || !cosmark_report::html::page_is_built_in() {
+            return;
+        }
+        if let Err(problem) = cosmark_report::html::write(&ended.path, None) {
+            live.log("WARN", "controller", &format!("no report.html: {problem}"));
+        }
+    }
+
+    /// Archives a run that was cut off with the controller before; `None` when it had not begun, so that it may wait again.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn close_cut_off(&self, entry: &QueueEntry, reason: &str) -> Result<Option<Outcome>, String> {
+        let Some(dir) = find_run(&self.archive, entry.number) else { return Ok(None) };
+        let record = match self.recover(&dir, Some(reason))? {
+            Some(record) => record,
+            None => cosmark_archive::open_run(&dir).map_err(|error| error.to_string())?.record,
+        };
+        Ok(Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None }))
+    }
+
+    /// Ends a run whose process is gone, with its report; `None` when it was over.
+    fn recover(&self, dir: &Path, reason: Option<&str>) -> Result<Option<RunRecord>, String> {
+        let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;
+        let ended = recover(&archive, dir, reason, reason.is_some()).map_err(|error| error.to_string())?;
+        if ended.is_some() && cosmark_report::html::page_is_built_in() {
+            // It can be made at any time; that it could not be made now costs nothing.
+            drop(cosmark_report::html::write(dir, None));
+        }
+        Ok(ended)
+    }
+
+    /// Ends all runs of the archive whose processes are gone, but those with these numbers, which go on. Gives a sentence for each.
+    #[must_use]
+    pub fn recover_all(&self, but: &[u64]) -> Vec<String> {
+        let found = cosmark_archive::list(&self.archive).unwrap_or_default();
+        let killed = found.into_iter().filter(|run| {
+            let killed = |record: &RunRecord| record.state == RunState::Killed;
+            !but.contains(&run.number) && matches!(&run.record, Some(Ok(record)) if killed(record))
+        });
+        killed
+            .filter_map(|run| match self.recover(&run.path, None) {
+                Ok(Some(record)) => {
+                    Some(format!("{} was killed: {}", record.id, record.reason.unwrap_or_default()))
+                }
+                Ok(None) => None,
+                Err(text) => Some(format!("w{} was killed and cannot be archived: {text}", run.number)),
+            })
+            .collect()
+    }
+
+    /// Goes on trying to write down how a run ended, until there is room or this process ends.
+    fn write_later(&self, id: &str, mut unwritten: Unwritten, path: PathBuf) {
+        let changed = Arc::clone(&self.changed);
+        let id = id.to_owned();
+        let trying = move || {
+            while !unwritten.write() {
+                std::thread::sleep(ROOM_EVERY);
+            }
+            drop(unwritten);
+            if cosmark_report::html::page_is_built_in() {
+                drop(cosmark_report::html::write(&path, None));
+            }
+            changed(&id);
+        };
+        // Without a thread it stays as a killed run does, and the next start ends it.
+        drop(std::thread::Builder::new().name("room".to_owned()).spawn(trying));
+    }
+}
+
+/// What `run.json` says about its drivers.
+fn drivers_of(entry: &QueueEntry) -> DriversRecord {
+    DriversRecord {
+        wanted: if entry.wants.is_empty() { "all".to_owned() } else { entry.wants.clone() },
+        waited_ms: entry.waited_ms,
+        got: entry.drivers.clone(),
+    }
+}
+
+/// The directory of the run with this number.
+#[must_use]
+pub fn find_run(archive: &Path, number: u64) -> Option<PathBuf> {
+    let prefix = format!("w{number}-");
+    let entries = std::fs::read_dir(archive).ok()?;
+    let mut found = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path().is_dir());
+    found.next().map(|entry| entry.path())
+}

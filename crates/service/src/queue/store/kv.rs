@@ -1,0 +1,279 @@
+//! The queue in buckets of JetStream, shared by the controllers of a cluster. What is in them outlives every controller;
+//! submissions are sealed with the cluster's key.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use async_nats::jetstream::kv::{self, CreateErrorKind};
+use cosmark_cluster::nats::{Bus, names};
+use futures_util::StreamExt;
+
+use super::{Answer, Leader, MOST_ENDED, QueueEntry, Store, opened, sealed};
+use crate::ServiceError;
+use crate::auth::keys::ClusterKey;
+
+/// Key of the lease.
+const LEADER: &str = "leader";
+/// Keys of the controllers that are there begin so.
+const CONTROLLER: &str = "controller.";
+/// Key of the last number.
+const NUMBER: &str = "last-run";
+/// Key of the cluster's id: who has another key must not seal into the same queue.
+const CLUSTER: &str = "cluster";
+/// What headers and subject add to a value, at most.
+const HEADERS: usize = 512;
+/// Attempts to change a value that others change as well.
+const ATTEMPTS: u32 = 20;
+
+/// Buckets of JetStream.
+pub struct KvStore {
+    bus: Bus,
+    key: Arc<ClusterKey>,
+    me: String,
+}
+
+fn failed(what: &str, cause: impl Display) -> ServiceError {
+    ServiceError::Bus(format!("NATS does not take {what} now: {cause}; it is tried again"))
+}
+
+impl KvStore {
+    /// In the buckets of this connection, as the controller `me`.
+    ///
+    /// # Errors
+    /// When NATS does not answer, or the queue belongs to a cluster with another key.
+    pub async fn open(bus: Bus, key: Arc<ClusterKey>, me: &str) -> Result<Self, ServiceError> {
+        let store = Self { bus, key, me: me.to_owned() };
+        let meta = store.bucket(names::META).await?;
+        let fingerprint = store.key.fingerprint();
+        match meta.create(CLUSTER, fingerprint.clone().into()).await {
+            Ok(_) => {}
+            Err(error) if error.kind() == CreateErrorKind::AlreadyExists => {
+                let known = meta.get(CLUSTER).await.map_err(|cause| failed("a question", cause))?;
+                if known.is_some_and(|known| known != fingerprint.as_bytes()) {
+                    return Err(ServiceError::Bus(
+                        "the queue in this NATS belongs to controllers with another key; copy cluster.key from the state \
+                         directory of one of them into this one's"
+                            .to_owned(),
+                    ));
+                }
+            }
+            Err(error) => return Err(failed("the id of the cluster", error)),
+        }
+        Ok(store)
+    }
+
+    async fn bucket(&self, name: &str) -> Result<kv::Store, ServiceError> {
+        // Whoever asks is not to wait for a server that is known to be away.
+        if !self.bus.is_connected() {
+            return Err(ServiceError::Away { url: self.bus.url().to_owned() });
+        }
+        self.bus.bucket(name).await.map_err(|error| ServiceError::Bus(error.to_string()))
+    }
+
+    async fn keys(&self, bucket: &kv::Store) -> Result<Vec<String>, ServiceError> {
+        let keys = bucket.keys().await.map_err(|cause| failed("a question", cause))?;
+        Ok(keys.filter_map(|key| std::future::ready(key.ok())).collect().await)
+    }
+
+    async fn read_queue(&self) -> Result<Vec<QueueEntry>, ServiceError> {
+        let bucket = self.bucket(names::QUEUE).await?;
+        let mut entries = Vec::new();
+        for id in self.keys(&bucket).await? {
+            if let Some(bytes) = bucket.get(&id).await.map_err(|cause| failed("a question", cause))? {
+                entries.push(opened(&self.key, &id, &bytes)?);
+            }
+        }
+        Ok(entries)
+    }
+
+    async fn write(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
+        let bytes = sealed(&self.key, entry)?;
+        let bucket = self.bucket(names::QUEUE).await?;
+        let (size, most) = (bytes.len().saturating_add(HEADERS), self.bus.most_bytes());
+        if size > most {
+            return Err(ServiceError::TooLarge { what: "submission".to_owned(), bytes: size, most });
+        }
+        bucket.put(&entry.id, bytes.into()).await.map(drop).map_err(|cause| failed("the submission", cause))
+    }
+
+    async fn move_to_ended(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
+        let history = self.bucket(names::HISTORY).await?;
+        let bytes = sealed(&self.key, entry)?;
+        if history.put(&entry.id, bytes.clone().into()).await.is_err() {
+            // It may be full: then the older half has been there for long enough.
+            self.forget_older_half(&history).await?;
+            history.put(&entry.id, bytes.into()).await.map_err(|cause| failed("the end of a run", cause))?;
+        }
+        let queue = self.bucket(names::QUEUE).await?;
+        queue.purge(&entry.id).await.map_err(|cause| failed("the end of a run", cause))?;
+        let oldest = entry.number.saturating_sub(MOST_ENDED as u64);
+        if oldest > 0 {
+            // One in, one out; numbers that were never taken are no mistake.
+            drop(history.purge(format!("w{oldest}")).await);
+        }
+        Ok(())
+    }
+
+    async fn forget_older_half(&self, history: &kv::Store) -> Result<(), ServiceError> {
+        let keys = self.keys(history).await?;
+        let mut numbers: Vec<u64> =
+            keys.iter().filter_map(|key| key.strip_prefix('w')?.parse().ok()).collect();
+        numbers.sort_unstable();
+        for number in numbers.iter().take(numbers.len().div_ceil(2)) {
+            // Not through the bucket: its purge is a message, too, for which there is no room.
+            let subject = format!("{}w{number}", history.prefix);
+            let purge = history.stream.purge().filter(subject);
+            purge.await.map_err(|cause| failed("the end of a run", cause))?;
+        }
+        Ok(())
+    }
+
+    async fn read_ended(&self, id: &str) -> Result<Option<QueueEntry>, ServiceError> {
+        if !names::is_token(id) {
+            return Ok(None);
+        }
+        let history = self.bucket(names::HISTORY).await?;
+        let bytes = history.get(id).await.map_err(|cause| failed("a question", cause))?;
+        bytes.map(|bytes| opened(&self.key, id, &bytes)).transpose()
+    }
+
+    async fn take_number(&self, least: u64) -> Result<u64, ServiceError> {
+        let meta = self.bucket(names::META).await?;
+        let mut last = String::new();
+        for _ in 0..ATTEMPTS {
+            let entry = meta.entry(NUMBER).await.map_err(|cause| failed("a question", cause))?;
+            let entry = entry.filter(|entry| entry.operation == kv::Operation::Put);
+            let known =
+                entry.as_ref().and_then(|entry| std::str::from_utf8(&entry.value).ok()?.parse::<u64>().ok());
+            let next = least.max(known.unwrap_or(0).saturating_add(1));
+            let written = match &entry {
+                Some(entry) => meta
+                    .update(NUMBER, next.to_string().into(), entry.revision)
+                    .await
+                    .map(drop)
+                    .map_err(|e| e.to_string()),
+                None => {
+                    meta.create(NUMBER, next.to_string().into()).await.map(drop).map_err(|e| e.to_string())
+                }
+            };
+            match written {
+                Ok(()) => return Ok(next),
+                Err(cause) => last = cause,
+            }
+        }
+        Err(failed("the number of a run", last))
+    }
+
+    async fn ask_to_lead(&self, me: Leader) -> Result<Leader, ServiceError> {
+        let lease = self.bucket(names::LEASE).await?;
+        let here = format!("{CONTROLLER}{}", self.me);
+        lease.put(&here, me.url.clone().into()).await.map_err(|cause| failed("the lease", cause))?;
+        let text = serde_json::to_vec(&me).map_err(|cause| failed("the lease", cause))?;
+        let entry = lease.entry(LEADER).await.map_err(|cause| failed("a question", cause))?;
+        let entry = entry.filter(|entry| entry.operation == kv::Operation::Put);
+        let known: Option<Leader> =
+            entry.as_ref().and_then(|entry| serde_json::from_slice(&entry.value).ok());
+        match (entry, known) {
+            (Some(entry), Some(known)) if known.name == me.name => {
+                match lease.update(LEADER, text.into(), entry.revision).await {
+                    Ok(_) => Ok(me),
+                    // Somebody else has it now: who, is asked the next time.
+                    Err(_) => Ok(Leader::nobody()),
+                }
+            }
+            (Some(_), Some(known)) => Ok(known),
+            _ => match lease.create(LEADER, text.into()).await {
+                Ok(_) => Ok(me),
+                Err(_) => Ok(Leader::nobody()),
+            },
+        }
+    }
+
+    async fn give_up(&self) -> Result<(), ServiceError> {
+        let lease = self.bucket(names::LEASE).await?;
+        let entry = lease.entry(LEADER).await.map_err(|cause| failed("a question", cause))?;
+        let known: Option<Leader> = entry.and_then(|entry| serde_json::from_slice(&entry.value).ok());
+        if known.is_some_and(|known| known.name == self.me) {
+            lease.delete(LEADER).await.map_err(|cause| failed("the lease", cause))?;
+        }
+        drop(lease.delete(format!("{CONTROLLER}{}", self.me)).await);
+        Ok(())
+    }
+
+    async fn who_is_there(&self) -> Result<Vec<String>, ServiceError> {
+        let lease = self.bucket(names::LEASE).await?;
+        let keys = self.keys(&lease).await?;
+        let mut names: Vec<String> =
+            keys.iter().filter_map(|key| key.strip_prefix(CONTROLLER)).map(str::to_owned).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+impl Store for KvStore {
+    fn queue(&self) -> Answer<'_, Vec<QueueEntry>> {
+        Box::pin(self.read_queue())
+    }
+
+    fn put(&self, entry: QueueEntry) -> Answer<'_, ()> {
+        Box::pin(async move { self.write(&entry).await })
+    }
+
+    fn end(&self, entry: QueueEntry) -> Answer<'_, ()> {
+        Box::pin(async move { self.move_to_ended(&entry).await })
+    }
+
+    fn ended<'a>(&'a self, id: &'a str) -> Answer<'a, Option<QueueEntry>> {
+        Box::pin(self.read_ended(id))
+    }
+
+    fn number(&self, least: u64) -> Answer<'_, u64> {
+        Box::pin(self.take_number(least))
+    }
+
+    fn lead(&self, me: Leader) -> Answer<'_, Leader> {
+        Box::pin(self.ask_to_lead(me))
+    }
+
+    fn resign(&self) -> Answer<'_, ()> {
+        Box::pin(self.give_up())
+    }
+
+    fn controllers(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(self.who_is_there())
+    }
+
+    fn connection(&self) -> (bool, String) {
+        (self.bus.is_connected(), self.bus.url().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+    use cosmark_cluster::nats::Limits;
+    use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
+
+    #[tokio::test]
+    async fn a_history_that_is_full_makes_room_for_the_next_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let Ok(server) = LocalServer::start(ServerOptions::in_directory(&dir.path().join("nats"))) else {
+            println!("SKIPPED: no nats-server on this machine; apt-get install nats-server");
+            return;
+        };
+        let bus = Bus::connect(&server.nats_options(), "test", Limits::default()).await.unwrap();
+        let key = Arc::new(ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap());
+        let store = KvStore::open(bus.clone(), key, "a").await.unwrap();
+        for number in 1..=12 {
+            let large = crate::queue::store::example(number, "x".repeat(7_500_000));
+            store.put(large.clone()).await.unwrap();
+            store.end(large).await.unwrap();
+        }
+        assert_eq!(store.queue().await.unwrap(), [], "nothing that has ended waits");
+        assert_eq!(store.ended("w12").await.unwrap().unwrap().number, 12);
+        assert_eq!(store.ended("w1").await.unwrap(), None);
+        let error = store.put(crate::queue::store::example(13, "x".repeat(9_000_000))).await.unwrap_err();
+        assert!(matches!(error, ServiceError::TooLarge { .. }), "{error}");
+    }
+}
