@@ -8,6 +8,7 @@
 //! * [`AdaptorDef`] and [`AuthDef`] are the rows of the two tables from which parsing, help, docs and forms derive.
 
 mod body;
+mod capability;
 pub mod clock;
 pub mod conformance;
 mod error;
@@ -22,12 +23,13 @@ pub mod sockets;
 mod traits;
 
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
+pub use capability::{Capability, CapabilityRow};
 pub use error::{Error, ErrorKind, Result, plain};
 pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings};
 pub use reach::Reach;
 pub use secret::Secret;
 pub use session::{AwsKeys, HttpCredential, Session};
 pub use traits::{
-    Adaptor, AdaptorDef, Alias, Auth, AuthDef, ByteRange, Capability, Client, ListPage, ListRequest, Marks,
+    Adaptor, AdaptorDef, Alias, Auth, AuthDef, ByteRange, Client, ListPage, ListRequest, Marks,
     MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome,
 };

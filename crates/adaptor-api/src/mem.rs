@@ -100,20 +100,19 @@ fn no_container(container: &str) -> Error {
 }
 
 /// What [`Mem`] can do.
-pub const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: true,
-    copy: true,
-    bulk_delete: true,
-    metadata: true,
-    restore: false,
-    delete_missing_fails: true,
-};
+pub const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::CHUNKED,
+    Capability::COPY,
+    Capability::BULK_DELETE,
+    Capability::METADATA,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 impl Adaptor for Mem {
     fn capability(&self) -> Capability {

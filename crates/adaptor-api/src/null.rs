@@ -32,20 +32,14 @@ fn at_once<'a, T: Default + 'a>() -> OpFuture<'a, T> {
 }
 
 /// What [`Null`] can do: everything, while keeping nothing.
-pub const CAPABILITY: Capability = Capability {
-    stores: false,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: false,
-};
+pub const CAPABILITY: Capability = Capability::of(&[
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::CHUNKED,
+]);
 
 impl Adaptor for Null {
     fn capability(&self) -> Capability {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BodySink, BodySource, Error, ErrorKind, Key, Result, Session, Settings, clock};
+use crate::{BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, clock};
 
 /// A call in flight. It is not `Send`: a client lives on one load thread. Dropping it abandons the call; the client
 /// must then not use the half-used connection again.
@@ -163,35 +163,6 @@ impl ListPage {
         }
         Ok(())
     }
-}
-
-/// What an adaptor can do; the conformance suite and `cosmark check` go by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Capability {
-    /// Keeps what was written (false: `none`, `mock`).
-    pub stores: bool,
-    /// Creating and deleting containers.
-    pub containers: bool,
-    /// Metadata of one object.
-    pub head: bool,
-    /// Listings.
-    pub list: bool,
-    /// Part of an object.
-    pub range: bool,
-    /// Writes in parts.
-    pub multipart: bool,
-    /// Writes without an announced length.
-    pub chunked: bool,
-    /// Copies inside the store.
-    pub copy: bool,
-    /// Deleting many objects in one request.
-    pub bulk_delete: bool,
-    /// Changing an object's metadata or tags.
-    pub metadata: bool,
-    /// Bringing archived objects back.
-    pub restore: bool,
-    /// Deleting a missing object is an error there.
-    pub delete_missing_fails: bool,
 }
 
 /// One storage system under test, ready to be spoken to. Made once per work; shared by the load threads.

@@ -30,20 +30,13 @@ const KEYS: &[Key] = &[
     LOGGING,
 ];
 
-const CAPABILITY: Capability = Capability {
-    stores: false,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: false,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: false,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::CHUNKED,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, Client, Error, ErrorKind, ListRequest, Marks, ObjectName, Session};
+use cosmark_adaptor_api::{
+    Adaptor, Capability, Client, Error, ErrorKind, ListRequest, Marks, ObjectName, Session,
+};
 use cosmark_workload::leftovers::{Leftover, NameRule, Objects};
 use cosmark_workload::model::TargetSpec;
 
@@ -106,7 +108,7 @@ impl Cleaning<'_> {
         let mut cleaned = CleanedContainer { name, ..CleanedContainer::default() };
         let (rules, problem) = rules_of(site, &cleaned.name);
         cleaned.note = problem;
-        let result = if endpoint.adaptor.capability().list {
+        let result = if endpoint.adaptor.capability().has(Capability::LIST) {
             self.by_listing(endpoint, &rules, &mut cleaned).await
         } else {
             self.by_name(endpoint, &rules, &mut cleaned).await
@@ -149,7 +151,9 @@ impl Cleaning<'_> {
         let capability = endpoint.adaptor.capability();
         let made =
             |leftover: &&&Leftover| leftover.objects.is_none() && leftover.containers.gives(&cleaned.name);
-        if !capability.containers || !capability.list || site.leftovers.iter().find(made).is_none() {
+        if !capability.has(Capability::of(&[Capability::CONTAINERS, Capability::LIST]))
+            || site.leftovers.iter().find(made).is_none()
+        {
             return Err(None);
         }
         if cleaned.others > 0 {

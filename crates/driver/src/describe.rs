@@ -6,34 +6,7 @@ use serde_json::{Value, json};
 /// What a storage can, in words.
 #[must_use]
 pub fn abilities(can: Capability) -> Vec<&'static str> {
-    let Capability {
-        stores,
-        containers,
-        head,
-        list,
-        range,
-        multipart,
-        chunked,
-        copy,
-        bulk_delete,
-        metadata,
-        restore,
-        delete_missing_fails: _,
-    } = can;
-    let all = [
-        (stores, "store"),
-        (containers, "containers"),
-        (head, "head"),
-        (list, "list"),
-        (range, "ranges"),
-        (multipart, "multipart"),
-        (chunked, "chunked writes"),
-        (copy, "copies"),
-        (bulk_delete, "bulk deletes"),
-        (metadata, "metadata"),
-        (restore, "restores"),
-    ];
-    all.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).collect()
+    can.rows().map(|row| row.word).collect()
 }
 
 /// A row of the table of adaptors.

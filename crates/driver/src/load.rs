@@ -128,17 +128,8 @@ fn check_abilities(catalog: &Catalog, workload: &Workload) -> Vec<Diagnostic> {
 
 /// What an operation needs and a storage lacks.
 fn lacks(kind: OpKind, can: Capability) -> Option<&'static str> {
-    let (has, what) = match kind {
-        OpKind::List => (can.list, "listings"),
-        OpKind::Head => (can.head, "question for one object's metadata"),
-        OpKind::Copy => (can.copy, "copies"),
-        OpKind::BulkDelete => (can.bulk_delete, "deletion of many objects in one request"),
-        OpKind::Metadata => (can.metadata, "change of metadata"),
-        OpKind::Restore => (can.restore, "archived objects to restore"),
-        OpKind::MultipartWrite | OpKind::MultipartFileWrite => (can.multipart, "writes in parts"),
-        _ => (true, ""),
-    };
-    (!has).then_some(what)
+    let missing = cosmark_engine::needs(kind).without(can);
+    missing.rows().next().map(|row| row.lack)
 }
 
 /// Keys and values that are known before secrets are fetched.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cosmark_workload::choose::{ChooseError, Chooser, SizeChooser, below, unit};
-use cosmark_workload::model::{Division, FileSelection, OpKind, Operation};
+use cosmark_workload::model::{Division, Effect, FileSelection, Operation};
 use cosmark_workload::selector::IntSelector;
 use cosmark_workload::share::{Slice, WorkerIndex};
 use rand_core::SeedableRng;
@@ -108,7 +108,7 @@ impl OpChoosers {
         let containers =
             chooser(operation.containers.as_ref(), Slice::of_containers(operation.division), worker)?;
         let objects = match files {
-            Some(files) if operation.kind != OpKind::LocalWrite => {
+            Some(files) if operation.kind.row().effect != Effect::WritesLocally => {
                 let slice = if operation.file_selection == FileSelection::Range {
                     Slice::of_objects(operation.division)
                 } else {
@@ -160,7 +160,8 @@ impl Walk {
     /// When sizes cannot be chosen.
     pub fn new(operation: &Operation, worker: WorkerIndex) -> Result<Self, ChooseError> {
         use cosmark_workload::share::own_numbers;
-        let per_container = matches!(operation.kind, OpKind::Init | OpKind::Dispose);
+        let effect = operation.kind.row().effect;
+        let per_container = matches!(effect, Effect::MakesContainer | Effect::RemovesContainer);
         let (cut_containers, cut_objects) = if per_container {
             (Slice::Own, Slice::Whole)
         } else {
@@ -176,8 +177,8 @@ impl Walk {
         };
         let nothing = !per_container && objects.is_none();
         let (first, last) = if nothing { (1, 0) } else { numbers.unwrap_or((1, 0)) };
-        let sizes = match operation.kind {
-            OpKind::Prepare | OpKind::MultipartWrite => {
+        let sizes = match effect {
+            Effect::Writes => {
                 operation.sizes.as_ref().map(|sizes| SizeChooser::new(sizes, worker)).transpose()?
             }
             _ => None,

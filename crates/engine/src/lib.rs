@@ -30,5 +30,6 @@ pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,
     ShareHandle, StageShare, start,
 };
+pub use ops::needs;
 pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
 pub use session::{SessionCache, SharedSession};

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, Error, clock};
+use cosmark_adaptor_api::{Adaptor, Capability, Error, clock};
 use cosmark_metrics::{Sample, SlicePlan, Snapshot};
 use cosmark_workload::choose::ChooseError;
-use cosmark_workload::model::{Load, OpKind, Work};
+use cosmark_workload::model::{Effect, Load, Work};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
@@ -227,13 +227,13 @@ const MOST_EXAMPLES: u32 = 10;
 impl Running {
     fn new(mut mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
         // What keeps nothing answers as it likes.
-        if !mission.adaptor.capability().stores {
+        if !mission.adaptor.capability().has(Capability::STORE) {
             mission.lengths.clear();
         }
         let work = &mission.work;
         let mut files = Vec::with_capacity(work.operations.len());
         for operation in &work.operations {
-            let reads_files = matches!(operation.kind, OpKind::FileWrite | OpKind::MultipartFileWrite);
+            let reads_files = operation.kind.row().effect == Effect::WritesFiles;
             files.push(match (&operation.files, reads_files) {
                 (Some(directory), true) => {
                     let set = FileSet::read(Path::new(directory)).map_err(|cause| EngineError::Files {

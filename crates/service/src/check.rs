@@ -2,7 +2,7 @@
 
 use cosmark_driver::secrets::resolve;
 use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
-use cosmark_workload::model::{OpKind, Operation, Stage, Work, WorkKind};
+use cosmark_workload::model::{Effect, Operation, Stage, Work, WorkKind};
 use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
 
 use crate::api::types::{CheckResult, Mistake, StagePreview, Submission};
@@ -187,8 +187,9 @@ fn operations(work: &Work) -> Option<u64> {
     reason = "an estimate for people"
 )]
 fn bytes_written(work: &Work) -> Option<u64> {
-    let is_file = |op: &Operation| matches!(op.kind, OpKind::FileWrite | OpKind::MultipartFileWrite);
-    let writes = |op: &&Operation| op.sizes.is_some() || is_file(op) || op.kind == OpKind::Copy;
+    let is_file = |op: &Operation| op.kind.row().effect == Effect::WritesFiles;
+    let writes =
+        |op: &&Operation| op.sizes.is_some() || is_file(op) || op.kind.row().effect == Effect::Copies;
     let total: f64 = work.operations.iter().map(|op| op.weight).sum();
     if work.operations.iter().filter(writes).all(|op| op.weight <= 0.0) {
         return Some(0);

@@ -6,7 +6,7 @@ use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
 use crate::model::search::Loads;
 use crate::model::selector::{IntSelector, OPEN_END};
 use crate::model::threshold::Metric;
-use crate::model::{Arrivals, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::model::{Arrivals, Effect, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::plan::choose::{ChooseError, Chooser};
 use crate::plan::share::{Slice, WorkerIndex};
 use crate::reachability::areas::{Area, Existing, Naming, area};
@@ -117,20 +117,7 @@ fn limits(work: &Work, mistakes: &mut Mistakes) {
         let message = "a ramp needs a runtime: its rate moves over it";
         mistakes.error(work.span, message, "set a runtime");
     }
-    let moves_no_bytes = |o: &Operation| {
-        matches!(
-            o.kind,
-            OpKind::Delete
-                | OpKind::Head
-                | OpKind::Copy
-                | OpKind::BulkDelete
-                | OpKind::Metadata
-                | OpKind::Restore
-                | OpKind::Init
-                | OpKind::Dispose
-                | OpKind::Cleanup
-        )
-    };
+    let moves_no_bytes = |o: &Operation| !o.kind.row().effect.moves_bytes();
     let bytes_only = work.runtime.is_zero() && work.total_ops.is_none() && work.total_bytes.is_some();
     if bytes_only && work.operations.iter().all(moves_no_bytes) {
         let message = "total bytes is the only limit, but no operation moves bytes: the work would never end";
@@ -266,11 +253,11 @@ fn objects(stage: &Stage, existing: &mut BTreeMap<String, Existing>, mistakes: &
 }
 
 fn is_write(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
+    kind.row().effect == Effect::Writes
 }
 
 fn is_delete(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Delete | OpKind::BulkDelete)
+    kind.row().effect == Effect::Deletes && !kind.row().is_special
 }
 
 /// Reads of objects that are not there, or that the same stage deletes.
@@ -296,8 +283,7 @@ fn reads(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
         own.iter().filter(|(kind, a, _)| kinds(*kind) && a.overlaps(area)).map(|(.., rate)| rate).sum()
     };
     for (_, operation, naming, wanted) in &all {
-        let kinds = [OpKind::Read, OpKind::Head, OpKind::Copy, OpKind::Metadata, OpKind::Restore];
-        if !kinds.contains(&operation.kind) {
+        if !operation.kind.row().effect.needs_the_object() {
             continue;
         }
         let deletes = changes(is_delete, naming, *wanted);

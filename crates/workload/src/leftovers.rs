@@ -3,7 +3,7 @@
 
 use crate::Workload;
 use crate::model::selector::IntSelector;
-use crate::model::{OpKind, Operation, TargetSpec};
+use crate::model::{Effect, Operation, TargetSpec};
 
 /// Names that a workload gives: all that begin and end so and have one of these numbers between.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,22 +138,18 @@ pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Left
 fn made_by(operation: &Operation) -> Option<(NameRule, Option<Objects>)> {
     let containers = NameRule::containers(operation)?;
     let numbered = |behind: &str| Some(Objects::Numbered(NameRule::objects(operation, behind)?));
-    let objects = match operation.kind {
-        OpKind::Init => return Some((containers, None)),
-        OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite => numbered(""),
-        OpKind::Copy => numbered(&operation.copy_suffix),
-        OpKind::FileWrite | OpKind::MultipartFileWrite => operation.files.clone().map(Objects::Files),
+    let objects = match operation.kind.row().effect {
+        Effect::MakesContainer => return Some((containers, None)),
+        Effect::Writes => numbered(""),
+        Effect::Copies => numbered(&operation.copy_suffix),
+        Effect::WritesFiles => operation.files.clone().map(Objects::Files),
         // These write nothing into a store.
-        OpKind::Read
-        | OpKind::Delete
-        | OpKind::List
-        | OpKind::Head
-        | OpKind::BulkDelete
-        | OpKind::Metadata
-        | OpKind::Restore
-        | OpKind::LocalWrite
-        | OpKind::Cleanup
-        | OpKind::Dispose => None,
+        Effect::Reads
+        | Effect::Touches
+        | Effect::Lists
+        | Effect::WritesLocally
+        | Effect::Deletes
+        | Effect::RemovesContainer => None,
     };
     objects.map(|objects| (containers, Some(objects)))
 }

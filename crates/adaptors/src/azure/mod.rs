@@ -52,20 +52,17 @@ const OWN_KEYS: &[Key] = &[
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: false,
-    copy: true,
-    bulk_delete: false,
-    metadata: true,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::COPY,
+    Capability::METADATA,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

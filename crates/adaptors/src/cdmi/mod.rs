@@ -56,20 +56,15 @@ const OWN_KEYS: &[Key] = &[
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: false,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::CHUNKED,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {
@@ -194,7 +189,7 @@ impl Options {
 
 impl Adaptor for Cdmi {
     fn capability(&self) -> Capability {
-        Capability { chunked: !self.options.is_json, ..CAPABILITY }
+        if self.options.is_json { CAPABILITY.without(Capability::CHUNKED) } else { CAPABILITY }
     }
 
     fn timeout(&self) -> Option<Duration> {

@@ -133,21 +133,16 @@ fn read_table(path: &Path, table: *const RawAdaptor) -> Result<Plugin> {
     let name = text(table.name, "its name")?;
     let summary = text(table.summary, "its summary")?;
     let keys = read_keys(table, &text, &wrong)?;
-    let bit = |bit: u32| table.capability & bit != 0;
-    let capability = Capability {
-        stores: bit(can::STORE),
-        containers: bit(can::CONTAINERS),
-        head: bit(can::HEAD),
-        list: bit(can::LIST),
-        range: bit(can::RANGE),
-        multipart: false,
-        chunked: false,
-        copy: false,
-        bulk_delete: false,
-        metadata: false,
-        restore: false,
-        delete_missing_fails: bit(can::DELETE_MISSING_FAILS),
-    };
+    let capability = [
+        (can::STORE, Capability::STORE),
+        (can::CONTAINERS, Capability::CONTAINERS),
+        (can::HEAD, Capability::HEAD),
+        (can::LIST, Capability::LIST),
+        (can::RANGE, Capability::RANGE),
+        (can::DELETE_MISSING_FAILS, Capability::DELETE_MISSING_FAILS),
+    ]
+    .into_iter()
+    .fold(Capability::default(), |all, (bit, one)| all.with_if(table.capability & bit != 0, one));
     let def = AdaptorDef { name, aliases: &[], summary, keys, capability, open: super::open };
     Ok(Plugin { table, def })
 }

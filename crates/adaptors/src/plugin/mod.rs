@@ -46,20 +46,13 @@ pub const DEF: AdaptorDef = AdaptorDef {
     aliases: &[],
     summary: "an adaptor of your own in a shared library; it adds its own keys",
     keys: KEYS,
-    capability: Capability {
-        stores: true,
-        containers: true,
-        head: true,
-        list: true,
-        range: true,
-        multipart: false,
-        chunked: false,
-        copy: false,
-        bulk_delete: false,
-        metadata: false,
-        restore: false,
-        delete_missing_fails: false,
-    },
+    capability: Capability::of(&[
+        Capability::STORE,
+        Capability::CONTAINERS,
+        Capability::HEAD,
+        Capability::LIST,
+        Capability::RANGE,
+    ]),
     open,
 };
 

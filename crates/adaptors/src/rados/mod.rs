@@ -69,20 +69,16 @@ const KEYS: &[Key] = &[
     LOGGING,
 ];
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::CHUNKED,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {
@@ -139,7 +135,8 @@ fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {
 
 impl Adaptor for Rados {
     fn capability(&self) -> Capability {
-        Capability { containers: self.shared.pool.is_some() || self.shared.create_pools, ..CAPABILITY }
+        let has_containers = self.shared.pool.is_some() || self.shared.create_pools;
+        if has_containers { CAPABILITY } else { CAPABILITY.without(Capability::CONTAINERS) }
     }
 
     fn timeout(&self) -> Option<Duration> {

@@ -28,20 +28,19 @@ use config::Config;
 /// Most bytes of an answer that is kept whole (but listings).
 pub(crate) const ANSWER_LIMIT: usize = 1 << 20;
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: true,
-    copy: true,
-    bulk_delete: true,
-    metadata: true,
-    restore: true,
-    delete_missing_fails: false,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::CHUNKED,
+    Capability::COPY,
+    Capability::BULK_DELETE,
+    Capability::METADATA,
+    Capability::RESTORE,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

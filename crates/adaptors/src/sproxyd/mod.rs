@@ -36,20 +36,13 @@ const OWN_KEYS: &[Key] = &[
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: false,
-    head: true,
-    list: false,
-    range: true,
-    multipart: false,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::HEAD,
+    Capability::RANGE,
+    Capability::CHUNKED,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

@@ -63,20 +63,19 @@ const OWN_KEYS: &[Key] = &[
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: true,
-    chunked: true,
-    copy: true,
-    bulk_delete: true,
-    metadata: true,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::MULTIPART,
+    Capability::CHUNKED,
+    Capability::COPY,
+    Capability::BULK_DELETE,
+    Capability::METADATA,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {

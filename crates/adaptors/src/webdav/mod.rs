@@ -62,20 +62,15 @@ const OWN_KEYS: &[Key] = &[
 ];
 const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
 
-const CAPABILITY: Capability = Capability {
-    stores: true,
-    containers: true,
-    head: true,
-    list: true,
-    range: true,
-    multipart: false,
-    chunked: true,
-    copy: false,
-    bulk_delete: false,
-    metadata: false,
-    restore: false,
-    delete_missing_fails: true,
-};
+const CAPABILITY: Capability = Capability::of(&[
+    Capability::STORE,
+    Capability::CONTAINERS,
+    Capability::HEAD,
+    Capability::LIST,
+    Capability::RANGE,
+    Capability::CHUNKED,
+    Capability::DELETE_MISSING_FAILS,
+]);
 
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {
@@ -163,7 +158,10 @@ impl Options {
 impl Adaptor for WebDav {
     fn capability(&self) -> Capability {
         let dav = self.options.dav;
-        Capability { containers: dav, list: dav, ..CAPABILITY }
+        if dav {
+            return CAPABILITY;
+        }
+        CAPABILITY.without(Capability::CONTAINERS).without(Capability::LIST)
     }
 
     fn timeout(&self) -> Option<Duration> {

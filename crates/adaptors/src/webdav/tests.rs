@@ -142,7 +142,11 @@ async fn plain_http_claims_no_containers_and_refuses_them() {
     let server = scripted::serve(Vec::new());
     let url = server.url("");
     let adaptor = adaptor(&[("endpoint", &url), ("dav", "false")]);
-    assert!(!adaptor.capability().containers && !adaptor.capability().list && adaptor.capability().range);
+    assert!(
+        !adaptor.capability().has(Capability::CONTAINERS)
+            && !adaptor.capability().has(Capability::LIST)
+            && adaptor.capability().has(Capability::RANGE)
+    );
     let mut client = adaptor.client(&Arc::default()).unwrap();
     let error = client.create_container("c", &mut Marks::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

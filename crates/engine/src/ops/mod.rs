@@ -12,7 +12,9 @@ use std::cell::Cell;
 use std::future::Future;
 use std::sync::Arc;
 
-use cosmark_adaptor_api::{ByteRange, Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
+use cosmark_adaptor_api::{
+    ByteRange, Capability, Client, Error, ErrorKind, Marks, ObjectName, Result, clock,
+};
 use cosmark_workload::model::{OpKind, Operation};
 
 use crate::choice::Choice;
@@ -85,6 +87,30 @@ pub struct Done {
     pub accepted_only: bool,
     /// The body was compared with what it should be.
     pub checked: bool,
+}
+
+/// What an operation asks of a storage beyond reading, writing and deleting objects and making containers, which `cosmark check`
+/// leaves to the run.
+#[must_use]
+pub const fn needs(kind: OpKind) -> Capability {
+    match kind {
+        OpKind::List => Capability::LIST,
+        OpKind::Head => Capability::HEAD,
+        OpKind::Copy => Capability::COPY,
+        OpKind::BulkDelete => Capability::BULK_DELETE,
+        OpKind::Metadata => Capability::METADATA,
+        OpKind::Restore => Capability::RESTORE,
+        OpKind::MultipartWrite | OpKind::MultipartFileWrite => Capability::MULTIPART,
+        OpKind::Read
+        | OpKind::Write
+        | OpKind::Delete
+        | OpKind::FileWrite
+        | OpKind::LocalWrite
+        | OpKind::Init
+        | OpKind::Prepare
+        | OpKind::Cleanup
+        | OpKind::Dispose => Capability::of(&[]),
+    }
 }
 
 /// Does it.

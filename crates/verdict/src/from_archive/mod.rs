@@ -7,7 +7,7 @@ use cosmark_archive::{
 };
 use cosmark_metrics::LatencySummary;
 use cosmark_workload::Workload;
-use cosmark_workload::model::{ConfigValue, Content, Load, OpKind, Stage, Work, WorkKind};
+use cosmark_workload::model::{ConfigValue, Content, Effect, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
@@ -307,7 +307,7 @@ fn zeros_in<'a>(works: impl Iterator<Item = &'a Work>) -> Option<bool> {
 
 /// Made content, not files of the user.
 fn writes_made_content(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Write | OpKind::MultipartWrite | OpKind::LocalWrite | OpKind::Prepare)
+    matches!(kind.row().effect, Effect::Writes | Effect::WritesLocally)
 }
 
 fn text_of(work: &Work, key: &str) -> Option<String> {

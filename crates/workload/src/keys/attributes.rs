@@ -2,6 +2,7 @@
 //! Readers, schema and reference pages derive from them, as they do from [`crate::keys::KEYS`] for config keys.
 
 use crate::keys::ValueKind;
+use crate::model::OpKind;
 
 /// One attribute or field; an empty spelling means that the format has none.
 #[derive(Debug, Clone, Copy)]
@@ -214,26 +215,7 @@ pub const WORK: &[AttributeRow] = &[
 
 /// An operation.
 pub const OPERATION: &[AttributeRow] = &[
-    row(
-        ("type", "type"),
-        ValueKind::Words(&[
-            "read",
-            "write",
-            "delete",
-            "list",
-            "head",
-            "copy",
-            "bulkdelete",
-            "metadata",
-            "restore",
-            "filewrite",
-            "mwrite",
-            "mfilewrite",
-            "localwrite",
-        ]),
-        "required",
-        "What it does.",
-    ),
+    row(("type", "type"), ValueKind::Words(OpKind::USUAL_WORDS), "required", "What it does."),
     row(
         ("ratio", "ratio"),
         ValueKind::Number,

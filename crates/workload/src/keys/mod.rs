@@ -3,13 +3,15 @@
 //! COSBench user guide, "Operations"; fork keys: the `mwrite`/`head` forks' change logs.
 
 pub mod attributes;
+pub mod id;
 pub mod operation;
 pub mod reference;
 pub mod schema;
 pub mod setting;
 
 use crate::diagnostics::suggest;
-use crate::model::OpKind::{self, *};
+pub use crate::keys::id::KeyId;
+use crate::model::OpKind;
 
 /// One config key.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +35,8 @@ pub struct Key {
 /// Who reads a config key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// These operations.
-    Operations(&'static [OpKind]),
+    /// Operations: their rows say which, [`crate::model::OperationRow::keys`].
+    Operations,
     /// The operation's place in the mix (XML only; YAML has a field for it).
     Mix,
     /// The work (XML only; YAML has a field for it).
@@ -78,101 +80,14 @@ pub enum ValueKind {
     Nested(&'static str),
 }
 
-/// Name of a config key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is a row of KEYS, whose help says what it is")]
-pub enum KeyId {
-    Containers,
-    Objects,
-    Sizes,
-    ContainerName,
-    ContainerPrefix,
-    ContainerSuffix,
-    ObjectPrefix,
-    ObjectSuffix,
-    Content,
-    Chunked,
-    HashCheck,
-    Verify,
-    CreateContainer,
-    DeleteContainer,
-    EmptyContainer,
-    Files,
-    FileSelection,
-    RangeRead,
-    ObjectLength,
-    ChunkLength,
-    Prefetch,
-    PartSize,
-    PartConcurrency,
-    PageSize,
-    ListPrefix,
-    Delimiter,
-    CopySuffix,
-    Batch,
-    Name,
-    Weight,
-    Histogram,
-    Rate,
-    WhenFull,
-    ThinkTime,
-    RatePerWorker,
-    Runtime,
-    Rampup,
-    Rampdown,
-    Interval,
-    ClosureDelay,
-    Seed,
-}
-
-const ALL: &[OpKind] = &[
-    Read,
-    Write,
-    Delete,
-    List,
-    Head,
-    Copy,
-    BulkDelete,
-    Metadata,
-    Restore,
-    FileWrite,
-    MultipartWrite,
-    MultipartFileWrite,
-    LocalWrite,
-    Init,
-    Prepare,
-    Cleanup,
-    Dispose,
-];
-const OBJECT: &[OpKind] = &[
-    Read,
-    Write,
-    Delete,
-    List,
-    Head,
-    Copy,
-    BulkDelete,
-    Metadata,
-    Restore,
-    MultipartWrite,
-    LocalWrite,
-    Prepare,
-    Cleanup,
-];
-const SIZED: &[OpKind] = &[Write, MultipartWrite, LocalWrite, Prepare];
-const FILES: &[OpKind] = &[FileWrite, MultipartFileWrite, LocalWrite];
-const HASHED: &[OpKind] = &[Read, Write, FileWrite, MultipartWrite, MultipartFileWrite, Prepare];
-const MULTIPART: &[OpKind] = &[MultipartWrite, MultipartFileWrite];
-
 const fn op(
     id: KeyId,
     (xml, yaml): (&'static str, &'static str),
     value: ValueKind,
     default: &'static str,
-    kinds: &'static [OpKind],
     help: &'static str,
 ) -> Key {
-    Key { id, xml, yaml, value, default, scope: Scope::Operations(kinds), help }
+    Key { id, xml, yaml, value, default, scope: Scope::Operations, help }
 }
 
 const fn outer(
@@ -193,7 +108,6 @@ pub const KEYS: &[Key] = &[
         ("containers", "containers"),
         ValueKind::Numbers,
         "",
-        ALL,
         "Container numbers; special works take ranges only. Optional for `list` and `localwrite`.",
     ),
     op(
@@ -201,7 +115,6 @@ pub const KEYS: &[Key] = &[
         ("objects", "objects"),
         ValueKind::Numbers,
         "",
-        OBJECT,
         "Object numbers; special works take ranges only. `list` with objects asks for the metadata of that object.",
     ),
     op(
@@ -209,7 +122,6 @@ pub const KEYS: &[Key] = &[
         ("sizes", "sizes"),
         ValueKind::Sizes,
         "",
-        SIZED,
         "Object sizes; KB is 1000 bytes, KiB is 1024.",
     ),
     op(
@@ -217,7 +129,6 @@ pub const KEYS: &[Key] = &[
         ("container_name", "container_name"),
         ValueKind::Text,
         "",
-        ALL,
         "The one container to use, by its whole name: no number is added. `containers` is still needed, e.g. `r(1,1)`.",
     ),
     op(
@@ -225,7 +136,6 @@ pub const KEYS: &[Key] = &[
         ("cprefix", "container_prefix"),
         ValueKind::Text,
         "mycontainers",
-        ALL,
         "Container names are prefix, number, suffix.",
     ),
     op(
@@ -233,7 +143,6 @@ pub const KEYS: &[Key] = &[
         ("csuffix", "container_suffix"),
         ValueKind::Text,
         "",
-        ALL,
         "End of container names.",
     ),
     op(
@@ -241,23 +150,14 @@ pub const KEYS: &[Key] = &[
         ("oprefix", "object_prefix"),
         ValueKind::Text,
         "myobjects",
-        OBJECT,
         "Object names are prefix, number, suffix.",
     ),
-    op(
-        KeyId::ObjectSuffix,
-        ("osuffix", "object_suffix"),
-        ValueKind::Text,
-        "",
-        OBJECT,
-        "End of object names.",
-    ),
+    op(KeyId::ObjectSuffix, ("osuffix", "object_suffix"), ValueKind::Text, "", "End of object names."),
     op(
         KeyId::Content,
         ("content", "content"),
         ValueKind::Words(&["random", "zero"]),
         "random",
-        SIZED,
         "`random`: incompressible, every 4 KiB block different; `zero`: zero bytes.",
     ),
     op(
@@ -265,7 +165,6 @@ pub const KEYS: &[Key] = &[
         ("chunked", "chunked"),
         ValueKind::Bool,
         "false",
-        &[Write, FileWrite, Prepare],
         "Send without announcing the length (chunked transfer coding).",
     ),
     op(
@@ -273,7 +172,6 @@ pub const KEYS: &[Key] = &[
         ("hashCheck", "hash_check"),
         ValueKind::Bool,
         "false",
-        HASHED,
         "COSBench's guard: the last 40 bytes of an object carry the MD5 of the rest; reads check it.",
     ),
     op(
@@ -281,7 +179,6 @@ pub const KEYS: &[Key] = &[
         ("verify", "verify"),
         ValueKind::Bool,
         "false",
-        &[Read, Write, MultipartWrite, Prepare],
         "Compare every byte read with what Cosmark wrote.",
     ),
     op(
@@ -289,7 +186,6 @@ pub const KEYS: &[Key] = &[
         ("createContainer", "create_container"),
         ValueKind::Bool,
         "false (init: true)",
-        &[Init, Prepare],
         "Create each container first.",
     ),
     op(
@@ -297,7 +193,6 @@ pub const KEYS: &[Key] = &[
         ("deleteContainer", "delete_container"),
         ValueKind::Bool,
         "false (dispose: true)",
-        &[Cleanup, Dispose],
         "Delete each container afterwards.",
     ),
     op(
@@ -305,7 +200,6 @@ pub const KEYS: &[Key] = &[
         ("emptyContainer", "empty_container"),
         ValueKind::Bool,
         "false",
-        &[Cleanup, Dispose],
         "Before a container is deleted, delete everything in it, whoever wrote it. The storage `file` does so only with \
          directories that Cosmark made.",
     ),
@@ -314,7 +208,6 @@ pub const KEYS: &[Key] = &[
         ("files", "files"),
         ValueKind::Directory,
         "",
-        FILES,
         "Directory on the driver: where the files to send are, or where `localwrite` writes.",
     ),
     op(
@@ -322,7 +215,6 @@ pub const KEYS: &[Key] = &[
         ("fileselection", "file_selection"),
         ValueKind::Words(&["sequential", "uniform", "range"]),
         "sequential",
-        &[FileWrite, MultipartFileWrite],
         "How the next file is chosen; the first letter is enough.",
     ),
     op(
@@ -330,7 +222,6 @@ pub const KEYS: &[Key] = &[
         ("is_range_request", "range_read"),
         ValueKind::Bool,
         "false",
-        &[Read],
         "Read one chunk of the object instead of all of it.",
     ),
     op(
@@ -338,7 +229,6 @@ pub const KEYS: &[Key] = &[
         ("file_length", "object_length"),
         ValueKind::Bytes,
         "",
-        &[Read],
         "Range read: length of the objects; chunks start at random below it. Without it chunks start at 0.",
     ),
     op(
@@ -346,7 +236,6 @@ pub const KEYS: &[Key] = &[
         ("chunk_length", "chunk_length"),
         ValueKind::Bytes,
         "",
-        &[Read],
         "Range read: bytes per read.",
     ),
     op(
@@ -354,7 +243,6 @@ pub const KEYS: &[Key] = &[
         ("is_prefetch", "prefetch"),
         ValueKind::Bool,
         "false",
-        &[Read],
         "Known from COSBench forks; has no effect.",
     ),
     op(
@@ -362,7 +250,6 @@ pub const KEYS: &[Key] = &[
         ("part_size", "part_size"),
         ValueKind::Bytes,
         "5MiB",
-        MULTIPART,
         "Multipart: size of a part. In XML the storage's `part_size` holds when the operation has none.",
     ),
     op(
@@ -370,7 +257,6 @@ pub const KEYS: &[Key] = &[
         ("partConcurrency", "part_concurrency"),
         ValueKind::Count,
         "4",
-        MULTIPART,
         "Multipart: parts in flight per operation.",
     ),
     op(
@@ -378,23 +264,14 @@ pub const KEYS: &[Key] = &[
         ("page_size", "page_size"),
         ValueKind::Count,
         "",
-        &[List],
         "Keys asked for per page; the server's default if not given.",
     ),
-    op(
-        KeyId::ListPrefix,
-        ("list_prefix", "list_prefix"),
-        ValueKind::Text,
-        "",
-        &[List],
-        "Only names that begin so.",
-    ),
+    op(KeyId::ListPrefix, ("list_prefix", "list_prefix"), ValueKind::Text, "", "Only names that begin so."),
     op(
         KeyId::Delimiter,
         ("delimiter", "delimiter"),
         ValueKind::Text,
         "",
-        &[List],
         "Names are folded where this follows the prefix; `/` lists like a directory.",
     ),
     op(
@@ -402,7 +279,6 @@ pub const KEYS: &[Key] = &[
         ("copy_suffix", "copy_suffix"),
         ValueKind::Text,
         "-copy",
-        &[Copy],
         "The copy of an object has its name with this behind it, in the same container.",
     ),
     op(
@@ -410,7 +286,6 @@ pub const KEYS: &[Key] = &[
         ("batch", "batch"),
         ValueKind::Count,
         "100",
-        &[BulkDelete],
         "Objects per request. The number that is chosen from `objects` stands for the batch in which it lies: 1 to 100, 101 to 200, ..",
     ),
     op(
@@ -418,7 +293,6 @@ pub const KEYS: &[Key] = &[
         ("name", "name"),
         ValueKind::Text,
         "the type",
-        ALL,
         "Name in the results. Two operations of one type in a work get the names 1-read, 2-read ..",
     ),
     outer(
@@ -539,13 +413,13 @@ impl Key {
     /// True when operations of this kind read it.
     #[must_use]
     pub fn is_read_by(&self, kind: OpKind) -> bool {
-        matches!(self.scope, Scope::Operations(kinds) if kinds.contains(&kind))
+        kind.row().keys.iter().any(|group| group.contains(&self.id))
     }
 
     /// True when operations read it at all.
     #[must_use]
     pub fn is_for_operations(&self) -> bool {
-        matches!(self.scope, Scope::Operations(_))
+        self.scope == Scope::Operations
     }
 
     /// Looks a key up as XML spells it; the YAML spelling is taken too.

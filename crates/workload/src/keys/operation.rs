@@ -154,7 +154,7 @@ pub(crate) fn build(
             }
         }
     }
-    for id in required(kind) {
+    for id in kind.row().required {
         let key = Key::of(*id);
         if settings.get(*id).is_none() {
             let (name, example) = match dialect {
@@ -182,28 +182,6 @@ fn example(key: &Key) -> &'static str {
         ValueKind::Numbers => "r(1,100)",
         ValueKind::Sizes => "c(64)KB",
         _ => "/some/directory",
-    }
-}
-
-/// Keys that an operation cannot do without.
-#[must_use]
-pub fn required(kind: OpKind) -> &'static [KeyId] {
-    match kind {
-        OpKind::Read
-        | OpKind::Delete
-        | OpKind::Head
-        | OpKind::Copy
-        | OpKind::BulkDelete
-        | OpKind::Metadata
-        | OpKind::Restore
-        | OpKind::Cleanup => &[KeyId::Containers, KeyId::Objects],
-        OpKind::Write | OpKind::MultipartWrite | OpKind::Prepare => {
-            &[KeyId::Containers, KeyId::Objects, KeyId::Sizes]
-        }
-        OpKind::List => &[],
-        OpKind::FileWrite | OpKind::MultipartFileWrite => &[KeyId::Containers, KeyId::Files],
-        OpKind::LocalWrite => &[KeyId::Files, KeyId::Objects, KeyId::Sizes],
-        OpKind::Init | OpKind::Dispose => &[KeyId::Containers],
     }
 }
 

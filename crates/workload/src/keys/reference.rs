@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::Format;
 use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::{KEYS, Key, Scope, ValueKind};
+use crate::model::OpKind;
 use crate::model::selector::SizeUnit;
 
 /// The page of one format: `docs/reference/workload-xml.md` or `docs/reference/workload-yaml.md`.
@@ -41,9 +42,10 @@ impl Page {
             self.rows(title, rows);
         }
         self.text(XML_CONFIG);
-        self.keys("Keys of operations", |scope| matches!(scope, Scope::Operations(_)));
+        self.operations();
+        self.keys("Keys of operations", |scope| scope == Scope::Operations);
         self.text("\nThe YAML spellings of these keys are taken as well.\n\n");
-        self.keys("Keys of works, stages and the workload", |scope| !matches!(scope, Scope::Operations(_)));
+        self.keys("Keys of works, stages and the workload", |scope| scope != Scope::Operations);
         self.text(XML_WORKS);
         self.selectors();
     }
@@ -59,7 +61,8 @@ impl Page {
         ] {
             self.rows(title, rows);
         }
-        self.keys("Keys of operations", |scope| matches!(scope, Scope::Operations(_)));
+        self.operations();
+        self.keys("Keys of operations", |scope| scope == Scope::Operations);
         self.text(YAML_REST);
         self.selectors();
     }
@@ -78,6 +81,16 @@ impl Page {
                 let _ =
                     writeln!(self.out, "| `{name}` | {value} | {} | {} |", row.default, escaped(row.help));
             }
+        }
+        self.out.push('\n');
+    }
+
+    fn operations(&mut self) {
+        self.out.push_str("## Operations of a mix\n\n| type | needs | does |\n|---|---|---|\n");
+        for row in OpKind::TABLE.iter().filter(|row| !row.is_special) {
+            let needs = row.required.iter().map(|id| Key::of(*id)).map(|key| self.name(key.xml, key.yaml));
+            let needs: Vec<String> = needs.map(|name| format!("`{name}`")).collect();
+            let _ = writeln!(self.out, "| `{}` | {} | {} |", row.word, needs.join(" "), row.help);
         }
         self.out.push('\n');
     }
@@ -106,8 +119,11 @@ impl Page {
 
 fn readers(key: &Key) -> String {
     match key.scope {
-        Scope::Operations(kinds) if kinds.len() == crate::model::OpKind::TABLE.len() => "all".to_owned(),
-        Scope::Operations(kinds) => kinds.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", "),
+        Scope::Operations => {
+            let readers: Vec<&str> =
+                OpKind::TABLE.iter().filter(|row| key.is_read_by(row.kind)).map(|row| row.word).collect();
+            if readers.len() == OpKind::TABLE.len() { "all".to_owned() } else { readers.join(", ") }
+        }
         Scope::Mix => "operation".to_owned(),
         Scope::Work => "work".to_owned(),
         Scope::Stage => "stage".to_owned(),

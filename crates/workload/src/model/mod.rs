@@ -3,6 +3,7 @@
 //! asks where a value came from. Words and defaults: COSBench 0.4.2 user guide, sections "Workload configuration".
 
 pub(crate) mod arrivals;
+mod op_kind;
 pub mod search;
 pub mod selector;
 pub mod target;
@@ -12,6 +13,7 @@ pub mod units;
 use std::time::Duration;
 
 use crate::diagnostics::Span;
+pub use crate::model::op_kind::{Effect, OpKind, OperationRow};
 use crate::model::search::Search;
 use crate::model::selector::{IntSelector, SizeSelector};
 use crate::model::threshold::Threshold;
@@ -293,45 +295,6 @@ pub enum ConfigValue {
     Secret(String),
 }
 
-/// What an operation does to the store. The word of each is [`OpKind::word`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum OpKind {
-    /// Whole object, or a range with [`Operation::range`].
-    Read,
-    /// Whole object in one request.
-    Write,
-    /// One object.
-    Delete,
-    /// Listing of a container (or metadata of an object when objects are given, as COSBench does on Swift).
-    List,
-    /// Metadata of an object.
-    Head,
-    /// Copy of an object inside the store.
-    Copy,
-    /// Many objects in one request.
-    BulkDelete,
-    /// Change of an object's metadata or tags.
-    Metadata,
-    /// Request to bring an archived object back.
-    Restore,
-    /// Files of a directory on the driver, one request each.
-    FileWrite,
-    /// Multipart write of generated content.
-    MultipartWrite,
-    /// Multipart write of files.
-    MultipartFileWrite,
-    /// Write into a directory of the driver itself: the raw speed of the driver's disk.
-    LocalWrite,
-    /// Create a container (work `init`).
-    Init,
-    /// Write (work `prepare`).
-    Prepare,
-    /// Delete (work `cleanup`).
-    Cleanup,
-    /// Delete a container (work `dispose`).
-    Dispose,
-}
-
 /// One line of the mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
@@ -440,40 +403,5 @@ impl Operation {
         let batch = u64::from(self.batch.max(1));
         let first = number.saturating_sub(1) / batch * batch + 1;
         first..=first.saturating_add(batch - 1)
-    }
-}
-
-impl OpKind {
-    /// Every kind with its word, as in `type="read"`, and the word COSBench uses for its samples.
-    pub const TABLE: &'static [(OpKind, &'static str, &'static str)] = &[
-        (OpKind::Read, "read", "read"),
-        (OpKind::Write, "write", "write"),
-        (OpKind::Delete, "delete", "delete"),
-        (OpKind::List, "list", "list"),
-        (OpKind::Head, "head", "head"),
-        (OpKind::Copy, "copy", "copy"),
-        (OpKind::BulkDelete, "bulkdelete", "bulkdelete"),
-        (OpKind::Metadata, "metadata", "metadata"),
-        (OpKind::Restore, "restore", "restore"),
-        (OpKind::FileWrite, "filewrite", "filewrite"),
-        (OpKind::MultipartWrite, "mwrite", "mwrite"),
-        (OpKind::MultipartFileWrite, "mfilewrite", "mfilewrite"),
-        (OpKind::LocalWrite, "localwrite", "localwrite"),
-        (OpKind::Init, "init", "write"),
-        (OpKind::Prepare, "prepare", "write"),
-        (OpKind::Cleanup, "cleanup", "delete"),
-        (OpKind::Dispose, "dispose", "delete"),
-    ];
-
-    /// The word in a workload file.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
-    }
-
-    /// COSBench's sample type (`prepare` writes, `cleanup` deletes ..).
-    #[must_use]
-    pub fn sample_word(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.2)
     }
 }

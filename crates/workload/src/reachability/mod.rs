@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::model::selector::IntSelector;
-use crate::model::{OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::model::{Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::reachability::areas::{Area, Naming, area};
 pub use crate::reachability::read_bytes::{read_bytes, read_bytes_of_stages};
 
@@ -175,7 +175,7 @@ fn is_in_order(operation: &Operation) -> bool {
 }
 
 pub(crate) fn is_write(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
+    kind.row().effect == Effect::Writes
 }
 
 /// A selector as ranges with weights that add up to 1.

@@ -1,6 +1,6 @@
 //! How long the objects are that a read finds, as far as the workload alone tells.
 
-use crate::model::{OpKind, Work, WorkKind, Workload};
+use crate::model::{Effect, OpKind, Work, WorkKind, Workload};
 use crate::reachability::areas::{Area, area};
 
 /// Operations of a workload beyond which the lengths of objects are not followed.
@@ -61,7 +61,7 @@ fn object_sizes(workload: &Workload, stage: usize, work: usize, op: usize) -> Op
     for (index, own) in workload.stages.iter().enumerate().take(stage + 1) {
         for work in &own.works {
             for operation in &work.operations {
-                if matches!(operation.kind, OpKind::FileWrite | OpKind::MultipartFileWrite | OpKind::Copy) {
+                if matches!(operation.kind.row().effect, Effect::WritesFiles | Effect::Copies) {
                     return None;
                 }
                 let Some((_, written)) = area(operation)
@@ -86,7 +86,7 @@ fn object_sizes(workload: &Workload, stage: usize, work: usize, op: usize) -> Op
 }
 
 fn writes(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Write | OpKind::Prepare | OpKind::MultipartWrite)
+    kind.row().effect == Effect::Writes
 }
 
 fn same_store(one: &Work, other: &Work) -> bool {

@@ -294,22 +294,18 @@ fn op_kind(reader: &mut XmlReader<'_>, element: &Element) -> Option<OpKind> {
 
 /// The operation types of normal works.
 pub(crate) fn parse_op_word(word: &str) -> Result<OpKind, Complaint> {
-    let usual = || OpKind::TABLE.iter().filter(|row| !is_special(row.0));
-    if let Some(row) = usual().find(|row| row.1 == word) {
-        return Ok(row.0);
+    let usual = || OpKind::TABLE.iter().filter(|row| !row.is_special);
+    if let Some(row) = usual().find(|row| row.word == word) {
+        return Ok(row.kind);
     }
-    let hint = if OpKind::TABLE.iter().any(|row| row.1 == word) || word == "mprepare" {
+    let hint = if OpKind::TABLE.iter().any(|row| row.word == word) || word == "mprepare" {
         format!("{word} is a type of work: <work type=\"{word}\" ..>")
     } else if word == "delay" {
         "for a pause write a stage of its own with <work type=\"delay\"/> and closuredelay".to_owned()
     } else {
-        suggest::hint(word, usual().map(|row| row.1))
+        suggest::hint(word, usual().map(|row| row.word))
     };
     Err((format!("unrecognized operation: {}", shown(word)), hint))
-}
-
-fn is_special(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Init | OpKind::Prepare | OpKind::Cleanup | OpKind::Dispose)
 }
 
 fn ratio(reader: &mut XmlReader<'_>, element: &Element) -> f64 {

@@ -105,7 +105,10 @@ fn the_keys_of_a_plugin_are_checked_like_any_other_and_its_secrets_are_hidden() 
     let directory = tempfile::tempdir().unwrap();
     let library = memory(directory.path());
     let row = row_of(library.to_str().unwrap()).unwrap();
-    assert_eq!((row.name, row.capability.head, row.capability.list), ("memory", true, false));
+    assert_eq!(
+        (row.name, row.capability.has(Capability::HEAD), row.capability.has(Capability::LIST)),
+        ("memory", true, false)
+    );
     let (settings, problems) =
         Settings::parse(row.keys, [("passphrase", "hunter2"), ("delay", "soon"), ("pasphrase", "x")]);
     assert_eq!(problems.len(), 2, "{problems:?}");
