@@ -266,19 +266,8 @@ mod tests {
     use super::*;
     use crate::nats::{Bus, Limits};
 
-    fn is_installed() -> bool {
-        let found = Command::new("nats-server").arg("--version").stdout(Stdio::null()).status().is_ok();
-        if !found {
-            eprintln!("SKIPPED: there is no nats-server (apt-get install nats-server)");
-        }
-        found
-    }
-
     #[tokio::test]
     async fn a_local_server_wants_a_login_and_is_found_again_when_its_process_was_left() {
-        if !is_installed() {
-            return;
-        }
         let directory = tempfile::tempdir().unwrap();
         let options =
             |leave_running| ServerOptions { leave_running, ..ServerOptions::in_directory(directory.path()) };
