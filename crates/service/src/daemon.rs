@@ -152,7 +152,9 @@ async fn run(
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;
     let secrets = Secrets::open(Arc::clone(&state))?;
-    let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit));
+    let reader =
+        Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit, Arc::clone(&pool));
+    let reader = Arc::new(reader);
     let (archive, host) = (setup.archive.clone(), setup.host.clone());
     let (queue, completed) =
         RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
@@ -167,7 +169,7 @@ async fn run(
             }),
         });
     let standing_by = Leader::nobody();
-    let (told, leader) = watch::channel(shared.is_some().then_some(standing_by));
+    let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
     let access = Access::new(tokens, key, secured.is_some());
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -185,7 +187,7 @@ async fn run(
         Some(public) => {
             let certificate = secured.as_ref().map(|secured| secured.fingerprint.clone());
             let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url), certificate };
-            Some(tokio::spawn(lead_for_ever(Arc::clone(&queue), me, told, Arc::clone(&setup.tell))))
+            Some(tokio::spawn(lead_for_ever(Arc::clone(&queue), me, leader_sender, Arc::clone(&setup.tell))))
         }
     };
     let working = tokio::spawn(Arc::clone(&queue).work(completed));
@@ -235,7 +237,7 @@ fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&s
 async fn lead_for_ever(
     queue: Arc<RunQueue>,
     me: Leader,
-    told: watch::Sender<Option<Leader>>,
+    leader_sender: watch::Sender<Option<Leader>>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
 ) {
     let mut leads = false;
@@ -286,10 +288,10 @@ async fn lead_for_ever(
             queue.step_down();
             tell("this controller leads no longer; what runs goes on");
         }
-        if !mine && !leader.name.is_empty() && told.borrow().as_ref() != Some(&leader) {
+        if !mine && !leader.name.is_empty() && leader_sender.borrow().as_ref() != Some(&leader) {
             tell(&format!("{} leads, at {}; this controller stands by", leader.name, leader.url));
         }
-        told.send_replace((!mine).then_some(leader));
+        leader_sender.send_replace((!mine).then_some(leader));
     }
 }
 

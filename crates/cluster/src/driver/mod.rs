@@ -332,6 +332,7 @@ fn registration(
         memory_bytes: proc::memory_bytes().unwrap_or(0),
         nics: nics(),
         adaptors: catalog.adaptors.iter().map(|def| def.name.to_owned()).collect(),
+        reaches: Some(options.options.permit.reaches().iter().map(|reach| reach.word().to_owned()).collect()),
         ceiling_ops_per_s: None,
         public_key: key.public(),
         life: draw(),
