@@ -24,7 +24,7 @@ pub struct ArchiveWriter {
     dir: RunDir,
     listener: Option<Box<dyn ArchiveListener>>,
     trouble: Option<ArchiveError>,
-    told: bool,
+    reported: bool,
     /// What is written down happened then, and not now.
     past: Option<Timestamp>,
 }
@@ -33,7 +33,7 @@ impl ArchiveWriter {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, listener: None, trouble: None, told: false, past: None }
+        Self { dir, listener: None, trouble: None, reported: false, past: None }
     }
 
     /// Tells `listener` what goes into it.
@@ -79,8 +79,8 @@ impl ArchiveWriter {
 
     /// The first failure, once.
     pub(crate) fn news(&mut self) -> Option<String> {
-        let trouble = self.trouble.as_ref().filter(|_| !self.told)?;
-        self.told = true;
+        let trouble = self.trouble.as_ref().filter(|_| !self.reported)?;
+        self.reported = true;
         Some(format!("{trouble}; the run goes on, its results are shown at the end"))
     }
 

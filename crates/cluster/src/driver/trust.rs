@@ -35,7 +35,7 @@ pub struct Trust {
     asked: Ledger,
     forged: u64,
     untold: u64,
-    told: Option<Instant>,
+    reported: Option<Instant>,
     talk: Talk,
 }
 
@@ -74,7 +74,7 @@ impl Trust {
             asked: Ledger::open(directory.join("asked"))?,
             forged: 0,
             untold: 0,
-            told: None,
+            reported: None,
             talk,
         })
     }
@@ -178,9 +178,9 @@ impl Trust {
     fn count(&mut self, why: &str) {
         self.forged += 1;
         self.untold += 1;
-        if self.told.is_none_or(|told| told.elapsed() > TALK_EVERY) {
+        if self.reported.is_none_or(|at| at.elapsed() > TALK_EVERY) {
             let count = std::mem::take(&mut self.untold);
-            self.told = Some(Instant::now());
+            self.reported = Some(Instant::now());
             let what = if count == 1 {
                 "an order or question is".to_owned()
             } else {

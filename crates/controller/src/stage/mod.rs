@@ -188,7 +188,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     async fn listen(&mut self, mut events: mpsc::Receiver<FromDriver>, observer: &mut dyn Observer) {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
-        let mut told = StopLevel::Run;
+        let mut requested = StopLevel::Run;
         // When who was told to stop has to have done so.
         let mut patience = None;
         while self.peers.iter().any(Peer::is_awaited) {
@@ -201,17 +201,17 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     }
                 },
                 _ = tick.tick() => self.tell(observer),
-                level = wanted(&mut stop, told) => {
-                    told = level;
+                level = wanted(&mut stop, requested) => {
+                    requested = level;
                     self.stop_all(level == StopLevel::Abort);
                     let at_once = level == StopLevel::Abort;
                     patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
                 }
                 () = until(patience) => {
-                    if told == StopLevel::Abort {
+                    if requested == StopLevel::Abort {
                         self.go_without_the_silent(observer);
                     } else {
-                        told = StopLevel::Abort;
+                        requested = StopLevel::Abort;
                         observer.note("not all drivers have stopped; what they have in flight is dropped");
                         self.stop_all(true);
                         patience = Some(Instant::now() + ABORT_PATIENCE);
@@ -489,8 +489,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// All drivers that still count have told what ended up to here, since the common instant.
     fn watermark(&self, all: bool) -> Duration {
         let counted = self.peers.iter().filter(|peer| peer.is_awaited());
-        let told = counted.map(|peer| peer.watermark_ns).min();
-        Duration::from_nanos(if all { self.last_ns } else { told.unwrap_or(0) })
+        let watermark = counted.map(|peer| peer.watermark_ns).min();
+        Duration::from_nanos(if all { self.last_ns } else { watermark.unwrap_or(0) })
     }
 
     /// Writes what is complete; with `all`, whatever there is.
@@ -553,9 +553,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 }
 
-/// Waits until the user wants more than `told`.
-async fn wanted(stop: &mut watch::Receiver<StopLevel>, told: StopLevel) -> StopLevel {
-    match stop.wait_for(|level| *level > told).await {
+/// Waits until the user wants more than `reached`.
+async fn wanted(stop: &mut watch::Receiver<StopLevel>, reached: StopLevel) -> StopLevel {
+    match stop.wait_for(|level| *level > reached).await {
         Ok(level) => *level,
         // Nobody can ask any more.
         Err(_) => std::future::pending().await,

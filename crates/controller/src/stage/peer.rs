@@ -133,7 +133,7 @@ impl Peer {
         Some(launch.origin_ns)
     }
 
-    pub fn has_told_of_itself(&self) -> bool {
+    pub fn has_reported(&self) -> bool {
         !self.all.is_empty() || self.facts.load_threads > 0
     }
 

@@ -310,8 +310,8 @@ mod tests {
         assert_eq!(access.identify(&Method::GET, &plain, HERE).unwrap(), who);
         assert_eq!(access.identify(&Method::POST, &plain, HERE), Err(Closed::Foreign));
         let forged: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://evil:1")];
-        let ours: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
-        for (extra, expected) in [(forged, Err(Closed::Foreign)), (ours, Ok(who.clone()))] {
+        let own: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
+        for (extra, expected) in [(forged, Err(Closed::Foreign)), (own, Ok(who.clone()))] {
             let mut all = plain.clone();
             for (name, value) in extra {
                 all.insert(name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap());
