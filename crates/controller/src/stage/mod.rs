@@ -268,16 +268,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 | DriverEvent::Lost { .. }
         );
         match event {
-            DriverEvent::Authed => {
-                peer.rise_to(DriverPhase::Authed);
-                if let Some(link) = self.job.drivers.get_mut(driver) {
-                    link.probe(self.step);
-                }
-                let waiting = |peer: &Peer| peer.is_awaited() && peer.phase < DriverPhase::Authed;
-                if !self.peers.iter().any(waiting) {
-                    self.enter(StageState::Launching);
-                }
-            }
+            DriverEvent::Authed => self.note_authed(driver),
             DriverEvent::Probed => peer.rise_to(DriverPhase::Ready),
             DriverEvent::Launched(launched) => self.launch(driver, launched),
             DriverEvent::Facts(facts) => peer.set_facts(facts),
@@ -287,20 +278,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     self.job.dir.append_client(self.index, &name, origin_ns, &sample);
                 }
             }
-            DriverEvent::Snapshot(snapshot) => {
-                if let Some(launch) = &peer.launch {
-                    observer.slice(&SliceNews {
-                        stage: &self.stage,
-                        index: self.index,
-                        driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
-                        load_started: launch.origin(),
-                        start_ns: launch.origin_ns,
-                        endpoints: launch.endpoints_of(snapshot.work),
-                        snapshot: &snapshot,
-                    });
-                }
-                self.take_snapshot(driver, &snapshot);
-            }
+            DriverEvent::Snapshot(snapshot) => self.take_snapshot(driver, &snapshot, observer),
             DriverEvent::Told { up_to_ns } => {
                 if let Some(launch) = &peer.launch {
                     peer.watermark_ns = peer.watermark_ns.max(launch.since_ns(up_to_ns));
@@ -325,6 +303,19 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
         if may_be_the_last {
             self.maybe_go();
+        }
+    }
+
+    /// A driver is logged in: its clock is asked, and when it was the last one the stage goes on.
+    fn note_authed(&mut self, driver: usize) {
+        let (Some(peer), Some(link)) = (self.peers.get_mut(driver), self.job.drivers.get_mut(driver)) else {
+            return;
+        };
+        peer.rise_to(DriverPhase::Authed);
+        link.probe(self.step);
+        let waiting = |peer: &Peer| peer.is_awaited() && peer.phase < DriverPhase::Authed;
+        if !self.peers.iter().any(waiting) {
+            self.enter(StageState::Launching);
         }
     }
 
@@ -386,8 +377,17 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.job.drivers.get(driver).map_or_else(String::new, |driver| driver.name().to_owned())
     }
 
-    fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot) {
+    fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot, observer: &mut dyn Observer) {
         let Some(launch) = self.peers.get(driver).and_then(|peer| peer.launch.as_ref()) else { return };
+        observer.slice(&SliceNews {
+            stage: &self.stage,
+            index: self.index,
+            driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
+            load_started: launch.origin(),
+            start_ns: launch.origin_ns,
+            endpoints: launch.endpoints_of(snapshot.work),
+            snapshot,
+        });
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
         self.last_ns = self.last_ns.max(end_ns);
