@@ -1,5 +1,6 @@
 # Reads what `cargo test` printed. Writes, separated by tabs:
-#   count   PASSED  FAILED  IGNORED    all "test result:" lines added up
+#   count   PASSED  FAILED  IGNORED    all "test result:" lines added up; a test that printed "SKIPPED test NAME: why"
+#                                      counts as ignored and not as passed
 #   failed  SELECTION  NAME            one test that failed; SELECTION is the option of cargo that selects its program,
 #                                      or "-" where its name alone cannot select it again
 #   broken  PROGRAM                    a program that began and did not live to print its result
@@ -33,6 +34,8 @@ BEGIN { OFS = "\t" }
 
 in_list && /^    [^ ]/ { name[++names] = substr($0, 5) }
 
+/SKIPPED test [^ ]+: / { skipped++ }
+
 /^test result: / {
   passed += $4; failed += $6; ignored += $8
   if ($6 > 0) {
@@ -47,5 +50,5 @@ in_list && /^    [^ ]/ { name[++names] = substr($0, 5) }
 
 END {
   close_program()
-  print "count", passed + 0, failed + 0, ignored + 0
+  print "count", passed - skipped, failed + 0, ignored + skipped
 }

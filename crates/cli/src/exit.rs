@@ -58,7 +58,7 @@ impl From<EndClass> for Exit {
             EndClass::Failed => Self::StageFailed,
             EndClass::Target => Self::Target,
             EndClass::Workload => Self::Usage,
-            EndClass::Ours => Self::Ours,
+            EndClass::Internal => Self::Ours,
             EndClass::Cancelled => Self::Cancelled,
         }
     }

@@ -8,6 +8,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "architecture/budgets.rs"]
+mod budgets;
+#[path = "architecture/circles.rs"]
+mod circles;
+#[path = "architecture/words.rs"]
+mod words;
+
 /// Each crate and the crates of ours that its `[dependencies]` name, in an order in which nobody uses what comes later.
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
@@ -686,4 +693,52 @@ fn every_file_that_the_map_names_is_there() {
         named_files("`a/b.rs::run` and `x.rs`, `c d/e.rs`").into_iter().collect::<Vec<_>>(),
         ["a/b.rs"]
     );
+}
+
+/// Places in tests that end without having tried anything and do not report it. A `return skipped(..)` does; a process that a
+/// test starts is ignored, and says by whom it is started.
+fn silent_skips(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut found = Vec::new();
+    let mut end = None;
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.trim_start();
+        if end == Some(*line) {
+            end = None;
+        } else if text.starts_with("fn ") || text.starts_with("async fn ") {
+            let attributes = lines[..at].iter().rev().map(|line| line.trim_start());
+            let attributes: Vec<&str> = attributes.take_while(|line| line.starts_with('#')).collect();
+            let is_test =
+                attributes.iter().any(|one| one.starts_with("#[test]") || one.starts_with("#[tokio::test"));
+            if is_test && !attributes.iter().any(|one| one.starts_with("#[ignore = \"started by ")) {
+                let indent = line.len() - text.len();
+                end =
+                    lines[at..].iter().copied().find(|line| line.len() == indent + 1 && line.ends_with('}'));
+            }
+        } else if end.is_some() && !text.starts_with("//") {
+            let gives_up = ["return;", "return }", "return eprintln!", "return println!", "SKIPPED"];
+            if gives_up.iter().any(|words| text.contains(words)) {
+                found.push(format!("{}:{}: {text}", source.path, at + 1));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_test_that_cannot_run_fails_or_reports_that_it_was_skipped() {
+    let mut all = sources();
+    all.retain(|source| source.path != "crates/cli/tests/architecture.rs");
+    let found: Vec<String> = all.iter().flat_map(silent_skips).collect();
+    nothing("A test fails with what to install, or ends by `return skipped(why)`:", &found);
+    let bad = Source::of(
+        "crates/a/tests/b.rs",
+        "#[test]\nfn a() {\n    if x {\n        return;\n    }\n    let Some(y) = z else { return };\n    return skipped(why);\n}\n\
+         fn helper() {\n    return;\n}\n\
+         #[test]\n#[ignore = \"started by a\"]\nfn child() {\n    return;\n}\n\
+         mod b {\n    #[tokio::test]\n    async fn c() {\n        println!(\"SKIPPED\");\n        return;\n    }\n}\n",
+    );
+    let places = silent_skips(&bad);
+    let numbers: Vec<&str> = places.iter().map(|place| place.split(':').nth(1).unwrap()).collect();
+    assert_eq!(numbers, ["4", "6", "20", "21"], "{places:?}");
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{Check, CheckStatus, Overall, RunState, StageState, open_run};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use support::{Server, cosmark, operation, repository, run, run_json, signal, stderr, stdout};
+use support::{Server, cosmark, operation, repository, run, run_json, signal, skipped, stderr, stdout};
 
 fn workload(directory: &Path, text: &str) -> String {
     let path = directory.join("workload.yaml");
@@ -656,8 +656,7 @@ fn a_full_disk_costs_the_archive_but_not_the_results() {
     // SAFETY: plain system calls without pointers; only this thread's view of the mounts changes.
     let can_mount = unsafe { libc::geteuid() == 0 };
     if !can_mount {
-        eprintln!("SKIPPED: only root can mount a small file system");
-        return;
+        return skipped("only root can mount a small file system");
     }
     let directory = tempfile::tempdir().unwrap();
     let file = repository().join("workloads/cosbench/demo.xml");

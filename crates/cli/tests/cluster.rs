@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use machines::{Bed, nats_is_installed};
+use machines::Bed;
 use serde_json::{Value, json};
 use service::{Controller, Driver, within, workload};
 use support::{Server, signal};
@@ -76,9 +76,6 @@ fn log_of(directory: &Path) -> String {
 
 #[test]
 fn a_nats_that_dies_under_a_controller_costs_nothing_and_requests_are_told_so_meanwhile() {
-    if !nats_is_installed("NATS dies under a controller") {
-        return;
-    }
     let mut bed = Bed::new(2);
     let c = leader(&bed, "a");
     wait_for_drivers(&c, 2);
@@ -137,9 +134,6 @@ impl Drop for NoServer {
 
 #[test]
 fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole() {
-    if !nats_is_installed("a controller's own NATS") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let server = NoServer(dir.path().join("a/nats/pid"));
     let mut c = Controller::launch(dir.path(), "a", &["--name", "a"]);
@@ -165,9 +159,6 @@ fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole
 
 #[test]
 fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads() {
-    if !nats_is_installed("a controller that stands by") {
-        return;
-    }
     let bed = Bed::new(2);
     let mut a = leader(&bed, "a");
     let b = standby(&bed, "b", "a");
@@ -228,9 +219,6 @@ fn whoever_asks_the_controller_that_stands_by_is_answered_by_the_one_that_leads(
 
 #[test]
 fn requests_are_passed_on_over_tls_to_the_certificate_that_leads_and_no_other() {
-    if !nats_is_installed("controllers with TLS") {
-        return;
-    }
     let bed = Bed::new(0);
     let args = |name| ["--nats".to_owned(), bed.url(), "--name".to_owned(), name, "--tls".to_owned()];
     let launch = |name: &str, more: &[&str]| {
@@ -252,9 +240,6 @@ fn requests_are_passed_on_over_tls_to_the_certificate_that_leads_and_no_other() 
 
 #[test]
 fn a_target_is_tried_by_a_driver_and_its_secrets_travel_sealed() {
-    if !nats_is_installed("a driver that tries a target") {
-        return;
-    }
     let mut bed = Bed::new(0);
     let c = leader(&bed, "a");
     let store = Server::start(bed.path(), &[]);
@@ -288,9 +273,6 @@ fn a_target_is_tried_by_a_driver_and_its_secrets_travel_sealed() {
 
 #[test]
 fn a_drained_driver_stays_drained_whoever_leads() {
-    if !nats_is_installed("drained drivers") {
-        return;
-    }
     let bed = Bed::new(2);
     let a = leader(&bed, "a");
     wait_for_drivers(&a, 2);
@@ -320,9 +302,6 @@ fn a_drained_driver_stays_drained_whoever_leads() {
 
 #[test]
 fn what_no_message_can_hold_is_refused_with_the_limit() {
-    if !nats_is_installed("submissions that are too large") {
-        return;
-    }
     let bed = Bed::new(0);
     let c = leader(&bed, "a");
     let body = bed.path().join("body");
@@ -383,9 +362,6 @@ fn waits_for(c: &Controller, id: &str, wanted: &str) {
 
 #[test]
 fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_waited_for() {
-    if !nats_is_installed("how many drivers") {
-        return;
-    }
     let bed = Bed::new(0);
     let command = bed.driver_command(0, &["--copies", "8"]);
     let _copies = machines::Process::start(command, bed.path().join("copies.log"));
@@ -433,9 +409,6 @@ fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_wa
 
 #[test]
 fn runs_that_want_disjoint_labels_run_side_by_side_and_a_command_waits_for_drivers() {
-    if !nats_is_installed("drivers by labels") {
-        return;
-    }
     let mut bed = Bed::new(0);
     bed.start_driver(1, &["--labels", "zone=a"]);
     bed.start_driver(2, &["--labels", "zone=b"]);

@@ -12,9 +12,11 @@ const LOG: &str = "\
    Compiling x v0.1.0
      Running unittests src/lib.rs (target/debug/deps/x-0123456789abcdef)
 
-running 3 tests
+running 4 tests
 test a::passes ... ok
 test a::is_unlucky ... FAILED
+SKIPPED test c::needs_root: only root can do this
+test c::needs_root ... ok
 test b::waits ... ignored
 
 failures:
@@ -27,7 +29,7 @@ the text above was printed by the test
 failures:
     a::is_unlucky
 
-test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
 
      Running tests/all/main.rs (target/debug/deps/all-0123456789abcdef)
 
@@ -112,7 +114,7 @@ fn a_log_is_read_for_counts_failed_tests_and_programs_without_a_result() {
             "failed|--test all|always_fails",
             "failed|-|src/lib.rs - (line 3)",
             "broken|Running tests/crash.rs (target/debug/deps/crash-0123456789abcdef)",
-            "count|5|3|8",
+            "count|5|3|9",
         ]
     );
     assert_eq!(read_log("error: could not compile `x`\n"), ["count|0|0|0"]);

@@ -11,7 +11,7 @@ use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_workload::model::Stage;
 
 /// Somebody who is told what goes into the archive, as it goes in. Called from the controller's task; must not block.
-pub trait Tap {
+pub trait ArchiveListener {
     /// The stage at `index` (0-based) entered a state, or is new.
     fn stage(&mut self, index: usize, record: &RunRecord);
 
@@ -20,32 +20,32 @@ pub trait Tap {
 }
 
 /// A run directory whose failures do not stop the run.
-pub struct Keeper {
+pub struct ArchiveWriter {
     dir: RunDir,
-    tap: Option<Box<dyn Tap>>,
+    listener: Option<Box<dyn ArchiveListener>>,
     trouble: Option<ArchiveError>,
     told: bool,
     /// What is written down happened then, and not now.
     past: Option<Timestamp>,
 }
 
-impl Keeper {
+impl ArchiveWriter {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, tap: None, trouble: None, told: false, past: None }
+        Self { dir, listener: None, trouble: None, told: false, past: None }
     }
 
-    /// Tells `tap` what goes into it.
+    /// Tells `listener` what goes into it.
     #[must_use]
-    pub fn tapped(mut self, tap: Box<dyn Tap>) -> Self {
-        self.tap = Some(tap);
+    pub fn heard_by(mut self, listener: Box<dyn ArchiveListener>) -> Self {
+        self.listener = Some(listener);
         self
     }
 
     fn tell_stage(&mut self, stage: usize) {
-        if let Some(tap) = &mut self.tap {
-            tap.stage(stage, self.dir.record());
+        if let Some(listener) = &mut self.listener {
+            listener.stage(stage, self.dir.record());
         }
     }
 
@@ -138,8 +138,8 @@ impl Keeper {
         let now = self.now();
         let result = self.dir.log(now, level, from, text);
         self.keep(result);
-        if let Some(tap) = &mut self.tap {
-            tap.log(level, from, text);
+        if let Some(listener) = &mut self.listener {
+            listener.log(level, from, text);
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod acceptance;
 mod archive_writer;
+mod job;
 mod observe;
 mod recover;
 mod run;
@@ -11,7 +12,8 @@ mod stage;
 mod tally;
 mod thresholds;
 
-pub use archive_writer::{Keeper, Tap};
+pub use archive_writer::{ArchiveListener, ArchiveWriter};
+pub use job::{EndClass, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
-pub use run::{EndClass, Ended, RunJob, StopLevel, Unwritten, run_workload};
+pub use run::{Ended, Unwritten, run_workload};

@@ -68,7 +68,7 @@ pub struct Progress<'a> {
     /// Since its load began.
     pub elapsed: Duration,
     /// Since its load began, up to where every driver that counts has told everything.
-    pub told: Duration,
+    pub watermark: Duration,
     /// Until its load ends, where time ends it.
     pub remaining: Option<Duration>,
     /// Share of it that is done, 0..=1, where that can be told.

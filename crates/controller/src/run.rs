@@ -4,150 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, BesideRecord, GoalStatus, OpLog, Run, RunDir, RunRecord, RunState, ScriptLevel,
-    SearchRecord, StageRecord, StageState, StageTables, ThresholdRecord, Timestamp,
+    ArchiveError, GoalStatus, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord, StageRecord,
+    StageState, StageTables, ThresholdRecord,
 };
-use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock, TriggerOrder};
+use cosmark_wire::TriggerOrder;
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
-use tokio::sync::watch;
 
-use crate::archive_writer::Keeper;
+use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
 use crate::stage::StageRun;
 use crate::{search, thresholds};
-
-/// How urgently the user wants it to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopLevel {
-    /// Not at all.
-    Run,
-    /// Operations in flight may end.
-    Finish,
-    /// At once.
-    Abort,
-}
-
-/// A workload that is ready to be run.
-pub struct RunJob<'a> {
-    /// What to do; `seed` is set.
-    pub workload: &'a Workload,
-    /// Where it is written down.
-    pub dir: Keeper,
-    /// Who makes the load.
-    pub drivers: Vec<Box<dyn DriverLink>>,
-    /// The operation log, if asked for, and the moment that its times count from.
-    pub operation_log: Option<(OpLog, Timestamp)>,
-    /// Whether to go on.
-    pub stop: watch::Receiver<StopLevel>,
-    /// Takes secrets out of a text before it is shown or kept.
-    pub redact: &'a dyn Fn(&str) -> String,
-    /// Operations in flight may end for this long after the load; `None` = as each driver was told at its start.
-    pub drain: Option<Duration>,
-    /// The controller's clock, by which drivers are told when to begin.
-    pub clock: RunClock,
-    /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
-    /// these, too.
-    pub tidies_up: bool,
-    /// Index in the workload of the stage that goes on: one with a search has many in the record.
-    pub(crate) planned_stage: usize,
-    /// Stages and triggers that were begun.
-    steps: u32,
-    step_teller: Option<Box<dyn FnMut(u32)>>,
-    link_news: Option<Box<dyn FnMut() -> Option<String>>>,
-    beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
-}
-
-impl<'a> RunJob<'a> {
-    /// A workload for these drivers, without an operation log.
-    #[must_use]
-    pub fn new(
-        workload: &'a Workload,
-        dir: Keeper,
-        drivers: Vec<Box<dyn DriverLink>>,
-        stop: watch::Receiver<StopLevel>,
-        redact: &'a dyn Fn(&str) -> String,
-    ) -> Self {
-        Self {
-            workload,
-            dir,
-            drivers,
-            operation_log: None,
-            stop,
-            redact,
-            drain: None,
-            clock: RunClock::default(),
-            tidies_up: false,
-            planned_stage: 0,
-            steps: 0,
-            step_teller: None,
-            link_news: None,
-            beside: None,
-        }
-    }
-
-    /// Tells somebody whenever a step begins.
-    pub fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
-        self.step_teller = Some(teller);
-    }
-
-    /// Asks about once a second whether there is something to say about the way to the drivers.
-    pub fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
-        self.link_news = Some(news);
-    }
-
-    /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
-    pub fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
-        self.beside = Some(beside);
-    }
-
-    pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {
-        self.beside.as_ref().map(|beside| beside()).unwrap_or_default()
-    }
-
-    /// From here on only the wish to end at once counts.
-    fn stop_only_at_once(&mut self) {
-        let (level, stop) = watch::channel(StopLevel::Run);
-        let mut asked = std::mem::replace(&mut self.stop, stop);
-        tokio::spawn(async move {
-            if asked.wait_for(|asked| *asked == StopLevel::Abort).await.is_ok() {
-                level.send_replace(StopLevel::Abort);
-            }
-        });
-    }
-
-    pub(crate) fn news_of_the_link(&mut self) -> Option<String> {
-        self.link_news.as_mut().and_then(|news| news())
-    }
-
-    /// The number of the step that begins now.
-    pub(crate) fn next_step(&mut self) -> u32 {
-        let step = self.steps;
-        self.steps += 1;
-        if let Some(teller) = &mut self.step_teller {
-            teller(step);
-        }
-        step
-    }
-}
-
-/// What the exit code is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndClass {
-    /// All stages ran, within their acceptable failure ratios.
-    Finished,
-    /// All stages ran, but a threshold is missed or not decided, or a search found no load.
-    Missed,
-    /// A stage failed.
-    Failed,
-    /// The store or its login cannot be reached, or refuses us.
-    Target,
-    /// The workload cannot be run as it is written.
-    Workload,
-    /// This machine.
-    Ours,
-    /// The user.
-    Cancelled,
-}
 
 /// A run that is over and archived.
 #[derive(Debug)]
@@ -167,36 +33,36 @@ pub struct Ended {
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
-    let mut course =
-        Course { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
+    let mut progress =
+        RunProgress { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
     let mut goals = Goals::default();
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     for (planned, stage) in workload.stages.iter().enumerate() {
         job.planned_stage = planned;
-        let index = course.tables.len();
-        if !course.goes_on(&mut job, stage, observer) {
+        let index = progress.tables.len();
+        if !progress.goes_on(&mut job, stage, observer) {
             job.dir.enter_stage(index, StageState::Aborted);
-            course.tables.push(StageTables::default());
+            progress.tables.push(StageTables::default());
             continue;
         }
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), false, observer).await;
         match &stage.search {
             Some(search) => {
                 let ended = search::run(&mut job, stage, search, index, observer).await;
-                course.tables.extend(ended.tables);
-                course.enter(ended.class, || ended.reason);
+                progress.tables.extend(ended.tables);
+                progress.enter(ended.class, || ended.reason);
                 goals.searches.push(ended.record);
             }
             None => {
                 let of = job.dir.record().stages.len();
                 let ended = StageRun::new(&mut job, Arc::new(stage.clone()), index, of).run(observer).await;
-                course.tables.push(ended.tables);
-                course.enter(ended.class, || format!("stage {}: {}", stage.id(index), ended.reason));
+                progress.tables.push(ended.tables);
+                progress.enter(ended.class, || format!("stage {}: {}", stage.id(index), ended.reason));
                 let judged = thresholds::judge(stage, &stage.id(index), &ended.measured);
                 let open = judged.iter().find(|one| one.status != GoalStatus::Pass);
                 if let Some(open) = open {
                     let (id, word) = (stage.id(index), open.status.word());
-                    course.enter(EndClass::Missed, || format!("stage {id}: {} {word}", open.threshold));
+                    progress.enter(EndClass::Missed, || format!("stage {id}: {} {word}", open.threshold));
                 }
                 goals.thresholds.extend(judged);
             }
@@ -204,11 +70,11 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
     }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
-    finish(job, course, goals, observer).await
+    finish(job, progress, goals, observer).await
 }
 
 /// How the run has gone so far.
-struct Course {
+struct RunProgress {
     /// One entry per stage of the archive.
     tables: Vec<StageTables>,
     class: EndClass,
@@ -224,7 +90,7 @@ struct Goals {
     searches: Vec<SearchRecord>,
 }
 
-impl Course {
+impl RunProgress {
     /// Whether `stage` is to be run after all that has happened.
     fn goes_on(&mut self, job: &mut RunJob<'_>, stage: &Stage, observer: &mut dyn Observer) -> bool {
         let level = *job.stop.borrow();
@@ -265,8 +131,13 @@ impl Course {
     }
 }
 
-async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mut dyn Observer) -> Ended {
-    let Course { tables, class, reason, only_deletes: _ } = course;
+async fn finish(
+    mut job: RunJob<'_>,
+    progress: RunProgress,
+    goals: Goals,
+    observer: &mut dyn Observer,
+) -> Ended {
+    let RunProgress { tables, class, reason, only_deletes: _ } = progress;
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
@@ -278,7 +149,7 @@ async fn finish(mut job: RunJob<'_>, course: Course, goals: Goals, observer: &mu
         EndClass::Finished | EndClass::Missed => RunState::Finished,
         EndClass::Failed => RunState::Failed,
         EndClass::Cancelled => RunState::Cancelled,
-        EndClass::Target | EndClass::Workload | EndClass::Ours => RunState::Terminated,
+        EndClass::Target | EndClass::Workload | EndClass::Internal => RunState::Terminated,
     };
     record.reason = match class {
         EndClass::Finished => None,
@@ -401,15 +272,5 @@ async fn trigger(
             observer.note(&text);
             job.dir.log("WARN", "Trigger", &text);
         }
-    }
-}
-
-/// What a driver's failure means for the run.
-pub(crate) fn class_of(failure: &Failure) -> EndClass {
-    match failure.class {
-        FailureClass::Target => EndClass::Target,
-        FailureClass::Workload => EndClass::Workload,
-        FailureClass::Stage => EndClass::Failed,
-        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Ours,
     }
 }

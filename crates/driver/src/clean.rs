@@ -94,9 +94,9 @@ impl Cleaning<'_> {
         }
         let mut all = Vec::new();
         for site in &sites {
-            let mut door = Door::open(self.catalog, site).await?;
-            for name in door.containers(site).await? {
-                let cleaned = self.container(&mut door, site, name).await;
+            let mut endpoint = Endpoint::open(self.catalog, site).await?;
+            for name in endpoint.containers(site).await? {
+                let cleaned = self.container(&mut endpoint, site, name).await;
                 told(&cleaned);
                 all.push(cleaned);
             }
@@ -104,14 +104,14 @@ impl Cleaning<'_> {
         Ok(all)
     }
 
-    async fn container(&self, door: &mut Door, site: &Site<'_>, name: String) -> CleanedContainer {
+    async fn container(&self, endpoint: &mut Endpoint, site: &Site<'_>, name: String) -> CleanedContainer {
         let mut cleaned = CleanedContainer { name, ..CleanedContainer::default() };
         let (rules, problem) = rules_of(site, &cleaned.name);
         cleaned.note = problem;
-        let result = if door.adaptor.capability().has(Capability::LIST) {
-            self.by_listing(door, &rules, &mut cleaned).await
+        let result = if endpoint.adaptor.capability().has(Capability::LIST) {
+            self.by_listing(endpoint, &rules, &mut cleaned).await
         } else {
-            self.by_name(door, &rules, &mut cleaned).await
+            self.by_name(endpoint, &rules, &mut cleaned).await
         };
         match result {
             Err(error) if error.kind() == ErrorKind::Status(404) => return cleaned,
@@ -124,14 +124,14 @@ impl Cleaning<'_> {
         if cleaned.failed > 0 {
             return cleaned;
         }
-        if let Err(why) = self.may_go(door, site, &cleaned) {
+        if let Err(why) = self.may_go(endpoint, site, &cleaned) {
             cleaned.note = cleaned.note.or(why);
             return cleaned;
         }
         if !self.dry_run {
             let mut marks = Marks::default();
             let name = cleaned.name.clone();
-            let call = door.first().delete_container(&name, &mut marks);
+            let call = endpoint.first().delete_container(&name, &mut marks);
             if let Err(error) = limited(PATIENCE, call).await {
                 cleaned.note = Some(format!("the container stays: {error}"));
                 return cleaned;
@@ -142,8 +142,13 @@ impl Cleaning<'_> {
     }
 
     /// Whether the container itself may be removed; why not, where that is worth a word.
-    fn may_go(&self, door: &Door, site: &Site<'_>, cleaned: &CleanedContainer) -> Result<(), Option<String>> {
-        let capability = door.adaptor.capability();
+    fn may_go(
+        &self,
+        endpoint: &Endpoint,
+        site: &Site<'_>,
+        cleaned: &CleanedContainer,
+    ) -> Result<(), Option<String>> {
+        let capability = endpoint.adaptor.capability();
         let made =
             |leftover: &&&Leftover| leftover.objects.is_none() && leftover.containers.gives(&cleaned.name);
         if !capability.has(Capability::of(&[Capability::CONTAINERS, Capability::LIST]))
@@ -164,7 +169,7 @@ impl Cleaning<'_> {
 
     async fn by_listing(
         &self,
-        door: &mut Door,
+        endpoint: &mut Endpoint,
         rules: &[Rule],
         cleaned: &mut CleanedContainer,
     ) -> Result<(), Error> {
@@ -176,7 +181,7 @@ impl Cleaning<'_> {
             loop {
                 let container = cleaned.name.clone();
                 let page = {
-                    let limit = door.limit;
+                    let limit = endpoint.limit;
                     let mut marks = Marks::default();
                     let request = ListRequest {
                         container: &container,
@@ -184,7 +189,7 @@ impl Cleaning<'_> {
                         want_names: true,
                         ..ListRequest::default()
                     };
-                    limited(limit, door.first().list(request, &mut marks)).await?
+                    limited(limit, endpoint.first().list(request, &mut marks)).await?
                 };
                 let (own, others): (Vec<String>, Vec<String>) =
                     page.names.into_iter().partition(|name| rules.iter().any(|rule| rule.gives(name)));
@@ -195,7 +200,7 @@ impl Cleaning<'_> {
                 if self.dry_run {
                     cleaned.objects += own.len() as u64;
                 } else {
-                    self.delete(door, &own, cleaned).await;
+                    self.delete(endpoint, &own, cleaned).await;
                 }
                 match page.next {
                     Some(next) => after = Some(next),
@@ -212,7 +217,7 @@ impl Cleaning<'_> {
 
     async fn by_name(
         &self,
-        door: &mut Door,
+        endpoint: &mut Endpoint,
         rules: &[Rule],
         cleaned: &mut CleanedContainer,
     ) -> Result<(), Error> {
@@ -226,17 +231,17 @@ impl Cleaning<'_> {
                 if self.dry_run {
                     cleaned.objects += some.len() as u64;
                 } else {
-                    self.delete(door, &some, cleaned).await;
+                    self.delete(endpoint, &some, cleaned).await;
                 }
             }
         }
         Ok(())
     }
 
-    async fn delete(&self, door: &mut Door, names: &[String], cleaned: &mut CleanedContainer) {
-        let (limit, container) = (door.limit, cleaned.name.as_str());
+    async fn delete(&self, endpoint: &mut Endpoint, names: &[String], cleaned: &mut CleanedContainer) {
+        let (limit, container) = (endpoint.limit, cleaned.name.as_str());
         let share = names.len().div_ceil(CLIENTS).max(1);
-        let parts = door.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
+        let parts = endpoint.clients.iter_mut().zip(names.chunks(share)).map(|(client, names)| async move {
             let (mut done, mut failed, mut first) = (0_u64, 0_u64, None);
             for object in names {
                 let mut marks = Marks::default();
@@ -321,13 +326,13 @@ fn files_of(directory: &Path) -> std::io::Result<BTreeSet<String>> {
 }
 
 /// A store that is logged in to.
-struct Door {
+struct Endpoint {
     adaptor: Arc<dyn Adaptor>,
     clients: Vec<Box<dyn Client>>,
     limit: Duration,
 }
 
-impl Door {
+impl Endpoint {
     async fn open(catalog: Catalog, site: &Site<'_>) -> Result<Self, String> {
         let opened = open_target(&catalog, &Permit::here(), site.auth, site.storage)?;
         let login = limited(opened.auth.timeout(), opened.auth.login());
@@ -336,11 +341,11 @@ impl Door {
         let clients: Result<Vec<_>, Error> = (0..CLIENTS).map(|_| opened.adaptor.client(&session)).collect();
         let limit = opened.adaptor.timeout().unwrap_or(PATIENCE);
         let clients = clients.map_err(|error| error.to_string())?;
-        let mut door = Self { adaptor: opened.adaptor, clients, limit };
+        let mut endpoint = Self { adaptor: opened.adaptor, clients, limit };
         let mut marks = Marks::default();
-        let probe = limited(limit, door.first().probe(&mut marks)).await;
+        let probe = limited(limit, endpoint.first().probe(&mut marks)).await;
         probe.map_err(|error| format!("storage {}: {error}", site.storage.kind))?;
-        Ok(door)
+        Ok(endpoint)
     }
 
     #[expect(clippy::indexing_slicing, reason = "there are always some")]

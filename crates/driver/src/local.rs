@@ -22,7 +22,7 @@ use crate::health::{self, Sampler};
 use crate::permit::Permit;
 use crate::proc;
 use crate::slices::Slices;
-use crate::start_barrier::{Gate, Start, Waited};
+use crate::start_barrier::{Start, StartBarrier, Waited};
 use crate::target::{Opened, open_target};
 use crate::trigger::Triggers;
 
@@ -60,19 +60,19 @@ pub struct LocalDriver {
 struct Current {
     step: u32,
     flow: Arc<Flow>,
-    gate: Arc<Gate>,
+    barrier: Arc<StartBarrier>,
     events: EventSender,
 }
 
 /// Drops one stage.
-pub struct Stopper(Option<(Arc<Flow>, Arc<Gate>)>);
+pub struct Stopper(Option<(Arc<Flow>, Arc<StartBarrier>)>);
 
 impl Stopper {
     /// Drops it: nothing more is sent, and operations in flight are given up.
     pub fn abort(&self) {
-        if let Some((flow, gate)) = &self.0 {
+        if let Some((flow, barrier)) = &self.0 {
             flow.abort();
-            gate.stop();
+            barrier.stop();
         }
     }
 }
@@ -125,7 +125,7 @@ impl LocalDriver {
     /// Lets the load of a stage begin, at a moment of this process's clock.
     pub fn go_at(&mut self, step: u32, start: Start) {
         if let Some(current) = self.of_step(step) {
-            current.gate.open(start);
+            current.barrier.open(start);
         }
     }
 
@@ -133,7 +133,7 @@ impl LocalDriver {
     #[must_use]
     pub fn stopper(&self, step: u32) -> Stopper {
         let current = self.of_step(step);
-        Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.gate))))
+        Stopper(current.map(|current| (Arc::clone(&current.flow), Arc::clone(&current.barrier))))
     }
 
     fn of_step(&self, step: u32) -> Option<&Current> {
@@ -147,11 +147,11 @@ impl DriverLink for LocalDriver {
     }
 
     fn start(&mut self, order: StageOrder, events: EventSender) {
-        let (flow, gate) = (Flow::under(Arc::clone(&self.permit)), Arc::new(Gate::default()));
+        let (flow, barrier) = (Flow::under(Arc::clone(&self.permit)), Arc::new(StartBarrier::default()));
         self.current = Some(Current {
             step: order.step,
             flow: Arc::clone(&flow),
-            gate: Arc::clone(&gate),
+            barrier: Arc::clone(&barrier),
             events: events.clone(),
         });
         let job = Job {
@@ -161,7 +161,7 @@ impl DriverLink for LocalDriver {
             sessions: Arc::clone(&self.sessions),
             requests: Arc::clone(&self.requests),
             flow,
-            gate,
+            barrier,
             order,
             events: events.clone(),
         };
@@ -187,14 +187,14 @@ impl DriverLink for LocalDriver {
     fn finish(&self, step: u32) {
         if let Some(current) = self.of_step(step) {
             current.flow.finish();
-            current.gate.stop();
+            current.barrier.stop();
         }
     }
 
     fn abort(&self, step: u32) {
         if let Some(current) = self.of_step(step) {
             current.flow.abort();
-            current.gate.stop();
+            current.barrier.stop();
         }
     }
 
@@ -222,7 +222,7 @@ struct Job {
     sessions: Sessions,
     requests: Arc<AtomicU64>,
     flow: Arc<Flow>,
-    gate: Arc<Gate>,
+    barrier: Arc<StartBarrier>,
     order: StageOrder,
     events: EventSender,
 }
@@ -323,7 +323,7 @@ impl Job {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
         let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
         let _ = self.events.blocking_send(DriverEvent::Authed);
-        let start = match self.gate.wait(GO_PATIENCE) {
+        let start = match self.barrier.wait(GO_PATIENCE) {
             Waited::Go(start) => start,
             Waited::Stopped => return Ok(DriverEvent::Ended { missions: Vec::new(), gave_up: None }),
             Waited::Forgotten => {

@@ -12,12 +12,8 @@ use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
 use cosmark_adaptor_api::{Key, Reach};
-use cosmark_workload::Workload;
-use cosmark_workload::model::{TargetSpec, Work};
+use cosmark_workload::model::Work;
 use cosmark_workload::places::{self, Named, Place};
-
-use crate::catalog::Catalog;
-use crate::target;
 
 /// Where what is asked comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +119,7 @@ impl Permit {
         self.admit(key.kind.reach(), &format!("{spec}: `{}`", key.name), value)
     }
 
-    fn admit_named(&self, named: Named<'_>) -> Result<(), String> {
+    pub(crate) fn admit_named(&self, named: Named<'_>) -> Result<(), String> {
         let reach = match named.place {
             Place::Directory => Reach::Directory,
             Place::File => Reach::File,
@@ -145,39 +141,6 @@ impl Permit {
         let mut admitted = work.clone();
         places::of_work(&mut admitted).try_for_each(|named| self.admit_named(named))?;
         Ok(Cow::Owned(admitted))
-    }
-
-    /// Whether all of a work may be done here. Opens nothing.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub(crate) fn check_work(&self, catalog: &Catalog, work: &Work) -> Result<(), String> {
-        if self.origin == Origin::Here {
-            return Ok(());
-        }
-        self.admit_work(work)?;
-        target::check(catalog, self, &work.auth, &work.storage)
-    }
-
-    /// Whether all of a workload may be done here, before any of it is. Opens nothing.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub fn check(&self, catalog: &Catalog, workload: &Workload) -> Result<(), String> {
-        if self.origin == Origin::Here {
-            return Ok(());
-        }
-        let mut copy = workload.clone();
-        places::of_workload(&mut copy).try_for_each(|named| self.admit_named(named))?;
-        let works = workload.stages.iter().flat_map(|stage| &stage.works);
-        let mut seen: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
-        for pair in works.map(|work| (&work.auth, &work.storage)) {
-            if !seen.contains(&pair) {
-                target::check(catalog, self, pair.0, pair.1)?;
-                seen.push(pair);
-            }
-        }
-        Ok(())
     }
 }
 

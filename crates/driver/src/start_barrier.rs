@@ -34,20 +34,20 @@ enum State {
     Stopped,
 }
 
-/// One stage's gate.
+/// One stage's barrier.
 #[derive(Debug)]
-pub struct Gate {
+pub struct StartBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Default for Gate {
+impl Default for StartBarrier {
     fn default() -> Self {
         Self { state: Mutex::new(State::Closed), changed: Condvar::new() }
     }
 }
 
-impl Gate {
+impl StartBarrier {
     /// Lets the load begin; the first word counts.
     pub fn open(&self, start: Start) {
         self.set(State::Open(start));

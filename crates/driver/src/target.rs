@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{Adaptor, Alias, Auth, Key, KeyKind, KeyProblem, Settings};
-use cosmark_workload::model::{ConfigValue, TargetSpec};
+use cosmark_workload::Workload;
+use cosmark_workload::model::{ConfigValue, TargetSpec, Work};
+use cosmark_workload::places;
 
 use crate::catalog::Catalog;
 use crate::permit::{Origin, Permit};
@@ -131,5 +133,40 @@ fn admitted(
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             Err(format!("{shown}: {message}{hint}"))
         }
+    }
+}
+
+impl Permit {
+    /// Whether all of a work may be done here. Opens nothing.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(crate) fn check_work(&self, catalog: &Catalog, work: &Work) -> Result<(), String> {
+        if self.origin == Origin::Here {
+            return Ok(());
+        }
+        self.admit_work(work)?;
+        check(catalog, self, &work.auth, &work.storage)
+    }
+
+    /// Whether all of a workload may be done here, before any of it is. Opens nothing.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self, catalog: &Catalog, workload: &Workload) -> Result<(), String> {
+        if self.origin == Origin::Here {
+            return Ok(());
+        }
+        let mut copy = workload.clone();
+        places::of_workload(&mut copy).try_for_each(|named| self.admit_named(named))?;
+        let works = workload.stages.iter().flat_map(|stage| &stage.works);
+        let mut seen: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
+        for pair in works.map(|work| (&work.auth, &work.storage)) {
+            if !seen.contains(&pair) {
+                check(catalog, self, pair.0, pair.1)?;
+                seen.push(pair);
+            }
+        }
+        Ok(())
     }
 }

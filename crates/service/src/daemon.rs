@@ -21,10 +21,10 @@ use crate::auth::keys::ClusterKey;
 use crate::auth::secrets::Secrets;
 use crate::auth::tokens::Tokens;
 use crate::check::Reader;
-use crate::drivers::nats::RemoteFleet;
-use crate::drivers::{Fleet, LocalFleet};
+use crate::drivers::nats::NatsPool;
+use crate::drivers::{DriverPool, LocalPool};
 use crate::http::serve::{Tls, listen, secure, serve};
-use crate::queue::Desk;
+use crate::queue::RunQueue;
 use crate::queue::runner::Runner;
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::state::StateDir;
@@ -97,8 +97,8 @@ pub async fn run_local(
     let key = Arc::new(ClusterKey::open(&state)?);
     let store = Arc::new(FileStore::open(Arc::clone(&state), Arc::clone(&key))?);
     let LocalSetup { threads, permit, drain, about } = local;
-    let fleet = Arc::new(LocalFleet::new(setup.catalog, threads, permit.clone(), drain, about));
-    let parts = Parts { state, key, store, fleet, permit: Some(permit) };
+    let pool = Arc::new(LocalPool::new(setup.catalog, threads, permit.clone(), drain, about));
+    let parts = Parts { state, key, store, pool, permit: Some(permit) };
     run(setup, parts, None, stop).await
 }
 
@@ -118,8 +118,8 @@ pub async fn run_with_nats(
     let bus =
         bus.as_controller(key.identity()?).await.map_err(|error| ServiceError::Bus(error.to_string()))?;
     let store = Arc::new(KvStore::open(bus.clone(), Arc::clone(&key), &setup.name).await?);
-    let fleet = Arc::new(RemoteFleet::watch(bus, setup.catalog, setup.admit.clone()).await?);
-    let parts = Parts { state, key, store, fleet, permit: None };
+    let pool = Arc::new(NatsPool::watch(bus, setup.catalog, setup.admit.clone()).await?);
+    let parts = Parts { state, key, store, pool, permit: None };
     run(setup, parts, Some(public_url), stop).await
 }
 
@@ -128,7 +128,7 @@ struct Parts {
     state: Arc<StateDir>,
     key: Arc<ClusterKey>,
     store: Arc<dyn Store>,
-    fleet: Arc<dyn Fleet>,
+    pool: Arc<dyn DriverPool>,
     /// Of the driver in this process; others decide for themselves.
     permit: Option<Permit>,
 }
@@ -143,7 +143,7 @@ async fn run(
     if !setup.listen.ip().is_loopback() && matches!(setup.tls, Tls::Off) && !setup.insecure {
         return Err(ServiceError::InTheClear { listen: setup.listen });
     }
-    let Parts { state, key, store, fleet, permit } = parts;
+    let Parts { state, key, store, pool, permit } = parts;
     let (tokens, first) = Tokens::open(&state)?;
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     names.extend([setup.host.hostname.clone(), setup.listen.ip().to_string()]);
@@ -154,15 +154,15 @@ async fn run(
     let secrets = Secrets::open(Arc::clone(&state))?;
     let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit));
     let (archive, host) = (setup.archive.clone(), setup.host.clone());
-    let (desk, ends) =
-        Desk::new(store, setup.concurrency, Arc::clone(&setup.tell), |desk: Weak<Desk>| Runner {
+    let (queue, completed) =
+        RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
             reader,
-            fleet,
+            pool,
             archive,
             host,
             changed: Arc::new(move |id| {
-                if let Some(desk) = desk.upgrade() {
-                    desk.tell_run(id);
+                if let Some(queue) = queue.upgrade() {
+                    queue.tell_run(id);
                 }
             }),
         });
@@ -172,23 +172,23 @@ async fn run(
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
     let app =
-        Arc::new(App { name: setup.name.clone(), desk: Arc::clone(&desk), access, secrets, leader, epoch });
+        Arc::new(App { name: setup.name.clone(), queue: Arc::clone(&queue), access, secrets, leader, epoch });
     let scheme = if secured.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}");
     state.write("address", format!("{url}\n").as_bytes())?;
     welcome(&setup, &url, secured.as_ref().map(|secured| secured.fingerprint.as_str()), first.as_deref());
     let leading = match shared {
         None => {
-            desk.take_up().await?;
+            queue.take_up().await?;
             None
         }
         Some(public) => {
             let certificate = secured.as_ref().map(|secured| secured.fingerprint.clone());
             let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url), certificate };
-            Some(tokio::spawn(lead_for_ever(Arc::clone(&desk), me, told, Arc::clone(&setup.tell))))
+            Some(tokio::spawn(lead_for_ever(Arc::clone(&queue), me, told, Arc::clone(&setup.tell))))
         }
     };
-    let working = tokio::spawn(Arc::clone(&desk).work(ends));
+    let working = tokio::spawn(Arc::clone(&queue).work(completed));
     let telling = tokio::spawn(tell_for_ever(Arc::clone(&app)));
     let handle = Handle::new();
     let serving = tokio::spawn(serve(listener, secured, router(Arc::clone(&app)), handle.clone()));
@@ -196,16 +196,16 @@ async fn run(
     if let Some(leading) = &leading {
         leading.abort();
     }
-    if !desk.stop() {
-        (setup.tell)(if desk.runner().fleet.continues() {
+    if !queue.stop() {
+        (setup.tell)(if queue.runner().pool.continues() {
             "ending: what runs goes on without this controller"
         } else {
             "ending: what runs is stopped and archived"
         });
-        wait_for_runs(&desk).await;
+        wait_for_runs(&queue).await;
     }
     if leading.is_some()
-        && let Err(error) = desk.store().resign().await
+        && let Err(error) = queue.store().resign().await
     {
         (setup.tell)(&format!("the lease runs out by itself: {error}"));
     }
@@ -233,7 +233,7 @@ fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&s
 
 /// Asks for the lease every two seconds; takes the queue up when it is given, and lets go of it when it is lost.
 async fn lead_for_ever(
-    desk: Arc<Desk>,
+    queue: Arc<RunQueue>,
     me: Leader,
     told: watch::Sender<Option<Leader>>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -244,7 +244,7 @@ async fn lead_for_ever(
     let mut trouble = String::new();
     loop {
         tick.tick().await;
-        let asked = tokio::time::timeout(LEASE_PATIENCE, desk.store().lead(me.clone())).await;
+        let asked = tokio::time::timeout(LEASE_PATIENCE, queue.store().lead(me.clone())).await;
         let leader = match asked {
             Ok(Ok(leader)) => {
                 heard = Instant::now();
@@ -268,10 +268,10 @@ async fn lead_for_ever(
         let mine = leader.name == me.name;
         if mine && !leads {
             // What an earlier time of leading began here has to be let go first.
-            if !desk.step_down() {
+            if !queue.step_down() {
                 continue;
             }
-            match desk.take_up().await {
+            match queue.take_up().await {
                 Ok(()) => {
                     tell("this controller leads");
                     leads = true;
@@ -283,7 +283,7 @@ async fn lead_for_ever(
             }
         } else if !mine && leads {
             leads = false;
-            desk.step_down();
+            queue.step_down();
             tell("this controller leads no longer; what runs goes on");
         }
         if !mine && !leader.name.is_empty() && told.borrow().as_ref() != Some(&leader) {
@@ -301,10 +301,10 @@ async fn tell_for_ever(app: Shared) {
     loop {
         tick.tick().await;
         if ticks.is_multiple_of(STATUS_EVERY.as_secs() / DRIVERS_EVERY.as_secs()) {
-            app.desk.tell_all(&SystemEvent::Status(status_of(&app).await));
+            app.queue.tell_all(&SystemEvent::Status(status_of(&app).await));
         }
         ticks += 1;
-        let drivers = app.desk.runner().fleet.drivers();
+        let drivers = app.queue.runner().pool.drivers();
         for driver in &drivers {
             let same = |other: &&DriverInfo| {
                 other.name == driver.name
@@ -314,20 +314,20 @@ async fn tell_for_ever(app: Shared) {
                     && other.clock_offset_ns == driver.clock_offset_ns
             };
             if !known.iter().any(|other| same(&other)) {
-                app.desk.tell_all(&SystemEvent::Driver(driver.clone()));
-                app.desk.look();
+                app.queue.tell_all(&SystemEvent::Driver(driver.clone()));
+                app.queue.look();
             }
         }
         for gone in known.iter().filter(|old| !drivers.iter().any(|driver| driver.name == old.name)) {
-            app.desk.tell_all(&SystemEvent::DriverGone(gone.name.clone()));
+            app.queue.tell_all(&SystemEvent::DriverGone(gone.name.clone()));
         }
         known = drivers;
     }
 }
 
-async fn wait_for_runs(desk: &Desk) {
+async fn wait_for_runs(queue: &RunQueue) {
     let until = tokio::time::Instant::now() + LAST_RUNS;
-    while tokio::time::Instant::now() < until && !desk.stop() {
+    while tokio::time::Instant::now() < until && !queue.stop() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

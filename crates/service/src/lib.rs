@@ -1,7 +1,7 @@
 //! The controller as a service: queue, history, REST, server-sent events, COSBench's endpoints, and the console's files.
 //!
 //! The way of a submission: [`api`] lets it in, [`check`] reads it, [`queue`] keeps it in a [`Store`] and begins it when there is
-//! room, [`queue::runner`] takes it to its archive on a thread of its own with a [`Fleet`] of drivers, [`live`] tells those who watch.
+//! room, [`queue::runner`] takes it to its archive on a thread of its own with a [`DriverPool`] of drivers, [`live`] tells those who watch.
 
 pub mod api;
 pub mod auth;
@@ -16,7 +16,7 @@ mod state;
 
 pub use auth::keys::ClusterKey;
 pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
-pub use drivers::{Fleet, FleetJob, LocalFleet, Tried};
+pub use drivers::{DriverPool, LocalPool, PoolJob, Tried};
 pub use error::ServiceError;
 pub use http::serve::Tls;
 pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};

@@ -8,7 +8,7 @@ use cosmark_workload::read_sizes::ObjectLength;
 use cosmark_workload::share::MissionShare;
 use tokio::sync::mpsc;
 
-use crate::{ClockCourse, DriverEvent, TriggerReport};
+use crate::{ClockDrift, DriverEvent, TriggerReport};
 
 /// A way to one driver.
 ///
@@ -38,7 +38,7 @@ pub trait DriverLink: Send {
 
     /// Compares the clocks once more, and gives what became of them since [`DriverLink::probe`]; `None` where there is one
     /// clock, or nobody to ask. The channel closes without a word when it takes too long.
-    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockCourse>> {
+    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockDrift>> {
         None
     }
 

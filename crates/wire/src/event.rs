@@ -105,7 +105,7 @@ pub struct ClockFix {
 
 /// What became of a driver's clocks between a first comparison and a last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockCourse {
+pub struct ClockDrift {
     /// The last comparison.
     pub last: ClockFix,
     /// Time between the two, ns.

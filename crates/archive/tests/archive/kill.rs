@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cosmark_archive::{OpBatch, OpLog, RunState, StageState, TimeKind, TimelineRow, open_run};
 use cosmark_metrics::{Phase, Sample, SlicePlan};
 
-use crate::support::{at, mixed, new_run, open, slice, successes, text};
+use crate::support::{at, mixed, new_run, open, skipped, slice, successes, text};
 
 const ROOT: &str = "COSMARK_TEST_ROOT";
 
@@ -140,12 +140,10 @@ fn a_full_disk_is_one_clear_error() {
     // A mount of its own name space: it goes away with the process.
     let run = Command::new("unshare").args(["-rm", "sh", "-c", &script]).env(ROOT, &disk).output();
     let Ok(output) = run else {
-        eprintln!("skipped: no `unshare` here; files::tests covers a failing writer");
-        return;
+        return skipped("there is no `unshare`: apt-get install util-linux");
     };
     if output.status.code() == Some(77) || !output.status.success() && output.stdout.is_empty() {
-        eprintln!("skipped: this user may not mount; files::tests covers a failing writer");
-        return;
+        return skipped("this user may not mount a file system");
     }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert!(dir.path().join("passed").exists(), "the child did not come to its end");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cosmark_cluster::nats::roles::{self, Role};
 use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
-use cosmark_cluster::nats::{Bus, KeptServer, Limits};
+use cosmark_cluster::nats::{Bus, Limits, SupervisedServer};
 use cosmark_driver::Origin;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
 use cosmark_service::auth::tokens::{self, role_of};
@@ -130,7 +130,7 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
                 started.driver_login().display()
             );
             let tell = Arc::clone(&setup.tell);
-            let kept = KeptServer::keep(started, move |text| tell(text));
+            let kept = SupervisedServer::keep(started, move |text| tell(text));
             server = Some(kept.map_err(|error| nats::problem(&error))?);
             options
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cosmark_archive::{DriversRecord, RunDir};
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
-use cosmark_controller::{Ended, Keeper, Observer, StopLevel};
+use cosmark_controller::{ArchiveWriter, Ended, Observer, StopLevel};
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
@@ -160,7 +160,7 @@ impl Remote {
         let job = RemoteJob {
             run: run.clone(),
             workload,
-            dir: Keeper::new(dir),
+            dir: ArchiveWriter::new(dir),
             bus: bus.clone(),
             drivers,
             operation_log: options.oplog,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
-use cosmark_controller::{Ended, Keeper, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, RunJob, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
 use cosmark_workload::{search, to_xml};
@@ -148,7 +148,8 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
             (None, Place::Here { scripts, tidies_up }) => {
                 let operation_log = open_log(&dir, options)?;
                 let driver = local_driver(scripts.clone(), options);
-                let mut job = RunJob::new(&workload, Keeper::new(dir), vec![Box::new(driver)], stop, &redact);
+                let mut job =
+                    RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
                 job.operation_log = operation_log;
                 job.tidies_up = *tidies_up;
                 Ok(run_workload(job, &mut watching).await)

@@ -9,7 +9,8 @@ use std::time::Duration;
 use cosmark_archive::{RunRecord, StageState};
 use cosmark_cluster::nats::{Bus, Identity, Limits, NatsOptions};
 
-use crate::fleet_bed::{Bed, nats_is_installed};
+use crate::fleet_bed::Bed;
+use crate::support::skipped;
 use crate::table::Attacks;
 
 /// Beats like a driver and does nothing else, until it is dropped.
@@ -81,9 +82,6 @@ fn bed_with_a_mute_driver() -> (Bed, Mute) {
 
 #[test]
 fn a_run_whose_driver_is_there_and_does_not_answer_can_be_aborted() {
-    if !nats_is_installed("a driver that does not answer") {
-        return;
-    }
     let (mut bed, _mute) = bed_with_a_mute_driver();
     std::fs::write(bed.path().join("w.yaml"), workload("lost_after: 300s\n")).unwrap();
     let mut run = bed.start_run("w.yaml", &["--drivers", "d1,mute"]);
@@ -107,9 +105,6 @@ fn a_run_whose_driver_is_there_and_does_not_answer_can_be_aborted() {
 #[test]
 #[ignore = "takes two minutes"]
 fn attack_long_a_driver_that_is_there_and_does_not_prepare_is_named_and_the_run_ends() {
-    if !nats_is_installed("a driver that is late") {
-        return;
-    }
     let (mut bed, _mute) = bed_with_a_mute_driver();
     std::fs::write(bed.path().join("w.yaml"), workload("lost_after: 4s\n")).unwrap();
     let mut run = bed.start_run("w.yaml", &["--drivers", "d1,mute"]);
@@ -152,12 +147,9 @@ fn fill(path: &Path) {
 
 #[test]
 fn a_driver_whose_disk_is_full_says_so_and_takes_the_next_run_when_there_is_room() {
-    if !nats_is_installed("a full disk") {
-        return;
-    }
     let mut bed = Bed::new(0);
     let Some(_disk) = Tmpfs::mount(&bed.path().join("state"), 1024) else {
-        return eprintln!("SKIPPED a full disk: no file system can be mounted here");
+        return skipped("no file system can be mounted here");
     };
     bed.start_driver(1, &[]);
     std::fs::write(bed.path().join("w.yaml"), workload("")).unwrap();
@@ -192,9 +184,6 @@ fn a_driver_whose_disk_is_full_says_so_and_takes_the_next_run_when_there_is_room
 
 #[test]
 fn a_nats_that_lost_its_data_under_living_drivers_ends_the_run_with_a_sentence_and_the_next_one_works() {
-    if !nats_is_installed("a NATS that lost its data") {
-        return;
-    }
     let mut bed = Bed::new(2);
     std::fs::write(bed.path().join("short.yaml"), short()).unwrap();
     // Drivers have a place in the stream that is further than the new one will go for long.

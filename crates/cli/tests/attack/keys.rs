@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::canary::Canary;
-use crate::fleet_bed::{Bed, nats_is_installed};
+use crate::fleet_bed::Bed;
 use crate::service_bed::{Controller, within};
 use crate::support::{cosmark, run, stderr, stdout};
 use crate::table::Attacks;
@@ -244,9 +244,6 @@ fn tried(answer: &Value) -> String {
 
 #[test]
 fn nothing_of_a_drivers_machine_is_reached_over_nats_without_its_operators_option() {
-    if !nats_is_installed("what a key may reach over NATS") {
-        return;
-    }
     let mut bed = Bed::new(0);
     let canary = Canary::new(bed.path());
     let url = bed.url();
@@ -283,9 +280,6 @@ fn nothing_of_a_drivers_machine_is_reached_over_nats_without_its_operators_optio
 #[test]
 #[ignore = "takes a minute: make attack"]
 fn attack_long_every_key_that_reaches_the_machine_as_an_order_to_a_driver() {
-    if !nats_is_installed("every key as an order") {
-        return;
-    }
     let bed = Bed::new(1);
     let canary = Canary::new(bed.path());
     let mut attacks = Attacks::on("keys");

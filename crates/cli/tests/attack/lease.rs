@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{RunRecord, StageState};
 
-use crate::fleet_bed::{Bed, Namespace, PATIENCE, Process, SlowLogin, nats_is_installed};
+use crate::fleet_bed::{Bed, Namespace, PATIENCE, Process, SlowLogin};
+use crate::support::skipped_part;
 use crate::table::Attacks;
 
 /// How the run ends while a driver is away.
@@ -97,7 +98,7 @@ fn come_back(number: usize, end: End, away: Away) {
     let space = match away {
         Away::Stopped => None,
         Away::Cut => match Namespace::new(10 + number) {
-            None => return eprintln!("SKIPPED {what}: no network namespaces here"),
+            None => return skipped_part(&what, "no network namespaces here"),
             space => space,
         },
     };
@@ -162,9 +163,6 @@ fn come_back(number: usize, end: End, away: Away) {
 
 #[test]
 fn a_driver_that_was_away_when_its_run_ended_sends_not_one_request_and_takes_part_in_the_next() {
-    if !nats_is_installed("drivers that come back") {
-        return;
-    }
     let cases = CASES.iter().enumerate().map(|(number, (end, away))| {
         let (end, away) = (*end, *away);
         std::thread::spawn(move || come_back(number, end, away))
@@ -187,9 +185,6 @@ fn orphaned(bed: &mut Bed, login: &SlowLogin) -> Process {
 
 #[test]
 fn drivers_whose_controller_is_gone_for_good_stop_by_themselves_and_are_free() {
-    if !nats_is_installed("a controller that is gone") {
-        return;
-    }
     let mut bed = Bed::new(3);
     let login = SlowLogin::start(&bed.host);
     let run = orphaned(&mut bed, &login);
@@ -219,9 +214,6 @@ fn drivers_whose_controller_is_gone_for_good_stop_by_themselves_and_are_free() {
 
 #[test]
 fn a_nats_that_is_away_for_less_than_lost_after_changes_nothing_and_a_longer_time_is_a_pause() {
-    if !nats_is_installed("a NATS that is away") {
-        return;
-    }
     let mut bed = Bed::new(1);
     let login = SlowLogin::start(&bed.host);
     login.go_on();

@@ -19,14 +19,6 @@ const MANY: usize = 400;
 pub const WORKLOAD: &str = "name: honest\nstorage: {type: none}\nstages:\n- name: main\n  works:\n  - {name: main, workers: 1, \
                         total_ops: 5, operations: [{type: read, ratio: 1, containers: c(1), objects: c(1)}]}\n";
 
-fn nats_is_there(what: &str) -> bool {
-    let found = std::process::Command::new("nats-server").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("SKIPPED: {what}: there is no nats-server (apt-get install nats-server)");
-    }
-    found
-}
-
 fn open_files(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
@@ -85,9 +77,6 @@ fn lies(
 
 #[test]
 fn forged_and_replayed_orders_cost_a_driver_a_count_and_nothing_else() {
-    if !nats_is_there("forged orders") {
-        return;
-    }
     let mut bed = Bed::new(2);
     let mut attacks = Attacks::on("forged orders");
     std::fs::write(bed.path().join("w.yaml"), WORKLOAD).unwrap();
@@ -169,9 +158,6 @@ fn forged_and_replayed_orders_cost_a_driver_a_count_and_nothing_else() {
 
 #[test]
 fn a_driver_that_is_not_admitted_gets_no_work() {
-    if !nats_is_there("admission") {
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let mut attacks = Attacks::on("admission of drivers");
     let drivers =

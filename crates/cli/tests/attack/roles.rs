@@ -157,10 +157,6 @@ async fn make(
 
 #[test]
 fn a_login_may_do_what_its_role_does_and_nothing_else() {
-    if Command::new("nats-server").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: roles in NATS: there is no nats-server (apt-get install nats-server)");
-        return;
-    }
     let mut attacks = Attacks::on("roles in NATS");
     let mut bed = Bed::new(0);
     // A server of its own: with roles.

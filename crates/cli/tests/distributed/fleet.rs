@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use cosmark_archive::{Run, RunState};
 use cosmark_cluster::nats::{Bus, Limits, NatsOptions, names};
 
-use crate::bed::{Bed, PATIENCE, Process, assert_sums_are_those_of_the_logs, nats_is_installed};
+use crate::bed::{Bed, PATIENCE, Process, assert_sums_are_those_of_the_logs};
 use crate::support::{self, cosmark};
 
 const DRIVERS: u64 = 20;
@@ -58,9 +58,6 @@ fn backlog(bed: &Bed, bus: &Bus, runtime: &tokio::runtime::Runtime) -> (u64, usi
 
 #[test]
 fn twenty_drivers_of_one_process_do_exactly_what_was_ordered_and_leave_no_backlog() {
-    if !nats_is_installed("twenty drivers") {
-        return;
-    }
     let mut bed = Bed::new(0);
     let mut drivers = start_copies(&bed, DRIVERS);
     let text = format!(

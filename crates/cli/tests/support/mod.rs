@@ -25,6 +25,21 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+/// Reports that this test could not run here. It writes past the capture of the test program's output: `make test` counts
+/// such lines, as skipped and not as passed.
+pub fn skipped(why: &str) {
+    use std::io::Write;
+    let test = std::thread::current();
+    drop(writeln!(std::io::stderr(), "SKIPPED test {}: {why}", test.name().unwrap_or("?")));
+}
+
+/// The same for one of several cases of a test, which still proves the others.
+pub fn skipped_part(case: &str, why: &str) {
+    use std::io::Write;
+    let test = std::thread::current();
+    drop(writeln!(std::io::stderr(), "SKIPPED part of test {}: {case}: {why}", test.name().unwrap_or("?")));
+}
+
 /// Runs it to its end.
 pub fn run(directory: &Path, args: &[&str]) -> Output {
     cosmark(directory).args(args).output().unwrap()

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::bed::Controller;
 use crate::eventually;
-use crate::support::{cosmark, signal};
+use crate::support::{cosmark, signal, skipped};
 
 /// A small file system of our own, gone with the test; `None` where this user may not mount.
 struct SmallDisk<'a>(&'a Path);
@@ -21,7 +21,6 @@ impl<'a> SmallDisk<'a> {
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, "small"]).arg(at).output().ok()?;
         if !mounted.status.success() {
-            eprintln!("SKIPPED: only root can mount a small file system");
             return None;
         }
         Some(Self(at))
@@ -76,7 +75,9 @@ fn printed(child: Child) -> (Option<i32>, RunRecord, String) {
 fn what_a_run_came_to_is_kept_on_a_disk_that_others_have_filled() {
     let directory = tempfile::tempdir().unwrap();
     let small = directory.path().join("small");
-    let Some(disk) = SmallDisk::mount(&small, 1024) else { return };
+    let Some(disk) = SmallDisk::mount(&small, 1024) else {
+        return skipped("only root can mount a small file system");
+    };
     let child = begin(directory.path(), &small);
     disk.fill();
     // Long enough for something to find no room.
@@ -95,7 +96,9 @@ fn what_a_run_came_to_is_kept_on_a_disk_that_others_have_filled() {
 fn a_run_catches_up_when_there_is_room_again() {
     let directory = tempfile::tempdir().unwrap();
     let small = directory.path().join("small");
-    let Some(disk) = SmallDisk::mount(&small, 8 << 10) else { return };
+    let Some(disk) = SmallDisk::mount(&small, 8 << 10) else {
+        return skipped("only root can mount a small file system");
+    };
     let child = begin(directory.path(), &small);
     disk.fill();
     std::thread::sleep(std::time::Duration::from_millis(3500));
@@ -119,7 +122,9 @@ fn a_run_catches_up_when_there_is_room_again() {
 fn a_controller_lists_what_is_true_on_a_full_disk_and_goes_on_when_there_is_room() {
     let directory = tempfile::tempdir().unwrap();
     let archive = directory.path().join("archive");
-    let Some(disk) = SmallDisk::mount(&archive, 8 << 10) else { return };
+    let Some(disk) = SmallDisk::mount(&archive, 8 << 10) else {
+        return skipped("only root can mount a small file system");
+    };
     let c = Controller::start(directory.path());
     let id = c.submit(RUN);
     eventually("two seconds of load", || lines(&archive) > 2);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::short_run;
-use crate::support::{cosmark, repository, run, stderr, stdout};
+use crate::support::{cosmark, repository, run, skipped_part, stderr, stdout};
 
 /// Each subcommand that takes a file for its output, up to the file's name.
 fn writers() -> Vec<Vec<String>> {
@@ -49,7 +49,7 @@ fn no_output_replaces_a_device_a_fifo_or_a_link() {
     let made = Command::new("mknod").arg(&device).args(["c", "1", "3"]).output().unwrap().status.success();
     let usable = made && fs::OpenOptions::new().write(true).open(&device).is_ok();
     if !usable {
-        eprintln!("SKIPPED in part: only root can make a device node, on a file system that has them");
+        skipped_part("a device", "only root can make a device node, on a file system that has them");
     }
     assert!(Command::new("mkfifo").arg(dir.join("fifo")).status().unwrap().success());
     symlink("target", dir.join("link")).unwrap();

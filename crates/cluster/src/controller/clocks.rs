@@ -7,7 +7,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use cosmark_wire::message::ClockAnswer;
-use cosmark_wire::{ClockCourse, ClockFix};
+use cosmark_wire::{ClockDrift, ClockFix};
 
 /// Answers of a comparison that decides when the load begins.
 pub const MANY: usize = 20;
@@ -90,10 +90,10 @@ impl Looks {
     }
 
     /// What became of the clocks from the first to the last; `None` with fewer than two.
-    pub fn course(&self) -> Option<ClockCourse> {
+    pub fn drift(&self) -> Option<ClockDrift> {
         let (first, last) = (self.first?, self.last?);
         let over_ns = u64::try_from(last.at_ns - first.at_ns).ok().filter(|over_ns| *over_ns > 0)?;
-        Some(ClockCourse {
+        Some(ClockDrift {
             last: last.fix,
             over_ns,
             gained_ns: last.offset_ns - first.offset_ns,
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn course_of(driver: &Scripted) -> (Look, ClockCourse) {
+    fn drift_of(driver: &Scripted) -> (Look, ClockDrift) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let mut looks = Looks::default();
@@ -163,29 +163,29 @@ mod tests {
                 driver.wait(pause_s * 1_000_000_000);
                 looks.add(look(driver, SOME).await);
             }
-            (looks.first().unwrap(), looks.course().unwrap())
+            (looks.first().unwrap(), looks.drift().unwrap())
         })
     }
 
     #[test]
     fn an_offset_of_two_seconds_and_a_drift_of_one_percent_are_seen_as_what_they_are() {
-        let (first, course) = course_of(&Scripted::new(2_000_000_000, 0.01));
+        let (first, drift) = drift_of(&Scripted::new(2_000_000_000, 0.01));
         let off = (first.fix.wall_offset_ns - 2_000_000_000).unsigned_abs();
         assert!(off <= first.fix.error_ns && first.fix.error_ns < 100_000, "{first:?}");
-        let drift = course.gained_ns as f64 / course.over_ns as f64;
-        let error = course.gained_error_ns as f64 / course.over_ns as f64;
-        assert!((drift - 0.01).abs() <= error && error < 1e-5, "{drift} give or take {error}");
-        assert_eq!(course.strayed_ns, course.gained_ns.unsigned_abs());
-        assert!((course.last.wall_offset_ns - 2_000_000_000).unsigned_abs() <= course.last.error_ns);
+        let gained = drift.gained_ns as f64 / drift.over_ns as f64;
+        let error = drift.gained_error_ns as f64 / drift.over_ns as f64;
+        assert!((gained - 0.01).abs() <= error && error < 1e-5, "{gained} give or take {error}");
+        assert_eq!(drift.strayed_ns, drift.gained_ns.unsigned_abs());
+        assert!((drift.last.wall_offset_ns - 2_000_000_000).unsigned_abs() <= drift.last.error_ns);
     }
 
     #[test]
     fn clocks_that_agree_gain_nothing_but_what_the_questions_leave_open() {
         for ahead_ns in [0, -2_000_000_000] {
-            let (first, course) = course_of(&Scripted::new(ahead_ns, 0.0));
+            let (first, drift) = drift_of(&Scripted::new(ahead_ns, 0.0));
             assert!((first.fix.wall_offset_ns - ahead_ns).unsigned_abs() <= first.fix.error_ns);
-            assert!(course.gained_ns.unsigned_abs() <= course.gained_error_ns, "{course:?}");
-            assert!(course.over_ns >= 60_000_000_000, "{course:?}");
+            assert!(drift.gained_ns.unsigned_abs() <= drift.gained_error_ns, "{drift:?}");
+            assert!(drift.over_ns >= 60_000_000_000, "{drift:?}");
         }
     }
 }

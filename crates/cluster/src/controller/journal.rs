@@ -11,7 +11,7 @@ use crate::nats::{Bus, Identity, Message, open_signed};
 
 /// The decisions of a run so far.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct Journal {
     /// How it began; `None` = it has not.
     pub started: Option<Started>,
     /// Drivers that were named before it began.
@@ -41,21 +41,21 @@ fn is_ours(bus: &Bus, message: &Message) -> bool {
     }
 }
 
-impl Book {
+impl Journal {
     /// Reads the run up to message `last`.
     pub async fn read(bus: &Bus, run: &str, last: u64) -> Result<Self, RemoteError> {
-        let mut book = Self::default();
+        let mut journal = Self::default();
         for filter in [names::control(run), names::order(run, "*")] {
             for message in bus.history(&filter, last).await.map_err(RemoteError::Bus)? {
                 if is_ours(bus, &message) {
-                    book.enter(run, &message)?;
+                    journal.record(run, &message)?;
                 }
             }
         }
-        Ok(book)
+        Ok(journal)
     }
 
-    fn enter(&mut self, run: &str, message: &Message) -> Result<(), RemoteError> {
+    fn record(&mut self, run: &str, message: &Message) -> Result<(), RemoteError> {
         match read(&message.subject) {
             Some((_, About::Order(driver))) => {
                 if let Some(step) = message.step() {

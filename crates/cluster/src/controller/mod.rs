@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
-use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
@@ -26,10 +26,10 @@ use thiserror::Error;
 use tokio::sync::watch::Receiver;
 
 use crate::nats::{Bus, LinkState, Registry, names};
-use journal::Book;
+use journal::Journal;
 use lessor::Lessor;
 use nats_link::NatsLink;
-use publisher::Post;
+use publisher::Publisher;
 use router::Router;
 use stops::Stops;
 
@@ -52,7 +52,7 @@ pub struct RemoteJob<'a> {
     /// What to do: secrets fetched, seed set; the same when the run is taken up.
     pub workload: &'a Workload,
     /// Where it is written down: fresh from `Archive::begin`, or from `Archive::begin_again` when the run is taken up.
-    pub dir: Keeper,
+    pub dir: ArchiveWriter,
     /// NATS.
     pub bus: Bus,
     /// Who takes part. Of a run that is taken up the stream knows.
@@ -148,10 +148,10 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let lessor = at_last(&bus, &stop, async || Lessor::start(&bus, &run, lost_after).await).await?;
     let history_ends =
         at_last(&bus, &stop, async || bus.last_sequence().await.map_err(RemoteError::Bus)).await?;
-    let mut book = at_last(&bus, &stop, async || Book::read(&bus, &run, history_ends).await).await?;
-    let post = Post::start(bus.clone(), run.clone());
+    let mut journal = at_last(&bus, &stop, async || Journal::read(&bus, &run, history_ends).await).await?;
+    let publisher = Publisher::start(bus.clone(), run.clone());
     let workload_id = fingerprint(workload, redact);
-    let (started, drivers) = match book.started.take() {
+    let (started, drivers) = match journal.started.take() {
         Some(started) if started.workload != workload_id => return Err(RemoteError::OtherWorkload(run)),
         Some(started) => {
             observer.note(&format!("run {run} is taken up with {} drivers", started.drivers.len()));
@@ -160,31 +160,32 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         None => {
             check_drivers(&bus, &drivers)?;
             let unix_ns = unix_ns();
-            write_down(&post, unix_ns, workload_id, &drivers);
+            write_down(&publisher, unix_ns, workload_id, &drivers);
             (unix_ns, drivers)
         }
     };
     let clock = RunClock::default();
     let words = lessor.words();
     let router = at_last(&bus, &stop, async || {
-        Router::start(&bus, &run, history_ends, &drivers, lost_after, post.clone(), words.clone()).await
+        Router::start(&bus, &run, history_ends, &drivers, lost_after, publisher.clone(), words.clone()).await
     })
     .await?;
-    let book = Arc::new(book);
+    let journal = Arc::new(journal);
     let links = drivers.iter().map(|driver| {
-        let link = NatsLink::new(driver.clone(), clock, &bus, &router, post.clone(), Arc::clone(&book));
+        let link =
+            NatsLink::new(driver.clone(), clock, &bus, &router, publisher.clone(), Arc::clone(&journal));
         Box::new(link) as Box<dyn DriverLink>
     });
     let epoch = Timestamp::from_nanosecond(i128::from(started)).unwrap_or_default();
     let log =
         if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
     let wish = stop.clone();
-    let stops = Stops::start(stop, &book, post.clone(), lessor.words());
+    let stops = Stops::start(stop, &journal, publisher.clone(), lessor.words());
     let links = links.collect();
     let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
-    job.on_news(news_of(&bus, post.clone()));
+    job.on_news(news_of(&bus, publisher.clone()));
     job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
@@ -193,11 +194,11 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let patience = if *wish.borrow() == StopLevel::Abort { LAST_WORDS_AT_ONCE } else { LAST_WORDS };
     lessor.end(patience).await;
     for driver in &drivers {
-        post.order(driver, &Order::Forget);
+        publisher.order(driver, &Order::Forget);
     }
-    post.control(Control::Ended);
-    let trouble = post.trouble();
-    post.end(patience).await;
+    publisher.control(Control::Ended);
+    let trouble = publisher.trouble();
+    publisher.end(patience).await;
     for text in trouble.into_iter().chain(router.trouble()) {
         observer.note(&text);
     }
@@ -229,7 +230,7 @@ async fn at_last<T>(
 const DRIVERS_A_MESSAGE: usize = 1000;
 
 /// The beginning of a run, for a successor: of each driver what it takes to speak to it.
-fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registration]) {
+fn write_down(publisher: &Publisher, unix_ns: i64, workload: String, drivers: &[Registration]) {
     let what_counts = |driver: &Registration| Registration {
         nics: Vec::new(),
         adaptors: Vec::new(),
@@ -242,9 +243,9 @@ fn write_down(post: &Post, unix_ns: i64, workload: String, drivers: &[Registrati
         drivers.chunks(DRIVERS_A_MESSAGE).map(|some| some.iter().map(what_counts).collect()).collect();
     let last = parts.pop().unwrap_or_default();
     for (part, drivers) in (0..).zip(parts) {
-        post.control(Control::Drivers { part, drivers });
+        publisher.control(Control::Drivers { part, drivers });
     }
-    post.control(Control::Started { unix_ns, workload, drivers: last });
+    publisher.control(Control::Started { unix_ns, workload, drivers: last });
 }
 
 /// What drivers say that they do for other runs, where that is done by a driver of this one or to a store of this one.
@@ -281,13 +282,13 @@ fn beside_of(
 }
 
 /// Says when NATS goes and comes, and what it refuses.
-fn news_of(bus: &Bus, post: Post) -> Box<dyn FnMut() -> Option<String>> {
+fn news_of(bus: &Bus, publisher: Publisher) -> Box<dyn FnMut() -> Option<String>> {
     let state = bus.state();
     let mut last = LinkState::Connected;
     Box::new(move || {
         let now = *state.borrow();
         if now == last {
-            return post.trouble().map(|trouble| format!("NATS: {trouble}"));
+            return publisher.trouble().map(|trouble| format!("NATS: {trouble}"));
         }
         last = now;
         Some(match now {

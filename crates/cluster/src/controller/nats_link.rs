@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use cosmark_wire::message::{ClockAnswer, Control, Order, Registration, StageMessage, decode};
 use cosmark_wire::{
-    ClockCourse, DriverEvent, DriverLink, EventSender, RunClock, StageOrder, TriggerOrder, TriggerReport,
+    ClockDrift, DriverEvent, DriverLink, EventSender, RunClock, StageOrder, TriggerOrder, TriggerReport,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::clocks::{self, Asked, Look, Looks};
-use super::journal::Book;
-use super::publisher::Post;
+use super::journal::Journal;
+use super::publisher::Publisher;
 use super::router::{Reception, Router, Task};
 use crate::nats::{Bus, names};
 
@@ -28,8 +28,8 @@ pub struct NatsLink {
     clock: RunClock,
     bus: Bus,
     reception: Reception,
-    post: Post,
-    book: Arc<Book>,
+    publisher: Publisher,
+    journal: Arc<Journal>,
     events: Option<EventSender>,
     looks: Arc<Mutex<Looks>>,
     probing: Option<JoinHandle<()>>,
@@ -41,16 +41,16 @@ impl NatsLink {
         clock: RunClock,
         bus: &Bus,
         router: &Router,
-        post: Post,
-        book: Arc<Book>,
+        publisher: Publisher,
+        journal: Arc<Journal>,
     ) -> Self {
         Self {
             driver,
             clock,
             bus: bus.clone(),
             reception: router.reception(),
-            post,
-            book,
+            publisher,
+            journal,
             events: None,
             looks: Arc::default(),
             probing: None,
@@ -86,12 +86,12 @@ impl DriverLink for NatsLink {
 
     fn is_there(&mut self, step: u32) -> bool {
         let name = &self.driver.name;
-        if self.book.absent.contains(&(step, name.clone())) {
+        if self.journal.absent.contains(&(step, name.clone())) {
             return false;
         }
         // A predecessor has begun this step: it had written down who was absent before.
         if self
-            .book
+            .journal
             .ordered
             .range((step, String::new())..)
             .next()
@@ -101,7 +101,7 @@ impl DriverLink for NatsLink {
         }
         let there = self.reception.is_present(name);
         if !there {
-            self.post.control(Control::Absent { driver: name.clone(), step });
+            self.publisher.control(Control::Absent { driver: name.clone(), step });
         }
         there
     }
@@ -111,7 +111,7 @@ impl DriverLink for NatsLink {
         *self.looks.lock().unwrap_or_else(PoisonError::into_inner) = Looks::default();
         self.reception.begin_stage(&self.driver.name, order.step, events.clone());
         self.events = Some(events);
-        self.post.order(&self.driver, &Order::Stage(StageMessage::of(&order)));
+        self.publisher.order(&self.driver, &Order::Stage(StageMessage::of(&order)));
     }
 
     fn probe(&mut self, _step: u32) {
@@ -132,7 +132,7 @@ impl DriverLink for NatsLink {
         }));
     }
 
-    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockCourse>> {
+    fn compare_again(&mut self, _step: u32) -> Option<mpsc::Receiver<ClockDrift>> {
         self.stop_probing();
         if !self.reception.is_present(&self.driver.name) {
             return None;
@@ -141,13 +141,13 @@ impl DriverLink for NatsLink {
         let (questions, looks) = (self.questions(), Arc::clone(&self.looks));
         self.probing = Some(tokio::spawn(async move {
             let last = tokio::time::timeout(LAST_LOOK, clocks::look(&questions, clocks::SOME)).await;
-            let course = last.ok().and_then(|last| {
+            let drift = last.ok().and_then(|last| {
                 let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
                 looks.add(last);
-                looks.course()
+                looks.drift()
             });
-            if let Some(course) = course {
-                let _ = sender.send(course).await;
+            if let Some(drift) = drift {
+                let _ = sender.send(drift).await;
             }
         }));
         Some(receiver)
@@ -159,21 +159,21 @@ impl DriverLink for NatsLink {
         let unix_ns = at_unix_ns.unwrap_or_else(|| self.clock.now_ns());
         let start_ns = u64::try_from(unix_ns.saturating_add(offset_ns)).unwrap_or(0);
         self.reception.expect(&self.driver.name, Task::Begin);
-        self.post.order(&self.driver, &Order::Go { step, start_ns, unix_ns, clock: fix });
+        self.publisher.order(&self.driver, &Order::Go { step, start_ns, unix_ns, clock: fix });
     }
 
     fn finish(&self, step: u32) {
-        self.post.order(&self.driver, &Order::Finish { step });
+        self.publisher.order(&self.driver, &Order::Finish { step });
     }
 
     fn abort(&self, step: u32) {
-        self.post.order(&self.driver, &Order::Abort { step });
+        self.publisher.order(&self.driver, &Order::Abort { step });
     }
 
     fn trigger(&mut self, step: u32, trigger: TriggerOrder) -> mpsc::Receiver<TriggerReport> {
         let (sender, receiver) = mpsc::channel(1);
         self.reception.begin_trigger(&self.driver.name, step, sender);
-        self.post.order(&self.driver, &Order::Trigger { step, trigger });
+        self.publisher.order(&self.driver, &Order::Trigger { step, trigger });
         receiver
     }
 }

@@ -21,7 +21,7 @@ const MOST_WAITING: usize = 1 << 16;
 /// Orders that may be on the way at a time.
 const MOST_ON_THE_WAY: usize = 64;
 
-struct Letter {
+struct Outgoing {
     subject: String,
     id: String,
     step: Option<u32>,
@@ -32,10 +32,10 @@ struct Letter {
 
 /// The way out. Clones share it.
 #[derive(Clone)]
-pub struct Post {
+pub struct Publisher {
     bus: Bus,
     run: Arc<str>,
-    letters: mpsc::Sender<Letter>,
+    messages: mpsc::Sender<Outgoing>,
     /// How often each kind of decision was written down, for ids.
     counts: Arc<Mutex<HashMap<String, u32>>>,
     task: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -43,29 +43,29 @@ pub struct Post {
     trouble: Arc<Mutex<Option<String>>>,
 }
 
-impl Post {
+impl Publisher {
     /// Starts sending for a run.
     pub fn start(bus: Bus, run: String) -> Self {
-        let (letters, mut waiting) = mpsc::channel::<Letter>(MOST_WAITING);
+        let (messages, mut waiting) = mpsc::channel::<Outgoing>(MOST_WAITING);
         let trouble: Arc<Mutex<Option<String>>> = Arc::default();
         let told = Arc::clone(&trouble);
         let waiting_for_nats = Arc::new(AtomicUsize::new(0));
         let unsent = Arc::clone(&waiting_for_nats);
         let decisions = names::control(&run);
         let own = bus.clone();
-        let send = move |letter: Letter| {
+        let send = move |message: Outgoing| {
             let (bus, told, unsent) = (bus.clone(), Arc::clone(&told), Arc::clone(&unsent));
             async move {
                 let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-                let headers = if letter.is_decision {
-                    bus.signed_headers(&letter.id, &letter.subject, &letter.payload)
+                let headers = if message.is_decision {
+                    bus.signed_headers(&message.id, &message.subject, &message.payload)
                 } else {
-                    Ok(bus.headers(&letter.id, letter.step))
+                    Ok(bus.headers(&message.id, message.step))
                 };
                 match headers {
                     Ok(headers) => {
                         let trouble = |text: &str| tell(text.to_owned());
-                        let sent = bus.publish(&letter.subject, &headers, &letter.payload, trouble);
+                        let sent = bus.publish(&message.subject, &headers, &message.payload, trouble);
                         if let Err(refused) = sent.await {
                             tell(refused.0);
                         }
@@ -73,14 +73,14 @@ impl Post {
                     Err(text) => tell(text),
                 }
                 unsent.fetch_sub(1, Ordering::Release);
-                letter.subject
+                message.subject
             }
         };
         let task = tokio::spawn(async move { send_all(&mut waiting, &decisions, send).await });
         Self {
             bus: own,
             run: run.into(),
-            letters,
+            messages,
             counts: Arc::default(),
             task: Arc::new(Mutex::new(Some(task))),
             waiting: waiting_for_nats,
@@ -88,9 +88,9 @@ impl Post {
         }
     }
 
-    fn send(&self, letter: Letter) {
+    fn send(&self, message: Outgoing) {
         self.waiting.fetch_add(1, Ordering::AcqRel);
-        if self.letters.try_send(letter).is_err() {
+        if self.messages.try_send(message).is_err() {
             self.waiting.fetch_sub(1, Ordering::AcqRel);
             let text = "NATS has been away for so long that orders were dropped".to_owned();
             *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
@@ -100,7 +100,7 @@ impl Post {
     /// An order to a driver, sealed for it and signed. The same one twice is one.
     pub fn order(&self, driver: &Registration, order: &Order) {
         match self.bus.signed_order(&self.run, driver, order) {
-            Ok(payload) => self.send(Letter {
+            Ok(payload) => self.send(Outgoing {
                 subject: names::order(&self.run, &driver.name),
                 id: format!("{}/{}/{}", self.run, driver.name, order.id()),
                 step: order.step(),
@@ -134,7 +134,7 @@ impl Post {
         };
         if let Ok(payload) = encode(&control) {
             let subject = names::control(&self.run);
-            self.send(Letter { subject, id, step: None, payload, is_decision: true });
+            self.send(Outgoing { subject, id, step: None, payload, is_decision: true });
         }
     }
 
@@ -155,38 +155,38 @@ impl Post {
     }
 }
 
-/// Sends all letters by `send`, which gives the subject back when NATS has it. Letters of one subject follow each other, and
+/// Sends all messages by `send`, which gives the subject back when NATS has it. Messages of one subject follow each other, and
 /// what was decided (subject `decisions`) is written down after all that was sent before it and before all that comes after it.
 async fn send_all<S: Future<Output = String>>(
-    letters: &mut mpsc::Receiver<Letter>,
+    messages: &mut mpsc::Receiver<Outgoing>,
     decisions: &str,
-    send: impl Fn(Letter) -> S,
+    send: impl Fn(Outgoing) -> S,
 ) {
     let mut on_the_way = FuturesUnordered::new();
     let mut subjects: HashSet<String> = HashSet::new();
-    let mut next: Option<Letter> = None;
+    let mut next: Option<Outgoing> = None;
     let mut is_open = true;
     loop {
-        let may_go = |letter: &mut Letter| {
-            if letter.subject == decisions {
+        let may_go = |message: &mut Outgoing| {
+            if message.subject == decisions {
                 subjects.is_empty()
             } else {
                 subjects.len() < MOST_ON_THE_WAY
                     && !subjects.contains(decisions)
-                    && !subjects.contains(&letter.subject)
+                    && !subjects.contains(&message.subject)
             }
         };
-        if let Some(letter) = next.take_if(may_go) {
-            subjects.insert(letter.subject.clone());
-            on_the_way.push(send(letter));
+        if let Some(message) = next.take_if(may_go) {
+            subjects.insert(message.subject.clone());
+            on_the_way.push(send(message));
         }
         if !is_open && next.is_none() && subjects.is_empty() {
             return;
         }
         tokio::select! {
-            letter = letters.recv(), if is_open && next.is_none() => {
-                is_open = letter.is_some();
-                next = letter;
+            message = messages.recv(), if is_open && next.is_none() => {
+                is_open = message.is_some();
+                next = message;
             }
             Some(subject) = on_the_way.next(), if !subjects.is_empty() => {
                 subjects.remove(&subject);
@@ -203,24 +203,24 @@ mod tests {
 
     #[tokio::test]
     async fn each_driver_gets_its_orders_in_their_order_and_a_decision_is_a_line_between_them() {
-        let (sender, mut letters) = mpsc::channel(64);
+        let (sender, mut messages) = mpsc::channel(64);
         let orders = ["a1", "b1", "c1", "a2", "!1", "b2", "a3", "!2", "!3", "c2"];
         for order in orders {
-            let letter = Letter {
+            let message = Outgoing {
                 subject: order[..1].into(),
                 id: order.into(),
                 step: None,
                 payload: Vec::new(),
                 is_decision: false,
             };
-            sender.try_send(letter).unwrap_or_else(|_| panic!("no room"));
+            sender.try_send(message).unwrap_or_else(|_| panic!("no room"));
         }
         drop(sender);
         let said = RefCell::new(Vec::new());
         let most = RefCell::new((0, 0));
-        let send = |letter: Letter| {
+        let send = |message: Outgoing| {
             let (said, most) = (&said, &most);
-            said.borrow_mut().push(format!("{} goes", letter.id));
+            said.borrow_mut().push(format!("{} goes", message.id));
             most.borrow_mut().0 += 1;
             let now = most.borrow().0;
             let high = most.borrow().1.max(now);
@@ -232,11 +232,11 @@ mod tests {
                     tokio::task::yield_now().await;
                 }
                 most.borrow_mut().0 -= 1;
-                said.borrow_mut().push(format!("{} is there", letter.id));
-                letter.subject
+                said.borrow_mut().push(format!("{} is there", message.id));
+                message.subject
             }
         };
-        send_all(&mut letters, "!", send).await;
+        send_all(&mut messages, "!", send).await;
         let said = said.into_inner();
         let at = |text: &str| {
             said.iter().position(|one| one == text).unwrap_or_else(|| panic!("{text}: {said:?}"))

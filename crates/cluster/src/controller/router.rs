@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::RemoteError;
 use super::lessor::LeaseWords;
-use super::publisher::Post;
+use super::publisher::Publisher;
 use crate::nats::names::{About, all_of, read};
 use crate::nats::{Bus, Message, Registry};
 
@@ -22,7 +22,7 @@ const MOST_STASHED: usize = 8192;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Who waits for the events of a step.
-enum Desk {
+enum Recipient {
     Stage(EventSender),
     Trigger(mpsc::Sender<TriggerReport>),
 }
@@ -35,7 +35,7 @@ struct Station {
     identity: String,
     /// Its step and who waits for that; older steps are over.
     step: Option<u32>,
-    desk: Option<Desk>,
+    recipient: Option<Recipient>,
     /// When its step began, or it was heard of, or the connection came back.
     heard: Instant,
     is_lost: bool,
@@ -141,7 +141,7 @@ impl Router {
         history_ends: u64,
         drivers: &[Registration],
         lost_after: Duration,
-        post: Post,
+        publisher: Publisher,
         lease: LeaseWords,
     ) -> Result<Self, RemoteError> {
         let registry = bus.registry().await.map_err(|error| RemoteError::Bus(error.to_string()))?;
@@ -149,7 +149,7 @@ impl Router {
             life: driver.life,
             identity: driver.identity.clone(),
             step: None,
-            desk: None,
+            recipient: None,
             heard: Instant::now(),
             is_lost: false,
             order: Order::default(),
@@ -170,17 +170,17 @@ impl Router {
             me: bus.identity().map(|identity| identity.public().to_owned()).unwrap_or_default(),
         });
         let reading = Arc::clone(&shared);
-        let mut tail = bus.tail(&all_of(run), 1);
+        let mut reader = bus.reader(&all_of(run), 1);
         let read = tokio::spawn(async move {
             loop {
-                match tail.next().await {
+                match reader.next().await {
                     Ok(message) => reading.take(message, history_ends).await,
                     Err(error) => return reading.give_up(&error.to_string()).await,
                 }
             }
         });
         let watching = Arc::clone(&shared);
-        let look = tokio::spawn(async move { watching.look_for_silence(post).await });
+        let look = tokio::spawn(async move { watching.look_for_silence(publisher).await });
         Ok(Self { shared, tasks: vec![read, look] })
     }
 
@@ -201,10 +201,10 @@ impl Router {
 }
 
 impl Reception {
-    fn begin(&self, driver: &str, step: u32, desk: Desk) {
+    fn begin(&self, driver: &str, step: u32, recipient: Recipient) {
         if let Some(station) = self.0.stations().get_mut(driver) {
             station.step = Some(step);
-            station.desk = Some(desk);
+            station.recipient = Some(recipient);
             station.order = Order::default();
             station.heard = Instant::now();
             station.is_lost = false;
@@ -215,12 +215,12 @@ impl Reception {
 
     /// A stage begins on a driver.
     pub fn begin_stage(&self, driver: &str, step: u32, events: EventSender) {
-        self.begin(driver, step, Desk::Stage(events));
+        self.begin(driver, step, Recipient::Stage(events));
     }
 
     /// A trigger begins on a driver.
     pub fn begin_trigger(&self, driver: &str, step: u32, report: mpsc::Sender<TriggerReport>) {
-        self.begin(driver, step, Desk::Trigger(report));
+        self.begin(driver, step, Recipient::Trigger(report));
     }
 
     /// What a driver has to do from now on.
@@ -326,9 +326,9 @@ impl Shared {
 
     async fn hand_on(&self, driver: &str, events: Vec<(Option<i64>, DriverEvent)>) {
         for (past, event) in events {
-            let stage = match self.stations().get(driver).and_then(|station| station.desk.as_ref()) {
-                Some(Desk::Stage(sender)) => Some(sender.clone()),
-                Some(Desk::Trigger(sender)) => {
+            let stage = match self.stations().get(driver).and_then(|station| station.recipient.as_ref()) {
+                Some(Recipient::Stage(sender)) => Some(sender.clone()),
+                Some(Recipient::Trigger(sender)) => {
                     if let DriverEvent::Triggered(report) = event {
                         let _ = sender.try_send(report);
                     }
@@ -342,7 +342,7 @@ impl Shared {
             if (gone || is_last)
                 && let Some(station) = self.stations().get_mut(driver)
             {
-                station.desk = None;
+                station.recipient = None;
             }
         }
     }
@@ -373,7 +373,7 @@ impl Shared {
 
     /// Writes down which drivers are lost. Only what comes back through the stream counts, so that everybody who reads it
     /// comes to know it at the same place.
-    async fn look_for_silence(&self, post: Post) {
+    async fn look_for_silence(&self, publisher: Publisher) {
         let mut tick = tokio::time::interval(LOOK_EVERY);
         let mut looked = Instant::now();
         loop {
@@ -385,8 +385,8 @@ impl Shared {
             let connected_since = *self.connected_since.lock().unwrap_or_else(PoisonError::into_inner);
             looked = Instant::now();
             for (name, station) in self.stations().iter_mut() {
-                let (Some(step), Some(Desk::Stage(_)), false) =
-                    (station.step, &station.desk, station.is_lost)
+                let (Some(step), Some(Recipient::Stage(_)), false) =
+                    (station.step, &station.recipient, station.is_lost)
                 else {
                     continue;
                 };
@@ -401,7 +401,7 @@ impl Shared {
                     station.is_lost = true;
                     let waited = if late.is_some() { station.since.elapsed() } else { silence };
                     let silent_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-                    post.control(Control::Lost { driver: name.clone(), step, silent_ms, late });
+                    publisher.control(Control::Lost { driver: name.clone(), step, silent_ms, late });
                 }
             }
         }

@@ -9,9 +9,9 @@ use cosmark_wire::message::Control;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::journal::Book;
+use super::journal::Journal;
 use super::lessor::LeaseWords;
-use super::publisher::Post;
+use super::publisher::Publisher;
 
 /// How urgently a run is to end, from now and from before.
 pub struct Stops {
@@ -30,7 +30,12 @@ impl Drop for Stops {
 
 impl Stops {
     /// Follows what the user says from now on.
-    pub fn start(mut wish: watch::Receiver<StopLevel>, book: &Book, post: Post, lease: LeaseWords) -> Self {
+    pub fn start(
+        mut wish: watch::Receiver<StopLevel>,
+        journal: &Journal,
+        publisher: Publisher,
+        lease: LeaseWords,
+    ) -> Self {
         let level = watch::channel(StopLevel::Run).0;
         let step = Arc::new(AtomicU32::new(0));
         let (told, at, words) = (level.clone(), Arc::clone(&step), lease.clone());
@@ -41,14 +46,14 @@ impl Stops {
                     told.send_replace(wanted);
                     let step = at.load(Ordering::Acquire);
                     words.end_at(step, wanted == StopLevel::Abort);
-                    post.control(Control::Cancelled { step, abort: wanted == StopLevel::Abort });
+                    publisher.control(Control::Cancelled { step, abort: wanted == StopLevel::Abort });
                 }
                 if wish.changed().await.is_err() {
                     return;
                 }
             }
         });
-        Self { level, step, before: book.cancelled.clone(), lease, task }
+        Self { level, step, before: journal.cancelled.clone(), lease, task }
     }
 
     /// What the run follows.

@@ -24,7 +24,7 @@ use futures_util::StreamExt;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::nats::{Bus, BusError, Key, LinkState, Tail, names};
+use crate::nats::{Bus, BusError, Key, LinkState, StreamReader, names};
 use state::{Position, State};
 use trust::Trust;
 use work::Work;
@@ -142,7 +142,7 @@ pub async fn serve(
         (key.clone(), Arc::clone(&trust)),
         registration.life,
     ));
-    let mut tail = tail_from(&bus, &name, position);
+    let mut reader = reader_from(&bus, &name, position);
     let mut renewals = bus.renewals().await?;
     let mut still = Stillness::default();
     look_whom_to_trust(&bus, &trust).await;
@@ -168,7 +168,7 @@ pub async fn serve(
                 work.look(still.is_over(), still.was_away);
                 work.is_told(&answer);
             }
-            message = tail.next() => match message {
+            message = reader.next() => match message {
                 Ok(message) => {
                     work.look(still.is_over(), still.was_away);
                     position.next = message.sequence + 1;
@@ -184,7 +184,7 @@ pub async fn serve(
                     let stream = bus.stream_at_last().await;
                     position = Position { next: 1, stream: Some(stream.made_ns) };
                     state.set_position(position);
-                    tail = tail_from(&bus, &name, position);
+                    reader = reader_from(&bus, &name, position);
                 }
             },
             _ = beat.tick() => {
@@ -243,11 +243,11 @@ async fn find_place(bus: &Bus, state: &State, talk: &Talk) -> Position {
     }
 }
 
-fn tail_from(bus: &Bus, name: &str, position: Position) -> Tail {
+fn reader_from(bus: &Bus, name: &str, position: Position) -> StreamReader {
     let orders = names::orders_to(name);
     position.stream.map_or_else(
-        || bus.tail(&orders, position.next),
-        |stream| bus.tail_in(&orders, position.next, stream),
+        || bus.reader(&orders, position.next),
+        |stream| bus.reader_in(&orders, position.next, stream),
     )
 }
 

@@ -7,7 +7,8 @@ use cosmark_wire::lease::Lease;
 use cosmark_wire::message::{decode, encode};
 use futures_util::StreamExt;
 
-use crate::nats::connect::{Bus, BusError};
+use crate::nats::connect::Bus;
+use crate::nats::error::BusError;
 use crate::nats::names::ALIVE;
 
 /// Why a lease was not renewed.

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, context::ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
-use thiserror::Error;
 use tokio::sync::{OnceCell, watch};
 
+use crate::nats::error::BusError;
 use crate::nats::names::DRIVERS;
-use crate::nats::roles::DRIVER_INBOX;
-use crate::nats::setup::{self, Limits};
-use crate::nats::trust::Speaker;
+use crate::nats::speaker::Speaker;
 
 /// A question to NATS that takes longer has failed, and is asked again.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,57 +39,6 @@ pub struct NatsOptions {
     pub client_cert: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why NATS cannot be used. Each is one sentence with its remedy.
-#[derive(Debug, Error)]
-pub enum BusError {
-    /// Nobody answers.
-    #[error(
-        "NATS at {url} cannot be reached ({cause}); start a nats-server with JetStream (`nats-server -js`), or give the \
-         address of yours"
-    )]
-    Unreachable {
-        /// Without credentials.
-        url: String,
-        /// What the system says.
-        cause: String,
-    },
-    /// It does not know us.
-    #[error(
-        "NATS at {url} refuses us ({cause}); give --nats-token-file, --nats-user and --nats-password-file, \
-         --nats-nkey-file or --nats-creds, whichever it wants"
-    )]
-    Denied {
-        /// Without credentials.
-        url: String,
-        /// What it says.
-        cause: String,
-    },
-    /// A file of the options.
-    #[error("{what} {path}: {cause}")]
-    File {
-        /// Which.
-        what: &'static str,
-        /// Where.
-        path: String,
-        /// Why.
-        cause: String,
-    },
-    /// The options contradict each other or the URL is none.
-    #[error("{0}")]
-    Options(String),
-    /// It has no JetStream, or no room, or another Cosmark's streams.
-    #[error("NATS at {url}: {problem}")]
-    JetStream {
-        /// Without credentials.
-        url: String,
-        /// One sentence with its remedy.
-        problem: String,
-    },
-    /// A local server could not be started.
-    #[error("{0}")]
-    Server(String),
-}
-
 /// How the connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkState {
@@ -109,7 +56,7 @@ pub struct Bus {
     state: watch::Receiver<LinkState>,
     url: String,
     pub(crate) speaker: Speaker,
-    is_driver: bool,
+    pub(super) is_driver: bool,
     /// What the server did not let this login do, last.
     denied: Arc<Mutex<Option<String>>>,
     /// The bucket that every driver writes to every two seconds.
@@ -143,7 +90,7 @@ impl NatsOptions {
         self.url.split(',').map(without_credentials).collect::<Vec<_>>().join(",")
     }
 
-    fn connect_options(&self, name: &str) -> Result<ConnectOptions, BusError> {
+    pub(super) fn connect_options(&self, name: &str) -> Result<ConnectOptions, BusError> {
         let ways = [
             self.token_file.is_some(),
             self.user.is_some(),
@@ -207,43 +154,12 @@ fn without_credentials(url: &str) -> String {
 }
 
 impl Bus {
-    /// Connects, and makes the streams and buckets that are not there. `name` is what the server's operator sees.
-    ///
-    /// # Errors
-    /// [`BusError`] when NATS cannot be reached now. Later it may come and go.
-    pub async fn connect(options: &NatsOptions, name: &str, limits: Limits) -> Result<Self, BusError> {
-        let bus = Self::dial(options, options.connect_options(name)?, false).await?;
-        setup::ensure(&bus, limits).await?;
-        Ok(bus)
-    }
-
-    /// Connects as a driver of this name, whose login may do little ([`crate::nats::roles`]).
-    ///
-    /// # Errors
-    /// [`BusError`] when NATS cannot be reached now, or this login is not a driver's.
-    pub async fn join(options: &NatsOptions, driver: &str) -> Result<Self, BusError> {
-        let connecting = options
-            .connect_options(&format!("driver {driver}"))?
-            .custom_inbox_prefix(format!("{DRIVER_INBOX}.{driver}"));
-        let bus = Self::dial(options, connecting, true).await?;
-        setup::ensure_for_driver(&bus).await?;
-        Ok(bus)
-    }
-
     /// What the server did not let this login do, if there was anything.
     pub(crate) fn denied(&self) -> Option<String> {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes what is not there, as far as this connection may.
-    pub(crate) async fn ensure(&self) -> Result<(), BusError> {
-        if self.is_driver {
-            return setup::ensure_for_driver(self).await;
-        }
-        setup::ensure(self, Limits::default()).await
-    }
-
-    async fn dial(
+    pub(super) async fn dial(
         options: &NatsOptions,
         connecting: ConnectOptions,
         is_driver: bool,

@@ -4,7 +4,9 @@
 
 mod alive;
 mod connect;
+mod error;
 pub mod names;
+mod private_file;
 mod publish;
 mod registry;
 pub mod roles;
@@ -12,16 +14,18 @@ mod seal;
 pub mod server;
 mod setup;
 mod sign;
+mod speaker;
 mod stream_reader;
 mod supervisor;
 mod trust;
 
 pub use alive::{NotRenewed, Renewals};
-pub use connect::{Bus, BusError, LinkState, NatsOptions};
+pub use connect::{Bus, LinkState, NatsOptions};
+pub use error::BusError;
 pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
 pub use seal::{Key, seal};
 pub use setup::Limits;
 pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};
-pub use stream_reader::{Message, StreamNow, Tail, TailError};
-pub use supervisor::KeptServer;
+pub use stream_reader::{Message, StreamError, StreamNow, StreamReader};
+pub use supervisor::SupervisedServer;

@@ -8,7 +8,8 @@ use async_nats::jetstream::kv::Operation;
 use cosmark_wire::message::{Registration, decode, encode};
 use futures_util::StreamExt;
 
-use crate::nats::connect::{Bus, BusError};
+use crate::nats::connect::Bus;
+use crate::nats::error::BusError;
 use crate::nats::names::DRIVERS;
 
 const PAUSE: Duration = Duration::from_millis(500);

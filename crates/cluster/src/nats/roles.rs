@@ -5,14 +5,11 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use crate::nats::connect::BusError;
-use crate::nats::names::{BUCKETS, ForDrivers, RUNS};
+use crate::nats::error::BusError;
+use crate::nats::names::{BUCKETS, DRIVER_INBOX, ForDrivers, RUNS};
+use crate::nats::private_file::write_private;
 use crate::nats::seal::Key;
-use crate::nats::server::{quoted, write_private};
 use crate::nats::sign::Identity;
-
-/// Inboxes of drivers begin so, followed by their names: nobody hears the answers to others.
-pub(crate) const DRIVER_INBOX: &str = "_COSMARK";
 
 /// A role of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,6 +129,11 @@ pub fn authorization(users: &[(Role, String)]) -> String {
 #[must_use]
 pub fn seed_file(directory: &Path, role: &Role) -> PathBuf {
     directory.join(format!("{}.nk", role.file()))
+}
+
+/// A path as the server's configuration writes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// The public key of a role's login: of the seed in its file, which is drawn (0600) if it is not there.

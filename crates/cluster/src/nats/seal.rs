@@ -7,7 +7,7 @@ use std::path::Path;
 use crypto_box::aead::OsRng;
 use crypto_box::{PublicKey, SecretKey};
 
-use crate::nats::connect::BusError;
+use crate::nats::error::BusError;
 use crate::nats::sign::Identity;
 
 /// A secret key.

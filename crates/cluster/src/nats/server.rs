@@ -1,16 +1,16 @@
 //! A `nats-server` of our own, for those who have none: on this machine only, with a login for controllers and one for drivers,
 //! its data in the state directory. Source: the NATS server's configuration (docs.nats.io, "Configuring NATS Server").
 
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::nats::connect::{BusError, NatsOptions};
-use crate::nats::roles::{Role, authorization, login, seed_file};
+use crate::nats::connect::NatsOptions;
+use crate::nats::error::BusError;
+use crate::nats::private_file::{io, make_private, write_private};
+use crate::nats::roles::{Role, authorization, login, quoted, seed_file};
 
 /// On the path, and where Debian puts it, which is not on everybody's path.
 const PROGRAMS: [&str; 4] =
@@ -168,31 +168,6 @@ impl Drop for LocalServer {
     }
 }
 
-fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> BusError {
-    move |cause| BusError::File { what, path: path.display().to_string(), cause: cause.to_string() }
-}
-
-fn make_private(directory: &Path) -> Result<(), BusError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(io("directory of the local NATS", directory))
-}
-
-pub(crate) fn write_private(path: &Path, text: &str) -> Result<(), BusError> {
-    let fail = io("file of the local NATS", path);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(&fail)?;
-    file.write_all(text.as_bytes()).map_err(&fail)
-}
-
 const MISSING: &str = "there is no nats-server on this machine: install it (Debian, Ubuntu: `apt-get install \
                        nats-server`), or give the address of yours with --nats URL";
 
@@ -236,10 +211,6 @@ fn running(directory: &Path) -> Option<(u32, u16)> {
         .split(|byte| *byte == 0)
         .any(|argument| argument == std::os::unix::ffi::OsStrExt::as_bytes(config.as_os_str()));
     is_ours.then_some((pid, port))
-}
-
-pub(crate) fn quoted(path: &Path) -> String {
-    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn start_at(options: &ServerOptions, port: u16) -> Result<Child, BusError> {
@@ -295,19 +266,8 @@ mod tests {
     use super::*;
     use crate::nats::{Bus, Limits};
 
-    fn is_installed() -> bool {
-        let found = Command::new("nats-server").arg("--version").stdout(Stdio::null()).status().is_ok();
-        if !found {
-            eprintln!("SKIPPED: there is no nats-server (apt-get install nats-server)");
-        }
-        found
-    }
-
     #[tokio::test]
     async fn a_local_server_wants_a_login_and_is_found_again_when_its_process_was_left() {
-        if !is_installed() {
-            return;
-        }
         let directory = tempfile::tempdir().unwrap();
         let options =
             |leave_running| ServerOptions { leave_running, ..ServerOptions::in_directory(directory.path()) };

@@ -1,9 +1,10 @@
-//! Makes the stream and the buckets of [`crate::nats::names`], and leaves those that are there as they are.
+//! Joining: a connection with the stream and the buckets of [`crate::nats::names`] behind it. Those that are there stay as they are.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 
-use crate::nats::connect::{Bus, BusError};
-use crate::nats::names::{ALL_RUNS, BUCKETS, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
+use crate::nats::connect::{Bus, NatsOptions};
+use crate::nats::error::BusError;
+use crate::nats::names::{ALL_RUNS, BUCKETS, DRIVER_INBOX, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
 
 /// How much Cosmark may keep in NATS.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,39 @@ const BUCKET_BYTES: i64 = 64 << 20;
 const LEAST_RUN_BYTES: u64 = 64 << 20;
 /// Attempts while a cluster chooses its leaders.
 const ATTEMPTS: u32 = 20;
+
+impl Bus {
+    /// Connects, and makes the streams and buckets that are not there. `name` is what the server's operator sees.
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now. Later it may come and go.
+    pub async fn connect(options: &NatsOptions, name: &str, limits: Limits) -> Result<Self, BusError> {
+        let bus = Self::dial(options, options.connect_options(name)?, false).await?;
+        ensure(&bus, limits).await?;
+        Ok(bus)
+    }
+
+    /// Connects as a driver of this name, whose login may do little ([`crate::nats::roles`]).
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now, or this login is not a driver's.
+    pub async fn join(options: &NatsOptions, driver: &str) -> Result<Self, BusError> {
+        let connecting = options
+            .connect_options(&format!("driver {driver}"))?
+            .custom_inbox_prefix(format!("{DRIVER_INBOX}.{driver}"));
+        let bus = Self::dial(options, connecting, true).await?;
+        ensure_for_driver(&bus).await?;
+        Ok(bus)
+    }
+
+    /// Makes what is not there, as far as this connection may.
+    pub(crate) async fn ensure(&self) -> Result<(), BusError> {
+        if self.is_driver {
+            return ensure_for_driver(self).await;
+        }
+        ensure(self, Limits::default()).await
+    }
+}
 
 pub(crate) async fn ensure(bus: &Bus, limits: Limits) -> Result<(), BusError> {
     let mut last = String::new();

@@ -5,7 +5,7 @@ use cosmark_wire::message::{Envelope, decode, encode};
 use nkeys::{KeyPair, KeyPairType};
 use sha2::{Digest, Sha256};
 
-use crate::nats::connect::BusError;
+use crate::nats::error::BusError;
 
 /// Letters of a public key.
 const KEY_LETTERS: usize = 56;

@@ -26,7 +26,7 @@ const BATCH: usize = 256;
 #[error(
     "NATS lost its data: message {wanted} was still to come, and its stream of today ends at {last}; start the run again"
 )]
-pub struct TailError {
+pub struct StreamError {
     /// Number of the next message.
     pub wanted: u64,
     /// Number of the last one that there is.
@@ -88,7 +88,7 @@ impl Message {
 }
 
 /// A place in the stream.
-pub struct Tail {
+pub struct StreamReader {
     bus: Bus,
     filter: String,
     next: u64,
@@ -97,9 +97,12 @@ pub struct Tail {
     source: Option<pull::Stream>,
 }
 
-impl std::fmt::Debug for Tail {
+impl std::fmt::Debug for StreamReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tail").field("filter", &self.filter).field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("StreamReader")
+            .field("filter", &self.filter)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
     }
 }
 
@@ -134,14 +137,20 @@ impl Bus {
 
     /// Reads what matches `filter`, from message number `next` on (1 = from the first).
     #[must_use]
-    pub fn tail(&self, filter: &str, next: u64) -> Tail {
-        Tail { bus: self.clone(), filter: filter.to_owned(), next: next.max(1), stream: None, source: None }
+    pub fn reader(&self, filter: &str, next: u64) -> StreamReader {
+        StreamReader {
+            bus: self.clone(),
+            filter: filter.to_owned(),
+            next: next.max(1),
+            stream: None,
+            source: None,
+        }
     }
 
     /// The same in the stream that was made at this moment (ns since 1970) and in no other.
     #[must_use]
-    pub fn tail_in(&self, filter: &str, next: u64, stream: i64) -> Tail {
-        Tail { stream: Some(stream), ..self.tail(filter, next) }
+    pub fn reader_in(&self, filter: &str, next: u64, stream: i64) -> StreamReader {
+        StreamReader { stream: Some(stream), ..self.reader(filter, next) }
     }
 
     /// Reads what matches `filter` now, up to message number `last`.
@@ -216,12 +225,12 @@ fn read(message: &async_nats::jetstream::Message) -> Option<Message> {
     })
 }
 
-impl Tail {
+impl StreamReader {
     /// The next message, whenever it comes. May be dropped and called again.
     ///
     /// # Errors
-    /// [`TailError`] when it can never come.
-    pub async fn next(&mut self) -> Result<Message, TailError> {
+    /// [`StreamError`] when it can never come.
+    pub async fn next(&mut self) -> Result<Message, StreamError> {
         loop {
             let Some(source) = &mut self.source else {
                 self.open().await?;
@@ -252,7 +261,7 @@ impl Tail {
         self.next
     }
 
-    async fn open(&mut self) -> Result<(), TailError> {
+    async fn open(&mut self) -> Result<(), StreamError> {
         if let Ok(source) = self.try_open().await? {
             self.source = Some(source);
         } else {
@@ -261,14 +270,14 @@ impl Tail {
         Ok(())
     }
 
-    async fn try_open(&mut self) -> Result<Result<pull::Stream, String>, TailError> {
+    async fn try_open(&mut self) -> Result<Result<pull::Stream, String>, StreamError> {
         let stream = match self.bus.jetstream().get_stream(RUNS).await {
             Ok(stream) => stream,
             Err(cause) => return Ok(Err(cause.to_string())),
         };
         let StreamNow { last, made_ns } = now_of(stream.cached_info());
         if self.next > last + 1 || *self.stream.get_or_insert(made_ns) != made_ns {
-            return Err(TailError { wanted: self.next, last });
+            return Err(StreamError { wanted: self.next, last });
         }
         let consumer = match stream.create_consumer(config(&self.filter, self.next)).await {
             Ok(consumer) => consumer,

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::nats::connect::BusError;
+use crate::nats::error::BusError;
 use crate::nats::server::LocalServer;
 
 /// How often it is looked at.
@@ -16,13 +16,13 @@ const LIVED: Duration = Duration::from_secs(30);
 
 /// A local server that is looked after; both end when this is dropped.
 #[derive(Debug)]
-pub struct KeptServer {
+pub struct SupervisedServer {
     /// Its end is the word to end.
     word: Option<SyncSender<()>>,
     looking: Option<JoinHandle<()>>,
 }
 
-impl KeptServer {
+impl SupervisedServer {
     /// Looks after `server` from now on. `tell` is told when it had to be started again, and when that failed.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl KeptServer {
     }
 }
 
-impl Drop for KeptServer {
+impl Drop for SupervisedServer {
     fn drop(&mut self) {
         drop(self.word.take());
         if let Some(looking) = self.looking.take() {

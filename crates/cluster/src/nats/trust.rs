@@ -1,31 +1,21 @@
 //! Who a connection speaks for, and which key the drivers of this NATS trust at their first join: the first that a controller
 //! published. Whoever may write that bucket may be trusted; a driver's login may not ([`crate::nats::roles`]).
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use async_nats::jetstream::kv::CreateErrorKind;
 use cosmark_wire::message::{Envelope, EnvelopeKind, Order, Registration};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 
-use crate::nats::connect::{Bus, BusError};
+use crate::nats::connect::Bus;
+use crate::nats::error::BusError;
 use crate::nats::names::TRUST;
-use crate::nats::seal;
+use crate::nats::seal::seal;
 use crate::nats::sign::{Identity, is_by, is_public_key};
+use crate::nats::speaker::Speaker;
 
 /// Key of the bucket.
 const CONTROLLER: &str = "controller";
-
-/// Who speaks, and what the cluster publishes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Speaker {
-    identity: Option<Arc<Identity>>,
-    published: Arc<Mutex<Option<String>>>,
-    /// Drivers whose registrations were proved: key, key for sealing, proof. They say it again every two seconds.
-    proved: Arc<Mutex<HashMap<String, Proof>>>,
-}
-
-type Proof = (String, [u8; 32], Vec<u8>);
 
 /// Proofs that are remembered.
 const MOST_PROOFS: usize = 10_000;

@@ -16,8 +16,8 @@ use cosmark_stats::usl;
 use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Over, Search, load_text};
 
+use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
-use crate::run::{EndClass, RunJob, StopLevel};
 use crate::search::client::ClientState;
 use crate::search::machine::{Machine, Outcome, Purpose, Request};
 use crate::search::trial::judged;

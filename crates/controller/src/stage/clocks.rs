@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::StageRun;
-use crate::run::StopLevel;
+use crate::job::StopLevel;
 
 /// All of them together; a driver that does not answer by then is left out.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -25,8 +25,8 @@ impl StageRun<'_, '_> {
         let until = tokio::time::Instant::now() + PATIENCE;
         for (peer, answer) in self.peers.iter_mut().zip(asked) {
             let Some(mut answer) = answer else { continue };
-            if let Ok(Some(course)) = tokio::time::timeout_at(until, answer.recv()).await {
-                peer.set_clock_course(course);
+            if let Ok(Some(drift)) = tokio::time::timeout_at(until, answer.recv()).await {
+                peer.set_clock_drift(drift);
             }
         }
     }

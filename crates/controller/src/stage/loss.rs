@@ -9,8 +9,8 @@ use cosmark_workload::model::OnDriverLoss;
 use tokio::time::Instant;
 
 use super::StageRun;
+use crate::job::StopLevel;
 use crate::observe::Observer;
-use crate::run::StopLevel;
 
 /// Drivers that were told to drop everything have done so within this time, or the run ends without them.
 pub(super) const ABORT_PATIENCE: Duration = Duration::from_secs(4);

@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
-use crate::run::{EndClass, RunJob, StopLevel};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
-use peer::{Launch, Peer, Stand};
+use peer::{DriverPhase, Launch, Peer};
 
 /// A stage that is over.
 pub struct StageEnd {
@@ -169,7 +169,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             if peer.shares.is_empty() {
                 continue;
             }
-            peer.stand = Stand::Ordered;
+            peer.phase = DriverPhase::Ordered;
             let order = StageOrder {
                 step: self.step,
                 stage_index: self.index,
@@ -233,7 +233,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     fn stop_all(&self, at_once: bool) {
         let peers = self.job.drivers.iter().zip(&self.peers);
-        for (driver, _) in peers.filter(|(_, peer)| !matches!(peer.stand, Stand::Idle | Stand::Over)) {
+        for (driver, _) in
+            peers.filter(|(_, peer)| !matches!(peer.phase, DriverPhase::Idle | DriverPhase::Over))
+        {
             if at_once { driver.abort(self.step) } else { driver.finish(self.step) }
         }
     }
@@ -267,16 +269,16 @@ impl<'r, 'a> StageRun<'r, 'a> {
         );
         match event {
             DriverEvent::Authed => {
-                peer.rise_to(Stand::Authed);
+                peer.rise_to(DriverPhase::Authed);
                 if let Some(link) = self.job.drivers.get_mut(driver) {
                     link.probe(self.step);
                 }
-                let waiting = |peer: &Peer| peer.is_awaited() && peer.stand < Stand::Authed;
+                let waiting = |peer: &Peer| peer.is_awaited() && peer.phase < DriverPhase::Authed;
                 if !self.peers.iter().any(waiting) {
                     self.enter(StageState::Launching);
                 }
             }
-            DriverEvent::Probed => peer.rise_to(Stand::Ready),
+            DriverEvent::Probed => peer.rise_to(DriverPhase::Ready),
             DriverEvent::Launched(launched) => self.launch(driver, launched),
             DriverEvent::Facts(facts) => peer.set_facts(facts),
             DriverEvent::Health(sample) => {
@@ -301,7 +303,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             }
             DriverEvent::Told { up_to_ns } => {
                 if let Some(launch) = &peer.launch {
-                    peer.told_ns = peer.told_ns.max(launch.since_ns(up_to_ns));
+                    peer.watermark_ns = peer.watermark_ns.max(launch.since_ns(up_to_ns));
                 }
             }
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
@@ -311,7 +313,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     .note(&format!("the operation log is too slow: {count} operations are missing in it"));
             }
             DriverEvent::Refused(failure) => {
-                peer.rise_to(Stand::Over);
+                peer.rise_to(DriverPhase::Over);
                 self.fail(failure);
             }
             DriverEvent::Ended { missions, gave_up } => self.end(driver, missions, gave_up, observer),
@@ -335,8 +337,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     /// When the last driver is ready, all are told the same instant.
     fn maybe_go(&mut self) {
-        let waiting = self.peers.iter().any(|peer| peer.is_awaited() && peer.stand < Stand::Ready);
-        let ready = self.peers.iter().any(|peer| peer.is_awaited() && peer.stand == Stand::Ready);
+        let waiting = self.peers.iter().any(|peer| peer.is_awaited() && peer.phase < DriverPhase::Ready);
+        let ready = self.peers.iter().any(|peer| peer.is_awaited() && peer.phase == DriverPhase::Ready);
         if waiting || !ready || self.failure.is_some() {
             return;
         }
@@ -346,8 +348,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let lead_ns = i64::try_from(lead.as_nanos()).unwrap_or(i64::MAX);
         let at_unix_ns = self.job.clock.now_ns().saturating_add(lead_ns);
         for (link, peer) in self.job.drivers.iter_mut().zip(&mut self.peers) {
-            if peer.is_awaited() && peer.stand == Stand::Ready {
-                peer.stand = Stand::Told;
+            if peer.is_awaited() && peer.phase == DriverPhase::Ready {
+                peer.phase = DriverPhase::Told;
                 link.go(self.step, Some(at_unix_ns));
             }
         }
@@ -361,7 +363,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         observer: &mut dyn Observer,
     ) {
         let Some(peer) = self.peers.get_mut(driver) else { return };
-        peer.rise_to(Stand::Over);
+        peer.rise_to(DriverPhase::Over);
         peer.is_cut = false;
         missions.iter().for_each(|mission| peer.add_began(mission.began));
         match gave_up {
@@ -459,7 +461,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             index: self.index,
             of: self.of,
             elapsed,
-            told: self.watermark(false),
+            watermark: self.watermark(false),
             remaining,
             done: done.map(|done| done.clamp(0.0, 1.0)),
             latest_s: TICK.as_secs_f64(),
@@ -487,7 +489,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// All drivers that still count have told what ended up to here, since the common instant.
     fn watermark(&self, all: bool) -> Duration {
         let counted = self.peers.iter().filter(|peer| peer.is_awaited());
-        let told = counted.map(|peer| peer.told_ns).min();
+        let told = counted.map(|peer| peer.watermark_ns).min();
         Duration::from_nanos(if all { self.last_ns } else { told.unwrap_or(0) })
     }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, PauseRecord, Timestamp};
 use cosmark_metrics::{ClientFacts, HealthSample, HealthSummary, SlicePlan};
-use cosmark_wire::{Began, ClockCourse, ClockFix, Launched, PauseReason};
+use cosmark_wire::{Began, ClockDrift, ClockFix, Launched, PauseReason};
 use cosmark_workload::share::MissionShare;
 
 /// How far a driver is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stand {
+pub enum DriverPhase {
     /// It has no part in this stage.
     Idle,
     /// It has its order.
@@ -28,7 +28,7 @@ pub enum Stand {
 
 /// A driver.
 pub struct Peer {
-    pub stand: Stand,
+    pub phase: DriverPhase,
     /// Nothing is heard of it; until it comes back.
     pub is_lost: bool,
     /// It was lost or restarted, and has not told all.
@@ -38,11 +38,11 @@ pub struct Peer {
     /// When its first and its last worker began, on its clock.
     began: Option<Began>,
     /// It has told all that ended up to this time since the common instant, ns.
-    pub told_ns: u64,
+    pub watermark_ns: u64,
     facts: ClientFacts,
     /// When it made no load although it was to: on its clock.
     pauses: Vec<(u64, u64, PauseReason)>,
-    clock_course: Option<ClockCourse>,
+    clock_drift: Option<ClockDrift>,
     /// In the measured windows of its works.
     in_window: HealthSummary,
     /// All the time, for stages that are too short for a look inside a window.
@@ -88,16 +88,16 @@ impl Launch {
 impl Peer {
     pub fn new() -> Self {
         Self {
-            stand: Stand::Idle,
+            phase: DriverPhase::Idle,
             is_lost: false,
             is_cut: false,
             shares: Vec::new(),
             launch: None,
             began: None,
-            told_ns: 0,
+            watermark_ns: 0,
             facts: ClientFacts::default(),
             pauses: Vec::new(),
-            clock_course: None,
+            clock_drift: None,
             in_window: HealthSummary::default(),
             all: HealthSummary::default(),
         }
@@ -105,17 +105,17 @@ impl Peer {
 
     /// Something is still to come from it.
     pub fn is_awaited(&self) -> bool {
-        !matches!(self.stand, Stand::Idle | Stand::Over) && !self.is_lost
+        !matches!(self.phase, DriverPhase::Idle | DriverPhase::Over) && !self.is_lost
     }
 
     pub fn launch(&mut self, launched: Launched) {
         self.launch = Some(Launch::of(launched));
-        self.rise_to(Stand::Running);
+        self.rise_to(DriverPhase::Running);
     }
 
     /// What is heard twice, or late, does not turn it back.
-    pub fn rise_to(&mut self, stand: Stand) {
-        self.stand = self.stand.max(stand);
+    pub fn rise_to(&mut self, phase: DriverPhase) {
+        self.phase = self.phase.max(phase);
     }
 
     pub fn set_facts(&mut self, facts: ClientFacts) {
@@ -141,17 +141,17 @@ impl Peer {
     pub fn client_record(&self, name: &str) -> ClientRecord {
         let health = if self.in_window.is_empty() { &self.all } else { &self.in_window };
         let clock = self.clock();
-        let course = self.clock_course;
-        let per_million = |ns: f64| course.map(|course| ns / course.over_ns.max(1) as f64 * 1e6);
+        let drift = self.clock_drift;
+        let per_million = |ns: f64| drift.map(|drift| ns / drift.over_ns.max(1) as f64 * 1e6);
         ClientRecord {
             clock_offset_ms: clock.map(|clock| clock.wall_offset_ns as f64 / 1e6),
             clock_error_ms: clock.map(|clock| clock.error_ns as f64 / 1e6),
-            clock_offset_after_ms: course.map(|course| course.last.wall_offset_ns as f64 / 1e6),
-            clock_error_after_ms: course.map(|course| course.last.error_ns as f64 / 1e6),
-            clock_gained_ms: course.map(|course| course.gained_ns as f64 / 1e6),
-            clock_strayed_ms: course.map(|course| course.strayed_ns as f64 / 1e6),
-            clock_drift_ppm: course.and_then(|course| per_million(course.gained_ns as f64)),
-            clock_drift_error_ppm: course.and_then(|course| per_million(course.gained_error_ns as f64)),
+            clock_offset_after_ms: drift.map(|drift| drift.last.wall_offset_ns as f64 / 1e6),
+            clock_error_after_ms: drift.map(|drift| drift.last.error_ns as f64 / 1e6),
+            clock_gained_ms: drift.map(|drift| drift.gained_ns as f64 / 1e6),
+            clock_strayed_ms: drift.map(|drift| drift.strayed_ns as f64 / 1e6),
+            clock_drift_ppm: drift.and_then(|drift| per_million(drift.gained_ns as f64)),
+            clock_drift_error_ppm: drift.and_then(|drift| per_million(drift.gained_error_ns as f64)),
             began_ms: self.began().map(|began| began.first_ns as f64 / 1e6),
             all_began_ms: self.began().map(|began| began.last_ns as f64 / 1e6),
             ..ClientRecord::of(name, self.facts, health.client())
@@ -208,12 +208,12 @@ impl Peer {
     }
 
     /// What became of its clock in this stage.
-    pub fn set_clock_course(&mut self, course: ClockCourse) {
-        self.clock_course = Some(course);
+    pub fn set_clock_drift(&mut self, drift: ClockDrift) {
+        self.clock_drift = Some(drift);
     }
 
     /// From when on its part is missing, seconds since the common instant; `None` when nothing is.
     pub fn missing_from_s(&self) -> Option<f64> {
-        self.is_cut.then(|| Duration::from_nanos(self.told_ns).as_secs_f64())
+        self.is_cut.then(|| Duration::from_nanos(self.watermark_ns).as_secs_f64())
     }
 }

@@ -6,8 +6,8 @@ use cosmark_workload::share::MissionShare;
 
 use super::{StageEnd, StageRun};
 use crate::acceptance;
+use crate::job::{EndClass, StopLevel, class_of};
 use crate::observe::Observer;
-use crate::run::{EndClass, StopLevel, class_of};
 use crate::tally::{DriverSums, Tally};
 use crate::thresholds::Measured;
 

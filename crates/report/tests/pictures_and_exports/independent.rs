@@ -30,6 +30,14 @@ fn python() -> Option<PathBuf> {
     works(&python).then_some(python)
 }
 
+/// Reports that this test could not run here. It writes past the capture of the test program's output: `make test` counts
+/// such lines, as skipped and not as passed.
+fn skipped(why: &str) {
+    use std::io::Write;
+    let test = std::thread::current();
+    drop(writeln!(std::io::stderr(), "SKIPPED test {}: {why}", test.name().unwrap_or("?")));
+}
+
 /// What Python prints, as JSON.
 fn answer(python: &Path, script: &str, arguments: &[&str]) -> serde_json::Value {
     let output = Command::new(python).arg("-c").arg(script).args(arguments).output().unwrap();
@@ -49,8 +57,7 @@ fn published_numbers_are_those_of_an_independent_query_to_a_thousandth() {
     let queries = queries();
     assert!(queries.len() >= 6, "{}", queries.len());
     let Some(python) = python() else {
-        println!("SKIPPED: needs python3 with venv, and duckdb from PyPI");
-        return;
+        return skipped("it needs python3 with venv, and duckdb from PyPI");
     };
     let home = tempfile::tempdir().unwrap();
     let run = ours(home.path(), "independent", 4, 1);

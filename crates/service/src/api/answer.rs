@@ -62,7 +62,7 @@ impl No {
     }
 
     /// Our fault, or this machine's.
-    pub fn ours(text: impl Into<String>) -> Self {
+    pub fn internal(text: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
     }
 
@@ -106,7 +106,7 @@ impl From<Refused> for No {
             Refused::Conflict(text) => Self::new(StatusCode::CONFLICT, text),
             Refused::Mistakes(mistakes) => Self::mistakes(mistakes),
             Refused::TooMany(text) => Self::new(StatusCode::TOO_MANY_REQUESTS, text),
-            Refused::Ours(error) => error.into(),
+            Refused::Internal(error) => error.into(),
         }
     }
 }
@@ -123,13 +123,13 @@ impl From<ServiceError> for No {
 
 impl From<cosmark_archive::ArchiveError> for No {
     fn from(error: cosmark_archive::ArchiveError) -> Self {
-        Self::ours(error.to_string())
+        Self::internal(error.to_string())
     }
 }
 
 impl From<cosmark_report::ReportError> for No {
     fn from(error: cosmark_report::ReportError) -> Self {
-        Self::ours(error.to_string())
+        Self::internal(error.to_string())
     }
 }
 
@@ -199,5 +199,5 @@ pub async fn blocking<T: Send + 'static>(
 ) -> Result<T, No> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|_| Err(No::ours("this request failed by a bug; please report it")))
+        .unwrap_or_else(|_| Err(No::internal("this request failed by a bug; please report it")))
 }

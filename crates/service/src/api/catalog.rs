@@ -21,7 +21,7 @@ include!(concat!(env!("OUT_DIR"), "/library.rs"));
 
 /// `GET adaptors`
 pub async fn adaptors(State(app): State<Shared>) -> Given<Vec<Value>> {
-    let catalog = &app.desk.runner().reader.catalog;
+    let catalog = &app.queue.runner().reader.catalog;
     let of_kind = |kind: &str, mut row: Value| {
         row["kind"] = kind.into();
         row
@@ -35,7 +35,7 @@ pub async fn adaptors(State(app): State<Shared>) -> Given<Vec<Value>> {
 pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Given<TargetTest> {
     json(
         blocking(move || {
-            let reader = &app.desk.runner().reader;
+            let reader = &app.queue.runner().reader;
             let (target, found) = read_target(&reader.catalog, &wish.target);
             let Some(target) = target else {
                 return Err(No::mistakes(found.iter().map(|one| mistake(&wish.target, one)).collect()));
@@ -48,7 +48,7 @@ pub async fn test(State(app): State<Shared>, Body(wish): Body<TargetText>) -> Gi
             };
             resolve_target(&reader.catalog, &mut auth, &mut storage, &reader.secrets).map_err(No::bad)?;
             let hidden = Hidden::of_target(&reader.catalog, &auth, &storage);
-            let Tried { driver, ms, outcome } = app.desk.runner().fleet.try_target(&auth, &storage);
+            let Tried { driver, ms, outcome } = app.queue.runner().pool.try_target(&auth, &storage);
             Ok(match outcome {
                 Ok(()) => TargetTest {
                     ok: true,

@@ -165,7 +165,7 @@ async fn try_submit(app: &Shared, from: SocketAddr, request: Request) -> Result<
     }
     let who = identify(app, &method, &headers, from, &all, Role::Operate)?;
     let submission = submission.ok_or_else(bad)?;
-    Ok(match app.desk.submit(submission, &who.name).await {
+    Ok(match app.queue.submit(submission, &who.name).await {
         Ok((id, _)) => text(StatusCode::OK, format!("Accepted with ID: {id}\n")),
         Err(refused) => text(StatusCode::OK, format!("{}\n", No::from(refused).text())),
     })
@@ -197,14 +197,14 @@ pub async fn index(
     if let Err(response) = call(&app, from, request, Role::View).await {
         return *response;
     }
-    let drivers = app.desk.runner().fleet.drivers();
+    let drivers = app.queue.runner().pool.drivers();
     let mut out = String::from("Drivers:\n");
     for driver in &drivers {
         // A driver of ours has no URL: it dials out. Its host stands there.
         out.push_str(&format!("{}\t{}\n", driver.name, driver.host));
     }
     out.push_str(&format!("Total: {} drivers\n\nActive Workloads:\n", drivers.len()));
-    let active = app.desk.active();
+    let active = app.queue.active();
     for run in &active {
         let stage = run.stage.as_deref().unwrap_or("None");
         out.push_str(&format!(
@@ -262,8 +262,8 @@ pub async fn cancel(
         Ok(run) => run,
         Err(response) => return response,
     };
-    if app.desk.find(&run.id).is_some()
-        && let Err(refused) = app.desk.cancel(&run.id, false).await
+    if app.queue.find(&run.id).is_some()
+        && let Err(refused) = app.queue.cancel(&run.id, false).await
     {
         let no = No::from(refused);
         return text(no.status(), format!("{}\n", no.text()));
@@ -314,7 +314,7 @@ pub async fn log(
     };
     let read = blocking(move || {
         let path = directory(&app, &run.id)?.join("workload.log");
-        std::fs::read(&path).map_err(|cause| No::ours(format!("cannot read the log: {cause}")))
+        std::fs::read(&path).map_err(|cause| No::internal(format!("cannot read the log: {cause}")))
     });
     match read.await {
         Ok(bytes) => (attachment("workload-log.txt", "text/plain; charset=utf-8"), bytes).into_response(),

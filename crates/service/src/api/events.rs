@@ -106,7 +106,7 @@ fn leads_no_longer(app: &App) -> impl Future<Output = ()> + Send + 'static {
 
 /// `GET events`
 pub async fn of_all(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, No> {
-    let feed = Arc::clone(&app.desk.feed);
+    let feed = Arc::clone(&app.queue.feed);
     let last = feed.last();
     let known = seen(&app, &headers).filter(|seen| *seen <= last && !feed.after(*seen).gap);
     let everything = match known {
@@ -114,8 +114,8 @@ pub async fn of_all(State(app): State<Shared>, headers: HeaderMap) -> Result<Res
         None => {
             let data = json!({
                 "status": status_of(&app).await,
-                "drivers": app.desk.runner().fleet.drivers(),
-                "active": app.desk.active(),
+                "drivers": app.queue.runner().pool.drivers(),
+                "active": app.queue.active(),
             });
             first("everything", &data, Some(format!("{}.{last}", app.epoch)))
         }
@@ -130,10 +130,10 @@ pub async fn of_run(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, No> {
-    let Some(live) = app.desk.live(&id) else { return over(&app, &find(&app, &id).await?) };
+    let Some(live) = app.queue.live(&id) else { return over(&app, &find(&app, &id).await?) };
     let known = seen(&app, &headers).filter(|seen| *seen <= live.feed.last());
     // As it stands in the queue, with its place there.
-    let summary = app.desk.find(&id).unwrap_or_else(|| live.summary());
+    let summary = app.queue.find(&id).unwrap_or_else(|| live.summary());
     let begin = first("run", &summary, None);
     let rest = follow(Arc::clone(&live.feed), known.unwrap_or(0), app.epoch);
     Ok(answer(&app, stream::iter(begin).chain(rest)))

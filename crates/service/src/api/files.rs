@@ -78,7 +78,8 @@ fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
     let mut found = Vec::new();
     let mut open = vec![(dir.to_owned(), String::new())];
     while let Some((directory, prefix)) = open.pop() {
-        let fail = |cause: std::io::Error| No::ours(format!("cannot read {}: {cause}", directory.display()));
+        let fail =
+            |cause: std::io::Error| No::internal(format!("cannot read {}: {cause}", directory.display()));
         for entry in std::fs::read_dir(&directory).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name().to_string_lossy().into_owned();

@@ -23,8 +23,8 @@ pub async fn show(State(app): State<Shared>) -> Response {
         out.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
         rows.iter().for_each(|(labels, value)| out.push_str(&format!("{name}{labels} {value}\n")));
     };
-    let active = app.desk.active();
-    let drivers = app.desk.runner().fleet.drivers();
+    let active = app.queue.active();
+    let drivers = app.queue.runner().pool.drivers();
     let waiting = |run: &&RunSummary| run.position.is_some();
     let leads = app.leader.borrow().is_none();
     family(

@@ -35,7 +35,7 @@ use crate::auth::secrets::Secrets;
 use crate::auth::tokens::Identity;
 use crate::auth::{Access, Closed};
 use crate::http::relay;
-use crate::queue::Desk;
+use crate::queue::RunQueue;
 use crate::queue::store::Leader;
 
 pub use answer::No;
@@ -55,8 +55,8 @@ pub struct App {
     /// Name of this controller.
     pub name: String,
     /// The queue.
-    pub desk: Arc<Desk>,
-    /// The door.
+    pub queue: Arc<RunQueue>,
+    /// Who is let in.
     pub access: Access,
     /// Secrets by name.
     pub secrets: Secrets,
@@ -93,6 +93,11 @@ pub fn router(app: Shared) -> Router {
         }))
         .layer(middleware::from_fn(security_headers))
         .with_state(app)
+}
+
+/// `GET /api/openapi.json`
+async fn show_document() -> answer::Given<serde_json::Value> {
+    answer::json(openapi::document())
 }
 
 async fn no_such_method() -> No {
@@ -148,7 +153,7 @@ async fn only_the_leader(State(app): State<Shared>, mut request: Request, next: 
 }
 
 fn nobody_leads(app: &App) -> No {
-    let (connected, url) = app.desk.store().connection();
+    let (connected, url) = app.queue.store().connection();
     if connected {
         let text = "no controller leads at the moment; ask again in a few seconds";
         return No::new(StatusCode::SERVICE_UNAVAILABLE, text);

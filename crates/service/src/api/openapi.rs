@@ -5,14 +5,8 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{RefOr, path::ParameterIn};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::answer::Given;
 use super::routes::{Access, ROUTES, Reply, Route};
 use super::types;
-
-/// `GET /api/openapi.json`
-pub async fn show() -> Given<Value> {
-    super::answer::json(document())
-}
 
 fn put<T: ToSchema + PartialSchema>(all: &mut Map<String, Value>) {
     let mut parts: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];

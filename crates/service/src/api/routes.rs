@@ -2,7 +2,7 @@
 
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
-use super::{Shared, catalog, compare, cosbench, events, files, metrics, openapi, runs, session, system};
+use super::{Shared, catalog, compare, cosbench, events, files, metrics, runs, session, system};
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ pub const ROUTES: &[Route] = &[
     route!(put "/api/v1/secrets/{name}" Operate Nothing, catalog::set_secret, "Keep a secret; it can never be read again", body "SecretValue"),
     route!(delete "/api/v1/secrets/{name}" Operate Nothing, catalog::remove_secret, "Forget a secret"),
     route!(get "/api/v1/events" View Events("SystemEvent"), events::of_all, "What happens in the controller; the header Last-Event-ID resumes"),
-    route!(get "/api/openapi.json" Open Json("this document"), openapi::show, "The OpenAPI document"),
+    route!(get "/api/openapi.json" Open Json("this document"), super::show_document, "The OpenAPI document"),
     route!(get "/healthz" Open Media("text/plain"), system::healthz, "Whether the controller is alive"),
     route!(get "/metrics" View Media("text/plain"), metrics::show, "Metrics for Prometheus"),
     route!(post "/controller/cli/submit.action" Own Media("text/plain"), cosbench::submit, "COSBench: submit", query cosbench::LOGIN, body "multipart/form-data"),

@@ -51,8 +51,8 @@ pub fn unknown(id: &str) -> No {
 
 /// The directory of a run.
 pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
-    let found = number_of(id).and_then(|number| find_run(&app.desk.runner().archive, number));
-    found.ok_or_else(|| match app.desk.find(id) {
+    let found = number_of(id).and_then(|number| find_run(&app.queue.runner().archive, number));
+    found.ok_or_else(|| match app.queue.find(id) {
         Some(_) => No::new(StatusCode::CONFLICT, format!("{id} waits in the queue: it has no archive yet")),
         None => unknown(id),
     })
@@ -61,7 +61,7 @@ pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
 /// The record of a run; of a running one with the results of its running stage as they stand.
 pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
     let path = directory(app, id)?;
-    match app.desk.live(id) {
+    match app.queue.live(id) {
         Some(live) => Ok(live.so_far(path)?),
         None => Ok(open_run(&path)?),
     }
@@ -111,7 +111,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
 fn told(app: &App, run: &RunGlance) -> RunSummary {
     let archived = summary_of(run);
     let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
-    let lately = app.desk.live(&archived.id).filter(|_| archived.state == "processing");
+    let lately = app.queue.live(&archived.id).filter(|_| archived.state == "processing");
     lately.map(|live| live.summary()).filter(ended).unwrap_or(archived)
 }
 
@@ -124,8 +124,8 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
             number_of(id).ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?
         }
     };
-    let active = app.desk.active();
-    let archive = &app.desk.runner().archive;
+    let active = app.queue.active();
+    let archive = &app.queue.runner().archive;
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
     let archived: Vec<RunSummary> =
@@ -156,29 +156,29 @@ fn fits(run: &RunSummary, filter: &Filter) -> bool {
 
 /// One run, wherever it is.
 pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
-    if let Some(run) = app.desk.find(id) {
+    if let Some(run) = app.queue.find(id) {
         return Ok(run);
     }
     let (shared, wanted) = (Shared::clone(app), id.to_owned());
     let mut run = blocking(move || {
         directory(&shared, &wanted)?;
         let number = number_of(&wanted);
-        let all = overview(&shared.desk.runner().archive)?;
+        let all = overview(&shared.queue.runner().archive)?;
         let found = all.iter().find(|run| Some(run.number) == number).map(|run| told(&shared, run));
         found.ok_or_else(|| unknown(&wanted))
     })
     .await?;
-    if let Some(entry) = app.desk.submission(id).await.unwrap_or_default() {
+    if let Some(entry) = app.queue.submission(id).await.unwrap_or_default() {
         run.submitted_by = Some(entry.submitted_by);
         run.priority = entry.priority;
     }
-    run.class = app.desk.class(id);
+    run.class = app.queue.class(id);
     Ok(run)
 }
 
 /// `POST check`
 pub async fn check(State(app): State<Shared>, Body(submission): Body<Submission>) -> Given<CheckResult> {
-    json(blocking(move || Ok(app.desk.runner().reader.check(&submission))).await?)
+    json(blocking(move || Ok(app.queue.runner().reader.check(&submission))).await?)
 }
 
 /// `POST runs`
@@ -187,7 +187,7 @@ pub async fn submit(
     Extension(who): Extension<Identity>,
     Body(submission): Body<Submission>,
 ) -> Result<Response, No> {
-    let (id, mistakes) = app.desk.submit(submission, &who.name).await?;
+    let (id, mistakes) = app.queue.submit(submission, &who.name).await?;
     Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
 }
 
@@ -212,7 +212,7 @@ pub async fn reorder(
     Path(id): Path<String>,
     Body(to): Body<QueueMove>,
 ) -> Given<RunSummary> {
-    json(app.desk.reorder(&id, &to).await?)
+    json(app.queue.reorder(&id, &to).await?)
 }
 
 /// `POST runs/ID/cancel`
@@ -221,11 +221,11 @@ pub async fn cancel(
     Path(id): Path<String>,
     Body(wish): Body<Cancel>,
 ) -> Given<RunSummary> {
-    if app.desk.find(&id).is_none() {
+    if app.queue.find(&id).is_none() {
         let run = find(&app, &id).await?;
         return Err(No::new(StatusCode::CONFLICT, format!("{id} is over: {}", run.state)));
     }
-    json(app.desk.cancel(&id, wish.abort).await?)
+    json(app.queue.cancel(&id, wish.abort).await?)
 }
 
 /// `POST runs/ID/resubmit`
@@ -234,14 +234,14 @@ pub async fn resubmit(
     Extension(who): Extension<Identity>,
     Path(id): Path<String>,
 ) -> Result<Response, No> {
-    let submission = match app.desk.submission(&id).await? {
+    let submission = match app.queue.submission(&id).await? {
         Some(entry) => Submission { seed: entry.submission.seed, ..entry.submission },
         None => {
             let (app, id) = (Shared::clone(&app), id.clone());
             blocking(move || from_archive(&directory(&app, &id)?, &id)).await?
         }
     };
-    let (id, mistakes) = app.desk.submit(submission, &who.name).await?;
+    let (id, mistakes) = app.queue.submit(submission, &who.name).await?;
     Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
 }
 
@@ -258,7 +258,7 @@ fn from_archive(dir: &FsPath, id: &str) -> Result<Submission, No> {
 
 async fn changed(app: &Shared, id: &str) -> Given<RunSummary> {
     let run = find(app, id).await?;
-    app.desk.tell_all(&SystemEvent::Run(run.clone()));
+    app.queue.tell_all(&SystemEvent::Run(run.clone()));
     json(run)
 }
 
@@ -273,7 +273,7 @@ pub async fn tag(
         let dir = directory(&shared, &wanted)?;
         let tags =
             change_tags(&dir, &change.add, &change.remove).map_err(|error| No::bad(error.to_string()))?;
-        if let Some(live) = shared.desk.live(&wanted) {
+        if let Some(live) = shared.queue.live(&wanted) {
             live.change(|summary| summary.tags = tags.into_iter().collect());
         }
         Ok(())
@@ -300,10 +300,10 @@ pub async fn baseline(
 
 /// `GET runs/ID/source`
 pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<SourceText> {
-    let entry = if app.desk.find(&id).is_some() { app.desk.submission(&id).await? } else { None };
+    let entry = if app.queue.find(&id).is_some() { app.queue.submission(&id).await? } else { None };
     json(
         blocking(move || match entry {
-            Some(entry) if find_run(&app.desk.runner().archive, entry.number).is_none() => {
+            Some(entry) if find_run(&app.queue.runner().archive, entry.number).is_none() => {
                 waiting(&app, &entry.submission)
             }
             _ => archived(&directory(&app, &id)?),
@@ -314,7 +314,7 @@ pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<
 
 /// The texts of a run that waits.
 fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
-    let reader = &app.desk.runner().reader;
+    let reader = &app.queue.runner().reader;
     let Some(workload) = reader.read(submission).workload else {
         return Err(No::new(StatusCode::CONFLICT, "the workload can no longer be read"));
     };

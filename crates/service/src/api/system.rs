@@ -10,10 +10,10 @@ use crate::api::types::{API_VERSION, Drain, DriverInfo, DriverState, Status, Sys
 
 /// The controller at a glance.
 pub async fn status_of(app: &App) -> Status {
-    let (nats_connected, nats) = app.desk.store().connection();
-    let active = app.desk.active();
+    let (nats_connected, nats) = app.queue.store().connection();
+    let active = app.queue.active();
     let running = active.iter().filter(|run| run.position.is_none()).map(|run| run.id.clone()).collect();
-    let mut controllers = app.desk.store().controllers().await.unwrap_or_default();
+    let mut controllers = app.queue.store().controllers().await.unwrap_or_default();
     if !controllers.contains(&app.name) {
         controllers.insert(0, app.name.clone());
     }
@@ -28,10 +28,10 @@ pub async fn status_of(app: &App) -> Status {
         nats_connected,
         nats,
         now: Timestamp::now().to_string(),
-        drivers_alive: count(app.desk.runner().fleet.drivers().iter().filter(|one| alive(one)).count()),
+        drivers_alive: count(app.queue.runner().pool.drivers().iter().filter(|one| alive(one)).count()),
         queued: count(active.iter().filter(|run| run.position.is_some()).count()),
         running,
-        concurrency: count(app.desk.concurrency()),
+        concurrency: count(app.queue.concurrency()),
     }
 }
 
@@ -46,7 +46,7 @@ pub async fn status(State(app): State<Shared>) -> Given<Status> {
 
 /// `GET drivers`
 pub async fn drivers(State(app): State<Shared>) -> Given<Vec<DriverInfo>> {
-    json(app.desk.runner().fleet.drivers())
+    json(app.queue.runner().pool.drivers())
 }
 
 fn unknown(name: &str) -> No {
@@ -59,23 +59,23 @@ pub async fn drain(
     Path(name): Path<String>,
     Body(wish): Body<Drain>,
 ) -> Given<DriverInfo> {
-    let fleet = &app.desk.runner().fleet;
-    let found = fleet.drain(&name, wish.drained).await?;
-    let driver = fleet.drivers().into_iter().find(|driver| found && driver.name == name);
+    let pool = &app.queue.runner().pool;
+    let found = pool.drain(&name, wish.drained).await?;
+    let driver = pool.drivers().into_iter().find(|driver| found && driver.name == name);
     let driver = driver.ok_or_else(|| unknown(&name))?;
-    app.desk.tell_all(&SystemEvent::Driver(driver.clone()));
-    app.desk.look();
+    app.queue.tell_all(&SystemEvent::Driver(driver.clone()));
+    app.queue.look();
     json(driver)
 }
 
 /// `DELETE drivers/NAME`
 pub async fn forget(State(app): State<Shared>, Path(name): Path<String>) -> Result<StatusCode, No> {
     let forgotten =
-        app.desk.runner().fleet.forget(&name).map_err(|text| No::new(StatusCode::CONFLICT, text))?;
+        app.queue.runner().pool.forget(&name).map_err(|text| No::new(StatusCode::CONFLICT, text))?;
     if !forgotten {
         return Err(unknown(&name));
     }
-    app.desk.tell_all(&SystemEvent::DriverGone(name));
+    app.queue.tell_all(&SystemEvent::DriverGone(name));
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -77,7 +77,7 @@ impl Drop for Stranger {
     }
 }
 
-/// The door.
+/// Who is let in.
 pub struct Access {
     tokens: Tokens,
     key: Arc<ClusterKey>,
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use crate::state::StateDir;
 
-    fn door() -> (tempfile::TempDir, Access, String) {
+    fn access() -> (tempfile::TempDir, Access, String) {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::open(dir.path()).unwrap();
         let (tokens, first) = Tokens::open(&state).unwrap();
@@ -301,14 +301,14 @@ mod tests {
 
     #[test]
     fn a_session_lets_look_but_changes_only_from_our_own_pages() {
-        let (_dir, door, token) = door();
-        let who = door.by_token(&token, HERE).unwrap();
-        let set = door.new_session(&who).unwrap();
+        let (_dir, access, token) = access();
+        let who = access.by_token(&token, HERE).unwrap();
+        let set = access.new_session(&who).unwrap();
         assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict"), "{set}");
         let value = set.split(';').next().unwrap().to_owned();
         let plain = headers(&[("cookie", &value), ("host", "h:1")]);
-        assert_eq!(door.identify(&Method::GET, &plain, HERE).unwrap(), who);
-        assert_eq!(door.identify(&Method::POST, &plain, HERE), Err(Closed::Foreign));
+        assert_eq!(access.identify(&Method::GET, &plain, HERE).unwrap(), who);
+        assert_eq!(access.identify(&Method::POST, &plain, HERE), Err(Closed::Foreign));
         let forged: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://evil:1")];
         let ours: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
         for (extra, expected) in [(forged, Err(Closed::Foreign)), (ours, Ok(who.clone()))] {
@@ -316,30 +316,30 @@ mod tests {
             for (name, value) in extra {
                 all.insert(name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap());
             }
-            assert_eq!(door.identify(&Method::POST, &all, HERE), expected);
+            assert_eq!(access.identify(&Method::POST, &all, HERE), expected);
         }
-        door.end_session(&plain);
+        access.end_session(&plain);
         assert_eq!(
-            door.identify(&Method::GET, &plain, HERE),
+            access.identify(&Method::GET, &plain, HERE),
             Err(Closed::Unknown),
             "a session that was ended"
         );
         let mut forged = value.into_bytes();
         *forged.last_mut().unwrap() ^= 1;
         let forged = headers(&[("cookie", std::str::from_utf8(&forged).unwrap())]);
-        assert_eq!(door.identify(&Method::GET, &forged, HERE), Err(Closed::Unknown), "a forged signature");
+        assert_eq!(access.identify(&Method::GET, &forged, HERE), Err(Closed::Unknown), "a forged signature");
     }
 
     #[test]
     fn guessing_is_slowed_down_for_the_address_that_guesses() {
-        let (_dir, door, token) = door();
-        let answers: Vec<Closed> = (0..30).map(|_| door.by_token("wrong", HERE).unwrap_err()).collect();
+        let (_dir, access, token) = access();
+        let answers: Vec<Closed> = (0..30).map(|_| access.by_token("wrong", HERE).unwrap_err()).collect();
         assert!(answers.starts_with(&[Closed::Unknown; 9]), "{answers:?}");
         assert_eq!(answers.last(), Some(&Closed::TooMany));
-        assert!(door.by_token(&token, HERE).is_ok(), "who has a token is not locked out by who has none");
-        assert_eq!(door.by_token("wrong", HERE), Err(Closed::TooMany));
+        assert!(access.by_token(&token, HERE).is_ok(), "who has a token is not locked out by who has none");
+        assert_eq!(access.by_token("wrong", HERE), Err(Closed::TooMany));
         let elsewhere = "192.0.2.1".parse().unwrap();
-        assert_eq!(door.by_token("wrong", elsewhere), Err(Closed::Unknown));
+        assert_eq!(access.by_token("wrong", elsewhere), Err(Closed::Unknown));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{OpLog, Timestamp};
-use cosmark_controller::{Ended, Keeper, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_workload::Workload;
 use cosmark_workload::drivers::DriverThere;
@@ -19,7 +19,7 @@ use crate::api::types::{DriverInfo, DriverState};
 use crate::queue::store::Answer;
 
 /// A run that is ready for its drivers.
-pub struct FleetJob<'a> {
+pub struct PoolJob<'a> {
     /// Such as `w12`.
     pub id: &'a str,
     /// Who makes the load, by name; nobody for a run that is taken up again, which has its drivers.
@@ -27,7 +27,7 @@ pub struct FleetJob<'a> {
     /// What to do; secrets are resolved, the seed is set.
     pub workload: &'a Workload,
     /// Where it is written down.
-    pub dir: Keeper,
+    pub dir: ArchiveWriter,
     /// Keep every operation.
     pub operation_log: bool,
     /// Whether to go on.
@@ -41,7 +41,7 @@ pub struct FleetJob<'a> {
 }
 
 /// Drivers, and a way to run a workload on them.
-pub trait Fleet: Send + Sync {
+pub trait DriverPool: Send + Sync {
     /// All drivers that are known.
     fn drivers(&self) -> Vec<DriverInfo>;
 
@@ -99,7 +99,7 @@ pub trait Fleet: Send + Sync {
     ///
     /// # Errors
     /// One sentence when it could not begin.
-    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String>;
+    fn run(&self, job: PoolJob<'_>) -> Result<Option<Ended>, String>;
 
     /// Lets a driver log in at a target and ask it one cheap question. Blocks for as long as the target's own patience, at
     /// most half a minute.
@@ -118,7 +118,7 @@ pub struct Tried {
 }
 
 /// One driver inside this process.
-pub struct LocalFleet {
+pub struct LocalPool {
     catalog: Catalog,
     /// Load threads.
     threads: usize,
@@ -136,7 +136,7 @@ struct Now {
     runs: Vec<String>,
 }
 
-impl LocalFleet {
+impl LocalPool {
     /// A driver that speaks what is in `catalog`; `about` is what others are told of it.
     #[must_use]
     pub fn new(catalog: Catalog, threads: usize, permit: Permit, drain: Duration, about: DriverInfo) -> Self {
@@ -148,7 +148,7 @@ impl LocalFleet {
     }
 }
 
-impl Fleet for LocalFleet {
+impl DriverPool for LocalPool {
     fn drivers(&self) -> Vec<DriverInfo> {
         let (state, run) = self.with_now(|now| {
             let state = match (now.drained, now.runs.is_empty()) {
@@ -176,7 +176,7 @@ impl Fleet for LocalFleet {
         Err(format!("the driver {name} lives in the controller itself; it cannot be forgotten"))
     }
 
-    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
+    fn run(&self, job: PoolJob<'_>) -> Result<Option<Ended>, String> {
         let id = job.id.to_owned();
         self.with_now(|now| now.runs.push(id.clone()));
         let driver = LocalDriver::new(
@@ -191,7 +191,7 @@ impl Fleet for LocalFleet {
         );
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
-            let FleetJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
+            let PoolJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
             let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
             if operation_log {
                 let epoch = Timestamp::now();

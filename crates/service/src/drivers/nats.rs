@@ -24,7 +24,7 @@ use futures_util::future::BoxFuture;
 use crate::ServiceError;
 use crate::api::types::{DriverDoing, DriverInfo, DriverState, NicInfo};
 use crate::auth::keys::random;
-use crate::drivers::{Fleet, FleetJob, Tried};
+use crate::drivers::{DriverPool, PoolJob, Tried};
 use crate::queue::store::Answer;
 
 /// Keys of the drivers that get nothing new begin so.
@@ -44,7 +44,7 @@ fn not_taken(cause: &dyn Display) -> ServiceError {
 }
 
 /// The drivers of a NATS.
-pub struct RemoteFleet {
+pub struct NatsPool {
     bus: Bus,
     registry: Registry,
     catalog: Catalog,
@@ -60,7 +60,7 @@ struct Now {
     at_work: Vec<(String, String)>,
 }
 
-impl RemoteFleet {
+impl NatsPool {
     /// Those that register at this NATS; `admit` are names and keys of those that get work, none = all.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ fn wall_clock(heard: Instant) -> String {
     Timestamp::try_from(at).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-impl Fleet for RemoteFleet {
+impl DriverPool for NatsPool {
     fn drivers(&self) -> Vec<DriverInfo> {
         let all = self.registry.all();
         let infos = all.iter().map(|present| self.info(present));
@@ -304,8 +304,8 @@ impl Fleet for RemoteFleet {
         Box::pin(async move { drop(tokio::time::timeout(PURGE_PATIENCE, self.bus.purge_run(id)).await) })
     }
 
-    fn run(&self, job: FleetJob<'_>) -> Result<Option<Ended>, String> {
-        let FleetJob { id, drivers, workload, dir, operation_log, stop, mut abandon, redact, observer } = job;
+    fn run(&self, job: PoolJob<'_>) -> Result<Option<Ended>, String> {
+        let PoolJob { id, drivers, workload, dir, operation_log, stop, mut abandon, redact, observer } = job;
         let drivers = self.registrations(drivers)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {

@@ -7,4 +7,4 @@ mod watcher;
 
 pub use feed::{Batch, Feed, Line};
 pub use run::{LiveRun, class_word, news_of, overall_word};
-pub use watcher::{RunTap, Watcher};
+pub use watcher::{RunListener, Watcher};

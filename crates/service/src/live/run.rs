@@ -49,7 +49,7 @@ pub fn class_word(class: EndClass) -> &'static str {
         EndClass::Failed => "failed",
         EndClass::Target => "target",
         EndClass::Workload => "workload",
-        EndClass::Ours => "ours",
+        EndClass::Internal => "ours",
         EndClass::Cancelled => "cancelled",
     }
 }

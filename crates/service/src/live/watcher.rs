@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{OperationRecord, RunRecord, StageRecord, StageState, Timestamp, append_log};
-use cosmark_controller::{Observer, Progress, SliceNews, StageNews, Tap};
+use cosmark_controller::{ArchiveListener, Observer, Progress, SliceNews, StageNews};
 
 use super::run::LiveRun;
 use super::sums::StageSums;
@@ -108,7 +108,7 @@ impl Observer for Watcher {
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
-        self.give(progress.told, false);
+        self.give(progress.watermark, false);
         if self.summed.elapsed() >= SUMMARY_EVERY {
             self.summed = Instant::now();
             self.live.change(|summary| {
@@ -147,12 +147,12 @@ impl Observer for Watcher {
 }
 
 /// Passes on what goes into the archive.
-pub struct RunTap {
+pub struct RunListener {
     live: Arc<LiveRun>,
     changed: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl RunTap {
+impl RunListener {
     /// For `live`; `changed` is called when the summary has changed.
     #[must_use]
     pub fn new(live: Arc<LiveRun>, changed: Arc<dyn Fn() + Send + Sync>) -> Self {
@@ -160,7 +160,7 @@ impl RunTap {
     }
 }
 
-impl Tap for RunTap {
+impl ArchiveListener for RunListener {
     fn stage(&mut self, index: usize, record: &RunRecord) {
         let Some(stage) = record.stages.get(index) else { return };
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

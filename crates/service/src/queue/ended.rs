@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cosmark_archive::Timestamp;
 
-use super::{Desk, MOST_RECENT};
+use super::{MOST_RECENT, RunQueue};
 use crate::ServiceError;
 use crate::api::types::RunEvent;
 use crate::queue::runner::Outcome;
 use crate::queue::store::QueueEntry;
 
-impl Desk {
+impl RunQueue {
     /// A run whose beginning could not be kept waits on.
     pub(super) fn postpone(&self, id: &str, resumed: bool, error: &ServiceError) {
         let text = error.to_string();
@@ -19,7 +19,7 @@ impl Desk {
             (self.tell)(&format!("{id} waits: {text}"));
             jobs.trouble = Some(text);
         }
-        self.runner.fleet.release(id);
+        self.runner.pool.release(id);
         if let Some(job) = jobs.active.iter_mut().find(|job| job.entry.id == id) {
             job.stop = None;
             if !resumed {
@@ -32,12 +32,12 @@ impl Desk {
     /// Takes an ended run out of the store's queue. Only then what its drivers told may go.
     async fn keep_end(&self, entry: &QueueEntry) -> Result<(), ServiceError> {
         self.store.end(entry.clone()).await?;
-        self.runner.fleet.clear(&entry.id).await;
+        self.runner.pool.clear(&entry.id).await;
         Ok(())
     }
 
     /// Tries again what could not be kept.
-    pub(super) async fn keep_ends(&self) {
+    pub(super) async fn record_completed(&self) {
         let _one_at_a_time = self.changing.lock().await;
         let mut unkept = std::mem::take(&mut self.jobs().unkept);
         while let Some(entry) = unkept.first() {
@@ -50,8 +50,8 @@ impl Desk {
         self.jobs().unkept.splice(0..0, unkept);
     }
 
-    pub(super) async fn take_end(&self, id: &str, outcome: Outcome) {
-        self.runner.fleet.release(id);
+    pub(super) async fn complete(&self, id: &str, outcome: Outcome) {
+        self.runner.pool.release(id);
         let Some((entry, live)) = self.entry(id) else { return };
         let stopping = self.jobs().stopping;
         if let Err(error) = self.keep_end(&entry).await {

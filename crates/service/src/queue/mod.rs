@@ -44,12 +44,12 @@ pub enum Refused {
     /// Too much at once.
     TooMany(String),
     /// Our fault, or this machine's.
-    Ours(ServiceError),
+    Internal(ServiceError),
 }
 
 impl From<ServiceError> for Refused {
     fn from(error: ServiceError) -> Self {
-        Self::Ours(error)
+        Self::Internal(error)
     }
 }
 
@@ -57,7 +57,7 @@ impl From<ServiceError> for Refused {
 pub type End = (String, Option<Outcome>);
 
 /// The queue of a controller.
-pub struct Desk {
+pub struct RunQueue {
     store: Arc<dyn Store>,
     runner: Runner,
     concurrency: usize,
@@ -140,7 +140,7 @@ fn summary_of(entry: &QueueEntry) -> RunSummary {
     }
 }
 
-impl Desk {
+impl RunQueue {
     /// A queue that does not lead yet. `tell` shows a sentence to the operator.
     #[must_use]
     pub fn new(
@@ -149,8 +149,8 @@ impl Desk {
         tell: Arc<dyn Fn(&str) + Send + Sync>,
         runner: impl FnOnce(std::sync::Weak<Self>) -> Runner,
     ) -> (Arc<Self>, mpsc::Receiver<End>) {
-        let (ended, ends) = mpsc::channel(64);
-        let desk = Arc::new_cyclic(|own| Self {
+        let (ended, completed) = mpsc::channel(64);
+        let queue = Arc::new_cyclic(|own| Self {
             store,
             runner: runner(own.clone()),
             concurrency: concurrency.max(1),
@@ -161,7 +161,7 @@ impl Desk {
             changing: tokio::sync::Mutex::new(()),
             tell,
         });
-        (desk, ends)
+        (queue, completed)
     }
 
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
@@ -192,10 +192,10 @@ impl Desk {
     /// # Errors
     /// When the queue cannot be read.
     pub async fn take_up(&self) -> Result<(), ServiceError> {
-        self.keep_ends().await;
-        self.runner.fleet.recall().await?;
+        self.record_completed().await;
+        self.runner.pool.recall().await?;
         let mut waiting = Vec::new();
-        let continues = self.runner.fleet.continues();
+        let continues = self.runner.pool.continues();
         for mut entry in self.store.queue().await? {
             if self.jobs().unkept.iter().any(|ended| ended.id == entry.id) {
                 continue;
@@ -244,9 +244,9 @@ impl Desk {
     }
 
     /// Begins what may begin, and takes note of what has ended, for ever.
-    pub async fn work(self: Arc<Self>, mut ends: mpsc::Receiver<End>) {
+    pub async fn work(self: Arc<Self>, mut completed: mpsc::Receiver<End>) {
         loop {
-            self.keep_ends().await;
+            self.record_completed().await;
             while let Some(next) = self.next() {
                 if !self.begin(next).await {
                     break;
@@ -256,15 +256,15 @@ impl Desk {
                 () = self.wake.notified() => {}
                 // Drivers come and become free without a word to this queue.
                 () = tokio::time::sleep(LOOK_EVERY) => {}
-                Some((id, outcome)) = ends.recv() => {
+                Some((id, outcome)) = completed.recv() => {
                     self.jobs().threads -= 1;
                     match outcome {
                         Some(outcome) => {
                             let _one_at_a_time = self.changing.lock().await;
-                            self.take_end(&id, outcome).await;
+                            self.complete(&id, outcome).await;
                         }
                         None => {
-                            self.runner.fleet.release(&id);
+                            self.runner.pool.release(&id);
                             self.jobs().active.retain(|job| job.entry.id != id);
                         }
                     }
@@ -286,7 +286,7 @@ impl Desk {
                 job.entry.waited_ms = u64::try_from(job.waiting.waited().as_millis()).unwrap_or(u64::MAX);
             }
             job.waiting = Waiting::default();
-            self.runner.fleet.reserve(&id, &job.entry.drivers);
+            self.runner.pool.reserve(&id, &job.entry.drivers);
             let level = match job.entry.cancelled {
                 Some(true) => StopLevel::Abort,
                 Some(false) => StopLevel::Finish,
@@ -307,7 +307,7 @@ impl Desk {
                 return false;
             }
             let reason = Some(format!("the queue could not be written: {error}"));
-            self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
+            self.complete(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
             return true;
         }
         {
@@ -333,7 +333,7 @@ impl Desk {
         if let Err(cause) = begun {
             self.jobs().threads -= 1;
             let reason = Some(format!("cannot start a thread: {cause}"));
-            self.take_end(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
+            self.complete(&id, Outcome { state: "terminated".into(), reason, class: None }).await;
         }
         true
     }
@@ -433,10 +433,10 @@ impl Desk {
                 "{MOST_QUEUED} runs wait already; cancel some, or wait until they are done"
             )));
         }
-        let desk = Arc::clone(self);
+        let queue = Arc::clone(self);
         let by = by.to_owned();
-        let read = tokio::task::spawn_blocking(move || desk.prepare(submission, by));
-        let (mut entry, mistakes) = read.await.map_err(|_| ours("a submission could not be read"))??;
+        let read = tokio::task::spawn_blocking(move || queue.prepare(submission, by));
+        let (mut entry, mistakes) = read.await.map_err(|_| internal("a submission could not be read"))??;
         entry.number = self.store.number(entry.number).await?;
         entry.id = format!("w{}", entry.number);
         self.store.put(entry.clone()).await?;
@@ -460,7 +460,7 @@ impl Desk {
                 )));
             }
         }
-        self.runner.fleet.takes(&workload)?;
+        self.runner.pool.takes(&workload)?;
         let wanted = asked_for(&submission)?.or(&workload.drivers);
         let number = Archive::open(&self.runner.archive)
             .and_then(|archive| archive.reserve())
@@ -530,7 +530,7 @@ impl Desk {
     /// The controller is to end: nothing new begins; what runs is let go where another takes it up, and is stopped at once
     /// where nobody can. True once nothing runs.
     pub fn stop(&self) -> bool {
-        if self.runner.fleet.continues() {
+        if self.runner.pool.continues() {
             self.jobs().stopping = true;
             return self.step_down();
         }
@@ -556,8 +556,8 @@ fn asked_for(submission: &Submission) -> Result<DriversWanted, Refused> {
     Ok(DriversWanted { wait, ..wanted })
 }
 
-fn ours(text: &str) -> Refused {
-    Refused::Ours(ServiceError::Bus(format!("{text}; report this as a bug")))
+fn internal(text: &str) -> Refused {
+    Refused::Internal(ServiceError::Bus(format!("{text}; report this as a bug")))
 }
 
 fn unknown(id: &str) -> Refused {

@@ -1,10 +1,10 @@
 //! Moves runs that wait.
 
-use super::{Desk, Job, Refused, unknown};
+use super::{Job, Refused, RunQueue, unknown};
 use crate::api::types::{QueueMove, RunSummary};
 use crate::queue::store::QueueEntry;
 
-impl Desk {
+impl RunQueue {
     /// Moves a run that waits.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_workload::drivers::{DriverThere, DriversWanted, Standing};
 
-use super::{Desk, Job};
+use super::{Job, RunQueue};
 use crate::queue::store::QueueEntry;
 
 /// What is to be done with a run that waits.
@@ -54,7 +54,7 @@ pub(super) fn wanted_of(entry: &QueueEntry) -> DriversWanted {
     DriversWanted { wait: entry.wait_for_drivers_ms.map(Duration::from_millis), ..wanted }
 }
 
-impl Desk {
+impl RunQueue {
     /// The next run that may begin, or that has waited in vain: one that was cancelled while it waited at once, the others in
     /// their order while there is room.
     pub(super) fn next(&self) -> Option<Next> {
@@ -80,7 +80,7 @@ impl Desk {
             waiting.sort_by_key(|job| job.place());
             let before: Vec<Option<String>> = waiting.iter().map(|job| job.waiting.what.clone()).collect();
             let next =
-                if has_room { serve(&mut waiting, self.runner.fleet.there(), Instant::now()) } else { None };
+                if has_room { serve(&mut waiting, self.runner.pool.there(), Instant::now()) } else { None };
             if !has_room {
                 waiting.iter_mut().for_each(|job| job.waiting = Waiting::default());
             }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::queue::store::QueueEntry;
 
-    fn fleet(names: &[&str]) -> Vec<DriverThere> {
+    fn pool(names: &[&str]) -> Vec<DriverThere> {
         let driver = |name: &&str| DriverThere {
             name: (*name).to_owned(),
             labels: vec![("zone".to_owned(), name[..1].to_owned())],
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_first_in_the_queue_gets_all_and_the_second_waits_for_all() {
-        let mut there = fleet(&["a1", "a2", "b1"]);
+        let mut there = pool(&["a1", "a2", "b1"]);
         let mut jobs = [job(1, "", None), job(2, "", None)];
         let now = Instant::now();
         let (id, drivers, _) = serve_all(&mut jobs, &there, now).unwrap();
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_waited_for_up_to_its_time_and_disjoint_labels_pass() {
-        let there = fleet(&["a1", "a2", "b1"]);
+        let there = pool(&["a1", "a2", "b1"]);
         let mut jobs = [job(1, "5,zone=a", Some(60_000)), job(2, "zone=a", None), job(3, "zone=b", None)];
         let now = Instant::now();
         let (id, drivers, _) = serve_all(&mut jobs, &there, now).unwrap();

@@ -7,15 +7,15 @@ use std::time::Duration;
 use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
 };
-use cosmark_controller::{EndClass, Ended, Keeper, StopLevel, Unwritten, recover};
+use cosmark_controller::{ArchiveWriter, EndClass, Ended, StopLevel, Unwritten, recover};
 use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml};
 use tokio::sync::watch;
 
 use crate::check::Reader;
-use crate::drivers::{Fleet, FleetJob};
-use crate::live::{LiveRun, RunTap, Watcher};
+use crate::drivers::{DriverPool, PoolJob};
+use crate::live::{LiveRun, RunListener, Watcher};
 use crate::queue::store::QueueEntry;
 
 /// The end of a run for which there was no room is tried again this often.
@@ -27,7 +27,7 @@ pub struct Runner {
     /// How submissions are read.
     pub reader: Arc<Reader>,
     /// Who makes the load.
-    pub fleet: Arc<dyn Fleet>,
+    pub pool: Arc<dyn DriverPool>,
     /// The archive's directory.
     pub archive: PathBuf,
     /// This machine.
@@ -122,7 +122,7 @@ impl Runner {
         let redact = move |text: &str| for_watcher.hide(text);
         let mut watcher = Watcher::new(
             Arc::clone(live),
-            self.fleet.drivers().len() > 1,
+            self.pool.drivers().len() > 1,
             Box::new(redact),
             Arc::clone(&changed),
         );
@@ -131,18 +131,18 @@ impl Runner {
         if !tags.is_empty() {
             cosmark_archive::change_tags(dir.path(), tags, &[]).map_err(|error| error.to_string())?;
         }
-        let job = FleetJob {
+        let job = PoolJob {
             id: &entry.id,
             drivers: if resumed { &[] } else { &entry.drivers },
             workload: &workload,
-            dir: Keeper::new(dir).tapped(Box::new(RunTap::new(Arc::clone(live), changed))),
+            dir: ArchiveWriter::new(dir).heard_by(Box::new(RunListener::new(Arc::clone(live), changed))),
             operation_log: entry.submission.operation_log,
             stop,
             abandon,
             redact: &redact,
             observer: &mut watcher,
         };
-        self.fleet.run(job)
+        self.pool.run(job)
     }
 
     /// Archives a run that does not begin, with the reason.

@@ -1,0 +1,153 @@
+//! A workload that is ready to be run, with everything that its run needs, and what may become of it.
+
+use std::time::Duration;
+
+use cosmark_archive::{BesideRecord, OpLog, Timestamp};
+use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
+use cosmark_workload::model::Workload;
+use tokio::sync::watch;
+
+use crate::archive_writer::ArchiveWriter;
+
+/// How urgently the user wants it to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// Not at all.
+    Run,
+    /// Operations in flight may end.
+    Finish,
+    /// At once.
+    Abort,
+}
+
+/// A workload that is ready to be run.
+pub struct RunJob<'a> {
+    /// What to do; `seed` is set.
+    pub workload: &'a Workload,
+    /// Where it is written down.
+    pub dir: ArchiveWriter,
+    /// Who makes the load.
+    pub drivers: Vec<Box<dyn DriverLink>>,
+    /// The operation log, if asked for, and the moment that its times count from.
+    pub operation_log: Option<(OpLog, Timestamp)>,
+    /// Whether to go on.
+    pub stop: watch::Receiver<StopLevel>,
+    /// Takes secrets out of a text before it is shown or kept.
+    pub redact: &'a dyn Fn(&str) -> String,
+    /// Operations in flight may end for this long after the load; `None` = as each driver was told at its start.
+    pub drain: Option<Duration>,
+    /// The controller's clock, by which drivers are told when to begin.
+    pub clock: RunClock,
+    /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
+    /// these, too.
+    pub tidies_up: bool,
+    /// Index in the workload of the stage that goes on: one with a search has many in the record.
+    pub(crate) planned_stage: usize,
+    /// Stages and triggers that were begun.
+    steps: u32,
+    step_teller: Option<Box<dyn FnMut(u32)>>,
+    link_news: Option<Box<dyn FnMut() -> Option<String>>>,
+    beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
+}
+
+impl<'a> RunJob<'a> {
+    /// A workload for these drivers, without an operation log.
+    #[must_use]
+    pub fn new(
+        workload: &'a Workload,
+        dir: ArchiveWriter,
+        drivers: Vec<Box<dyn DriverLink>>,
+        stop: watch::Receiver<StopLevel>,
+        redact: &'a dyn Fn(&str) -> String,
+    ) -> Self {
+        Self {
+            workload,
+            dir,
+            drivers,
+            operation_log: None,
+            stop,
+            redact,
+            drain: None,
+            clock: RunClock::default(),
+            tidies_up: false,
+            planned_stage: 0,
+            steps: 0,
+            step_teller: None,
+            link_news: None,
+            beside: None,
+        }
+    }
+
+    /// Tells somebody whenever a step begins.
+    pub fn on_step(&mut self, teller: Box<dyn FnMut(u32)>) {
+        self.step_teller = Some(teller);
+    }
+
+    /// Asks about once a second whether there is something to say about the way to the drivers.
+    pub fn on_news(&mut self, news: Box<dyn FnMut() -> Option<String>>) {
+        self.link_news = Some(news);
+    }
+
+    /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
+    pub fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
+        self.beside = Some(beside);
+    }
+
+    pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {
+        self.beside.as_ref().map(|beside| beside()).unwrap_or_default()
+    }
+
+    /// From here on only the wish to end at once counts.
+    pub(crate) fn stop_only_at_once(&mut self) {
+        let (level, stop) = watch::channel(StopLevel::Run);
+        let mut asked = std::mem::replace(&mut self.stop, stop);
+        tokio::spawn(async move {
+            if asked.wait_for(|asked| *asked == StopLevel::Abort).await.is_ok() {
+                level.send_replace(StopLevel::Abort);
+            }
+        });
+    }
+
+    pub(crate) fn news_of_the_link(&mut self) -> Option<String> {
+        self.link_news.as_mut().and_then(|news| news())
+    }
+
+    /// The number of the step that begins now.
+    pub(crate) fn next_step(&mut self) -> u32 {
+        let step = self.steps;
+        self.steps += 1;
+        if let Some(teller) = &mut self.step_teller {
+            teller(step);
+        }
+        step
+    }
+}
+
+/// What the exit code is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndClass {
+    /// All stages ran, within their acceptable failure ratios.
+    Finished,
+    /// All stages ran, but a threshold is missed or not decided, or a search found no load.
+    Missed,
+    /// A stage failed.
+    Failed,
+    /// The store or its login cannot be reached, or refuses us.
+    Target,
+    /// The workload cannot be run as it is written.
+    Workload,
+    /// This machine.
+    Internal,
+    /// The user.
+    Cancelled,
+}
+
+/// What a driver's failure means for the run.
+pub(crate) fn class_of(failure: &Failure) -> EndClass {
+    match failure.class {
+        FailureClass::Target => EndClass::Target,
+        FailureClass::Workload => EndClass::Workload,
+        FailureClass::Stage => EndClass::Failed,
+        FailureClass::Driver | FailureClass::Restarted | FailureClass::Stopped => EndClass::Internal,
+    }
+}
