@@ -111,7 +111,7 @@ pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -
             let Some(workload) = workload.filter(|_| !broken) else {
                 return Ok(Converted { xml: None, yaml: None, mistakes });
             };
-            let yaml = native_yaml(&app.desk.runner().reader.catalog, &workload);
+            let yaml = native_yaml(&app.queue.runner().reader.catalog, &workload);
             let (xml, lost) = to_xml(&workload);
             mistakes.extend(lost.iter().map(|one| mistake(&source, one)));
             Ok(Converted { xml: Some(xml), yaml: Some(yaml), mistakes })
