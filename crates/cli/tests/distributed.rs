@@ -4,6 +4,10 @@
 
 #[path = "distributed/bed.rs"]
 mod bed;
+#[path = "distributed/clean.rs"]
+mod clean;
+#[path = "distributed/clocks.rs"]
+mod clocks;
 #[path = "distributed/fleet.rs"]
 mod fleet;
 mod support;

@@ -329,6 +329,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     fn launch(&mut self, driver: usize, launched: Launched) {
+        self.job.dir.note_containers(self.index, &launched.containers);
         if let Some(peer) = self.peers.get_mut(driver) {
             peer.launch(launched);
         }
@@ -537,8 +538,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.enter(StageState::Sleeping);
         // Counted from when the stage ended, which may be long ago if the run is taken up.
         let ends = self.job.dir.now() + delay;
-        let left =
-            Duration::try_from(ends.duration_since(cosmark_archive::Timestamp::now())).unwrap_or_default();
+        let left = Duration::try_from(ends.duration_since(self.job.dir.present())).unwrap_or_default();
         if left.is_zero() {
             self.job.dir.set_past(i64::try_from(ends.as_nanosecond()).ok());
             return true;
