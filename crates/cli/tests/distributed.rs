@@ -10,6 +10,8 @@ mod clean;
 mod clocks;
 #[path = "distributed/fleet.rs"]
 mod fleet;
+#[path = "distributed/names.rs"]
+mod names;
 mod support;
 
 use std::time::{Duration, Instant};

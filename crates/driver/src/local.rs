@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
+use cosmark_adaptor_api::{Adaptor, Error, ErrorKind, Marks, clock};
 use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
     ShareHandle, StageShare,
@@ -315,6 +315,13 @@ impl Job {
         missions
     }
 
+    /// As the first work with the same target knows them: that one was asked already.
+    fn endpoints_of(&self, work: usize, works: &[usize], adaptors: &[Arc<dyn Adaptor>]) -> Vec<String> {
+        let target = |work: usize| self.order.stage.works.get(work).map(|work| (&work.auth, &work.storage));
+        let asked = works.iter().position(|other| target(*other) == target(work));
+        asked.and_then(|at| adaptors.get(at)).map(|adaptor| adaptor.endpoints()).unwrap_or_default()
+    }
+
     fn permit(&self) -> &Arc<LoadPermit> {
         self.flow.permit()
     }
@@ -366,7 +373,7 @@ impl Job {
         // A wall clock that was set since the run began moves no time of the run.
         let here = || self.clock_began_unix_ns.saturating_add_unsigned(origin_ns);
         let origin_unix_ns = start.unix_ns.unwrap_or_else(here);
-        let endpoints = works.iter().zip(&adaptors).map(|(work, adaptor)| (*work, adaptor.endpoints()));
+        let endpoints = works.iter().map(|work| (*work, self.endpoints_of(*work, &works, &adaptors)));
         let endpoints = endpoints.filter(|(_, names)| !names.is_empty()).collect();
         let clock = start.clock;
         let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock, plans, endpoints, containers };
