@@ -4,6 +4,8 @@
 
 #[path = "distributed/bed.rs"]
 mod machines;
+#[path = "cluster/overtaken.rs"]
+mod overtaken;
 #[path = "service/bed.rs"]
 mod service;
 mod support;
