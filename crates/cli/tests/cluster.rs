@@ -2,6 +2,8 @@
 //! them, and what does not fit.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop at a surprise")]
 
+#[path = "cluster/beside.rs"]
+mod beside;
 #[path = "distributed/bed.rs"]
 mod machines;
 #[path = "cluster/overtaken.rs"]
