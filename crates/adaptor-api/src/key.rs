@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cosmark_units::{Plain, has_no_unit, parse_bool, parse_duration_as, parse_signed, parse_size};
+
 use crate::{Error, ErrorKind, Reach, Result, Secret};
 
 /// One configuration key of an adaptor or auth.
@@ -81,7 +83,7 @@ pub enum KeyKind {
     Int(i64, i64),
     /// Number between the two, inclusive.
     Float(f64, f64),
-    /// Milliseconds, or a number with `ms`, `s`, `m`, `h`.
+    /// A number with `ns`, `us`, `ms`, `s`, `m`, `h` or `d`; without one, milliseconds, which only COSBench's XML may write.
     Duration,
     /// Bytes, or a number with KB, MB, GB, TB (decimal) or KiB, MiB, GiB, TiB.
     Size,
@@ -110,7 +112,7 @@ impl KeyKind {
             Self::Int(low, high) if high == i64::MAX => format!("whole number from {low}"),
             Self::Int(low, high) => format!("whole number {low} to {high}"),
             Self::Float(low, high) => format!("number {low} to {high}"),
-            Self::Duration => "time (ms, or with a unit: 30s)".into(),
+            Self::Duration => "time with its unit: 30s".into(),
             Self::Size => "size (bytes, or with a unit: 64KiB)".into(),
             Self::Choice(words) => words.join(" | "),
             Self::List => "list, separated by commas".into(),
@@ -129,10 +131,10 @@ impl KeyKind {
                 rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
             }
             Self::Bool => parse_bool(text).is_some(),
-            Self::Int(low, high) => parse_int(text).is_some_and(|value| (low..=high).contains(&value)),
+            Self::Int(low, high) => parse_signed(text).is_some_and(|value| (low..=high).contains(&value)),
             Self::Float(low, high) => text.parse::<f64>().is_ok_and(|value| (low..=high).contains(&value)),
-            Self::Duration => parse_duration(text).is_some(),
-            Self::Size => parse_size(text).is_some(),
+            Self::Duration => parse_time(text).is_some(),
+            Self::Size => parse_size(text).is_ok(),
             Self::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
         };
         if ok { Ok(()) } else { Err(format!("expected {}", self.describe())) }
@@ -298,7 +300,7 @@ impl Settings {
     /// A whole number.
     #[must_use]
     pub fn int(&self, name: &str) -> Option<i64> {
-        self.get(name).and_then(parse_int)
+        self.get(name).and_then(parse_signed)
     }
 
     /// A number.
@@ -307,16 +309,16 @@ impl Settings {
         self.get(name).and_then(|text| text.parse().ok())
     }
 
-    /// A time; plain numbers are milliseconds.
+    /// A time; a plain number is milliseconds, see [`times_without_unit`].
     #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
-        self.get(name).and_then(parse_duration)
+        self.get(name).and_then(parse_time)
     }
 
     /// A size in bytes.
     #[must_use]
     pub fn size_bytes(&self, name: &str) -> Option<u64> {
-        self.get(name).and_then(parse_size)
+        self.get(name).and_then(|text| parse_size(text).ok())
     }
 
     /// A comma-separated list, trimmed, without empty parts.
@@ -355,59 +357,30 @@ fn closest(name: &str, keys: &'static [Key]) -> Option<&'static str> {
         .map(|(_, candidate)| candidate)
 }
 
-fn parse_bool(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" => Some(true),
-        "false" | "no" | "off" => Some(false),
-        _ => None,
-    }
+/// COSBench's rule; where a unit has to be said, [`times_without_unit`] asks for it.
+fn parse_time(text: &str) -> Option<Duration> {
+    parse_duration_as(text, Plain::Milliseconds).ok()
 }
 
-fn parse_int(text: &str) -> Option<i64> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-fn split_unit(text: &str) -> (f64, &str) {
-    let at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    (text[..at].parse().unwrap_or(f64::NAN), text[at..].trim())
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let (value, unit) = split_unit(text);
-    let seconds = match unit {
-        "" | "ms" => value / 1e3,
-        "s" => value,
-        "m" | "min" => value * 60.0,
-        "h" => value * 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-fn parse_size(text: &str) -> Option<u64> {
-    let (value, unit) = split_unit(text);
-    let scale = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" => 1024.0,
-        "mib" => 1_048_576.0,
-        "gib" => 1_073_741_824.0,
-        "tib" => 1_099_511_627_776.0,
-        _ => return None,
-    };
-    let bytes = value * scale;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the range is checked on this line"
-    )]
-    (0.0..9.0e18).contains(&bytes).then(|| bytes.round() as u64)
+/// The times among `entries` that say no unit. In COSBench's XML they are milliseconds; anywhere else a reader who sees
+/// `runtime: 30` beside `timeout: 30` takes both for the same unit, so it has to be written.
+pub fn times_without_unit<'a>(
+    keys: &[Key],
+    entries: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Vec<KeyProblem> {
+    let is_time = |name: &str| keys.iter().any(|key| key.kind == KeyKind::Duration && key.answers_to(name));
+    let entries = entries.into_iter().map(|(name, value)| (name.trim(), value.trim())).enumerate();
+    let plain = entries.filter(|(_, (name, value))| is_time(name) && has_no_unit(value));
+    plain
+        .map(|(entry, (name, value))| KeyProblem {
+            entry,
+            fatal: true,
+            message: format!("`{name}={value}` says no unit"),
+            hint: Some(format!(
+                "write {value}s or {value}ms; only COSBench's XML counts in ms without a word"
+            )),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -428,6 +401,16 @@ mod tests {
         assert_eq!(settings.size_bytes("part_size"), Some(1000));
         assert_eq!(settings.duration("timeout"), Some(Duration::from_secs(30)));
         assert!(!settings.is_given("timeout"));
+    }
+
+    #[test]
+    fn a_time_without_a_unit_is_found_and_what_is_no_time_or_nothing_is_not() {
+        let entries = [("part_size", "30"), ("TIMEOUT", " 30 "), ("timeout", "0"), ("timeout", "30s")];
+        let problems = times_without_unit(KEYS, entries);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].entry == 1 && problems[0].fatal && problems[0].message.contains("says no unit"));
+        let (settings, _) = Settings::parse(KEYS, [("timeout", "30")]);
+        assert_eq!(settings.duration("timeout"), Some(Duration::from_millis(30)), "as COSBench has it");
     }
 
     #[test]

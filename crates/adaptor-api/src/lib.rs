@@ -25,7 +25,7 @@ mod traits;
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
 pub use capability::{Capability, CapabilityRow};
 pub use error::{Error, ErrorKind, Result, plain};
-pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings};
+pub use key::{Key, KeyKind, KeyProblem, STORE_FACTS, Settings, times_without_unit};
 pub use reach::Reach;
 pub use secret::Secret;
 pub use session::{AwsKeys, HttpCredential, Session};

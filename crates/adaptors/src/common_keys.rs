@@ -4,7 +4,7 @@ use cosmark_adaptor_api::{Key, KeyKind};
 
 /// How long an operation may take.
 pub const TIMEOUT: Key =
-    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30000");
+    Key::new("timeout", KeyKind::Duration, "time limit of one operation, 0 for none").default("30s");
 
 /// COSBench's storage types have it.
 pub const LOGGING: Key = Key::new(

@@ -21,7 +21,7 @@ const KEYS: &[Key] = &[
         "time that every operation takes; 1 ms and more are timed in steps of 1 ms and never end early, less than 1 ms \
          is waited for by polling (which costs CPU), 0 does not touch the clock",
     )
-    .default("10"),
+    .default("10ms"),
     Key::new("errors", KeyKind::Float(0.0, 1.0), "probability that an operation fails, with HTTP status 500").default("0"),
     Key::new("seed", KeyKind::Int(0, i64::MAX), "the failures fall on the same operations for the same seed").default("1"),
     Key::new("printing", KeyKind::Bool, "accepted for COSBench's sake, no effect").default("false"),

@@ -1,7 +1,7 @@
 //! COSBench's keys and defaults, as its 0.4.2 has them: a workload that was written for it means the same here.
 //! (`logging` is on by default there; here it has no effect.)
 
-use cosmark_adaptor_api::{Key, Settings};
+use cosmark_adaptor_api::{Key, KeyKind, Settings};
 use cosmark_adaptors::{auth, cdmi, gcs, mock, none, sproxyd, swift};
 
 /// Table, the key as COSBench spells it, its default there (empty: none).
@@ -57,6 +57,14 @@ fn every_key_of_cosbench_is_known_with_its_default() {
     for (table, keys, name, default) in EXPECTED {
         let key = keys.iter().find(|key| key.name == *name || key.aliases.contains(name));
         let key = key.unwrap_or_else(|| panic!("{table} has no `{name}`"));
+        if key.kind == KeyKind::Duration {
+            let (settings, _) = Settings::parse(keys, [(*name, *default)]);
+            let of_cosbench = settings.duration(key.name);
+            let (settings, _) = Settings::parse(keys, []);
+            assert_eq!(settings.duration(key.name), of_cosbench, "{table}: {name}");
+            assert!(of_cosbench.is_some(), "{table}: {name}");
+            continue;
+        }
         assert_eq!(key.default.unwrap_or_default(), *default, "{table}: {name}");
     }
     let auths =

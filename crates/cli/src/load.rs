@@ -103,7 +103,7 @@ pub fn load_for(
         let count = diagnose::count(&diagnostics);
         return Err(Problem::usage(format!("{shown_name}: {count}; nothing was sent")));
     };
-    apply_settings(&mut workload, settings).map_err(Problem::usage)?;
+    apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
 }
 

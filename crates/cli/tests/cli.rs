@@ -135,11 +135,46 @@ fn a_workload_survives_the_way_from_xml_to_yaml_and_back() {
 }
 
 #[test]
+fn a_time_of_a_storage_says_its_unit_except_in_the_xml_of_cosbench() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = "defaults: {containers: c(1), objects: c(1)}\nstages:\n- name: main\n  works:\n  - {name: main, workers: 1, \
+                 total_ops: 1, operations: [{type: read}]}\n";
+    let yaml = |delay: &str| {
+        let text = format!("name: unit\nstorage: {{type: mock, delay: {delay}}}\n{stage}");
+        workload(directory.path(), &text)
+    };
+    let output = run(directory.path(), &["check", &yaml("30")]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("write 30s or 30ms"), "{}", stderr(&output));
+    let file = yaml("30ms");
+    assert_eq!(run(directory.path(), &["check", &file]).status.code(), Some(0));
+    for (setting, code) in [
+        ("storage.delay=1", 2),
+        ("main.main.storage.delay=1", 2),
+        ("storage.delay=1ms", 0),
+        ("storage.delay=0", 0),
+    ] {
+        let output = run(directory.path(), &["run", &file, "--set", setting]);
+        assert_eq!(output.status.code(), Some(code), "{setting}: {}", stderr(&output));
+        assert_eq!(stderr(&output).contains("says no unit"), code == 2, "{setting}: {}", stderr(&output));
+    }
+    let xml = directory.path().join("old.xml");
+    let text = r#"<workload name="old"><storage type="mock" config="delay=1"/><workflow><workstage name="main"><work
+        name="main" workers="1" totalOps="1"><operation type="read" config="containers=c(1);objects=c(1)"/></work>
+        </workstage></workflow></workload>"#;
+    fs::write(&xml, text).unwrap();
+    let converted = run(directory.path(), &["convert", xml.to_str().unwrap()]);
+    assert!(stdout(&converted).contains("delay: 1ms"), "{}", stdout(&converted));
+    let again = workload(directory.path(), &stdout(&converted));
+    assert_eq!(run(directory.path(), &["check", &again]).status.code(), Some(0));
+}
+
+#[test]
 fn ctrl_c_ends_the_run_cleanly_with_an_archive_that_says_cancelled() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(
         directory.path(),
-        "name: long\nstorage: {type: mock, delay: 5}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+        "name: long\nstorage: {type: mock, delay: 5ms}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
          runtime: 600s, interval: 1s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n  - name: after\n    works:\n      \
          - {name: after, workers: 1, total_ops: 1, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
     );
@@ -168,7 +203,7 @@ fn a_killed_run_leaves_a_readable_archive_that_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(
         directory.path(),
-        "name: killed\nstorage: {type: mock, delay: 5}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+        "name: killed\nstorage: {type: mock, delay: 5ms}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
          runtime: 600s, interval: 1s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
     );
     let mut child = cosmark(directory.path())
@@ -512,7 +547,7 @@ fn two_runs_at_once_share_an_archive() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(
         directory.path(),
-        "name: twin\nstorage: {type: mock, delay: 1}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 2, \
+        "name: twin\nstorage: {type: mock, delay: 1ms}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 2, \
          total_ops: 300, operations: [{type: read, containers: c(1), objects: c(1)}]}\n",
     );
     let start = || {
@@ -540,7 +575,7 @@ fn ten_thousand_workers_fit_into_one_gibibyte() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(
         directory.path(),
-        "name: crowd\nstorage: {type: mock, delay: 200}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 10000, \
+        "name: crowd\nstorage: {type: mock, delay: 200ms}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 10000, \
          total_ops: 20000, operations: [{type: read, containers: c(1), objects: \"u(1,100)\"}, {type: write, containers: c(1), \
          objects: \"u(1,100)\", sizes: 4KiB}]}\n",
     );

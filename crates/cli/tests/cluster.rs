@@ -28,7 +28,7 @@ const TOTAL: u64 = 480;
 fn counted(name: &str, seconds: u64) -> String {
     let rate = TOTAL / 4 / seconds;
     format!(
-        "name: {name}\nlost_after: 60s\nstorage: {{type: mock, delay: 5}}\nstages:\n  - name: main\n    works:\n      - {{name: w, \
+        "name: {name}\nlost_after: 60s\nstorage: {{type: mock, delay: 5ms}}\nstages:\n  - name: main\n    works:\n      - {{name: w, \
          workers: 4, total_ops: {TOTAL}, pace: {{rate_per_worker: {rate}/s}}, interval: 1s, operations: [{{type: write, \
          containers: c(1), objects: 'u(1,100)', sizes: c(1)KB}}]}}\n"
     )

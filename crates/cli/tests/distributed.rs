@@ -99,7 +99,7 @@ fn assert_spread_is_that_of_the_drivers(stage: &cosmark_archive::StageRecord) {
 #[test]
 fn a_driver_that_begins_later_than_it_was_told_shows_in_the_spread() {
     let mut bed = Bed::new(2);
-    let text = "name: late\nstorage: {type: mock, delay: 5}\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
+    let text = "name: late\nstorage: {type: mock, delay: 5ms}\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
                 runtime: 6s\n    operations:\n    - {type: write, ratio: 1, containers: c(1), objects: 's(1,100)', sizes: c(1)KB}\n";
     std::fs::write(bed.path().join("late.yaml"), text).unwrap();
     let mut is_found = false;

@@ -15,7 +15,7 @@ use std::thread;
 use cosmark_archive::{CheckStatus, Overall, RunState, open_run};
 use support::{Server, cosmark, operation, repository, run, run_json, signal, stderr, stdout};
 
-const MOCK: &str = "name: habit\nstorage: {type: mock, delay: 1}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: \
+const MOCK: &str = "name: habit\nstorage: {type: mock, delay: 1ms}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: \
                     2, total_ops: 300, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
 
 /// Every file below a directory.
@@ -161,8 +161,8 @@ fn a_password_in_an_endpoint_is_refused_and_written_nowhere() {
         "{{type: swauth, auth_url: 'http://u:{secret}@127.0.0.1:9/auth/v1.0', username: a, password: b}}"
     );
     let written = [
-        ("in.yaml", MOCK.replace("{type: mock, delay: 1}", &s3)),
-        ("auth.yaml", MOCK.replace("{type: mock, delay: 1}", &format!("{{type: swift}}\nauth: {login}"))),
+        ("in.yaml", MOCK.replace("{type: mock, delay: 1ms}", &s3)),
+        ("auth.yaml", MOCK.replace("{type: mock, delay: 1ms}", &format!("{{type: swift}}\nauth: {login}"))),
         (
             "in.xml",
             format!(

@@ -678,10 +678,10 @@ fn waiting_for_a_run_gives_its_own_exit_code() {
     let c = Controller::start(dir.path());
     let missed = workload("missed", 1).replace("    works:", "    thresholds: p95 <= 1 ms\n    works:");
     let nowhere = workload("nowhere", 1).replace(
-        "{type: mock, delay: 5}",
+        "{type: mock, delay: 5ms}",
         "{type: s3, endpoint: 'http://127.0.0.1:1', accesskey: a, secretkey: b, timeout: 2s}",
     );
-    let failing = workload("failing", 1).replace("delay: 5", "delay: 5, errors: 0.7");
+    let failing = workload("failing", 1).replace("delay: 5ms", "delay: 5ms, errors: 0.7");
     let cases = [
         ("done", workload("done", 1), 0),
         ("missed", missed, 6),

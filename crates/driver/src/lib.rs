@@ -19,7 +19,7 @@ mod target;
 mod trigger;
 
 pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};
-pub use load::{Reading, apply_settings, read_target, read_workload};
+pub use load::{Reading, apply_settings, native_yaml, read_target, read_workload};
 pub use local::{LocalDriver, Options, Stopper, try_target};
 pub use permit::{Origin, Permit};
 pub use start_barrier::Start;

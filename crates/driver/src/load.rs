@@ -1,13 +1,13 @@
 //! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
 //! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
 
-use cosmark_adaptor_api::{Capability, Key, Settings};
+use cosmark_adaptor_api::{Capability, Key, Settings, times_without_unit};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
-    parse_target, parse_what_is_there,
+    parse_target, parse_what_is_there, to_yaml,
 };
 
 use crate::catalog::Catalog;
@@ -73,9 +73,10 @@ pub fn read_target(catalog: &Catalog, text: &str) -> (Option<Target>, Vec<Diagno
 ///
 /// # Errors
 /// A sentence that names the setting.
-pub fn apply_settings(workload: &mut Workload, settings: &[String]) -> Result<(), String> {
+pub fn apply_settings(catalog: &Catalog, workload: &mut Workload, settings: &[String]) -> Result<(), String> {
     for setting in settings {
         apply_setting(workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
+        says_its_unit(catalog, workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
     }
     if settings.is_empty() {
         return Ok(());
@@ -84,6 +85,50 @@ pub fn apply_settings(workload: &mut Workload, settings: &[String]) -> Result<()
         Some(mistake) => Err(format!("after --set {}: {}", settings.join(" --set "), mistake.message)),
         None => Ok(()),
     }
+}
+
+/// A setting of a storage or auth that is a time says its unit, whatever the workload was written in.
+fn says_its_unit(catalog: &Catalog, workload: &Workload, setting: &str) -> Result<(), String> {
+    let Some((path, value)) = setting.split_once('=') else { return Ok(()) };
+    let of = |what: &str| path.trim().rsplit_once(&format!("{what}.")).map(|(_, key)| key);
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    for (what, spec) in works.flat_map(|work| [("auth", &work.auth), ("storage", &work.storage)]) {
+        let Some(key) = of(what) else { continue };
+        let (keys, _) = keys_of(catalog, what, spec).unwrap_or_default();
+        if let Some(problem) = times_without_unit(keys, [(key, value)]).into_iter().next() {
+            return Err(format!("{}: {}", problem.message, problem.hint.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+/// The workload in native YAML. Times of storages and auths that say no unit, as in COSBench's XML, get theirs: read again
+/// as YAML they would be refused.
+#[must_use]
+pub fn native_yaml(catalog: &Catalog, workload: &Workload) -> String {
+    let mut workload = workload.clone();
+    for work in workload.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+        for (what, spec) in [("auth", &mut work.auth), ("storage", &mut work.storage)] {
+            let (keys, _) = keys_of(catalog, what, spec).unwrap_or_default();
+            for entry in &mut spec.config.entries {
+                if let ConfigValue::Text(text) = &mut entry.value
+                    && !times_without_unit(keys, [(entry.key.as_str(), text.as_str())]).is_empty()
+                {
+                    *text = format!("{}ms", text.trim());
+                }
+            }
+        }
+    }
+    to_yaml(&workload)
+}
+
+/// The keys of a storage or auth; true when it has further ones that are not known before code is loaded.
+fn keys_of(catalog: &Catalog, what: &str, spec: &TargetSpec) -> Result<(&'static [Key], bool), String> {
+    if what == "auth" {
+        return catalog.auth(&spec.kind).map(|found| (found.def.keys, false));
+    }
+    let found = catalog.storage(&spec.kind, texts(spec))?;
+    Ok((found.def.keys, found.has_unknown_keys))
 }
 
 /// Mistakes in the types and keys of auths and storages.
@@ -151,21 +196,18 @@ fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) 
             ConfigValue::Env(_) | ConfigValue::File(_) | ConfigValue::Secret(_) => None,
         })
         .collect();
-    let (keys, has_unknown_keys): (&'static [Key], bool) = match what {
-        "auth" => match catalog.auth(&spec.kind) {
-            Ok(found) => (found.def.keys, false),
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
-        _ => match catalog.storage(&spec.kind, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)))
-        {
-            Ok(found) => (found.def.keys, found.has_unknown_keys),
-            Err(text) => return vec![type_error(spec.span, text)],
-        },
+    let (keys, has_unknown_keys) = match keys_of(catalog, what, spec) {
+        Ok(found) => found,
+        Err(text) => return vec![type_error(spec.span, text)],
     };
     if has_unknown_keys {
         return check_plugin(keys, spec, &given);
     }
-    let (_, problems) = Settings::parse(keys, given.iter().map(|(entry, text)| (entry.key.as_str(), *text)));
+    let entries = || given.iter().map(|(entry, text)| (entry.key.as_str(), *text));
+    let (_, mut problems) = Settings::parse(keys, entries());
+    if format == Format::Yaml {
+        problems.extend(times_without_unit(keys, entries()));
+    }
     problems
         .into_iter()
         .map(|problem| {

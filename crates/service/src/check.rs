@@ -56,7 +56,7 @@ impl Reader {
         mistakes.splice(0..0, found.iter().map(|one| mistake(&submission.source, one)));
         let mut workload = workload.filter(|_| !target_refused);
         if let Some(read) = &mut workload {
-            let applied = apply_settings(read, &submission.settings)
+            let applied = apply_settings(&self.catalog, read, &submission.settings)
                 .and_then(|()| resolve(&self.catalog, read, &self.secrets))
                 .and_then(|()| suits(read, submission))
                 .and_then(|()| {

@@ -1,7 +1,8 @@
 //! What XML and YAML share when a workload is put together: special works, triggers, operation ids.
 
+use cosmark_units::Complaint;
+
 use crate::diagnostics::shown;
-use crate::model::arrivals::Complaint;
 use crate::model::{Config, Division, OpKind, Stage, TargetSpec, Trigger, WorkKind, Workload};
 
 /// Most stages of a workload.

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 pub use assemble::NO_STORAGE;
 
 pub use convert::{to_expanded_xml, to_xml, to_yaml};
+pub use cosmark_units as units;
 pub use diagnostics::{Diagnostic, Severity, Span};
 pub use keys::reference::reference_markdown;
 pub use keys::schema::json_schema;
@@ -28,7 +29,7 @@ pub use keys::setting::apply_setting;
 pub use keys::{attributes, operation};
 pub use model::selector::{IntSelector, SizeSelector, SizeUnit};
 pub use model::target::{Target, apply_target, parse_target};
-pub use model::{Workload, search, selector, threshold, units};
+pub use model::{Workload, search, selector, threshold};
 pub use plan::choose::{Chooser, SizeChooser};
 pub use plan::share::{Slice, WorkerIndex};
 pub use plan::{choose, drivers, schedule, share};

@@ -147,6 +147,8 @@ fn text() -> impl Strategy<Value = String> {
         "<",
         "a;b",
         "${x}",
+        "${{",
+        "a ${{ matrix.x }} }} ${{ '${{' }}",
         "&amp;",
         "\u{1f600}",
         "-",

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use cosmark_workload::selector::parse_bytes;
+use cosmark_workload::units::parse_size;
 use cosmark_workload::{IntSelector, SizeSelector};
 use proptest::prelude::*;
 
@@ -58,8 +58,8 @@ fn sizes_take_every_unit_and_the_shorter_forms() {
         assert_eq!(size.bounds_bytes().1, largest, "{text}");
         assert_eq!(canonical.parse(), Ok(size), "{text}");
     }
-    assert_eq!(parse_bytes("5MiB"), Ok(5 << 20));
-    assert!(parse_bytes("u(1,2)MiB").is_err());
+    assert_eq!(parse_size("5MiB"), Ok(5 << 20));
+    assert!(parse_size("u(1,2)MiB").is_err());
 }
 
 #[test]

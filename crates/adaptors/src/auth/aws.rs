@@ -56,7 +56,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("credentials_file", KeyKind::File, "the shared credentials file")
         .default("~/.aws/credentials")
         .env("AWS_SHARED_CREDENTIALS_FILE"),
-    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30000"),
+    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30s"),
     super::RETRY,
     super::CACHING,
     super::LOGGING,

@@ -31,7 +31,7 @@ const OWN_KEYS: &[Key] = &[
         .default("https://www.googleapis.com/auth/devstorage.full_control"),
     Key::new("token_url", KeyKind::Url, "where tokens are had; without it, what the key file says")
         .alias(&["auth_url", "url"]),
-    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30000"),
+    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30s"),
     super::RETRY,
     super::CACHING,
     super::LOGGING,

@@ -26,7 +26,7 @@ const OWN_KEYS: &[Key] = &[
         "auto: what the server asks for; basic: sends user and password at once, without being asked",
     )
     .default("auto"),
-    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30000"),
+    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30s"),
     super::RETRY,
     super::CACHING,
     super::LOGGING,

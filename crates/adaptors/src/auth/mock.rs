@@ -7,7 +7,7 @@ use cosmark_adaptor_api::{Auth, AuthDef, Key, KeyKind, OpFuture, Result, Secret,
 
 const KEYS: &[Key] = &[
     Key::new("token", KeyKind::Text, "the token that a login gives").default("token").secret(),
-    Key::new("delay", KeyKind::Duration, "time that a login takes").default("10"),
+    Key::new("delay", KeyKind::Duration, "time that a login takes").default("10ms"),
     super::LOGGING,
     super::RETRY,
     super::CACHING,

@@ -18,7 +18,7 @@ const OWN_KEYS: &[Key] = &[
         .default("http://127.0.0.1:8080/auth/v1.0"),
     Key::new("username", KeyKind::Text, "account:user").default(""),
     Key::new("password", KeyKind::Text, "the user's key").default("").secret(),
-    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30000"),
+    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("30s"),
     super::RETRY,
     super::CACHING,
     super::LOGGING,

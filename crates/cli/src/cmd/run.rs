@@ -6,8 +6,8 @@ use std::time::Duration;
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, RunJob, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
-use cosmark_driver::{LocalDriver, Options, Permit};
-use cosmark_workload::{search, to_xml, to_yaml};
+use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
+use cosmark_workload::{search, to_xml};
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunArgs, RunOptions};
@@ -120,7 +120,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
         seed: workload.seed,
         source: Some(Source { file_name: &file_name, text: &shown_source }),
         config_xml: &to_xml(&hidden).0,
-        config_yaml: &to_yaml(&hidden),
+        config_yaml: &native_yaml(&READING, &hidden),
         host: host::record(),
         submitted: Timestamp::now(),
     };

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use cosmark_archive::{GoalStatus, RunRecord, RunState};
 use cosmark_driver::secrets::{SecretSource, resolve};
-use cosmark_driver::{apply_settings, read_target, read_workload};
+use cosmark_driver::{apply_settings, native_yaml, read_target, read_workload};
 use cosmark_service::api::types::{CheckResult, RunSummary, Submission, Submitted};
-use cosmark_workload::to_yaml;
 use serde_json::Value;
 
 use crate::args::SubmitArgs;
@@ -103,10 +102,10 @@ fn take_from_here(submission: &mut Submission, shown: Option<&Path>) -> Result<(
     if workload == before {
         return Ok(());
     }
-    apply_settings(&mut workload, &submission.settings).map_err(Problem::usage)?;
+    apply_settings(&CATALOG, &mut workload, &submission.settings).map_err(Problem::usage)?;
     submission.settings.clear();
     submission.target = None;
-    submission.source = to_yaml(&workload);
+    submission.source = native_yaml(&CATALOG, &workload);
     submission.file_name = Some("workload.yaml".to_owned());
     Ok(())
 }

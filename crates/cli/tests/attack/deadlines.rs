@@ -49,7 +49,7 @@ impl Drop for Mute {
 
 fn workload(more: &str) -> String {
     format!(
-        "name: w\nstorage: {{type: mock, delay: 5}}\n{more}stages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
+        "name: w\nstorage: {{type: mock, delay: 5ms}}\n{more}stages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
          runtime: 600s\n    operations:\n    - {{type: write, ratio: 1, containers: c(1), objects: 's(1,100)', sizes: c(1)KB}}\n"
     )
 }

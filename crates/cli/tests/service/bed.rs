@@ -154,7 +154,7 @@ pub fn within<T>(mut look: impl FnMut() -> Option<T>) -> T {
 /// A workload against no store that lasts `seconds`.
 pub fn workload(name: &str, seconds: u32) -> String {
     format!(
-        "name: {name}\nstorage: {{type: mock, delay: 5}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 2, \
+        "name: {name}\nstorage: {{type: mock, delay: 5ms}}\nstages:\n  - name: main\n    works:\n      - {{name: w, workers: 2, \
          runtime: {seconds}s, interval: 1s, operations: [{{type: write, containers: c(1), objects: 'u(1,100)', sizes: c(1)KB}}]}}\n"
     )
 }

@@ -44,7 +44,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-const RUN: &str = "name: room\nstorage: {type: mock, delay: 2}\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 2, \
+const RUN: &str = "name: room\nstorage: {type: mock, delay: 2ms}\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 2, \
                    runtime: 300s, interval: 1s, operations: [{type: write, containers: c(1), objects: 'u(1,100)', sizes: c(1)KB}]}\n";
 
 fn begin(directory: &Path, small: &Path) -> Child {

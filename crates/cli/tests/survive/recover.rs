@@ -12,7 +12,7 @@ use crate::bed::{Controller, workload};
 use crate::eventually;
 use crate::support::{cosmark, run, stderr, stdout};
 
-const TWO_STAGES: &str = "name: cut\nstorage: {type: mock, delay: 2}\nstages:\n  - name: first\n    works:\n      - {name: a, workers: 2, \
+const TWO_STAGES: &str = "name: cut\nstorage: {type: mock, delay: 2ms}\nstages:\n  - name: first\n    works:\n      - {name: a, workers: 2, \
      total_ops: 40, operations: [{type: write, containers: c(1), objects: 'u(1,9)', sizes: c(1)KB}]}\n  - name: main\n    works:\n      \
      - {name: b, workers: 3, runtime: 600s, interval: 1s, operations: [{type: read, ratio: 80, containers: c(1), objects: 'u(1,9)'}, \
      {type: write, ratio: 20, containers: c(1), objects: 'u(1,9)', sizes: c(1)KB}]}\n  - name: last\n    works:\n      - {name: c, \

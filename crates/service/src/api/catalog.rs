@@ -4,10 +4,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
 use cosmark_driver::places::Address;
-use cosmark_driver::read_target;
 use cosmark_driver::secrets::{Secrets as Hidden, resolve_target};
+use cosmark_driver::{native_yaml, read_target};
 use cosmark_workload::model::{Config, TargetSpec};
-use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml, to_yaml};
+use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml};
 use serde_json::Value;
 
 use super::answer::{Body, Given, blocking, json};
@@ -98,7 +98,7 @@ fn entry(kind: &str, path: &str, source: &str) -> LibraryEntry {
 }
 
 /// `POST convert`
-pub async fn convert(Body(text): Body<ConvertText>) -> Given<Converted> {
+pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -> Given<Converted> {
     json(
         blocking(move || {
             let source = text.source;
@@ -111,9 +111,10 @@ pub async fn convert(Body(text): Body<ConvertText>) -> Given<Converted> {
             let Some(workload) = workload.filter(|_| !broken) else {
                 return Ok(Converted { xml: None, yaml: None, mistakes });
             };
+            let yaml = native_yaml(&app.queue.runner().reader.catalog, &workload);
             let (xml, lost) = to_xml(&workload);
             mistakes.extend(lost.iter().map(|one| mistake(&source, one)));
-            Ok(Converted { xml: Some(xml), yaml: Some(to_yaml(&workload)), mistakes })
+            Ok(Converted { xml: Some(xml), yaml: Some(yaml), mistakes })
         })
         .await?,
     )

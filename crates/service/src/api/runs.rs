@@ -6,8 +6,9 @@ use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
+use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{hidden, hide_in_source};
-use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml, to_yaml};
+use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 use serde::Deserialize;
 
 use super::answer::{Body, Given, Params, blocking, json};
@@ -320,7 +321,12 @@ fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
     let file_name = submission.file_name.clone().unwrap_or_else(|| "workload".to_owned());
     let shown = hidden(&reader.catalog, &workload);
     let source = hide_in_source(&reader.catalog, &submission.source, &file_name, &workload);
-    Ok(SourceText { file_name, source, yaml: to_yaml(&shown), xml: Some(to_xml(&shown).0) })
+    Ok(SourceText {
+        file_name,
+        source,
+        yaml: native_yaml(&reader.catalog, &shown),
+        xml: Some(to_xml(&shown).0),
+    })
 }
 
 /// The texts of a run that has begun.

@@ -8,8 +8,9 @@ use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
 };
 use cosmark_controller::{ArchiveWriter, EndClass, Ended, StopLevel, Unwritten, recover};
+use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
-use cosmark_workload::{Workload, to_xml, to_yaml};
+use cosmark_workload::{Workload, to_xml};
 use tokio::sync::watch;
 
 use crate::check::Reader;
@@ -197,7 +198,7 @@ impl Runner {
             seed: workload.seed,
             source: Some(Source { file_name: &file_name, text: &source }),
             config_xml: &to_xml(&shown).0,
-            config_yaml: &to_yaml(&shown),
+            config_yaml: &native_yaml(catalog, &shown),
             host: self.host.clone(),
             submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
         };

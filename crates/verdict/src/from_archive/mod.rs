@@ -11,7 +11,7 @@ use cosmark_workload::model::{ConfigValue, Content, Effect, Load, OpKind, Stage,
 use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of_stages};
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
-use cosmark_workload::selector::parse_bytes;
+use cosmark_workload::units::parse_size;
 
 use crate::evidence::{
     ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
@@ -281,7 +281,7 @@ fn facts_of(stage: &Stage) -> StoreEvidence {
         kinds,
         read_bytes: None,
         replicas: fact("sut_replicas").and_then(|text| text.parse().ok()),
-        ram_bytes: fact("sut_ram").and_then(|text| parse_bytes(&text).ok()).map(|bytes| bytes as f64),
+        ram_bytes: fact("sut_ram").and_then(|text| parse_size(&text).ok()).map(|bytes| bytes as f64),
         cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
         writes_zeros: None,
         background: fact("sut_background").map(|text| text.to_ascii_lowercase()),

@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use cosmark_units::{duration_text, rate_text};
+
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
 use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
+use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
-use crate::keys::{Key, KeyId};
-use crate::model::arrivals::{arrivals_text, rate_text, when_full_text};
-use crate::model::units::duration_text;
+use crate::keys::{KEYS, Key, KeyId, Scope};
+use crate::model::arrivals::{arrivals_text, when_full_text};
 use crate::model::{
-    ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
-    Workload,
+    ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind, Workload,
 };
-use crate::plan::drivers::DriversWanted;
 use crate::xml::config_list;
 use crate::xml::secret_reference;
 
@@ -87,16 +87,16 @@ impl Writer {
         self.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
         let mut config = ConfigText::default();
-        if let Some(seed) = workload.seed {
-            config.push(Key::of(KeyId::Seed).xml, &seed.to_string());
-        }
-        if workload.loss != LossRule::default() {
-            let message = "XML has no on_driver_loss and no lost_after: a lost driver fails the run";
-            self.mistakes.warning(Span::default(), message, "keep the YAML");
-        }
-        if workload.drivers != DriversWanted::default() {
-            let message = "XML has no `drivers`: the run takes all that are not drained";
-            self.mistakes.warning(Span::default(), message, "keep the YAML, or submit it with --drivers");
+        for (row, access) in attributes::of_workload().filter(|(row, _)| row.xml.is_empty()) {
+            let Some(value) = (access.get)(workload) else { continue };
+            let key = KEYS.iter().find(|key| key.scope == Scope::Workload && key.yaml == row.yaml);
+            if let Some(key) = key {
+                config.push(key.xml, &value);
+                continue;
+            }
+            let message = format!("XML has no `{}`, which is `{}` here", row.yaml, shown(&value));
+            let hint = format!("keep the YAML, or give it to each run: --set {}=..", row.yaml);
+            self.mistakes.warning(Span::default(), message, hint);
         }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);

@@ -3,21 +3,24 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use cosmark_units::{bytes_text, duration_text, rate_text};
+
 use super::{is_nothing, shared};
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
+use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
-use crate::model::arrivals::{rate_text, when_full_text};
+use crate::model::arrivals::when_full_text;
 use crate::model::search::{Loads, load_text};
-use crate::model::units::{bytes_text, duration_text};
 use crate::model::{
-    Arrivals, ConfigValue, Division, Load, LossRule, Operation, Stage, TargetSpec, Trigger, WhenFull, Work,
-    WorkKind, Workload,
+    Arrivals, ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
+    Workload,
 };
 use crate::plan::drivers::DriversWanted;
+use crate::yaml::matrix;
 
 pub(super) fn write(workload: &Workload) -> String {
-    let mut writer = Writer { out: String::new(), indent: 0, item: false };
+    let mut writer = Writer { out: String::new(), indent: 0, item: false, in_stage: false };
     writer.workload(workload);
     writer.out
 }
@@ -27,6 +30,8 @@ struct Writer {
     indent: usize,
     /// The next line begins an item of a list.
     item: bool,
+    /// Inside of a stage, where `${{` begins a reference.
+    in_stage: bool,
 }
 
 impl Writer {
@@ -44,7 +49,13 @@ impl Writer {
 
     /// `key: value`, the value quoted where needed.
     fn text(&mut self, key: &str, value: &str) {
-        self.line(&scalar(key), &scalar(value));
+        let value = self.value(value);
+        self.line(&scalar(key), &value);
+    }
+
+    /// Text as a scalar that means it where it stands.
+    fn value(&self, text: &str) -> String {
+        if self.in_stage { scalar(&matrix::escaped(text)) } else { scalar(text) }
     }
 
     fn open(&mut self, key: &str) {
@@ -71,14 +82,15 @@ impl Writer {
 
     fn workload(&mut self, workload: &Workload) {
         self.text("name", &workload.name);
-        if let Some(description) = &workload.description {
-            self.text("description", description);
+        for (row, access) in attributes::of_workload() {
+            match (access.get)(workload) {
+                Some(_) if row.yaml == "drivers" && workload.drivers.wait.is_some() => {
+                    self.drivers(&workload.drivers)
+                }
+                Some(text) => self.text(row.yaml, &text),
+                None => {}
+            }
         }
-        if let Some(seed) = workload.seed {
-            self.line("seed", &seed.to_string());
-        }
-        self.drivers(&workload.drivers);
-        self.loss(workload.loss);
         self.trigger(workload.trigger.as_ref());
         let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
         if let Some(auth) = auth.filter(|auth| !is_nothing(auth)) {
@@ -88,16 +100,11 @@ impl Writer {
             self.target("storage", storage);
         }
         let (auth, storage) = (auth.is_some(), storage.is_some());
+        self.in_stage = true;
         self.list("stages", &workload.stages, |writer, stage| writer.stage(stage, auth, storage));
     }
 
     fn drivers(&mut self, wanted: &DriversWanted) {
-        let Some(wait) = wanted.wait else {
-            if !wanted.is_any() {
-                self.text("drivers", &wanted.to_string());
-            }
-            return;
-        };
         self.open("drivers");
         if let Some(count) = wanted.count {
             self.line("count", &count.to_string());
@@ -105,18 +112,10 @@ impl Writer {
         if !wanted.which.is_empty() {
             self.text("labels", &wanted.which.join(","));
         }
-        self.line("wait", &duration_text(wait));
+        if let Some(wait) = wanted.wait {
+            self.line("wait", &duration_text(wait));
+        }
         self.close();
-    }
-
-    fn loss(&mut self, loss: LossRule) {
-        let default = LossRule::default();
-        if loss.on_loss != default.on_loss {
-            self.line("on_driver_loss", loss.on_loss.word());
-        }
-        if loss.lost_after != default.lost_after {
-            self.line("lost_after", &duration_text(loss.lost_after));
-        }
     }
 
     fn trigger(&mut self, trigger: Option<&Trigger>) {
@@ -126,7 +125,7 @@ impl Writer {
         if !trigger.args.is_empty() {
             self.list("args", &trigger.args, |writer, arg| {
                 writer.begin();
-                let _ = writeln!(writer.out, "{}", scalar(arg));
+                let _ = writeln!(writer.out, "{}", writer.value(arg));
             });
         }
         self.close();
@@ -178,7 +177,7 @@ impl Writer {
         if !stage.thresholds.is_empty() {
             self.list("thresholds", &stage.thresholds, |writer, threshold| {
                 writer.begin();
-                let _ = writeln!(writer.out, "{}", scalar(&threshold.text));
+                let _ = writeln!(writer.out, "{}", writer.value(&threshold.text));
             });
         }
         let Some(search) = &stage.search else { return };

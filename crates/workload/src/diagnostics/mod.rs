@@ -131,17 +131,7 @@ pub fn none_is_error(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().all(|d| d.severity != Severity::Error)
 }
 
-/// Text of the user as it may stand in a message: one line, not too long.
-#[must_use]
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let mut out: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        out.push_str("..");
-    }
-    out
-}
+pub(crate) use cosmark_units::shown;
 
 /// Collects mistakes: each once, however often the place is read, and not without end.
 #[derive(Debug, Default)]

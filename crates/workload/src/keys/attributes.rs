@@ -1,8 +1,15 @@
 //! The tables of attributes (XML) and fields (YAML) of workload, stage, work, operation and target: spelling, type, default.
-//! Readers, schema and reference pages derive from them, as they do from [`crate::keys::KEYS`] for config keys.
+//! Readers, schema and reference pages derive from them, as they do from [`crate::keys::KEYS`] for config keys. A field of the
+//! workload that is one value says in its row how it is read and written: the YAML reader and writer, `--set`, COSBench's
+//! config keys and what is said about a loss in XML follow.
+
+use std::time::Duration;
+
+use cosmark_units::{Complaint, duration_text, parse_duration, parse_integer, shown};
 
 use crate::keys::ValueKind;
-use crate::model::OpKind;
+use crate::model::{LossRule, OnDriverLoss, OpKind, Workload};
+use crate::plan::drivers::DriversWanted;
 
 /// One attribute or field; an empty spelling means that the format has none.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +24,28 @@ pub struct AttributeRow {
     pub default: &'static str,
     /// One sentence.
     pub help: &'static str,
+    /// How the one value of a workload is read and written; `None` where a reader has its own way.
+    pub(crate) access: Option<Access>,
+}
+
+/// A value of the workload as text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access {
+    /// Reads it.
+    pub(crate) set: fn(&mut Workload, &str) -> Result<(), Complaint>,
+    /// What to write to get it back; `None` when the default says the same.
+    pub(crate) get: fn(&Workload) -> Option<String>,
+}
+
+impl AttributeRow {
+    const fn access(
+        mut self,
+        set: fn(&mut Workload, &str) -> Result<(), Complaint>,
+        get: fn(&Workload) -> Option<String>,
+    ) -> Self {
+        self.access = Some(Access { set, get });
+        self
+    }
 }
 
 const fn row(
@@ -25,7 +54,7 @@ const fn row(
     default: &'static str,
     help: &'static str,
 ) -> AttributeRow {
-    AttributeRow { xml, yaml, value, default, help }
+    AttributeRow { xml, yaml, value, default, help, access: None }
 }
 
 const CONFIG: AttributeRow = row(
@@ -62,12 +91,25 @@ const TRIGGER: AttributeRow = row(
 /// The workload itself.
 pub const WORKLOAD: &[AttributeRow] = &[
     row(("name", "name"), ValueKind::Text, "required", "Name of the workload and of its archive."),
-    row(("description", "description"), ValueKind::Text, "", "Free text."),
+    row(("description", "description"), ValueKind::Text, "", "Free text.").access(
+        |workload, text| {
+            workload.description = Some(text.to_owned());
+            Ok(())
+        },
+        |workload| workload.description.clone(),
+    ),
     row(
         ("", "seed"),
         ValueKind::Integer,
         "drawn and recorded",
         "Seed of every random choice; the same seed gives the same requests, over any number of drivers and threads. Each worker has a stream of its own: with another number of workers the first ones choose as before, and share the work differently.",
+    )
+    .access(
+        |workload, text| {
+            workload.seed = Some(seed(text)?);
+            Ok(())
+        },
+        |workload| workload.seed.map(|seed| seed.to_string()),
     ),
     row(
         ("", "drivers"),
@@ -75,18 +117,46 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "all that are not drained",
         "How many drivers, or which, by labels or names: `3`, `zone=a`, `3,zone=a`, or `{count: 3, labels: zone=a, wait: 2m}`. The \
          run waits for them in the queue; after `wait` (2m) it ends with the reason.",
+    )
+    .access(
+        |workload, text| {
+            let wanted = DriversWanted::of_text(text)?;
+            workload.drivers = DriversWanted { wait: workload.drivers.wait, ..wanted };
+            Ok(())
+        },
+        |workload| (workload.drivers != DriversWanted::default()).then(|| workload.drivers.to_string()),
     ),
     row(
         ("", "on_driver_loss"),
         ValueKind::Words(&["fail", "continue"]),
         "fail",
         "When a driver is lost: stop, or go on without it and say what is missing.",
+    )
+    .access(
+        |workload, text| {
+            workload.loss.on_loss = on_loss(text)?;
+            Ok(())
+        },
+        |workload| {
+            let on_loss = workload.loss.on_loss;
+            (on_loss != LossRule::default().on_loss).then(|| on_loss.word().to_owned())
+        },
     ),
     row(
         ("", "lost_after"),
         ValueKind::Duration,
         "20s",
         "A driver of which nothing is heard for this long is lost.",
+    )
+    .access(
+        |workload, text| {
+            workload.loss.lost_after = lost_after(text)?;
+            Ok(())
+        },
+        |workload| {
+            let time = workload.loss.lost_after;
+            (time != LossRule::default().lost_after).then(|| duration_text(time))
+        },
     ),
     TRIGGER,
     CONFIG,
@@ -101,6 +171,36 @@ pub const WORKLOAD: &[AttributeRow] = &[
     ),
     row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
 ];
+
+/// The rows of the workload that are one value, with how they are read and written.
+pub(crate) fn of_workload() -> impl Iterator<Item = (&'static AttributeRow, Access)> {
+    WORKLOAD.iter().filter_map(|row| Some((row, row.access?)))
+}
+
+fn seed(text: &str) -> Result<u64, Complaint> {
+    parse_integer(text).ok_or_else(|| {
+        let message = format!("the seed `{}` is not a whole number", shown(text));
+        (message, "write a number from 0 to 18446744073709551615".to_owned())
+    })
+}
+
+/// Shorter silences are those of a busy machine.
+const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
+
+fn on_loss(text: &str) -> Result<OnDriverLoss, Complaint> {
+    OnDriverLoss::of_word(text).ok_or_else(|| {
+        (format!("unknown on_driver_loss `{}`", shown(text)), "known: fail continue".to_owned())
+    })
+}
+
+fn lost_after(text: &str) -> Result<Duration, Complaint> {
+    let time = parse_duration(text)?;
+    if time < LEAST_LOST_AFTER {
+        let message = format!("lost_after `{}` is shorter than the pauses of a busy machine", shown(text));
+        return Err((message, format!("give at least {LEAST_LOST_AFTER:?}")));
+    }
+    Ok(time)
+}
 
 /// `<workflow>`.
 pub const WORKFLOW: &[AttributeRow] = &[CONFIG];

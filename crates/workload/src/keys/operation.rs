@@ -1,10 +1,11 @@
 //! From config keys to an [`Operation`] and back: one place that says what each key means, for XML, YAML, `--set` and both
 //! writers.
 
+use cosmark_units::{bytes_text, parse_bool, parse_integer, parse_size};
+
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::{KEYS, Key, KeyId, ValueKind};
 use crate::model::selector::{IntSelector, SelectorError};
-use crate::model::units::{bytes_text, parse_bool, parse_byte_count, parse_integer};
 use crate::model::{Content, Division, FileSelection, OpKind, Operation, RangeRead};
 
 /// Multipart part size when nobody says otherwise.
@@ -319,7 +320,7 @@ fn count(id: KeyId, value: &str) -> Result<u32, Problem> {
 }
 
 fn above_zero(id: KeyId, value: &str) -> Result<u64, Problem> {
-    match parse_byte_count(value)? {
+    match parse_size(value)? {
         0 => Err(Problem::new(format!("{} is 0", Key::of(id).xml), "give a size such as 5MiB")),
         bytes => Ok(bytes),
     }
@@ -330,7 +331,7 @@ fn assign_range(op: &mut Operation, settings: &Settings, mistakes: &mut Mistakes
     if op.kind != OpKind::Read {
         return;
     }
-    let bytes = |id| settings.get(id).and_then(|s| parse_byte_count(&s.value).ok()).filter(|n| *n > 0);
+    let bytes = |id| settings.get(id).and_then(|s| parse_size(&s.value).ok()).filter(|n| *n > 0);
     let asked = settings.get(KeyId::RangeRead).and_then(|s| parse_bool(&s.value));
     let (chunk, length) = (bytes(KeyId::ChunkLength), bytes(KeyId::ObjectLength));
     match (asked, chunk) {

@@ -280,7 +280,8 @@ stages:
       - {type: dispose, workers: 1}
 ```
 
-Unknown fields are errors. Durations are `5s`, `2m`, `500ms`, `1h` or a plain number of seconds. Inside `{..}` and `[..]`
+Unknown fields are errors. Durations are `5s`, `2m`, `500ms`, `1h` or a plain number of seconds. Times of a storage or
+auth (`timeout: 30s`) need their unit. Inside `{..}` and `[..]`
 YAML ends a plain value at a comma; Cosmark puts `u(1,4)` together again, other tools need quotes.
 
 "#;
@@ -319,6 +320,7 @@ A map of axes and their values. The stage is repeated for every combination, the
 `${{ matrix.AXIS }}` replaced in every value of the stage. `exclude` is a list of maps: combinations that agree with one
 are dropped. `include` is a list of maps: one that contradicts no axis of a combination extends it, one that fits none is
 added. Without a reference in its name a stage is called `main-workers8-size4KiB`. At most 10000 stages.
+Signs `${{` that are meant as they stand are written `${{ '${{' }}` inside of a stage.
 Stages without a matrix, such as `init` and `prepare`, are run once and serve all combinations.
 
 ## `repeat`

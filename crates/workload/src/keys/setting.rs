@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
+use cosmark_units::{Complaint, parse_bool, parse_duration, parse_integer, parse_rate, parse_size};
+
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
+use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect, Setting, Settings, value_text};
 use crate::keys::{KEYS, Key, KeyId};
-use crate::model::arrivals::{self, Complaint, parse_arrivals, parse_rate};
+use crate::model::arrivals::{self, parse_arrivals};
 use crate::model::selector::IntSelector;
-use crate::model::units::{parse_bool, parse_byte_count, parse_duration, parse_integer};
 use crate::model::{ConfigEntry, Load, Stage, TargetSpec, WhenFull, Work, WorkKind, Workload};
 use crate::xml::secret_reference;
 use crate::yaml::work::{parse_division, parse_share, parse_whole, parse_workers};
 use crate::{Diagnostic, Span};
 
-/// Attributes of works, stages and the workload; keys of operations come from the key table.
+/// Attributes of works and stages, and the name; values of the workload and keys of operations come from their tables.
 const ATTRIBUTES: &[&str] = &[
     "workers",
     "runtime",
@@ -34,13 +36,13 @@ const ATTRIBUTES: &[&str] = &[
     "think_time",
     "rate_per_worker",
     "closure_delay",
-    "on_driver_loss",
-    "lost_after",
-    "drivers",
-    "seed",
     "name",
-    "description",
 ];
+
+fn words() -> impl Iterator<Item = &'static str> + Clone {
+    let values = attributes::WORKLOAD.iter().filter(|row| row.access.is_some());
+    ATTRIBUTES.iter().copied().chain(values.map(|row| row.yaml))
+}
 
 /// What a special work has no use for.
 const NORMAL_ONLY: &[&str] = &[
@@ -86,18 +88,15 @@ struct Place<'p> {
 
 fn is_attribute(word: &str) -> bool {
     let target = |prefix: &str| word.strip_prefix(prefix).is_some_and(|key| !key.is_empty());
-    ATTRIBUTES.contains(&word) || target("storage.") || target("auth.") || Key::find_in_yaml(word).is_some()
+    words().any(|known| known == word)
+        || target("storage.")
+        || target("auth.")
+        || Key::find_in_yaml(word).is_some()
 }
 
 fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<(), Complaint> {
     let place = place(workload, path)?;
     match (place.attribute, place.stage) {
-        ("seed", None) => {
-            let seed = parse_integer(value);
-            workload.seed =
-                Some(seed.ok_or_else(|| complaint("not a whole number", value, "write e.g. seed=42"))?);
-            return Ok(());
-        }
         ("name", None) => {
             if value.is_empty() {
                 return Err(complaint("a workload needs a name", value, "write e.g. name=mixed"));
@@ -105,25 +104,13 @@ fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<()
             value.clone_into(&mut workload.name);
             return Ok(());
         }
-        ("description", None) => {
-            workload.description = Some(value.to_owned());
-            return Ok(());
-        }
-        ("on_driver_loss", None) => {
-            workload.loss.on_loss = crate::yaml::parse_on_loss(value)?;
-            return Ok(());
-        }
-        ("lost_after", None) => {
-            workload.loss.lost_after = crate::yaml::parse_lost_after(value)?;
-            return Ok(());
-        }
-        ("drivers", None) => {
-            let wanted = crate::plan::drivers::DriversWanted::of_text(value)?;
-            workload.drivers = crate::plan::drivers::DriversWanted { wait: workload.drivers.wait, ..wanted };
-            return Ok(());
-        }
-        ("seed" | "description" | "on_driver_loss" | "lost_after" | "drivers", Some(_)) => {
-            return Err(complaint("belongs to the workload", place.attribute, "write it without a stage"));
+        (word, stage)
+            if let Some((_, access)) = attributes::of_workload().find(|(row, _)| row.yaml == word) =>
+        {
+            if stage.is_some() {
+                return Err(complaint("belongs to the workload", word, "write it without a stage"));
+            }
+            return (access.set)(workload, value);
         }
         _ => {}
     }
@@ -172,8 +159,7 @@ fn place<'p>(workload: &Workload, path: &'p str) -> Result<Place<'p>, Complaint>
         }
     }
     let word = unknown.unwrap_or(path);
-    let attributes =
-        ATTRIBUTES.iter().copied().chain(KEYS.iter().filter(|k| k.is_for_operations()).map(|k| k.yaml));
+    let attributes = words().chain(KEYS.iter().filter(|k| k.is_for_operations()).map(|k| k.yaml));
     if let Some(near) = suggest::nearest(word, attributes) {
         return Err(complaint("no such attribute", word, &format!("did you mean {near}?")));
     }
@@ -186,7 +172,10 @@ fn place<'p>(workload: &Workload, path: &'p str) -> Result<Place<'p>, Complaint>
         }
         return Err(complaint("no such stage", first, &suggest::hint(first, stages)));
     }
-    let hint = format!("known: {} storage.KEY auth.KEY and the keys of operations", ATTRIBUTES.join(" "));
+    let hint = format!(
+        "known: {} storage.KEY auth.KEY and the keys of operations",
+        words().collect::<Vec<_>>().join(" ")
+    );
     Err(complaint("no such attribute", word, &hint))
 }
 
@@ -228,7 +217,7 @@ fn apply_to_work(work: &mut Work, attribute: &str, value: &str) -> Result<bool, 
         "rampdown" => work.rampdown = parse_duration(value)?,
         "interval" => work.interval = parse_duration(value)?,
         "total_ops" => work.total_ops = limit(parse_whole(value)?),
-        "total_bytes" => work.total_bytes = limit(parse_byte_count(value)?),
+        "total_bytes" => work.total_bytes = limit(parse_size(value)?),
         "acceptable_failure_ratio" => work.afr_per_million = parse_share(value)?,
         "afr" => work.afr_per_million = parse_afr(value)?,
         "driver" => work.driver = Some(value.to_owned()).filter(|name| !name.is_empty() && name != "none"),

@@ -4,51 +4,14 @@
 
 use std::time::Duration;
 
-use crate::diagnostics::shown;
-use crate::model::units::{duration_text, parse_duration};
+use cosmark_units::{
+    Complaint, duration_text, parse_duration, parse_rate, parse_rate_or_zero, rate_text, shown,
+};
+
 use crate::model::{Arrivals, Load, WhenFull};
 
-/// Largest rate: beyond it no clock tells two operations apart.
-pub(crate) const MAX_RATE_PER_S: f64 = 1e9;
 /// Most steps of a stepped rate.
 pub(crate) const MAX_STEPS: usize = 10_000;
-
-/// Message and hint.
-pub(crate) type Complaint = (String, String);
-
-/// Reads `5000/s`, `300/m`, `3600/h` or a plain number per second.
-///
-/// # Errors
-/// What is wrong with it and how to write it.
-pub(crate) fn parse_rate(text: &str) -> Result<f64, Complaint> {
-    let text = text.trim();
-    let complaint =
-        || (format!("`{}` is not a rate", shown(text)), "write operations per time, e.g. 5000/s".to_owned());
-    let (number, per) = text.split_once('/').unwrap_or((text, "s"));
-    let seconds = match per.trim() {
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(complaint()),
-    };
-    let rate = number.trim().parse::<f64>().map_err(|_| complaint())? / seconds;
-    if rate > 0.0 && rate <= MAX_RATE_PER_S {
-        return Ok(rate);
-    }
-    Err((
-        format!("the rate `{}` is out of range", shown(text)),
-        format!("above 0/s and up to {MAX_RATE_PER_S}/s"),
-    ))
-}
-
-/// One end of a ramp may be 0.
-///
-/// # Errors
-/// As for [`parse_rate`].
-pub(crate) fn parse_rate_or_zero(text: &str) -> Result<f64, Complaint> {
-    let number = text.split('/').next().unwrap_or_default().trim();
-    if number.parse::<f64>().is_ok_and(|n| n == 0.0) { Ok(0.0) } else { parse_rate(text) }
-}
 
 /// A ramp that leads somewhere.
 pub(crate) fn ramp(from_per_s: f64, to_per_s: f64) -> Result<Arrivals, Complaint> {
@@ -59,11 +22,6 @@ pub(crate) fn ramp(from_per_s: f64, to_per_s: f64) -> Result<Arrivals, Complaint
         ));
     }
     Ok(Arrivals::Ramp { from_per_s, to_per_s })
-}
-
-/// The text that [`parse_rate`] reads back exactly.
-pub(crate) fn rate_text(rate_per_s: f64) -> String {
-    format!("{rate_per_s}/s")
 }
 
 /// Reads arrivals from one line of text.

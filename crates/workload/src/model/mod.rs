@@ -8,7 +8,6 @@ pub mod search;
 pub mod selector;
 pub mod target;
 pub mod threshold;
-pub mod units;
 
 use std::time::Duration;
 

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use cosmark_units::{Complaint, parse_rate};
+
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
-use crate::model::arrivals::{Complaint, parse_rate};
 use crate::model::{Arrivals, Load, Stage, WhenFull, WorkKind, Workload};
 
 /// Most loads of a list.

@@ -1,11 +1,10 @@
 //! What a stage has to reach: `read.p95 <= 20 ms`, `error_rate <= 0.1 %`, `throughput >= 1000/s`, or a limit that grows with
 //! the object, `p95 <= 200 ms + size / 1 MB/s`.
 
+use cosmark_units::{Complaint, SizeUnit, parse_duration, parse_rate, parse_size};
+
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
-use crate::model::arrivals::{Complaint, parse_rate};
-use crate::model::selector::{SizeUnit, parse_bytes};
-use crate::model::units::parse_duration;
 
 /// Longest text of a threshold.
 const MOST_BYTES: usize = 200;
@@ -216,7 +215,7 @@ fn bytes_per_s(text: &str) -> Option<f64> {
     let (number, unit) = amount.split_at(unit);
     let scale = SizeUnit::TABLE.iter().find(|row| row.1 == unit.trim())?.2;
     // One of the unit, so that its spelling is checked in one place.
-    parse_bytes(&format!("1{}", unit.trim())).ok()?;
+    parse_size(&format!("1{}", unit.trim())).ok()?;
     #[expect(clippy::cast_precision_loss, reason = "units are exact in 53 bits")]
     let speed = number.trim().parse::<f64>().ok()? * scale as f64;
     (speed > 0.0 && speed.is_finite()).then_some(speed)

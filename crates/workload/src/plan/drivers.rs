@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::model::units::parse_integer;
+use cosmark_units::parse_integer;
+
 use crate::plan::share::Candidate;
 
 /// Drivers that were asked for and are not there are waited for so long.
@@ -169,7 +170,7 @@ impl DriversWanted {
         let are = if there == 1 { "1 is".to_owned() } else { format!("{there} are") };
         let waited = self
             .patience()
-            .map_or_else(String::new, |wait| format!(" within {}", crate::model::units::duration_text(wait)));
+            .map_or_else(String::new, |wait| format!(" within {}", cosmark_units::duration_text(wait)));
         format!(
             "it did not begin: it wants {}, and {are} there{waited}; start more with `cosmark driver --join`, take them out of \
              drain, or ask for fewer",

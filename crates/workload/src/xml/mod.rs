@@ -8,15 +8,15 @@ pub(crate) mod work;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use cosmark_units::{MAX_DURATION, parse_duration};
+
 use crate::Environment;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes::{self, AttributeRow};
-use crate::keys::{Found, Key, KeyId};
-use crate::model::units::{MAX_DURATION, parse_duration, parse_integer};
-use crate::model::{Config, ConfigEntry, ConfigValue, LossRule, Stage, TargetSpec, Workload};
-use crate::plan::drivers::DriversWanted;
+use crate::keys::{Found, KEYS, Key, KeyId, Scope};
+use crate::model::{Config, ConfigEntry, ConfigValue, Stage, TargetSpec, Workload};
 use crate::xml::config_list::{Budget, Entry};
 use crate::xml::tree::{Attribute, Element};
 
@@ -106,8 +106,9 @@ impl XmlReader<'_> {
         }
         self.check_names(flow, attributes::WORKFLOW, &["workstage"]);
         let level = self.enter(flow, &level);
-        let seed = self.seed(&level);
-        let mut stages = Vec::new();
+        let mut workload = Workload { name, description, trigger, ..Workload::default() };
+        self.values(&mut workload, &level);
+        let stages = &mut workload.stages;
         for element in flow.children_named("workstage") {
             if self.operations > MAX_OPERATIONS {
                 break;
@@ -133,15 +134,7 @@ impl XmlReader<'_> {
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(root.span, NO_STORAGE, hint);
         }
-        Some(Workload {
-            name,
-            description,
-            trigger,
-            seed,
-            loss: LossRule::default(),
-            drivers: DriversWanted::default(),
-            stages,
-        })
+        Some(workload)
     }
 
     fn stage(&mut self, element: &Element, outer: &Level) -> Stage {
@@ -225,14 +218,17 @@ impl XmlReader<'_> {
         }
     }
 
-    fn seed(&mut self, level: &Level) -> Option<u64> {
-        let entry = level.entries.iter().find(|e| e.key == Key::of(KeyId::Seed).xml)?;
-        let seed = parse_integer(&entry.value);
-        if seed.is_none() {
-            let message = format!("the seed `{}` is not a whole number", shown(&entry.value));
-            self.mistakes.error(entry.value_span, message, "write a number from 0 to 18446744073709551615");
+    /// Config keys that speak of the workload.
+    fn values(&mut self, workload: &mut Workload, level: &Level) {
+        for (row, access) in attributes::of_workload() {
+            let key = KEYS.iter().find(|key| key.scope == Scope::Workload && key.yaml == row.yaml);
+            let Some(entry) = key.and_then(|key| level.entries.iter().find(|e| e.key == key.xml)) else {
+                continue;
+            };
+            if let Err((message, hint)) = (access.set)(workload, &entry.value) {
+                self.mistakes.error(entry.value_span, message, hint);
+            }
         }
-        seed
     }
 
     /// What the children of `element` inherit: its own auth, storage and config over the outer ones.

@@ -1,14 +1,15 @@
 //! `<work>` and `<operation>`: COSBench user guide, sections "work" and "operation"; special works discard their
 //! operations and make their own.
 
+use cosmark_units::{Complaint, parse_bool, parse_duration};
+
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, DIVISIONS, MAX_PER_PARENT, WORK_TYPES, WorkType};
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
 use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect, Setting, Settings};
 use crate::keys::{Key, KeyId, Scope};
-use crate::model::arrivals::{self, Complaint, Parts};
-use crate::model::units::{parse_bool, parse_duration};
+use crate::model::arrivals::{self, Parts};
 use crate::model::{ConfigValue, Division, Load, OpKind, Operation, TargetSpec, Work, WorkKind};
 use crate::xml::config_list::Entry;
 use crate::xml::tree::Element;
@@ -156,7 +157,7 @@ fn work_key(work: &mut Work, parts: &mut Parts, id: KeyId, value: &str) -> Resul
         KeyId::Rate => parts.arrivals = Some(arrivals::parse_arrivals(value)?),
         KeyId::WhenFull => parts.when_full = Some(arrivals::parse_when_full(value)?),
         KeyId::ThinkTime => parts.think_time = Some(parse_duration(value)?),
-        KeyId::RatePerWorker => parts.rate_per_worker = Some(arrivals::parse_rate(value)?),
+        KeyId::RatePerWorker => parts.rate_per_worker = Some(cosmark_units::parse_rate(value)?),
         KeyId::Runtime => work.runtime = parse_duration(value)?,
         KeyId::Rampup => work.rampup = parse_duration(value)?,
         KeyId::Rampdown => work.rampdown = parse_duration(value)?,

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use cosmark_units::{Complaint, parse_bool, parse_duration};
+
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::attributes::{AttributeRow, yaml_names};
 use crate::keys::operation::{Setting, Settings};
 use crate::keys::{KEYS, Key};
-use crate::model::arrivals::Complaint;
-use crate::model::units::{parse_bool, parse_duration};
 use crate::model::{Config, ConfigEntry, ConfigValue, TargetSpec};
 use crate::yaml::tree::{Node, NodeKind, Pair};
 

@@ -1,6 +1,8 @@
 //! `matrix:` of a stage, as CI systems spell it: lists of values, the stage is repeated for every combination with
 //! `${{ matrix.x }}` replaced; `exclude` drops combinations, `include` extends or adds some.
 
+use std::borrow::Cow;
+
 use crate::assemble::MAX_STAGES;
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, Span, shown};
@@ -185,8 +187,19 @@ fn weight(node: &Node) -> usize {
     }
 }
 
-/// Replaces every `${{ matrix.x }}` in `node`.
-pub(crate) fn substitute(node: &mut Node, values: &Combination, mistakes: &mut Mistakes) {
+/// What stands between `${{` and `}}` when a text means these signs themselves: `${{ '${{' }}` is `${{`.
+const LITERAL: &str = "'${{'";
+
+/// The text as it has to be written inside of a stage: what looks like a reference there is one.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains("${{") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("${{", &format!("${{{{ {LITERAL} }}}}")))
+}
+
+/// Replaces every `${{ matrix.x }}` in `node`; outside of a matrix (`None`) there is nothing to refer to.
+pub(crate) fn substitute(node: &mut Node, values: Option<&Combination>, mistakes: &mut Mistakes) {
     match &mut node.kind {
         NodeKind::Null => {}
         NodeKind::Scalar(text) => {
@@ -202,14 +215,22 @@ pub(crate) fn substitute(node: &mut Node, values: &Combination, mistakes: &mut M
 }
 
 /// The text with references replaced; `None` when it has none.
-fn replaced(text: &str, values: &Combination, span: Span, mistakes: &mut Mistakes) -> Option<String> {
+fn replaced(text: &str, values: Option<&Combination>, span: Span, mistakes: &mut Mistakes) -> Option<String> {
     text.find("${{")?;
     let mut out = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find("${{") {
-        out.push_str(&rest[..at]);
-        let Some(len) = rest[at..].find("}}") else { break };
-        let (whole, inner) = (&rest[at..at + len + 2], rest[at + 3..at + len].trim());
+    while let Some((before, expression)) = next_expression(rest) {
+        out.push_str(before);
+        let Some((whole, inner)) = expression else { break };
+        rest = &rest[before.len() + whole.len()..];
+        if inner == LITERAL {
+            out.push_str("${{");
+            continue;
+        }
+        let Some(values) = values else {
+            outside(text, span, mistakes);
+            return None;
+        };
         let axis = inner.strip_prefix("matrix.").map(str::trim);
         match axis.and_then(|axis| values.iter().find(|(a, _)| a == axis)) {
             Some((_, value)) => out.push_str(value),
@@ -221,15 +242,53 @@ fn replaced(text: &str, values: &Combination, span: Span, mistakes: &mut Mistake
                 mistakes.error(span, format!("{} names no axis of the matrix", shown(whole)), hint);
             }
         }
-        rest = &rest[at + len + 2..];
     }
-    out.push_str(rest);
+    if values.is_none() && rest.contains("${{") {
+        outside(text, span, mistakes);
+        return None;
+    }
+    // An expression that is never closed is text, and what stood before it is out already.
+    out.push_str(rest.find("${{").map_or(rest, |at| &rest[at..]));
     Some(out)
 }
 
-/// True when the text refers to the matrix.
+fn outside(text: &str, span: Span, mistakes: &mut Mistakes) {
+    let message = format!("`{}` stands outside of a matrix", shown(text));
+    mistakes.error(
+        span,
+        message,
+        format!("add matrix: to this stage, or write ${{{{ {LITERAL} }}}} for the signs"),
+    );
+}
+
+/// What stands before the next expression, and the expression with what is inside of it, if it is closed.
+fn next_expression(text: &str) -> Option<(&str, Option<(&str, &str)>)> {
+    let at = text.find("${{")?;
+    let expression =
+        text[at..].find("}}").map(|len| (&text[at..at + len + 2], text[at + 3..at + len].trim()));
+    Some((&text[..at], expression))
+}
+
+/// True when the text refers to the matrix, or seems to.
 pub(crate) fn refers(text: &str) -> bool {
-    text.contains("${{")
+    let mut rest = text;
+    while let Some((before, expression)) = next_expression(rest) {
+        match expression {
+            Some((whole, LITERAL)) => rest = &rest[before.len() + whole.len()..],
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// True when some value below `node` has the signs of a reference.
+pub(crate) fn has_expressions(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Null => false,
+        NodeKind::Scalar(text) => text.contains("${{"),
+        NodeKind::Sequence(items) => items.iter().any(has_expressions),
+        NodeKind::Mapping(pairs) => pairs.iter().any(|pair| has_expressions(&pair.value)),
+    }
 }
 
 /// What a combination adds to the name of its stage: `-workers8-size4KiB`.

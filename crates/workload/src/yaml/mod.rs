@@ -3,20 +3,20 @@
 
 pub(crate) mod fields;
 mod goals;
-mod matrix;
+pub(crate) mod matrix;
 pub(crate) mod tree;
 pub(crate) mod work;
 
 use std::time::Duration;
 
+use cosmark_units::Complaint;
+
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
 use crate::keys::operation::Settings;
-use crate::model::arrivals::Complaint;
 use crate::model::search::{Order, repeated};
-use crate::model::units::{parse_duration, parse_integer};
-use crate::model::{LossRule, OnDriverLoss, Stage, TargetSpec, Trigger, Workload};
+use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::plan::drivers::DriversWanted;
 use crate::yaml::fields::{Fields, settings, text_of};
 use crate::yaml::tree::{Node, NodeKind};
@@ -50,26 +50,6 @@ pub(crate) fn parse_target(
     Some((auth, storage))
 }
 
-/// Shorter silences are those of a busy machine.
-const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
-
-/// Reads `on_driver_loss`.
-pub(crate) fn parse_on_loss(text: &str) -> Result<OnDriverLoss, Complaint> {
-    OnDriverLoss::of_word(text).ok_or_else(|| {
-        (format!("unknown on_driver_loss `{}`", shown(text)), "known: fail continue".to_owned())
-    })
-}
-
-/// Reads `lost_after`.
-pub(crate) fn parse_lost_after(text: &str) -> Result<Duration, Complaint> {
-    let time = parse_duration(text)?;
-    if time < LEAST_LOST_AFTER {
-        let message = format!("lost_after `{}` is shorter than the pauses of a busy machine", shown(text));
-        return Err((message, format!("give at least {LEAST_LOST_AFTER:?}")));
-    }
-    Ok(time)
-}
-
 /// What a stage or a work inherits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
@@ -94,19 +74,11 @@ impl YamlReader<'_> {
         if fields.get("name").is_none() {
             self.mistakes.error(fields.span, "workload name cannot be empty", "add name: at the top");
         }
-        let description = fields.text("description", self.mistakes).map(|(text, _)| text.to_owned());
-        let seed = fields.read("seed", self.mistakes, |text| {
-            parse_integer(text).ok_or_else(|| {
-                let message = format!("the seed `{}` is not a whole number", shown(text));
-                (message, "write a number from 0 to 18446744073709551615".to_owned())
-            })
-        });
-        let loss = self.loss(fields);
-        let drivers = self.drivers(fields);
-        let trigger = self.trigger(fields);
+        let mut workload = Workload { name, trigger: self.trigger(fields), ..Workload::default() };
+        self.values(&mut workload, fields);
         let level = self.enter(fields, &Level::default());
-        self.order = Order(seed.unwrap_or(0));
-        let mut stages = Vec::new();
+        self.order = Order(workload.seed.unwrap_or(0));
+        let stages = &mut workload.stages;
         let Some(list) = fields.get("stages") else {
             self.mistakes.error(fields.span, "the workload has no stages", "add stages: with at least one");
             return None;
@@ -115,7 +87,7 @@ impl YamlReader<'_> {
             if self.operations > MAX_OPERATIONS {
                 break;
             }
-            self.stage_or_matrix(node, &level, &mut stages);
+            self.stage_or_matrix(node, &level, stages);
         }
         if self.operations > MAX_OPERATIONS {
             self.mistakes.error(
@@ -124,21 +96,32 @@ impl YamlReader<'_> {
                 format!("at most {MAX_OPERATIONS} over all stages"),
             );
         }
-        self.common_thresholds(fields, &mut stages);
+        self.common_thresholds(fields, stages);
         if !self.stored {
             let hint =
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
             self.mistakes.warning(fields.span, NO_STORAGE, hint);
         }
-        Some(Workload { name, description, trigger, seed, loss, drivers, stages })
+        Some(workload)
     }
 
-    /// `3`, `zone=a`, `{count: 3, labels: zone=a, wait: 2m}`.
-    fn drivers(&mut self, fields: &Fields<'_>) -> DriversWanted {
-        let Some(node) = fields.get("drivers") else { return DriversWanted::default() };
-        if !matches!(node.kind, NodeKind::Mapping(_)) {
-            return fields.read("drivers", self.mistakes, DriversWanted::of_text).unwrap_or_default();
+    /// The fields that are one value each.
+    fn values(&mut self, workload: &mut Workload, fields: &Fields<'_>) {
+        for (row, access) in attributes::of_workload() {
+            match fields.get(row.yaml) {
+                None => {}
+                Some(node) if row.yaml == "drivers" && matches!(node.kind, NodeKind::Mapping(_)) => {
+                    workload.drivers = self.drivers(node);
+                }
+                Some(_) => {
+                    fields.read(row.yaml, self.mistakes, |text| (access.set)(workload, text));
+                }
+            }
         }
+    }
+
+    /// `{count: 3, labels: zone=a, wait: 2m}`.
+    fn drivers(&mut self, node: &Node) -> DriversWanted {
         let Some(own) = Fields::of(node, "drivers", self.mistakes) else { return DriversWanted::default() };
         own.check_words(&["count", "labels", "wait"], self.mistakes);
         let mut wanted =
@@ -161,16 +144,6 @@ impl YamlReader<'_> {
         });
         wanted.which = which.unwrap_or_default();
         wanted
-    }
-
-    fn loss(&mut self, fields: &Fields<'_>) -> LossRule {
-        let default = LossRule::default();
-        let on_loss = fields.read("on_driver_loss", self.mistakes, parse_on_loss);
-        let lost_after = fields.read("lost_after", self.mistakes, parse_lost_after);
-        LossRule {
-            on_loss: on_loss.unwrap_or(default.on_loss),
-            lost_after: lost_after.unwrap_or(default.lost_after),
-        }
     }
 
     /// The items of a list that may not be empty.
@@ -202,10 +175,7 @@ impl YamlReader<'_> {
         let mut cells = Vec::new();
         match fields.get("matrix") {
             Some(axes) => self.cells(node, &fields, axes, level, stages.len(), &mut cells),
-            None => {
-                self.refuse_references(node);
-                cells.extend(self.stage(&fields, level));
-            }
+            None => cells.extend(self.single(node, &fields, level)),
         }
         let times = self.repeats(&fields);
         if times > 1 && (stages.len() + cells.len() * times as usize) > MAX_STAGES {
@@ -240,7 +210,7 @@ impl YamlReader<'_> {
             if let NodeKind::Mapping(pairs) = &mut copy.kind {
                 pairs.retain(|pair| pair.key != "matrix");
             }
-            matrix::substitute(&mut copy, values, self.mistakes);
+            matrix::substitute(&mut copy, Some(values), self.mistakes);
             let Some(fields) = Fields::of(&copy, "a stage", self.mistakes) else { return };
             if let Some(mut stage) = self.stage(&fields, level) {
                 if !named {
@@ -254,17 +224,15 @@ impl YamlReader<'_> {
         }
     }
 
-    /// Outside of a matrix `${{ .. }}` means nothing.
-    fn refuse_references(&mut self, node: &Node) {
-        match &node.kind {
-            NodeKind::Scalar(text) if matrix::refers(text) => {
-                let message = format!("`{}` stands outside of a matrix", shown(text));
-                self.mistakes.error(node.span, message, "add matrix: to this stage");
-            }
-            NodeKind::Sequence(items) => items.iter().for_each(|item| self.refuse_references(item)),
-            NodeKind::Mapping(pairs) => pairs.iter().for_each(|pair| self.refuse_references(&pair.value)),
-            _ => {}
+    /// A stage without a matrix.
+    fn single(&mut self, node: &Node, fields: &Fields<'_>, level: &Level) -> Option<Stage> {
+        if !matrix::has_expressions(node) {
+            return self.stage(fields, level);
         }
+        let mut copy = node.clone();
+        matrix::substitute(&mut copy, None, self.mistakes);
+        let fields = Fields::of(&copy, "a stage", self.mistakes)?;
+        self.stage(&fields, level)
     }
 
     fn stage(&mut self, fields: &Fields<'_>, outer: &Level) -> Option<Stage> {

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use cosmark_units::{Complaint, parse_integer, parse_size};
+
 use crate::assemble::{DEFAULT_AFR_PER_MILLION, DIVISIONS, MAX_PER_PARENT, WORK_TYPES, WorkType, no_target};
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
 use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
-use crate::model::arrivals::{self, Complaint, MAX_STEPS, Parts};
-use crate::model::units::{parse_byte_count, parse_integer};
+use crate::model::arrivals::{self, MAX_STEPS, Parts};
 use crate::model::{Arrivals, Division, Load, OpKind, Operation, Work, WorkKind};
 use crate::xml::work::parse_op_word;
 use crate::yaml::fields::{Fields, settings};
@@ -44,7 +45,7 @@ pub(crate) fn read(reader: &mut YamlReader<'_>, node: &Node, outer: &Level) -> O
         rampdown: fields.duration("rampdown", reader.mistakes).unwrap_or_default(),
         total_ops: limit(&fields, "total_ops", 1, |f, k| f.read(k, reader.mistakes, parse_whole))
             .filter(|n| *n > 0),
-        total_bytes: limit(&fields, "total_bytes", 1, |f, k| f.read(k, reader.mistakes, parse_byte_count))
+        total_bytes: limit(&fields, "total_bytes", 1, |f, k| f.read(k, reader.mistakes, parse_size))
             .filter(|n| *n > 0),
         afr_per_million: fields
             .read("acceptable_failure_ratio", reader.mistakes, parse_share)
@@ -282,7 +283,7 @@ fn load(reader: &mut YamlReader<'_>, fields: &Fields<'_>) -> Load {
         if let Some(pace) = Fields::of(node, "pace", reader.mistakes) {
             pace.check_words(&["think_time", "rate_per_worker"], reader.mistakes);
             parts.think_time = pace.duration("think_time", reader.mistakes);
-            parts.rate_per_worker = pace.read("rate_per_worker", reader.mistakes, arrivals::parse_rate);
+            parts.rate_per_worker = pace.read("rate_per_worker", reader.mistakes, cosmark_units::parse_rate);
         }
     }
     parts.load().unwrap_or_else(|(message, hint)| {
@@ -330,14 +331,14 @@ fn arrivals(reader: &mut YamlReader<'_>, fields: &Fields<'_>, shape: &str) -> Op
     let mistakes = &mut *reader.mistakes;
     match shape {
         "constant" => {
-            Some(Arrivals::Constant { rate_per_s: fields.read("rate", mistakes, arrivals::parse_rate)? })
+            Some(Arrivals::Constant { rate_per_s: fields.read("rate", mistakes, cosmark_units::parse_rate)? })
         }
         "poisson" => {
-            Some(Arrivals::Poisson { rate_per_s: fields.read("rate", mistakes, arrivals::parse_rate)? })
+            Some(Arrivals::Poisson { rate_per_s: fields.read("rate", mistakes, cosmark_units::parse_rate)? })
         }
         "ramp" => {
-            let from = fields.read("from", mistakes, arrivals::parse_rate_or_zero);
-            let to = fields.read("to", mistakes, arrivals::parse_rate_or_zero);
+            let from = fields.read("from", mistakes, cosmark_units::parse_rate_or_zero);
+            let to = fields.read("to", mistakes, cosmark_units::parse_rate_or_zero);
             let ramp = arrivals::ramp(from?, to?);
             ramp.map_err(|(message, hint)| mistakes.error(fields.span, message, hint)).ok()
         }
@@ -374,7 +375,7 @@ fn step(reader: &mut YamlReader<'_>, node: &Node) -> Option<(f64, Duration)> {
             );
         }
     }
-    let rate = fields.read("rate", reader.mistakes, arrivals::parse_rate);
+    let rate = fields.read("rate", reader.mistakes, cosmark_units::parse_rate);
     let time = fields.read("for", reader.mistakes, arrivals::step_time);
     Some((rate?, time?))
 }

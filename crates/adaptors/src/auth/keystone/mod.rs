@@ -48,7 +48,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("service_type", KeyKind::Text, "type of the object store in the catalogue").default("object-store"),
     Key::new("region", KeyKind::Text, "region of the endpoint; without it the first one").alias(&["region_name"]).default(""),
     Key::new("interface", KeyKind::Choice(&["public", "internal", "admin"]), "which of the endpoints").default("public"),
-    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("10000"),
+    Key::new("timeout", KeyKind::Duration, "time limit of a login").default("10s"),
     super::RETRY,
     super::CACHING,
     super::LOGGING,

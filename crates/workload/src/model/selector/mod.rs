@@ -6,7 +6,7 @@ use std::fmt;
 
 mod parse;
 
-pub use parse::parse_bytes;
+pub use cosmark_units::SizeUnit;
 
 /// Upper end of an open range (`u(5)`, `h(5||10)`): COSBench's largest number.
 pub const OPEN_END: u64 = 2_147_483_647;
@@ -79,29 +79,6 @@ pub struct SizeSelector {
     pub unit: SizeUnit,
 }
 
-/// A unit of size. `KB` is 1000 bytes as in COSBench, `KiB` is 1024.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SizeUnit {
-    /// Bytes.
-    B,
-    /// 1000 bytes.
-    KB,
-    /// 1000² bytes.
-    MB,
-    /// 1000³ bytes.
-    GB,
-    /// 1000⁴ bytes.
-    TB,
-    /// 1024 bytes.
-    KiB,
-    /// 1024² bytes.
-    MiB,
-    /// 1024³ bytes.
-    GiB,
-    /// 1024⁴ bytes.
-    TiB,
-}
-
 /// Why a selector cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectorError {
@@ -120,39 +97,6 @@ impl fmt::Display for SelectorError {
 }
 
 impl std::error::Error for SelectorError {}
-
-impl SizeUnit {
-    /// Every unit with its spelling and its bytes, longest spelling first so that a suffix match finds the right one.
-    pub const TABLE: &'static [(SizeUnit, &'static str, u64)] = &[
-        (SizeUnit::KiB, "KiB", 1 << 10),
-        (SizeUnit::MiB, "MiB", 1 << 20),
-        (SizeUnit::GiB, "GiB", 1 << 30),
-        (SizeUnit::TiB, "TiB", 1 << 40),
-        (SizeUnit::KB, "KB", 1_000),
-        (SizeUnit::MB, "MB", 1_000_000),
-        (SizeUnit::GB, "GB", 1_000_000_000),
-        (SizeUnit::TB, "TB", 1_000_000_000_000),
-        (SizeUnit::B, "B", 1),
-    ];
-
-    /// Bytes in one unit.
-    #[must_use]
-    pub fn bytes(self) -> u64 {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or(1, |row| row.2)
-    }
-
-    /// Spelling, e.g. `KiB`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("B", |row| row.1)
-    }
-}
-
-impl fmt::Display for SizeUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 impl IntSelector {
     /// True for `r(0,0)` and `0-0`, which choose nothing at all.

@@ -46,50 +46,22 @@ impl FromStr for SizeSelector {
     }
 }
 
-/// Reads a plain size such as `64KiB`, `5MB` or `1048576B` into bytes.
-///
-/// # Errors
-/// When the number or the unit cannot be read, or the product is beyond 64 bits.
-pub fn parse_bytes(text: &str) -> Result<u64, SelectorError> {
-    let size: SizeSelector = text.parse()?;
-    match size.values {
-        IntSelector::Constant(_) => Ok(size.bounds_bytes().1),
-        _ => Err(SelectorError {
-            at: 0,
-            message: format!("`{}` is not one size", shown(text.trim())),
-            hint: "write a number and a unit, such as 64KiB".to_owned(),
-        }),
-    }
-}
-
-fn from_word(word: &str) -> Option<SizeUnit> {
-    SizeUnit::TABLE.iter().find(|row| row.1 == word).map(|row| row.0)
-}
-
 /// Cuts the unit off the end; `None` when the text ends in `)`, i.e. the unit stands inside.
 fn split_unit(text: &str) -> Result<(&str, Option<SizeUnit>), SelectorError> {
     let letters = text.chars().rev().take_while(|c| c.is_alphabetic()).map(char::len_utf8).sum::<usize>();
     let at = text.len() - letters;
     let word = &text[at..];
-    if let Some(unit) = from_word(word) {
+    if let Some(unit) = SizeUnit::of_word(word) {
         return Ok((&text[..at], Some(unit)));
     }
     let inner = text.split_once('(').map_or("", |(_, inner)| inner);
     if word.is_empty() && text.ends_with(')') && inner.contains(char::is_alphabetic) {
         return Ok((text, None));
     }
-    let same = SizeUnit::TABLE.iter().find(|row| row.1.eq_ignore_ascii_case(word));
-    let prefix = SizeUnit::TABLE
-        .iter()
-        .find(|row| !word.is_empty() && row.1.eq_ignore_ascii_case(&format!("{word}B")));
-    let hint = match (same, prefix) {
-        (Some(row), _) => format!("did you mean {}? units are case-sensitive", row.1),
-        (None, Some(row)) => format!("did you mean {} (decimal) or {}iB (binary)?", row.1, &row.1[..1]),
+    let hint = match word {
         _ if text.trim().is_empty() => "write a size such as c(64)KB".to_owned(),
-        _ if word.is_empty() => {
-            format!("add a unit, e.g. {}KB; known: B KB MB GB TB KiB MiB GiB TiB", shown(text.trim()))
-        }
-        _ => "known units: B KB MB GB TB (decimal), KiB MiB GiB TiB (binary)".to_owned(),
+        "" => format!("add a unit, e.g. {}KB; known: B KB MB GB TB KiB MiB GiB TiB", shown(text.trim())),
+        _ => SizeUnit::hint(word),
     };
     Err(SelectorError { at, message: format!("unrecognized size unit: {}", shown(text.trim())), hint })
 }

@@ -1,0 +1,60 @@
+//! Whole numbers and switches.
+
+/// A decimal or `0x` number.
+#[must_use]
+pub fn parse_integer(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),
+        Some(_) => None,
+        None if text.starts_with('+') => None,
+        None => text.parse().ok(),
+    }
+}
+
+/// The same with a sign.
+#[must_use]
+pub fn parse_signed(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let Some(digits) = text.strip_prefix('-') else {
+        return parse_integer(text.strip_prefix('+').unwrap_or(text)).and_then(|n| i64::try_from(n).ok());
+    };
+    parse_integer(digits).and_then(|number| 0i64.checked_sub_unsigned(number))
+}
+
+/// COSBench's booleans: true/yes/on, false/no/off, in any case.
+#[must_use]
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_read_back_in_both_bases(number: u64, signed: i64) {
+            prop_assert_eq!(parse_integer(&number.to_string()), Some(number));
+            prop_assert_eq!(parse_integer(&format!("{number:#x}")), Some(number));
+            prop_assert_eq!(parse_signed(&signed.to_string()), Some(signed));
+        }
+    }
+
+    #[test]
+    fn signs_stand_only_where_they_may() {
+        assert_eq!((parse_integer("+5"), parse_integer("-5"), parse_integer("0x+5")), (None, None, None));
+        assert_eq!(
+            (parse_signed("+5"), parse_signed("-0x10"), parse_signed("--5")),
+            (Some(5), Some(-16), None)
+        );
+        assert_eq!(parse_signed("9223372036854775808"), None);
+        assert_eq!((parse_bool(" Yes"), parse_bool("OFF"), parse_bool("1")), (Some(true), Some(false), None));
+    }
+}
