@@ -115,8 +115,12 @@ impl Adaptor for S3 {
     }
 
     fn endpoints(&self) -> Vec<String> {
-        let doors = self.config.doors.iter().filter(|door| door.endpoint.number() != 0);
-        doors.map(|door| format!("{}:{}", door.endpoint.host(), door.endpoint.port())).collect()
+        match self.config.doors.as_slice() {
+            [only] => only.endpoint.spread(),
+            several => {
+                several.iter().map(|one| format!("{}:{}", one.endpoint.host(), one.endpoint.port())).collect()
+            }
+        }
     }
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
