@@ -151,7 +151,7 @@ impl Member {
                 }
                 Some(answer) = answers.recv() => {
                     self.look();
-                    self.work.is_told(&answer);
+                    self.work.take_answer(&answer);
                 }
                 message = self.reader.next() => match message {
                     Ok(message) => self.take(&message, leave).await,

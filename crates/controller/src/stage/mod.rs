@@ -345,7 +345,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let at_unix_ns = self.job.clock.now_ns().saturating_add(lead_ns);
         for (link, peer) in self.job.drivers.iter_mut().zip(&mut self.peers) {
             if peer.is_awaited() && peer.phase == DriverPhase::Ready {
-                peer.phase = DriverPhase::Told;
+                peer.phase = DriverPhase::Started;
                 link.go(self.step, Some(at_unix_ns));
             }
         }

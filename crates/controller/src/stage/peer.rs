@@ -19,7 +19,7 @@ pub enum DriverPhase {
     /// Its clock was compared.
     Ready,
     /// It was told when to begin.
-    Told,
+    Started,
     /// Its load is on.
     Running,
     /// It has ended or refused.

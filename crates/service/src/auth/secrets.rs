@@ -18,7 +18,7 @@ const HEAD: &str = "cosmark secret 2\n";
 
 /// What a file holds.
 #[derive(serde::Deserialize)]
-struct Kept {
+struct Stored {
     value: String,
     endpoints: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Secrets {
         self.state.write(&format!("{DIRECTORY}/{name}"), format!("{HEAD}{stored}").as_bytes())
     }
 
-    fn read(&self, name: &str) -> Result<Option<Kept>, String> {
+    fn read(&self, name: &str) -> Result<Option<Stored>, String> {
         if !is_name(name) {
             return Ok(None);
         }
@@ -82,7 +82,7 @@ impl Secrets {
             // As versions before this one wrote it: nobody said where it may go.
             None => {
                 let value = text.trim_end_matches(['\n', '\r']).to_owned();
-                Ok(Some(Kept { value, endpoints: Vec::new() }))
+                Ok(Some(Stored { value, endpoints: Vec::new() }))
             }
         }
     }
@@ -123,7 +123,7 @@ impl SecretSource for Secrets {
     }
 
     fn may_go(&self, name: &str, places: &[Place]) -> Result<(), String> {
-        let Some(Kept { endpoints, .. }) = self.read(name)? else { return Ok(()) };
+        let Some(Stored { endpoints, .. }) = self.read(name)? else { return Ok(()) };
         if endpoints.is_empty() {
             return Err(format!(
                 "which was stored without saying where it may be sent; set it again with its endpoints, in the console or with \
