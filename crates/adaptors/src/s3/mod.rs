@@ -2,17 +2,14 @@
 
 mod channel;
 mod checksum;
+mod choice;
 mod client;
 mod config;
-mod endpoints;
 mod errors;
 pub(crate) mod listing;
-mod multipart;
-mod server_side;
 mod sigv2;
 mod sigv4;
 mod streaming;
-mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -115,8 +112,8 @@ impl Adaptor for S3 {
     }
 
     fn endpoints(&self) -> Vec<String> {
-        let doors = self.config.doors.iter().filter(|door| door.endpoint.number() != 0);
-        doors.map(|door| format!("{}:{}", door.endpoint.host(), door.endpoint.port())).collect()
+        let addresses = self.config.addresses.iter().filter(|address| address.endpoint.number() != 0);
+        addresses.map(|address| format!("{}:{}", address.endpoint.host(), address.endpoint.port())).collect()
     }
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
