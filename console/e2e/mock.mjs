@@ -38,7 +38,10 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     name, labels: [["zone", "abc"[at % 3]]], version: "0.1.0", message_version: 1, host: `node${at + 1}.lab`, cores: 16, memory_bytes: 64 * 2 ** 30,
     nics: [{ name: "eth0", addresses: [`10.0.0.${at + 1}`], speed_bits_per_s: 25e9 }], adaptors: ["s3", "swift", "rados"], ceiling_ops_per_s: 412_000 + 9000 * at,
     state: "idle", trouble: null, run: null, load: 0.02, clock_offset_ns: 12_300 * (at - 1), clock_error_ns: 41_000, last_seen: stamp(),
+    doing: [], forged: 0, key: null,
   }]));
+  const doing = (run) => ({ run, ordered: true, requests_per_s: 5000, lease: "makes", lease_age_s: 0.6, stores: ["store.lab:80"] });
+  if (drivers > 1) Object.assign(fleet.get("driver-2"), { state: "busy", doing: [{ ...doing("r7f3"), ordered: false, requests_per_s: 240 }] });
   if (drivers > 2) Object.assign(fleet.get("driver-3"), { state: "lost", trouble: "Not heard of for 42 s; look whether it runs and reaches NATS.", load: null, last_seen: stamp(epoch - 42_000) });
 
   const status = () => ({
@@ -117,7 +120,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     for (const stage of stages) say(run, "stage", { ...stage });
     change(run, { state: "processing", started: stamp(), position: null, drivers: driverNames.filter((name) => fleet.get(name).state !== "lost") });
     log(run, "INFO", "controller", `${run.summary.id} begins with seed 42`);
-    for (const name of run.summary.drivers) { Object.assign(fleet.get(name), { state: "busy", run: run.summary.id }); tell("driver", fleet.get(name)); }
+    for (const name of run.summary.drivers) { Object.assign(fleet.get(name), { state: "busy", run: run.summary.id, doing: [doing(run.summary.id)] }); tell("driver", fleet.get(name)); }
     nextStage(run);
     if (!manual) run.timer = setInterval(() => advance(run), (intervalS * 1000) / speed);
   }
@@ -156,7 +159,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
   }
   function finish(run, state, reason) {
     clearInterval(run.timer);
-    for (const name of run.summary.drivers) { Object.assign(fleet.get(name), { state: "idle", run: null, load: 0.02 }); tell("driver", fleet.get(name)); }
+    for (const name of run.summary.drivers) { Object.assign(fleet.get(name), { state: "idle", run: null, load: 0.02, doing: [] }); tell("driver", fleet.get(name)); }
     log(run, "INFO", "controller", `${run.summary.id} is ${state}`);
     const good = state === "finished";
     change(run, {

@@ -173,7 +173,8 @@ pub trait Adaptor: Send + Sync {
     /// Time limit of one call; the engine enforces it by dropping the call. `None` = no limit.
     fn timeout(&self) -> Option<Duration>;
 
-    /// The endpoints of this target, in the order of their numbers in [`Marks::endpoint`]; empty when there is only one.
+    /// The endpoints of this target, in the order of their numbers in [`Marks::endpoint`]; empty when there is only one. Where one name
+    /// stands for several addresses, known once it was resolved, each of them is one.
     fn endpoints(&self) -> Vec<String> {
         Vec::new()
     }

@@ -24,6 +24,7 @@ pub use directory::index::{
     LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
+pub use directory::process::is_this_process;
 pub use directory::reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::{Archive, KilledRun, NewRun, Source};
@@ -36,10 +37,11 @@ pub use record::breakdown::{
     DriverRecord, DriversRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord,
 };
 pub use record::client::{ClientLine, ClientRecord, NicRecord};
+pub use record::containers::ContainersRecord;
 pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
+pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Overall, Verdict};
 pub use record::{
-    HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, RunState, SCHEMA, StageRecord,
-    StageState, StateChange,
+    HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange,
 };

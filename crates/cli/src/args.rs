@@ -383,10 +383,10 @@ pub struct RecoverArgs {
   cosmark clean w7 --dry-run                    what would be removed
   cosmark clean w7 --target target.yaml         of a run that was killed, ended twice by Ctrl-C, or lost its driver
 
-What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are told. Who
-else writes the same names into the same containers loses them: look with --dry-run. Containers stay, unless
---containers says that the run's own may go; one that is not empty never goes. The archive keeps no secrets: they come from the environment and files
-that the workload names, or with --target. May be ended and begun again at any time.")]
+What the stages that had begun would have written is looked for in its containers; names that they do not give stay and are told. With
+a whole operation log (--oplog) only what it has goes; without one, who else writes the same names into the same containers loses
+them: look with --dry-run. A container that the run made goes when nothing is in it; one that was there before never does. The archive keeps no
+secrets: they come from the environment and files that the workload names, or with --target. May be ended and begun again at any time.")]
 pub struct CleanArgs {
     /// Run: a directory, its number (7 or w7) or `last`
     #[arg(value_name = "RUN")]
@@ -400,7 +400,7 @@ pub struct CleanArgs {
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Also remove containers that the run's init stages were to make, if nothing is in them
+    /// Also remove empty containers that its stages were to make and of which nobody knows who made them
     #[arg(long)]
     pub containers: bool,
     /// Print what was done as JSON

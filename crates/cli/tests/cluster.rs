@@ -2,8 +2,12 @@
 //! them, and what does not fit.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test may stop at a surprise")]
 
+#[path = "cluster/beside.rs"]
+mod beside;
 #[path = "distributed/bed.rs"]
 mod machines;
+#[path = "cluster/overtaken.rs"]
+mod overtaken;
 #[path = "service/bed.rs"]
 mod service;
 mod support;
@@ -387,6 +391,8 @@ fn two_equal_runs_take_all_drivers_one_after_the_other_and_what_is_missing_is_wa
     let reason = ended["reason"].as_str().unwrap();
     assert!(reason.contains("20 drivers") && reason.contains("8 are there within 3s"), "{reason}");
     assert!(listed.contains("waiting for 20") || listed.contains("terminated"), "{listed}");
+    // No stage of it began, so none is done.
+    assert_eq!((&ended["stages_done"], &ended["stages"]), (&json!(0), &json!(1)), "{ended}");
     let record = within(|| ask(&c, &format!("runs/{many}/record")));
     assert_eq!(
         (&record["state"], &record["drivers"]["wanted"]),

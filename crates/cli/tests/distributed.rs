@@ -4,8 +4,14 @@
 
 #[path = "distributed/bed.rs"]
 mod bed;
+#[path = "distributed/clean.rs"]
+mod clean;
+#[path = "distributed/clocks.rs"]
+mod clocks;
 #[path = "distributed/fleet.rs"]
 mod fleet;
+#[path = "distributed/names.rs"]
+mod names;
 mod support;
 
 use std::time::{Duration, Instant};

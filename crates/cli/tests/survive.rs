@@ -9,6 +9,8 @@ mod clean;
 mod disks;
 #[path = "survive/outputs.rs"]
 mod outputs;
+#[path = "survive/plain_store.rs"]
+mod plain_store;
 #[path = "survive/recover.rs"]
 mod recover;
 #[path = "survive/signals.rs"]

@@ -8,6 +8,8 @@ use cosmark_archive::{
     StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_wire::ContainersBefore;
+use cosmark_wire::RunClock;
 use cosmark_workload::model::Stage;
 
 /// Somebody who is told what goes into the archive, as it goes in. Called from the controller's task; must not block.
@@ -27,13 +29,25 @@ pub struct ArchiveWriter {
     told: bool,
     /// What is written down happened then, and not now.
     past: Option<Timestamp>,
+    clock: RunClock,
+    /// The latest moment that was written down: a run that is taken up on a machine whose clock is behind goes on from there.
+    latest: Timestamp,
 }
 
 impl ArchiveWriter {
     /// Around a directory that could be made.
     #[must_use]
     pub fn new(dir: RunDir) -> Self {
-        Self { dir, listener: None, trouble: None, told: false, past: None }
+        let latest = dir.record().submitted.unwrap_or(Timestamp::MIN);
+        Self {
+            dir,
+            listener: None,
+            trouble: None,
+            told: false,
+            past: None,
+            clock: RunClock::default(),
+            latest,
+        }
     }
 
     /// Tells `listener` what goes into it.
@@ -66,9 +80,23 @@ impl ArchiveWriter {
         self.past = unix_ns.and_then(|ns| Timestamp::from_nanosecond(i128::from(ns)).ok());
     }
 
-    /// When what is written down happens.
+    /// When what is written down happens. Wall-clock time as it was when the run began or was taken up, and what a monotonic
+    /// clock says since: how long a stage took does not depend on who sets the machine's clock meanwhile.
     pub(crate) fn now(&self) -> Timestamp {
-        self.past.unwrap_or_else(Timestamp::now)
+        self.past.unwrap_or_else(|| self.present())
+    }
+
+    /// The same, also while the past of a run that is taken up is written down.
+    pub(crate) fn present(&self) -> Timestamp {
+        let now = Timestamp::from_nanosecond(i128::from(self.clock.now_ns()));
+        now.map_or(self.latest, |now| now.max(self.latest))
+    }
+
+    /// The same, and nothing that is written down later happens before it.
+    fn mark(&mut self) -> Timestamp {
+        let now = self.now();
+        self.latest = self.latest.max(now);
+        now
     }
 
     /// The names that its stages, works and operations have.
@@ -95,14 +123,24 @@ impl ArchiveWriter {
     }
 
     pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
-        let now = self.now();
+        let now = self.mark();
         let result = self.dir.enter_stage(stage, state, now);
         self.keep(result);
         self.tell_stage(stage);
     }
 
+    /// What is known of the containers that a stage is about to make. It stands there before the stage runs: a process that is
+    /// killed later has said whose they are.
+    pub(crate) fn note_containers(&mut self, stage: usize, before: &ContainersBefore) {
+        let ContainersBefore { missing, there } = before;
+        if !missing.is_empty() || !there.is_empty() {
+            let result = self.dir.note_containers(stage, missing, there);
+            self.keep(result);
+        }
+    }
+
     pub(crate) fn put_stage(&mut self, at: usize, stage: &Stage, instead: bool) {
-        let now = self.now();
+        let now = self.mark();
         let result = self.dir.put_stage(at, stage, instead, now);
         self.keep(result);
         self.tell_stage(at);
@@ -135,7 +173,7 @@ impl ArchiveWriter {
     }
 
     pub(crate) fn log(&mut self, level: &str, from: &str, text: &str) {
-        let now = self.now();
+        let now = self.mark();
         let result = self.dir.log(now, level, from, text);
         self.keep(result);
         if let Some(listener) = &mut self.listener {

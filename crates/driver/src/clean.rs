@@ -1,7 +1,8 @@
 //! Removes from a store what a run left there, and nothing else: containers are listed and each name is held against what the run's
-//! workload would have written. Where a store has no listings, the names themselves are deleted.
+//! workload would have written, and against the operation log where that is whole. Where a store has no listings, the names themselves
+//! are deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,11 +35,20 @@ pub struct Cleaning<'a> {
     pub catalog: Catalog,
     /// What the run would have made.
     pub leftovers: &'a [Leftover],
-    /// Remove containers that a begun `init` was to make, when nothing is in them any more.
+    /// What it did write, where its operation log tells that and has everything.
+    pub written: Option<&'a Written>,
+    /// Containers that it made: they go when nothing is in them any more.
+    pub created: BTreeSet<String>,
+    /// Containers that were there before it: they stay.
+    pub found: BTreeSet<String>,
+    /// Remove also those that a begun `init` was to make of which nobody knows who made them.
     pub containers: bool,
     /// Only look.
     pub dry_run: bool,
 }
+
+/// Names of objects by the name of their container.
+pub type Written = BTreeMap<String, HashSet<String>>;
 
 /// What became of one container.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,7 +116,7 @@ impl Cleaning<'_> {
 
     async fn container(&self, endpoint: &mut Endpoint, site: &Site<'_>, name: String) -> CleanedContainer {
         let mut cleaned = CleanedContainer { name, ..CleanedContainer::default() };
-        let (rules, problem) = rules_of(site, &cleaned.name);
+        let (rules, problem) = self.rules_of(site, &cleaned.name);
         cleaned.note = problem;
         let result = if endpoint.adaptor.capability().has(Capability::LIST) {
             self.by_listing(endpoint, &rules, &mut cleaned).await
@@ -156,21 +166,25 @@ impl Cleaning<'_> {
         {
             return Err(None);
         }
+        if self.found.contains(&cleaned.name) {
+            return Err(Some("the container stays: it was there before the run".to_owned()));
+        }
         if cleaned.others > 0 {
             return Err(Some("the container stays: objects of others are in it".to_owned()));
         }
-        if self.containers {
+        if self.containers || self.created.contains(&cleaned.name) {
             return Ok(());
         }
         Err(Some(
-            "the container stays: it may have been there before the run; --containers removes it".to_owned(),
+            "the container stays: nobody knows whether it was there before the run; --containers removes it"
+                .to_owned(),
         ))
     }
 
     async fn by_listing(
         &self,
         endpoint: &mut Endpoint,
-        rules: &[Rule],
+        rules: &[Rule<'_>],
         cleaned: &mut CleanedContainer,
     ) -> Result<(), Error> {
         for _ in 0..MOST_ROUNDS {
@@ -218,21 +232,21 @@ impl Cleaning<'_> {
     async fn by_name(
         &self,
         endpoint: &mut Endpoint,
-        rules: &[Rule],
+        rules: &[Rule<'_>],
         cleaned: &mut CleanedContainer,
     ) -> Result<(), Error> {
         for rule in rules {
+            if self.dry_run {
+                cleaned.objects += rule.count();
+                continue;
+            }
             let mut names = rule.names();
             loop {
                 let some: Vec<String> = names.by_ref().take(1000).collect();
                 if some.is_empty() {
                     break;
                 }
-                if self.dry_run {
-                    cleaned.objects += some.len() as u64;
-                } else {
-                    self.delete(endpoint, &some, cleaned).await;
-                }
+                self.delete(endpoint, &some, cleaned).await;
             }
         }
         Ok(())
@@ -272,46 +286,65 @@ fn values(spec: &TargetSpec) -> Vec<(&str, &cosmark_workload::model::ConfigValue
 }
 
 /// Names of objects of the run.
-enum Rule {
-    Numbered(NameRule),
+enum Rule<'a> {
+    /// All that it may have written.
+    Numbered(&'a NameRule),
+    /// Those of them that its operation log has.
+    Written(&'a NameRule, Option<&'a HashSet<String>>),
     Files(BTreeSet<String>),
 }
 
-impl Rule {
+impl Rule<'_> {
     fn gives(&self, name: &str) -> bool {
         match self {
             Self::Numbered(rule) => rule.gives(name),
+            Self::Written(rule, names) => rule.gives(name) && names.is_some_and(|names| names.contains(name)),
             Self::Files(names) => names.contains(name),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Self::Numbered(rule) => rule.count(),
+            Self::Written(..) | Self::Files(_) => self.names().count() as u64,
         }
     }
 
     fn names(&self) -> Box<dyn Iterator<Item = String> + '_> {
         match self {
             Self::Numbered(rule) => Box::new(rule.names()),
+            Self::Written(rule, names) => {
+                Box::new(names.iter().flat_map(|names| names.iter()).filter(|name| rule.gives(name)).cloned())
+            }
             Self::Files(names) => Box::new(names.iter().cloned()),
         }
     }
 }
 
-/// What the run would have written into this container, and what of it cannot be known here.
-fn rules_of(site: &Site<'_>, container: &str) -> (Vec<Rule>, Option<String>) {
-    let mut problem = None;
-    let mut rules = Vec::new();
-    for leftover in site.leftovers.iter().filter(|leftover| leftover.containers.gives(container)) {
-        match &leftover.objects {
-            Some(Objects::Numbered(rule)) => rules.push(Rule::Numbered(rule.clone())),
-            Some(Objects::Files(directory)) => match files_of(Path::new(directory)) {
-                Ok(names) => rules.push(Rule::Files(names)),
-                Err(cause) => {
-                    problem = Some(format!(
-                        "what was written of the files in {directory} is not known here ({cause}): clean up where they are"
-                    ));
-                }
-            },
-            None => {}
+impl Cleaning<'_> {
+    /// What the run would have written into this container, and what of it cannot be known here.
+    fn rules_of<'a>(&'a self, site: &Site<'a>, container: &str) -> (Vec<Rule<'a>>, Option<String>) {
+        let mut problem = None;
+        let mut rules = Vec::new();
+        for leftover in site.leftovers.iter().filter(|leftover| leftover.containers.gives(container)) {
+            match &leftover.objects {
+                Some(Objects::Numbered(rule)) => rules.push(match self.written {
+                    Some(written) => Rule::Written(rule, written.get(container)),
+                    None => Rule::Numbered(rule),
+                }),
+                Some(Objects::Files(directory)) => match files_of(Path::new(directory)) {
+                    Ok(names) => rules.push(Rule::Files(names)),
+                    Err(cause) => {
+                        problem = Some(format!(
+                            "what was written of the files in {directory} is not known here ({cause}): clean up where they are"
+                        ));
+                    }
+                },
+                None => {}
+            }
         }
+        (rules, problem)
     }
-    (rules, problem)
 }
 
 fn files_of(directory: &Path) -> std::io::Result<BTreeSet<String>> {

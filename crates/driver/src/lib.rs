@@ -1,6 +1,7 @@
 //! A driver: takes a stage's shares, opens adaptors, logs in, asks each store whether it is there, runs the engine and
 //! reports. It knows no adaptor by name: the tables are given to it.
 
+mod before;
 mod canary;
 mod catalog;
 pub mod clean;

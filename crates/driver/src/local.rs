@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cosmark_adaptor_api::{Error, ErrorKind, Marks, clock};
+use cosmark_adaptor_api::{Adaptor, Error, ErrorKind, Marks, clock};
 use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
     ShareHandle, StageShare,
 };
 use cosmark_wire::{
-    Began, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample, Launched,
-    MissionReport, PauseReason, StageOrder, TriggerOrder, TriggerReport,
+    Began, ContainersBefore, DriverEvent, DriverLink, EventSender, Failure, FailureClass, FailureExample,
+    Launched, MissionReport, PauseReason, StageOrder, TriggerOrder, TriggerReport,
 };
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
+use crate::before;
 use crate::catalog::Catalog;
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
@@ -55,6 +56,8 @@ pub struct LocalDriver {
     /// The stage at work.
     current: Option<Current>,
     triggers: Arc<Mutex<Triggers>>,
+    /// Wall-clock time when the run clock began, as the machine's clock said when this driver was made.
+    clock_began_unix_ns: i64,
 }
 
 struct Current {
@@ -107,6 +110,7 @@ impl LocalDriver {
             requests: Arc::default(),
             current: None,
             triggers,
+            clock_began_unix_ns: clock_began_unix_ns(),
         }
     }
 
@@ -158,6 +162,7 @@ impl DriverLink for LocalDriver {
             catalog: self.catalog,
             options: self.options.clone(),
             may_wait_awake: self.may_wait_awake,
+            clock_began_unix_ns: self.clock_began_unix_ns,
             sessions: Arc::clone(&self.sessions),
             requests: Arc::clone(&self.requests),
             flow,
@@ -219,6 +224,7 @@ struct Job {
     catalog: Catalog,
     options: Options,
     may_wait_awake: bool,
+    clock_began_unix_ns: i64,
     sessions: Sessions,
     requests: Arc<AtomicU64>,
     flow: Arc<Flow>,
@@ -230,7 +236,9 @@ struct Job {
 impl Job {
     fn run(self) {
         let last = match self.prepare() {
-            Ok(Some(missions)) => self.load(missions).unwrap_or_else(DriverEvent::Refused),
+            Ok(Some((missions, containers))) => {
+                self.load(missions, containers).unwrap_or_else(DriverEvent::Refused)
+            }
             Ok(None) => DriverEvent::Ended { missions: Vec::new(), gave_up: None },
             Err(failure) => DriverEvent::Refused(failure),
         };
@@ -239,7 +247,7 @@ impl Job {
     }
 
     /// Opens, logs in, asks each store once; `None` when it was stopped before it came so far.
-    fn prepare(&self) -> Result<Option<Vec<Mission>>, Failure> {
+    fn prepare(&self) -> Result<Option<(Vec<Mission>, ContainersBefore)>, Failure> {
         let workers: u64 = self.order.shares.iter().map(|share| u64::from(share.workers)).sum();
         if let Some(text) = too_many(workers, proc::available_memory_bytes()) {
             return Err(failure("", FailureClass::Workload, text));
@@ -256,6 +264,7 @@ impl Job {
         let missions = tokio::task::LocalSet::new().block_on(&runtime, async {
             let mut asked: Vec<(&TargetSpec, &TargetSpec)> = Vec::new();
             let mut missions = Vec::with_capacity(self.order.shares.len());
+            let mut containers = ContainersBefore::default();
             let permit = &self.options.permit;
             // All is decided before anything is opened or sent.
             let works = self.order.shares.iter().filter_map(|share| self.order.stage.works.get(share.work));
@@ -280,6 +289,15 @@ impl Job {
                     // A sign of life for who waits.
                     self.events.try_send(DriverEvent::Told { up_to_ns: 0 });
                 }
+                if share.first_worker == 0
+                    && let Ok(shared) = sessions.get().await
+                {
+                    let question = before::look(work, &opened, &shared.session);
+                    match pulse.ask_while_permitted(question, is_over).await {
+                        None => return Ok(None),
+                        Some(answer) => containers.add(answer),
+                    }
+                }
                 missions.push(Mission {
                     lengths: lengths_of(&self.order, share.work, work.operations.len()),
                     index: u16::try_from(share.work).unwrap_or(u16::MAX),
@@ -291,10 +309,17 @@ impl Job {
                     sessions,
                 });
             }
-            Ok(Some(missions))
+            Ok(Some((missions, containers)))
         });
         runtime.shutdown_background();
         missions
+    }
+
+    /// As the first work with the same target knows them: that one was asked already.
+    fn endpoints_of(&self, work: usize, works: &[usize], adaptors: &[Arc<dyn Adaptor>]) -> Vec<String> {
+        let target = |work: usize| self.order.stage.works.get(work).map(|work| (&work.auth, &work.storage));
+        let asked = works.iter().position(|other| target(*other) == target(work));
+        asked.and_then(|at| adaptors.get(at)).map(|adaptor| adaptor.endpoints()).unwrap_or_default()
     }
 
     fn permit(&self) -> &Arc<LoadPermit> {
@@ -319,7 +344,7 @@ impl Job {
         Arc::clone(cache)
     }
 
-    fn load(&self, missions: Vec<Mission>) -> Result<DriverEvent, Failure> {
+    fn load(&self, missions: Vec<Mission>, containers: ContainersBefore) -> Result<DriverEvent, Failure> {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
         let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
         let _ = self.events.blocking_send(DriverEvent::Authed);
@@ -345,10 +370,13 @@ impl Job {
         let plans =
             works.iter().enumerate().filter_map(|(at, work)| Some((*work, running.plan(at)?))).collect();
         let origin_ns = start.at_ns.unwrap_or(start_ns);
-        let origin_unix_ns = start.unix_ns.unwrap_or_else(|| unix_ns_of(origin_ns));
-        let endpoints = works.iter().zip(&adaptors).map(|(work, adaptor)| (*work, adaptor.endpoints()));
+        // A wall clock that was set since the run began moves no time of the run.
+        let here = || self.clock_began_unix_ns.saturating_add_unsigned(origin_ns);
+        let origin_unix_ns = start.unix_ns.unwrap_or_else(here);
+        let endpoints = works.iter().map(|work| (*work, self.endpoints_of(*work, &works, &adaptors)));
         let endpoints = endpoints.filter(|(_, names)| !names.is_empty()).collect();
-        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock: start.clock, plans, endpoints };
+        let clock = start.clock;
+        let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock, plans, endpoints, containers };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
         let sampler = self.watch_itself(&running);
         self.pass_on(&mut engine_events);
@@ -492,11 +520,11 @@ pub fn try_target(
     asked
 }
 
-/// What the wall clock says at a moment of the run clock, ns since 1970.
-fn unix_ns_of(at_ns: u64) -> i64 {
+/// When the run clock said 0, ns since 1970 by the wall clock.
+fn clock_began_unix_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    now_unix_ns.saturating_add(at_ns.wrapping_sub(clock::now_ns()).cast_signed())
+    now_unix_ns.saturating_sub_unsigned(clock::now_ns())
 }
 
 fn class_of(kind: ErrorKind) -> FailureClass {

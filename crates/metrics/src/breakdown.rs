@@ -17,6 +17,8 @@ pub struct PartSums {
     pub failed: u64,
     /// Body bytes of successes.
     pub bytes: u64,
+    /// Connections opened; not known of sizes.
+    pub connections: u64,
     /// Response times of successes; filled only where due and sent can differ.
     pub response: Latency,
     /// Service times of successes.
@@ -28,6 +30,7 @@ pub struct PartSums {
 impl PartSums {
     /// Adds one sample; `paced` = due and sent can differ.
     pub fn add(&mut self, sample: &Sample, paced: bool) {
+        self.connections += u64::from(sample.connections);
         if !sample.outcome.is_ok() {
             self.failed += 1;
             return;
@@ -45,10 +48,11 @@ impl PartSums {
 
     /// Adds another part of the same operation. Order does not matter.
     pub fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, bytes, response, service, first_byte } = other;
+        let Self { ok, failed, bytes, connections, response, service, first_byte } = other;
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
+        self.connections += connections;
         self.response.merge(response);
         self.service.merge(service);
         self.first_byte.merge(first_byte);
@@ -71,6 +75,7 @@ impl PartSums {
             ok: op.ok,
             failed: 0,
             bytes: op.bytes,
+            connections: op.connections,
             response: op.response.clone(),
             service: op.service.clone(),
             first_byte: op.first_byte.clone(),

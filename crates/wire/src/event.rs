@@ -92,6 +92,26 @@ pub struct Launched {
     /// Index of each work and the endpoints that serve it, in the order of their numbers; only where there are several.
     #[serde(default)]
     pub endpoints: Vec<(usize, Vec<String>)>,
+    /// The containers that its works are to make, as they were before.
+    #[serde(default)]
+    pub containers: ContainersBefore,
+}
+
+/// Containers that a stage is to make, before it did; one that stands in neither was not asked for, or the store did not say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ContainersBefore {
+    /// Names of those that were not there.
+    pub missing: Vec<String>,
+    /// Names of those that were.
+    pub there: Vec<String>,
+}
+
+impl ContainersBefore {
+    /// Adds what is known of others.
+    pub fn add(&mut self, other: Self) {
+        self.missing.extend(other.missing);
+        self.there.extend(other.there);
+    }
 }
 
 /// Two clocks compared.

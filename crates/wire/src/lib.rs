@@ -13,8 +13,8 @@ mod stage_text;
 pub use clock::{RunClock, unix_ns};
 pub use driver_link::{DriverLink, EventSender, FromDriver, Gone, StageOrder, TriggerOrder};
 pub use event::{
-    Began, ClockDrift, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    PauseReason, TriggerReport,
+    Began, ClockDrift, ClockFix, ContainersBefore, DriverEvent, Failure, FailureClass, FailureExample,
+    Launched, MissionReport, PauseReason, TriggerReport,
 };
 pub use message::MESSAGE_VERSION;
 pub use samples::SampleColumns;

@@ -12,8 +12,8 @@ use cosmark_wire::message::{
     Control, Event, Order, Registration, ShareMessage, StageMessage, decode, encode,
 };
 use cosmark_wire::{
-    Began, ClockFix, DriverEvent, Failure, FailureClass, FailureExample, Launched, MissionReport,
-    TriggerOrder, TriggerReport, split, stage_from_text, stage_to_text,
+    Began, ClockFix, ContainersBefore, DriverEvent, Failure, FailureClass, FailureExample, Launched,
+    MissionReport, TriggerOrder, TriggerReport, split, stage_from_text, stage_to_text,
 };
 use cosmark_workload::{Environment, Format, parse};
 use proptest::prelude::*;
@@ -166,6 +166,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
             clock: Some(clock),
             plans: vec![(3, plan)],
             endpoints: vec![(3, vec!["http://a".into(), "http://b".into()])],
+            containers: ContainersBefore { missing: vec!["c-1".into()], there: vec!["c-2".into()] },
         }),
         DriverEvent::Facts(ClientFacts { load_threads: 3, ..ClientFacts::default() }),
         DriverEvent::Health(health),

@@ -3,7 +3,7 @@
 
 use crate::Workload;
 use crate::model::selector::IntSelector;
-use crate::model::{Effect, Operation, TargetSpec};
+use crate::model::{Effect, OpKind, Operation, TargetSpec, Work};
 
 /// Names that a workload gives: all that begin and end so and have one of these numbers between.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,10 +73,11 @@ impl NameRule {
         plain && digits.parse().is_ok_and(|number| has(numbers, number))
     }
 
-    /// How all its names begin.
+    /// The name that has this number; `None` = this rule does not give it.
     #[must_use]
-    pub fn begins(&self) -> &str {
-        &self.prefix
+    pub fn name_of(&self, number: u64) -> Option<String> {
+        let Some(numbers) = &self.numbers else { return Some(self.prefix.clone()) };
+        has(numbers, number).then(|| format!("{}{number}{}", self.prefix, self.suffix))
     }
 
     /// How many names it may give.
@@ -122,12 +123,13 @@ pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Left
     for (index, stage) in workload.stages.iter().enumerate().filter(|(index, _)| begun(*index)) {
         for work in &stage.works {
             for operation in &work.operations {
-                let Some((containers, objects)) = made_by(operation) else { continue };
-                let (auth, storage) = (work.auth.clone(), work.storage.clone());
-                let one = Leftover { stage: index, auth, storage, containers, objects };
-                let same = |other: &Leftover| Leftover { stage: index, ..other.clone() } == one;
-                if !found.iter().any(same) {
-                    found.push(one);
+                for (containers, objects) in made_by(operation) {
+                    let (auth, storage) = (work.auth.clone(), work.storage.clone());
+                    let one = Leftover { stage: index, auth, storage, containers, objects };
+                    let same = |other: &Leftover| Leftover { stage: index, ..other.clone() } == one;
+                    if !found.iter().any(same) {
+                        found.push(one);
+                    }
                 }
             }
         }
@@ -135,23 +137,45 @@ pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Left
     found
 }
 
-fn made_by(operation: &Operation) -> Option<(NameRule, Option<Objects>)> {
-    let containers = NameRule::containers(operation)?;
+/// The containers that a work makes where they are missing.
+#[must_use]
+pub fn containers_made(work: &Work) -> Vec<NameRule> {
+    let made = work.operations.iter().flat_map(made_by);
+    made.filter(|(_, objects)| objects.is_none()).map(|(containers, _)| containers).collect()
+}
+
+/// The names that an operation writes to, by their numbers in the operation log; `None` for one that writes no numbered objects.
+#[must_use]
+pub fn written_names(operation: &Operation) -> Option<(NameRule, NameRule)> {
+    match objects_of(operation)? {
+        Objects::Numbered(objects) => Some((NameRule::containers(operation)?, objects)),
+        Objects::Files(_) => None,
+    }
+}
+
+fn made_by(operation: &Operation) -> Vec<(NameRule, Option<Objects>)> {
+    let Some(containers) = NameRule::containers(operation) else { return Vec::new() };
+    let makes = operation.kind.row().effect == Effect::MakesContainer
+        || (operation.kind == OpKind::Prepare && operation.create_container);
+    let made = makes.then(|| (containers.clone(), None));
+    made.into_iter().chain(objects_of(operation).map(|objects| (containers, Some(objects)))).collect()
+}
+
+fn objects_of(operation: &Operation) -> Option<Objects> {
     let numbered = |behind: &str| Some(Objects::Numbered(NameRule::objects(operation, behind)?));
-    let objects = match operation.kind.row().effect {
-        Effect::MakesContainer => return Some((containers, None)),
+    match operation.kind.row().effect {
         Effect::Writes => numbered(""),
         Effect::Copies => numbered(&operation.copy_suffix),
         Effect::WritesFiles => operation.files.clone().map(Objects::Files),
-        // These write nothing into a store.
-        Effect::Reads
+        // These write no object into a store.
+        Effect::MakesContainer
+        | Effect::Reads
         | Effect::Touches
         | Effect::Lists
         | Effect::WritesLocally
         | Effect::Deletes
         | Effect::RemovesContainer => None,
-    };
-    objects.map(|objects| (containers, Some(objects)))
+    }
 }
 
 #[cfg(test)]
@@ -201,6 +225,7 @@ mod tests {
         assert_eq!(objects.count(), 8);
         assert!(objects.names().all(|name| objects.gives(&name)));
         assert!(all[0].containers.gives("c-2") && !all[0].containers.gives("c-3"));
+        assert_eq!((objects.name_of(5).as_deref(), objects.name_of(13)), (Some("o5.x"), None));
         let named = NameRule { prefix: "bucket".into(), suffix: String::new(), numbers: None };
         assert!(named.gives("bucket") && !named.gives("bucket1"));
         assert_eq!(named.names().collect::<Vec<_>>(), ["bucket"]);

@@ -197,6 +197,10 @@ impl Adaptor for Azure {
         self.options.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        self.options.endpoint.spread()
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         Ok(Box::new(AzureClient::new(&self.options, session)))
     }

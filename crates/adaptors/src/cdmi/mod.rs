@@ -196,6 +196,11 @@ impl Adaptor for Cdmi {
         self.options.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        let made = self.options.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.as_ref().map(|(_, endpoint)| endpoint.spread()).unwrap_or_default()
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         Ok(Box::new(CdmiClient::new(&self.options, session)?))
     }

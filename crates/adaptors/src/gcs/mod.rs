@@ -121,6 +121,10 @@ impl Adaptor for Gcs {
         self.options.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        self.options.endpoint.spread()
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         Ok(Box::new(GcsClient::new(&self.options, session)?))
     }

@@ -30,6 +30,8 @@ const EARLY_READ: usize = 16 * 1024;
 pub struct Connection {
     endpoint: Arc<Endpoint>,
     turn: usize,
+    /// See [`Marks::endpoint`](cosmark_adaptor_api::Marks).
+    number: u16,
     /// Before the socket, so that it is dropped before it.
     counted: Option<Counted>,
     transport: Option<Transport>,
@@ -68,6 +70,7 @@ impl Connection {
         Self {
             endpoint: Arc::clone(endpoint),
             turn: endpoint.next_turn(),
+            number: endpoint.number(),
             counted: None,
             transport: None,
             busy: false,
@@ -106,7 +109,7 @@ impl Connection {
             self.open(marks).await?;
         }
         marks.requests += 1;
-        marks.endpoint = self.endpoint.number();
+        marks.endpoint = self.number;
         let has_body = !request.is_head;
         let result = self.send_and_receive(request, take, marks).await.and_then(|reusable| {
             if has_body {
@@ -165,7 +168,8 @@ impl Connection {
         let since = clock::now_ns();
         let result = dial(&self.endpoint, self.turn).await;
         marks.connect_ns += clock::now_ns() - since;
-        let transport = result?;
+        let (transport, address) = result?;
+        self.number = self.endpoint.number_at(address);
         self.counted = Some(sockets::count(transport.socket().as_raw_fd()));
         self.transport = Some(transport);
         marks.connections += 1;

@@ -13,8 +13,9 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::decode::{Decoder, Event};
+use super::endpoint::{Endpoint, preferred};
 use super::read_ahead::ReadAhead;
-use super::{Endpoint, tls};
+use super::tls;
 
 /// How long one address may take to answer while others are left to try.
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(5);
@@ -54,17 +55,17 @@ impl Transport {
     }
 }
 
-/// Opens a connection to the endpoint, starting with its address number `turn`.
-pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<Transport> {
+/// Opens a connection to the endpoint, starting with its address number `turn`; which address it came to.
+pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<(Transport, SocketAddr)> {
     let addresses = endpoint.addresses().await?;
-    let mut socket = match connect_any(endpoint, &addresses, turn).await {
-        Ok(socket) => socket,
+    let (mut socket, address) = match connect_any(endpoint, &addresses, turn).await {
+        Ok(found) => found,
         Err(error) => {
             endpoint.forget_addresses();
             return Err(error);
         }
     };
-    let Some(tls) = &endpoint.tls else { return Ok(Transport::Plain(socket)) };
+    let Some(tls) = &endpoint.tls else { return Ok((Transport::Plain(socket), address)) };
     if endpoint.proxy.is_some() {
         open_tunnel(endpoint, &mut socket).await?;
     }
@@ -73,15 +74,16 @@ pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<Transport> 
         .connect(tls.name.clone(), ReadAhead::new(socket))
         .await
         .map_err(|error| tls::describe(&error, endpoint.host_header()))?;
-    Ok(Transport::Tls(Box::new(stream)))
+    Ok((Transport::Tls(Box::new(stream)), address))
 }
 
-async fn connect_any(endpoint: &Endpoint, addresses: &[SocketAddr], turn: usize) -> Result<TcpStream> {
-    // Connections spread over the addresses of the family that the resolver prefers; the rest is the reserve.
-    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
-    let preferred = addresses.iter().take_while(|address| address.is_ipv4() == first_is_v4).count();
-    let (front, reserve) = addresses.split_at(preferred);
-    let (second, first) = front.split_at(turn.checked_rem(preferred).unwrap_or(0));
+async fn connect_any(
+    endpoint: &Endpoint,
+    addresses: &[SocketAddr],
+    turn: usize,
+) -> Result<(TcpStream, SocketAddr)> {
+    let (front, reserve) = addresses.split_at(preferred(addresses).len());
+    let (second, first) = front.split_at(turn.checked_rem(front.len()).unwrap_or(0));
     let order: Vec<SocketAddr> = first.iter().chain(second).chain(reserve).copied().collect();
     let mut failure = None;
     for (at, address) in order.iter().enumerate() {
@@ -93,7 +95,7 @@ async fn connect_any(endpoint: &Endpoint, addresses: &[SocketAddr], turn: usize)
             limited.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         };
         match result {
-            Ok(socket) => return Ok(socket),
+            Ok(socket) => return Ok((socket, *address)),
             Err(error) => failure = Some(describe_connect(endpoint, *address, &error)),
         }
     }

@@ -58,6 +58,8 @@ pub struct Endpoint {
     turn: AtomicUsize,
     /// Its place among the endpoints of one target, from 1; 0 = the only one.
     number: AtomicU16,
+    /// The addresses that stand behind its name, if connections spread over several.
+    spread: Mutex<Vec<SocketAddr>>,
 }
 
 impl Endpoint {
@@ -94,6 +96,7 @@ impl Endpoint {
             resolved: Mutex::new(None),
             turn: AtomicUsize::new(0),
             number: AtomicU16::new(0),
+            spread: Mutex::default(),
         }))
     }
 
@@ -106,6 +109,29 @@ impl Endpoint {
     #[must_use]
     pub fn number(&self) -> u16 {
         self.number.load(Ordering::Relaxed)
+    }
+
+    /// The number of a connection to this address: its endpoint's, or where one name stands for several machines, that of the
+    /// address. What is one population and what are several, nobody can tell who counts them together.
+    pub(crate) fn number_at(&self, address: SocketAddr) -> u16 {
+        let number = self.number();
+        if number != 0 {
+            return number;
+        }
+        let spread = self.spread.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = spread.iter().position(|known| *known == address);
+        at.and_then(|at| u16::try_from(at + 1).ok()).unwrap_or(0)
+    }
+
+    /// What [`Endpoint::number_at`] numbers, in that order; empty where connections go to one address, and before the name was
+    /// resolved. On every machine that resolves it to the same addresses their order is the same.
+    #[must_use]
+    pub fn spread(&self) -> Vec<String> {
+        if self.number() != 0 {
+            return Vec::new();
+        }
+        let spread = self.spread.lock().unwrap_or_else(PoisonError::into_inner);
+        spread.iter().map(|address| format!("{}:{} ({})", self.host, self.port, address.ip())).collect()
     }
 
     /// Value of the `Host` header line: the host, and the port if it is not the scheme's own.
@@ -198,10 +224,25 @@ impl Endpoint {
             return Err(Error::new(ErrorKind::Connect, format!("the name {host} has no address"))
                 .with_hint("check the endpoint's spelling and this machine's DNS"));
         }
+        if self.proxy.is_none() {
+            self.note_spread(&found);
+        }
         let addresses: Arc<[SocketAddr]> = found.into();
         *self.resolved.lock().unwrap_or_else(PoisonError::into_inner) =
             Some((Arc::clone(&addresses), Instant::now()));
         Ok(addresses)
+    }
+
+    fn note_spread(&self, found: &[SocketAddr]) {
+        let mut several = preferred(found).to_vec();
+        several.sort_unstable();
+        several.dedup();
+        let mut spread = self.spread.lock().unwrap_or_else(PoisonError::into_inner);
+        if several.len() > 1 || !spread.is_empty() {
+            // One that has a number keeps it.
+            several.retain(|address| !spread.contains(address));
+            spread.extend(several);
+        }
     }
 
     /// No address answered: after a while the resolver is asked again.
@@ -233,6 +274,13 @@ fn parse_url(text: &str) -> Result<Url> {
         return Err(bad_url(format!("`{shown}` has a `?` or `#` part, which an endpoint cannot have")));
     }
     Ok(url)
+}
+
+/// Connections spread over the addresses of the family that the resolver prefers; the rest is the reserve.
+pub(crate) fn preferred(addresses: &[SocketAddr]) -> &[SocketAddr] {
+    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
+    let count = addresses.iter().take_while(|address| address.is_ipv4() == first_is_v4).count();
+    addresses.get(..count).unwrap_or_default()
 }
 
 fn proxy(settings: &Settings) -> Result<Option<(String, u16)>> {
@@ -273,6 +321,27 @@ mod tests {
         let (settings, problems) = Settings::parse(TRANSPORT_KEYS, entries.iter().copied());
         assert!(problems.is_empty(), "{problems:?}");
         Endpoint::new(url, &settings)
+    }
+
+    #[test]
+    fn addresses_behind_a_name_have_numbers_that_do_not_depend_on_their_order() {
+        let several = ["10.0.0.9:80", "10.0.0.1:80"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let reserve: SocketAddr = "[fe80::1]:80".parse().unwrap();
+        let store = endpoint("http://store", &[]).unwrap();
+        assert_eq!((store.spread(), store.number_at(several[0])), (Vec::new(), 0));
+        store.note_spread(&[several[0], several[1], reserve]);
+        assert_eq!(store.spread(), ["store:80 (10.0.0.1)", "store:80 (10.0.0.9)"]);
+        assert_eq!([several[0], several[1], reserve].map(|one| store.number_at(one)), [2, 1, 0]);
+        // A name that is resolved again: who has a number keeps it.
+        store.note_spread(&["10.0.0.0:80".parse().unwrap(), several[0]]);
+        assert_eq!((store.number_at(several[0]), store.spread().len()), (2, 3));
+        // One address, be there another family in reserve, is one endpoint.
+        let local = endpoint("http://localhost", &[]).unwrap();
+        local.note_spread(&["[::1]:80".parse().unwrap(), "127.0.0.1:80".parse().unwrap()]);
+        assert!(local.spread().is_empty());
+        // One of several endpoints of a target is told apart by its own number.
+        store.set_number(7);
+        assert_eq!((store.number_at(several[0]), store.spread()), (7, Vec::new()));
     }
 
     #[test]

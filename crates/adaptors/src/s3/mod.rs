@@ -112,8 +112,12 @@ impl Adaptor for S3 {
     }
 
     fn endpoints(&self) -> Vec<String> {
-        let addresses = self.config.addresses.iter().filter(|address| address.endpoint.number() != 0);
-        addresses.map(|address| format!("{}:{}", address.endpoint.host(), address.endpoint.port())).collect()
+        match self.config.addresses.as_slice() {
+            [only] => only.endpoint.spread(),
+            several => {
+                several.iter().map(|one| format!("{}:{}", one.endpoint.host(), one.endpoint.port())).collect()
+            }
+        }
     }
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {

@@ -186,6 +186,15 @@ impl Adaptor for Swift {
         self.options.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        let known = self.options.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        // Addresses have numbers within one URL.
+        match known.as_slice() {
+            [(_, only)] => only.spread(),
+            _ => Vec::new(),
+        }
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         let link = self.options.link(session)?;
         let options = Arc::clone(&self.options);

@@ -168,6 +168,11 @@ impl Adaptor for WebDav {
         self.options.timeout
     }
 
+    fn endpoints(&self) -> Vec<String> {
+        let made = self.options.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.as_ref().map(|(_, endpoint)| endpoint.spread()).unwrap_or_default()
+    }
+
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         let link = self.options.link(session)?;
         Ok(Box::new(DavClient { options: Arc::clone(&self.options), link: Ok(link) }))

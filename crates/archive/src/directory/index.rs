@@ -65,7 +65,7 @@ pub struct RunGlance {
     pub kinds: Vec<String>,
     /// Names of its drivers.
     pub drivers: Vec<String>,
-    /// Stages that are over.
+    /// Stages that were begun and are over.
     pub stages_over: u64,
     /// Why its record cannot be read; `None` = it can, or there is none (COSBench wrote it).
     pub problem: Option<String>,
@@ -197,7 +197,7 @@ fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
                         .flat_map(|stage| &stage.clients)
                         .map(|client| client.driver.as_str()),
                 ),
-                stages_over: record.stages.iter().filter(|stage| stage.state.is_over()).count() as u64,
+                stages_over: record.stages.iter().filter(|stage| stage.state.is_done()).count() as u64,
                 name: record.name.clone(),
                 ..empty(number, directory, None)
             }

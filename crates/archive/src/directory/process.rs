@@ -10,6 +10,12 @@ pub fn this_process() -> ProcessRecord {
     ProcessRecord { pid, hostname: hostname(), started_ticks: started_ticks(pid), boot_id: boot_id() }
 }
 
+/// True when this very process, and not one before it, is meant.
+#[must_use]
+pub fn is_this_process(process: &ProcessRecord) -> bool {
+    *process == this_process()
+}
+
 /// False when the process is certainly gone; true when it runs, or when this machine cannot tell.
 pub fn may_be_alive(process: &ProcessRecord) -> bool {
     let (Some(started), Some(boot)) = (process.started_ticks, &process.boot_id) else { return true };

@@ -233,7 +233,8 @@ impl RunDir {
     /// # Errors
     /// When anything cannot be written.
     pub fn end_unbegun(&mut self, state: RunState, reason: &str) -> Result<(), ArchiveError> {
-        let now = Timestamp::now();
+        // A clock that was set back since does not let it end before it was submitted.
+        let now = Timestamp::now().max(self.record.submitted.unwrap_or(Timestamp::MIN));
         let mut record =
             RunRecord { state, reason: Some(reason.to_owned()), ended: Some(now), ..self.record.clone() };
         record.stages.iter_mut().for_each(|stage| stage.enter(StageState::Aborted, now));
@@ -270,6 +271,27 @@ impl RunDir {
         }
         if state != StageState::Aborted {
             self.open_stage(stage)?;
+        }
+        self.write_record(false)
+    }
+
+    /// Notes of containers that stage `stage` (0-based) is to make which were `missing` before, so that the run makes them, and
+    /// which were `there`.
+    ///
+    /// # Errors
+    /// When there is no such stage, or `run.json` cannot be written.
+    pub fn note_containers(
+        &mut self,
+        stage: usize,
+        missing: &[String],
+        there: &[String],
+    ) -> Result<(), ArchiveError> {
+        let record = self.record.stages.get_mut(stage).ok_or_else(|| no_stage(stage))?;
+        let containers = &mut record.containers;
+        for (known, more) in [(&mut containers.created, missing), (&mut containers.found, there)] {
+            // A run that is taken up hears it again.
+            let new = more.iter().filter(|name| !known.contains(name)).cloned().collect::<Vec<_>>();
+            known.extend(new);
         }
         self.write_record(false)
     }

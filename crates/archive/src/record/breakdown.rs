@@ -88,8 +88,11 @@ pub struct SizeClassRecord {
 /// Operations that one endpoint served.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EndpointRecord {
-    /// The endpoint, as the target names it.
+    /// The endpoint, as the target names it; where one name stands for several addresses, with the address.
     pub endpoint: String,
+    /// Connections that were opened to it.
+    #[serde(default)]
+    pub connections: u64,
     /// Its results.
     #[serde(flatten)]
     pub sums: PartRecord,
@@ -109,7 +112,7 @@ pub struct DriverRecord {
 
 impl From<&PartSums> for PartRecord {
     fn from(sums: &PartSums) -> Self {
-        let PartSums { ok, failed, bytes, response: _, service, first_byte } = sums;
+        let PartSums { ok, failed, bytes, connections: _, response: _, service, first_byte } = sums;
         let record = |latency| LatencyRecord::from(&LatencySummary::of(latency));
         Self {
             count: *ok,
@@ -144,6 +147,7 @@ pub(crate) fn size_classes(op: &OpSnapshot) -> Vec<SizeClassRecord> {
 pub(crate) fn endpoints(op: &OpSnapshot) -> Vec<EndpointRecord> {
     let record = |(number, sums): (usize, &PartSums)| EndpointRecord {
         endpoint: number.to_string(),
+        connections: sums.connections,
         sums: sums.into(),
     };
     (1..).zip(&op.endpoints).map(record).collect()

@@ -3,8 +3,10 @@
 
 pub(crate) mod breakdown;
 pub(crate) mod client;
+pub(crate) mod containers;
 pub(crate) mod gaps;
 pub(crate) mod goals;
+pub(crate) mod state;
 pub(crate) mod verdict;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::breakdown::DriversRecord;
+use crate::record::containers::ContainersRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
+use crate::record::state::{RunState, StageState};
 use crate::{
     ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
     Verdict, csv::layout,
@@ -24,99 +28,6 @@ use crate::{
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;
-
-/// How far a run came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// Under way, or its process was killed: compare `process` with what runs.
-    Running,
-    /// Every stage stayed within its acceptable failure ratio.
-    Finished,
-    /// A stage missed its acceptable failure ratio.
-    Failed,
-    /// An error stopped it.
-    Terminated,
-    /// A user stopped it.
-    Cancelled,
-    /// Never written by a run: a reader says this of a run whose file says `running` while its process is gone.
-    Killed,
-}
-
-impl RunState {
-    /// The word in files.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-            Self::Terminated => "terminated",
-            Self::Cancelled => "cancelled",
-            Self::Killed => "killed",
-        }
-    }
-}
-
-/// How far a stage came; COSBench's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StageState {
-    /// Not begun.
-    Waiting,
-    /// Drivers are being reached.
-    Booting,
-    /// Missions are on their way to the drivers.
-    Submitting,
-    /// Workers log in.
-    Authing,
-    /// Drivers are told to start.
-    Launching,
-    /// Load is on.
-    Running,
-    /// Results are being collected.
-    Closing,
-    /// Pause after the stage, or a stage that only waits.
-    Sleeping,
-    /// Done, within its acceptable failure ratio.
-    Completed,
-    /// Done, with more failures than accepted.
-    Failed,
-    /// An error stopped it.
-    Terminated,
-    /// A user stopped it.
-    Cancelled,
-    /// Never begun, because an earlier stage stopped the run.
-    Aborted,
-}
-
-impl StageState {
-    /// The word in files.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Booting => "booting",
-            Self::Submitting => "submitting",
-            Self::Authing => "authing",
-            Self::Launching => "launching",
-            Self::Running => "running",
-            Self::Closing => "closing",
-            Self::Sleeping => "sleeping",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Terminated => "terminated",
-            Self::Cancelled => "cancelled",
-            Self::Aborted => "aborted",
-        }
-    }
-
-    /// True when nothing more happens in the stage.
-    #[must_use]
-    pub fn is_over(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Terminated | Self::Cancelled | Self::Aborted)
-    }
-}
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -234,6 +145,9 @@ pub struct StageRecord {
     /// Other runs that loaded its drivers or its stores at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRecord>,
+    /// The containers that it was to make, as they were before it.
+    #[serde(default, skip_serializing_if = "ContainersRecord::is_empty")]
+    pub containers: ContainersRecord,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationRecord>,
@@ -450,6 +364,7 @@ impl StageRecord {
             missing: Vec::new(),
             pauses: Vec::new(),
             beside: Vec::new(),
+            containers: ContainersRecord::default(),
             operations: Vec::new(),
         }
     }

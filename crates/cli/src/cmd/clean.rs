@@ -1,12 +1,14 @@
 //! `cosmark clean`: removes from a store what a run left there, and nothing else.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
-use cosmark_driver::clean::{CleanedContainer, Cleaning};
+use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
+use cosmark_metrics::Phase;
 use cosmark_workload::Workload;
-use cosmark_workload::leftovers::leftovers;
+use cosmark_workload::leftovers::{leftovers, written_names};
 use cosmark_workload::model::ConfigValue;
 use serde_json::{Value, json};
 
@@ -34,8 +36,17 @@ pub fn run(args: &CleanArgs) -> Outcome {
     let workload = workload_of(&run, args.target.as_deref())?;
     let begun = |stage: usize| run.record.stages.get(stage).is_some_and(was_begun);
     let left = leftovers(&workload, &begun);
-    let cleaning =
-        Cleaning { catalog: CATALOG, leftovers: &left, containers: args.containers, dry_run: args.dry_run };
+    let written = written(&run, &workload);
+    let begun = || run.record.stages.iter().filter(|stage| was_begun(stage)).map(|stage| &stage.containers);
+    let cleaning = Cleaning {
+        catalog: CATALOG,
+        leftovers: &left,
+        written: written.as_ref(),
+        created: begun().flat_map(|containers| containers.created.iter().cloned()).collect(),
+        found: begun().flat_map(|containers| containers.found.iter().cloned()).collect(),
+        containers: args.containers,
+        dry_run: args.dry_run,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,6 +72,51 @@ pub fn run(args: &CleanArgs) -> Outcome {
 /// A stage whose load was never on has left nothing.
 fn was_begun(stage: &StageRecord) -> bool {
     stage.history.iter().any(|change| change.state == StageState::Running)
+}
+
+/// Of more names than these the operation log is not asked: what may have been written has to do.
+const MOST_NAMES: usize = 5_000_000;
+
+/// What the run wrote or tried to, by its operation log; `None` where that has not everything: rows of a driver that was lost, or of a
+/// process that was killed, are missing.
+fn written(run: &Run, workload: &Workload) -> Option<Written> {
+    let record = &run.record;
+    let whole =
+        |stage: &StageRecord| stage.cut_s.is_none() && stage.missing.is_empty() && stage.state.is_over();
+    if record.state == RunState::Killed || !record.stages.iter().all(whole) {
+        return None;
+    }
+    // Every writing operation by how the log calls it.
+    let mut known = HashMap::new();
+    let mut due = HashMap::new();
+    for (index, (stage, row)) in workload.stages.iter().zip(&record.stages).enumerate() {
+        let operations = stage.works.iter().flat_map(|work| work.operations.iter().map(move |op| (work, op)));
+        for ((work, operation), result) in operations.zip(&row.operations) {
+            let key = (stage.id(index), work.name.clone(), operation.name.clone());
+            *due.entry(key.clone()).or_insert(0) += result.count + result.failures;
+            if known.insert(key, written_names(operation)).is_some() {
+                return None;
+            }
+        }
+    }
+    let (mut names, mut many) = (Written::new(), 0);
+    for row in run.operations().ok()?? {
+        let row = row.ok()?;
+        let key = (row.stage.to_string(), row.work.to_string(), row.operation.to_string());
+        let rules = known.get(&key)?;
+        if row.phase == Phase::Window {
+            let left = due.get_mut(&key)?;
+            *left = left.checked_sub(1)?;
+        }
+        let Some((containers, objects)) = rules else { continue };
+        let container = containers.name_of(row.sample.container)?;
+        let object = objects.name_of(row.sample.object)?;
+        many += usize::from(names.entry(container).or_default().insert(object));
+        if many > MOST_NAMES {
+            return None;
+        }
+    }
+    due.values().all(|left: &u64| *left == 0).then_some(names)
 }
 
 /// What was run, with the secrets that the archive does not have.

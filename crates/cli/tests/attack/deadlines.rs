@@ -9,7 +9,7 @@ use std::time::Duration;
 use cosmark_archive::{RunRecord, StageState};
 use cosmark_cluster::nats::{Bus, Identity, Limits, NatsOptions};
 
-use crate::fleet_bed::Bed;
+use crate::fleet_bed::{Bed, Process};
 use crate::support::skipped;
 use crate::table::Attacks;
 
@@ -205,4 +205,44 @@ fn a_nats_that_lost_its_data_under_living_drivers_ends_the_run_with_a_sentence_a
     let mut run = bed.start_run("short.yaml", &["--drivers", "d1,d2"]);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     assert_eq!(record(&bed, "w3-").stages[0].operations[0].count, 40);
+}
+
+#[test]
+fn a_nats_whose_disk_was_full_is_told_with_what_to_do_and_a_restart_of_it_costs_nothing() {
+    let mut bed = Bed::new(0);
+    bed.nats.take().unwrap().kill();
+    let Some(_disk) = Tmpfs::mount(&bed.path().join("small"), 6 * 1024) else {
+        return skipped("no file system can be mounted here");
+    };
+    let config = format!(
+        "listen: {}:{}\njetstream {{ store_dir: {:?}, max_file_store: 20GB }}\n",
+        bed.host,
+        bed.port,
+        bed.path().join("small")
+    );
+    std::fs::write(bed.path().join("nats.conf"), config).unwrap();
+    let start = |bed: &mut Bed| {
+        let mut command = Command::new("nats-server");
+        command.arg("-c").arg(bed.path().join("nats.conf"));
+        bed.nats = Some(Process::start(command, bed.path().join("nats.log")));
+        bed.wait_for_nats();
+    };
+    start(&mut bed);
+    bed.start_driver(1, &[]);
+    let counted = "name: counted\nlost_after: 120s\nstorage: {type: mock, delay: 5}\nstages:\n- name: main\n  works:\n  - {name: main, workers: 4, \
+                   total_ops: 1600, interval: 1s, pace: {rate_per_worker: 20/s}, operations: [{type: read, containers: c(1), objects: \
+                   'u(1,9)'}]}\n";
+    std::fs::write(bed.path().join("counted.yaml"), counted).unwrap();
+    let mut run = bed.start_run("counted.yaml", &[]);
+    run.wait_for("main 00:0");
+    let ballast = bed.path().join("small/ballast");
+    fill(&ballast);
+    run.wait_for("restart nats-server");
+    std::fs::remove_file(&ballast).unwrap();
+    bed.nats.take().unwrap().kill();
+    start(&mut bed);
+    assert_eq!(run.wait(), 0, "{}", bed.logs());
+    let record = record(&bed, "w1-");
+    let held = record.stages[0].operations[0].count == 1600;
+    Attacks::on("deadlines").judge("the disk of NATS gets full in a run", "the run", held, &run.log());
 }

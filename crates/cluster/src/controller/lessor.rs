@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_wire::lease::{Lease, Life};
 use tokio::sync::{Notify, watch};
@@ -18,6 +18,8 @@ const FIRST_RENEWALS: u64 = 30;
 const FIRST_EVERY: Duration = Duration::from_millis(100);
 /// An answer of NATS that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A NATS that answers and keeps nothing for so long is told of.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
 /// After trouble it is tried again.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -37,7 +39,14 @@ struct Shared {
     written: watch::Sender<u64>,
     /// Another process has taken the run up.
     is_taken: watch::Sender<bool>,
+    /// What is to be told about NATS.
+    news: Mutex<Option<&'static str>>,
 }
+
+/// A server whose disk was full has switched JetStream off, and does not switch it on again (server/jetstream.go of nats-server).
+const STALLED: &str = "NATS is there and has kept nothing for 10 s; drivers keep what they measure, and make no more load when `lost_after` is \
+    over. If its disk is or was full, free space where its store_dir is and restart nats-server: it does not go on by itself";
+const GOES_ON: &str = "NATS keeps again what it is told";
 
 /// A way to say something in the lease. Clones share it.
 #[derive(Clone)]
@@ -81,6 +90,7 @@ impl Lessor {
             lease: Mutex::new(lease),
             changed: Notify::new(),
             is_taken: watch::channel(false).0,
+            news: Mutex::default(),
         });
         let renewing = Arc::clone(&shared);
         let task = tokio::spawn(async move { renewing.renew(holder, revision).await });
@@ -114,6 +124,11 @@ impl Lessor {
 }
 
 impl LeaseWords {
+    /// What there is to tell about NATS, once.
+    pub fn news(&self) -> Option<&'static str> {
+        self.0.news.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// The user wants an end in this step.
     pub fn end_at(&self, step: u32, at_once: bool) {
         self.0.lease().end_at(step, at_once);
@@ -132,8 +147,17 @@ impl Shared {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tell(&self, text: &'static str) {
+        *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+    }
+
     async fn renew(&self, holder: u64, mut revision: u64) {
+        let (mut renewed, mut is_stalled) = (Instant::now(), false);
         loop {
+            if !is_stalled && renewed.elapsed() > STALLED_AFTER && self.bus.is_connected() {
+                is_stalled = true;
+                self.tell(STALLED);
+            }
             let beat = *self.written.borrow();
             let every = if beat < FIRST_RENEWALS { FIRST_EVERY } else { RENEW_EVERY };
             // What is said meanwhile wakes it.
@@ -147,6 +171,10 @@ impl Shared {
                 Ok(Ok(written)) => {
                     revision = written;
                     self.written.send_replace(lease.beat);
+                    renewed = Instant::now();
+                    if std::mem::take(&mut is_stalled) {
+                        self.tell(GOES_ON);
+                    }
                 }
                 // Either somebody else's, or ours of which the word that it was taken has not come.
                 Ok(Err(NotRenewed::Changed)) => match self.bus.lease_of(&self.run).await {

@@ -27,7 +27,7 @@ use tokio::sync::watch::Receiver;
 
 use crate::nats::{Bus, LinkState, Registry, names};
 use journal::Journal;
-use lessor::Lessor;
+use lessor::{LeaseWords, Lessor};
 use nats_link::NatsLink;
 use publisher::Publisher;
 use router::Router;
@@ -185,7 +185,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     let mut job = RunJob::new(workload, dir, links, stops.level(), redact);
     (job.operation_log, job.drain, job.clock) = (log, drain, clock);
     job.on_step(stops.step_teller());
-    job.on_news(news_of(&bus, publisher.clone()));
+    job.on_news(news_of(&bus, publisher.clone(), lessor.words()));
     job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
@@ -282,13 +282,14 @@ fn beside_of(
 }
 
 /// Says when NATS goes and comes, and what it refuses.
-fn news_of(bus: &Bus, publisher: Publisher) -> Box<dyn FnMut() -> Option<String>> {
+fn news_of(bus: &Bus, publisher: Publisher, lease: LeaseWords) -> Box<dyn FnMut() -> Option<String>> {
     let state = bus.state();
     let mut last = LinkState::Connected;
     Box::new(move || {
         let now = *state.borrow();
         if now == last {
-            return publisher.trouble().map(|trouble| format!("NATS: {trouble}"));
+            let refused = publisher.trouble().map(|trouble| format!("NATS: {trouble}"));
+            return refused.or_else(|| lease.news().map(str::to_owned));
         }
         last = now;
         Some(match now {

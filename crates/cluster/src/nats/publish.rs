@@ -23,6 +23,29 @@ pub struct Refused(pub String);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// What JetStream says when it has no room to keep a message (`server/errors.json`, server/stream.go of nats-server).
+const FULL: [&str; 5] =
+    ["insufficient", "no space left", "maximum bytes exceeded", "maximum messages exceeded", "resources"];
+
+/// The sentence about a message that was not taken. A server whose disk was full may have switched JetStream off, and then does not
+/// switch it on again by itself.
+fn with_remedy(text: &str, kind: PublishErrorKind) -> String {
+    let said = text.to_lowercase();
+    if FULL.iter().any(|words| said.contains(words)) {
+        return format!(
+            "{text}: the store of NATS is full; free space where its store_dir is, or raise its limits. What was not taken is \
+             kept and offered again; if that does not help within a minute, restart nats-server: it has switched JetStream off"
+        );
+    }
+    if kind == PublishErrorKind::StreamNotFound {
+        return format!(
+            "{text}: JetStream does not answer. If the disk of NATS was full it has switched JetStream off: free space where its \
+             store_dir is and restart nats-server. What was not taken is kept and offered again"
+        );
+    }
+    text.to_owned()
+}
+
 impl Bus {
     /// The headers of a message about this; the same message has the same id ([`crate::nats::Identity::message_id`]).
     #[must_use]
@@ -80,7 +103,7 @@ impl Bus {
                 )));
             }
             if told != text {
-                trouble(&text);
+                trouble(&with_remedy(&text, error.kind()));
                 told = text;
             }
             tokio::time::sleep(pause).await;

@@ -3,6 +3,7 @@
 //! the same results.
 
 mod clocks;
+mod endpoints;
 mod loss;
 mod peer;
 mod results;
@@ -27,6 +28,7 @@ use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
 use crate::tally::Tally;
 use crate::thresholds::Measured;
+use endpoints::EndpointNames;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
 use peer::{DriverPhase, Launch, Peer};
 
@@ -62,6 +64,7 @@ pub struct StageRun<'r, 'a> {
     state: StageState,
     /// Load of other runs, by driver and run.
     beside: BTreeMap<(String, String), BesideRecord>,
+    endpoints: EndpointNames,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -93,6 +96,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             lost_samples: 0,
             state: StageState::Waiting,
             beside: BTreeMap::new(),
+            endpoints: EndpointNames::default(),
             stage,
         }
     }
@@ -329,6 +333,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 
     fn launch(&mut self, driver: usize, launched: Launched) {
+        self.job.dir.note_containers(self.index, &launched.containers);
         if let Some(peer) = self.peers.get_mut(driver) {
             peer.launch(launched);
         }
@@ -389,6 +394,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot) {
         let Some(launch) = self.peers.get(driver).and_then(|peer| peer.launch.as_ref()) else { return };
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
+        let snapshot = &*self.endpoints.renumber(snapshot, launch.endpoints_of(snapshot.work));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
         self.last_ns = self.last_ns.max(end_ns);
         snapshot.ops.iter().for_each(|op| self.latest.merge(op));
@@ -537,8 +543,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.enter(StageState::Sleeping);
         // Counted from when the stage ended, which may be long ago if the run is taken up.
         let ends = self.job.dir.now() + delay;
-        let left =
-            Duration::try_from(ends.duration_since(cosmark_archive::Timestamp::now())).unwrap_or_default();
+        let left = Duration::try_from(ends.duration_since(self.job.dir.present())).unwrap_or_default();
         if left.is_zero() {
             self.job.dir.set_past(i64::try_from(ends.as_nanosecond()).ok());
             return true;

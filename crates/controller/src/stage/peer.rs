@@ -64,7 +64,8 @@ pub struct Launch {
 
 impl Launch {
     fn of(launched: Launched) -> Self {
-        let Launched { start_ns: _, origin_ns, origin_unix_ns, clock, plans, endpoints } = launched;
+        let Launched { start_ns: _, origin_ns, origin_unix_ns, clock, plans, endpoints, containers: _ } =
+            launched;
         Self { origin_ns, origin_unix_ns, clock, plans, endpoints }
     }
 

@@ -145,9 +145,12 @@ impl StageRun<'_, '_> {
         let works = self.stage.works.iter().enumerate();
         let of_operation = works.flat_map(|(index, work)| work.operations.iter().map(move |_| index));
         for (operation, work) in record.operations.iter_mut().zip(of_operation) {
-            let names = self.reports.iter().filter(|(_, report)| report.work == work);
-            let Some((_, report)) = names.max_by_key(|(_, report)| report.endpoints.len()) else { continue };
-            for (endpoint, name) in operation.endpoints.iter_mut().zip(&report.endpoints) {
+            let reports = self.reports.iter().filter(|(_, report)| report.work == work);
+            let told = reports.map(|(_, report)| report.endpoints.as_slice());
+            // Of a driver that named none when it began, what it said at its end.
+            let known = Some(self.endpoints.of(work)).filter(|names| !names.is_empty());
+            let Some(names) = known.or_else(|| told.max_by_key(|names| names.len())) else { continue };
+            for (endpoint, name) in operation.endpoints.iter_mut().zip(names) {
                 endpoint.endpoint.clone_from(name);
             }
         }

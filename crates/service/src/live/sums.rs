@@ -214,7 +214,8 @@ fn number_of(names: &mut Vec<String>, name: &str) -> Option<u16> {
 )]
 #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
 fn add(sums: &mut OpSnapshot, endpoint: &PartSums) {
-    let PartSums { ok, failed, bytes, response, service, first_byte } = endpoint;
+    let PartSums { ok, failed, bytes, connections, response, service, first_byte } = endpoint;
+    sums.connections += connections;
     sums.ok += ok;
     sums.failed += failed;
     sums.bytes += bytes;

@@ -172,7 +172,7 @@ impl ArchiveListener for RunListener {
             planned_s: None,
             reason: stage.reason.clone(),
         }));
-        let over = record.stages.iter().filter(|stage| stage.state.is_over()).count();
+        let over = record.stages.iter().filter(|stage| stage.state.is_done()).count();
         let current = (!stage.state.is_over()).then(|| stage.id.clone());
         self.live.change(|summary| {
             if summary.started.is_none() {

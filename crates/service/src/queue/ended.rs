@@ -50,6 +50,26 @@ impl RunQueue {
         self.jobs().unkept.splice(0..0, unkept);
     }
 
+    /// Ends in this controller's archive the runs that others have taken up and ended in archives of their own. While one of
+    /// them goes on it may still come back to this controller.
+    pub(super) async fn end_what_was_let_go(&self) {
+        let let_go = self.jobs().let_go.clone();
+        if let_go.is_empty() {
+            return;
+        }
+        let Ok(queue) = self.store.queue().await else { return };
+        for number in let_go.into_iter().filter(|number| queue.iter().all(|entry| entry.number != *number)) {
+            self.jobs().let_go.retain(|known| *known != number);
+            let runner = self.runner.clone();
+            let closing = tokio::task::spawn_blocking(move || runner.close_let_go(number));
+            if let Ok(Err(text)) = closing.await {
+                (self.tell)(&format!(
+                    "w{number} ended elsewhere, and its archive here stays as it is: {text}"
+                ));
+            }
+        }
+    }
+
     pub(super) async fn complete(&self, id: &str, outcome: Outcome) {
         self.runner.pool.release(id);
         let Some((entry, live)) = self.entry(id) else { return };

@@ -8,7 +8,7 @@ pub mod runner;
 pub mod store;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_controller::StopLevel;
@@ -29,6 +29,8 @@ const MOST_QUEUED: usize = 1000;
 const MOST_RECENT: usize = 8;
 /// The queue looks by itself whether something may begin.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Runs that were let go of are looked after this often.
+const LOOK_BEHIND_EVERY: Duration = Duration::from_secs(5);
 /// Events for those who watch everything.
 const MOST_SYSTEM_BYTES: usize = 4 << 20;
 
@@ -83,6 +85,8 @@ struct Jobs {
     recent: Vec<Arc<LiveRun>>,
     /// Runs that have ended, but are still in the store's queue, because that could not be written.
     unkept: Vec<QueueEntry>,
+    /// Numbers of runs that were let go of and are not ended in this controller's archive.
+    let_go: Vec<u64>,
     /// What kept a run from beginning the last time, so that it is told once.
     trouble: Option<String>,
 }
@@ -245,8 +249,13 @@ impl RunQueue {
 
     /// Begins what may begin, and takes note of what has ended, for ever.
     pub async fn work(self: Arc<Self>, mut completed: mpsc::Receiver<End>) {
+        let mut looked = Instant::now();
         loop {
             self.record_completed().await;
+            if looked.elapsed() > LOOK_BEHIND_EVERY {
+                self.end_what_was_let_go().await;
+                looked = Instant::now();
+            }
             while let Some(next) = self.next() {
                 if !self.begin(next).await {
                     break;
@@ -265,7 +274,11 @@ impl RunQueue {
                         }
                         None => {
                             self.runner.pool.release(&id);
-                            self.jobs().active.retain(|job| job.entry.id != id);
+                            let mut jobs = self.jobs();
+                            let gone = jobs.active.iter().position(|job| job.entry.id == id);
+                            if let Some(job) = gone.map(|at| jobs.active.remove(at)) {
+                                jobs.let_go.push(job.entry.number);
+                            }
                         }
                     }
                 }

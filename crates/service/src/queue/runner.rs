@@ -228,6 +228,22 @@ impl Runner {
         Ok(Some(Outcome { state: record.state.word().to_owned(), reason: record.reason, class: None }))
     }
 
+    /// Ends a run that another controller took up and has ended in an archive of its own; in one that both share there is nothing
+    /// to be done.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn close_let_go(&self, number: u64) -> Result<(), String> {
+        let Some(dir) = find_run(&self.archive, number) else { return Ok(()) };
+        let record = cosmark_archive::open_run(&dir).map_err(|error| error.to_string())?.record;
+        let ours = record.process.as_ref().is_some_and(cosmark_archive::is_this_process);
+        if record.state == RunState::Running && ours {
+            let reason = "another controller took this run up: what came of it then is in that one's archive";
+            self.recover(&dir, Some(reason))?;
+        }
+        Ok(())
+    }
+
     /// Ends a run whose process is gone, with its report; `None` when it was over.
     fn recover(&self, dir: &Path, reason: Option<&str>) -> Result<Option<RunRecord>, String> {
         let archive = Archive::open(&self.archive).map_err(|error| error.to_string())?;

@@ -50,38 +50,34 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
     Finding::graded(off, 0.02 + edges, 0.05 + edges, || numbers.clone(), bad)
 }
 
-/// Fewer than these, and how evenly a total was shared decides how long workers wait for its end.
-const LEAST_PER_WORKER: u64 = 5;
-
 /// V2. Of the work that idles most.
 pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
     let closed: Vec<_> = evidence.works.iter().filter(|work| work.pacing == Pacing::Closed).collect();
     if closed.is_empty() {
         return Finding::does_not_apply("no closed loop without pauses: workers may be idle");
     }
-    // Where totals end a work, those who have made their share wait for the others.
-    let few = |work: &&crate::evidence::WorkEvidence| {
-        let ended: u64 = evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum();
-        work.schedule.is_none() && ended < LEAST_PER_WORKER * work.workers
-    };
-    if let Some(work) = closed.iter().copied().find(few).filter(|_| closed.iter().all(few)) {
-        let message = format!(
-            "whether workers idle needs five operations a worker where totals end a work: {} has {} workers",
-            work.name, work.workers
-        );
-        return Finding::unknown(message);
-    }
-    let Some((share, work)) = closed
-        .into_iter()
-        .filter(|work| !few(work))
-        .filter_map(|work| idle_share(evidence, work).map(|share| (share, work)))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-    else {
+    let known = closed.into_iter().filter_map(|work| {
+        idle_share(evidence, work).map(|share| (share, idle_share_error(evidence, work), work))
+    });
+    // What is certain of it decides which says most.
+    let most =
+        |a: &(f64, f64, _), b: &(f64, f64, _)| (a.0 - a.1).total_cmp(&(b.0 - b.1)).then(a.0.total_cmp(&b.0));
+    let Some((share, error, work)) = known.max_by(most) else {
         return Finding::unknown("how many operations were in flight is not known");
     };
+    let ended = ended_of(evidence, work);
+    if share > LIMIT_IDLE && share <= LIMIT_IDLE + error {
+        return Finding::unknown(format!(
+            "{} ended {ended} operations with {} workers, too few to judge: they spent {} of their time outside requests, and \
+             so few may do that by chance; ask for more operations, or for a runtime",
+            work.name,
+            work.workers,
+            percent(share)
+        ));
+    }
     let failed: u64 = evidence.of_work(&work.name).map(|op| op.failed).sum();
     let good = || format!("workers spent {} of their time in requests", percent(1.0 - share));
-    Finding::graded(share, 0.03, 0.10, good, || {
+    Finding::graded(share, LIMIT_IDLE + error, 0.10 + error, good, || {
         let who = if failed > 0 {
             "workers pause after failures, or the client could not keep up"
         } else {
@@ -89,6 +85,24 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
         };
         format!("workers spent {} of their time outside requests: {who}", percent(share))
     })
+}
+
+/// Workers may be outside requests for this share of their time.
+const LIMIT_IDLE: f64 = 0.03;
+
+/// By how much the share may be off where a total ended the work: the counting error of its operations, and half of one for each
+/// worker, for who has made his share waits for the others. Where time ended it, what was in flight then is counted, too.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn idle_share_error(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> f64 {
+    if work.schedule.is_some() {
+        return 0.0;
+    }
+    let ended = ended_of(evidence, work).max(1) as f64;
+    ended.sqrt().recip() + 0.5 * work.workers as f64 / ended
+}
+
+fn ended_of(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> u64 {
+    evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum()
 }
 
 /// Share of its workers' time outside operations.

@@ -213,7 +213,11 @@ const CASES: &[Case] = &[
         "5 % of their time outside",
     ),
     ("V2", healthy, |e| e.works[0].pacing = Pacing::Paced, Status::NotRun, "may be idle"),
-    ("V2", healthy, |e| one_operation(e, None), Status::NotRun, "needs five operations a worker"),
+    ("V2", healthy, |e| few_of_one_worker(e, 5, 0.7), Status::NotRun, "too few to judge"),
+    ("V2", healthy, |e| few_of_one_worker(e, 5, 0.99), Status::Pass, "99 % of their time in requests"),
+    ("V2", healthy, |e| few_of_one_worker(e, 5, 0.2), Status::Fail, "80 % of their time outside"),
+    ("V2", healthy, |e| few_of_one_worker(e, 5000, 0.7), Status::Fail, "outside requests"),
+    ("V2", healthy, |e| one_operation(e, None), Status::NotRun, "too few to judge"),
     ("V2", healthy, |e| one_operation(e, planned(60.0, None)), Status::Fail, "outside requests"),
     ("V3", open, |e| e.operations[0].lag = Some(times(3.0, 47_000)), Status::Fail, "late"),
     (
@@ -479,6 +483,14 @@ fn one_operation(evidence: &mut Evidence, schedule: Option<ScheduleEvidence>) {
     evidence.works[0].schedule = schedule;
     evidence.operations[0].ok = 1;
     evidence.operations[0].in_flight_mean = Some(1.0);
+}
+
+/// A total of so many by one worker, who was in requests for this share of the time.
+fn few_of_one_worker(evidence: &mut Evidence, ended: u64, busy: f64) {
+    evidence.works[0].workers = 1;
+    evidence.works[0].schedule = None;
+    evidence.operations[0].ok = ended;
+    evidence.operations[0].in_flight_mean = Some(busy);
 }
 
 fn planned(planned_s: f64, due: Option<f64>) -> Option<ScheduleEvidence> {

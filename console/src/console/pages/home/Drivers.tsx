@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { DataTable, type Column } from "../../../components/DataTable";
-import type { DriverInfo } from "../../../data/api";
+import type { DriverDoing, DriverInfo } from "../../../data/api";
 import { bytes, exact, share, short } from "../../../format";
 import { call } from "../../api";
 import { useSession } from "../../session";
@@ -18,6 +18,26 @@ function path(driver: DriverInfo): string {
 const clock = (driver: DriverInfo) =>
   driver.clock_offset_ns === null ? "–" : `${driver.clock_offset_ns >= 0 ? "+" : "−"}${short(Math.abs(driver.clock_offset_ns), "ns")}`;
 
+/** What a driver really does for a run: what it sends, and what is unusual about it. */
+export function doingText(doing: DriverDoing): { what: string; unusual: string[] } {
+  const unusual = [];
+  if (!doing.ordered) unusual.push("not of this controller");
+  if (doing.lease !== "makes") unusual.push(doing.lease);
+  return { what: `${doing.run} ${short(doing.requests_per_s, "per_s")}/s`, unusual };
+}
+
+const lease = (doing: DriverDoing) => (doing.lease_age_s === null ? "no lease" : `lease renewed ${doing.lease_age_s.toFixed(1)} s ago`);
+
+function Doing({ doing }: { doing: DriverDoing }) {
+  const { what, unusual } = doingText(doing);
+  return (
+    <span className="doing" title={[lease(doing), ...doing.stores].join("; ")}>
+      {what}
+      {unusual.length > 0 && <span className="trouble-line"> {unusual.join(", ")}</span>}
+    </span>
+  );
+}
+
 export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
   const { mayOperate } = useSession();
   const [forget, setForget] = useState<DriverInfo | null>(null);
@@ -25,7 +45,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
     return (
       <Empty title="No driver has reported.">
         <p>Start one on each machine that is to make load; it needs no open port, only the way to NATS:</p>
-        <p><code>cosmark driver --nats nats://CONTROLLER:4222</code></p>
+        <p><code>cosmark driver --join nats://CONTROLLER:4222</code></p>
       </Empty>
     );
   }
@@ -43,6 +63,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
     },
     { head: "state", text: true, cell: (one) => <span className={`mark driver-${one.state}`}><span className="dot" aria-hidden="true" />{one.state}</span> },
     { head: "run", text: true, cell: (one) => (one.run ? <Link href={`/runs/${one.run}`}>{one.run}</Link> : "–") },
+    { head: "doing", title: "Requests that it really sends to stores, run by run, whoever ordered them", text: true, cell: (one) => (one.doing.length === 0 ? "–" : one.doing.map((doing) => <Doing key={doing.run} doing={doing} />)) },
     {
       head: "load", title: "Share of its processors that is busy",
       cell: (one) => <span className={`meter${(one.load ?? 0) > 0.9 ? " hot" : ""}`}><span style={{ width: `${Math.min(100, (one.load ?? 0) * 100)}%` }} /><b>{one.load === null ? "–" : share(one.load)}</b></span>,

@@ -13,7 +13,7 @@ export function Running({ runs, waiting, drivers }: { runs: RunSummary[]; waitin
     if (drivers === 0) {
       return (
         <Empty title="Nothing runs, and no driver is there to run it.">
-          <p>Start one on each machine that is to make load: <code>cosmark driver --nats URL</code></p>
+          <p>Start one on each machine that is to make load: <code>cosmark driver --join URL</code></p>
         </Empty>
       );
     }
