@@ -12,7 +12,7 @@ use crate::http::input::Input;
 use crate::http::sock::Sock;
 use crate::peer::{After, Peer};
 use crate::s3;
-use crate::shared::Shared;
+use crate::state::Shared;
 
 /// The state of a connection; its buffers are reused.
 pub(crate) struct Connection<S> {

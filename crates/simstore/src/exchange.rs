@@ -16,7 +16,7 @@ use crate::peer::{After, Peer};
 use crate::read::Call;
 use crate::route::{Protocol, Route};
 use crate::rules::{Decision, Due, Faults, Instead, InsteadKind, Moment};
-use crate::shared::Shared;
+use crate::state::Shared;
 use crate::store::Store;
 use crate::{s3, swift};
 

@@ -13,7 +13,7 @@ use crate::behaviour::{Behaviour, BehaviourError};
 use crate::clock::Clock;
 use crate::log::{Counters, LogRecord};
 use crate::server::run;
-use crate::shared::{Command, Shared};
+use crate::state::{Command, Shared};
 use crate::tls;
 
 /// Connections that wait to be accepted.

@@ -45,7 +45,7 @@ mod rules;
 mod s3;
 mod server;
 mod sharded;
-mod shared;
+mod state;
 mod store;
 mod swift;
 mod timer;

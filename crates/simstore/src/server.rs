@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use crate::connection::Connection;
 use crate::http::sock::arm_reset;
 use crate::peer::Peer;
-use crate::shared::{Command, Open, Shared};
+use crate::state::{Command, Open, Shared};
 use crate::tls;
 
 /// Runs the server until the handle lets go of it.

@@ -1,4 +1,4 @@
-//! One worker's door to a cluster.
+//! One worker's client of a cluster.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
