@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-beds truth attack bench bench-instructions bench-fleet fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth attack bench bench-instructions bench-fleet fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ build: setup-build setup-console ## build the binary target/release/cosmark
 
 test: setup-build ## everything that CI runs: format, lints, tests, and the tests against real systems
 	@scripts/test.sh all
+
+test-fast: setup-build ## the tests that wait for nothing, in less than a minute after the build
+	@scripts/test.sh fast
 
 test-beds: setup-build ## only the tests against real systems (testbeds/)
 	@scripts/test.sh beds

@@ -2,6 +2,7 @@
 # Everything that must hold before a change is accepted.
 #   scripts/test.sh all      the console, the page of the report and their tests, format, lints, the workspace's tests,
 #                            reports and the console in a browser, and the tests against real systems (testbeds/)
+#   scripts/test.sh fast     the tests that wait for nothing, in less than a minute after the build
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
@@ -27,9 +28,16 @@ NO_BED=()
 # The same selection of packages in every cargo test, so that nothing is built twice with other features.
 CARGO_TEST=(cargo test --workspace --locked)
 
+# What waits for nothing: the unit tests, but for whole searches and every flipped byte (FAST_SKIPS), and the rules.
+FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test gate --test choosing --test conversion
+  --test diagnostics --test library --test limits --test selectors --test settings --test shares --test cosbench_keys
+  --test http_no_alloc --test judge --test lease_model --test conformance --test requests)
+FAST_SKIPS=()
+
 WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the phase that runs
 CHILD=''            # its process
+BESIDE=''           # the process of the phases that run beside the others
 BED_UP=''           # the bed that must be stopped at the end
 PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0 FLAKY=0
 PHASES=() # a line of the table each
@@ -38,6 +46,7 @@ DEADLINE=${COSMARK_TEST_SECONDS:-4800}
 finish() {
   trap - EXIT INT TERM
   [[ -z $CHILD ]] || kill "$CHILD" 2>/dev/null || true # timeout(1) passes it on to its whole group
+  [[ -z $BESIDE ]] || kill "$BESIDE" 2>/dev/null || true
   stop_bed
   rm -rf "$WORK"
 }
@@ -65,12 +74,18 @@ phase() {
   return "$status"
 }
 
-# test_phase NAME SECONDS COMMAND...: a phase whose "test result:" lines are added up in RESULT_*. A test program that
-# ended without one is a failure, and so is a phase that fails without a failed test (it did not compile, or took too
-# long). "FLAKY" lines are counted.
+# test_phase NAME SECONDS COMMAND...: a phase that is counted.
 test_phase() {
-  local status=0 broken
+  local status=0
   phase "$@" || status=$?
+  count "$status"
+}
+
+# count STATUS: adds the "test result:" lines of the last phase up in RESULT_*. A test program that ended without one is
+# a failure, and so is a phase that fails without a failed test (it did not compile, or took too long). "FLAKY" lines are
+# counted.
+count() {
+  local status=$1 broken
   awk -f scripts/cargo_log.awk "$OUTPUT" >"$WORK/results"
   IFS=$'\t' read -r _ RESULT_PASSED RESULT_FAILED RESULT_IGNORED < <(grep '^count' "$WORK/results")
   broken=$(grep -c '^broken' "$WORK/results" || true)
@@ -78,6 +93,54 @@ test_phase() {
   if ((status && RESULT_FAILED == 0)); then RESULT_FAILED=1; fi
   PASSED=$((PASSED + RESULT_PASSED)) FAILED=$((FAILED + RESULT_FAILED))
   FLAKY=$((FLAKY + $(grep -c '^FLAKY ' "$OUTPUT" || true)))
+}
+
+# ---- phases that run beside others ------------------------------------------------------------------------------
+
+# What waits for the network, for Node.js or for one processor runs while cargo builds: one after the other, in a process
+# of their own, each with its output and its end in files of WORK. `collect` shows them in their turn.
+beside() {
+  local bed child=''
+  trap '[[ -z $child ]] || kill "$child" 2>/dev/null; exit 143' TERM
+  aside() { # FILE SECONDS COMMAND...
+    local file=$WORK/$1 limit=$2 began=$SECONDS status=0
+    shift 2
+    timeout --kill-after=30 "$limit" "$@" >"$file.out" 2>&1 </dev/null &
+    child=$!
+    wait "$child" || status=$?
+    child=''
+    printf '%s %s\n' "$status" $((SECONDS - began)) >"$file.new"
+    mv "$file.new" "$file.end"
+  }
+  aside console-build 900 scripts/console.sh build --if-possible
+  aside console-test 600 scripts/console.sh test --if-possible
+  aside deny 600 scripts/deny.sh
+  # What fails here fails again, and is counted, where the bed is started.
+  for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
+    [[ -z ${TESTS_OF[$bed]:-} ]] || aside "bed-$bed" 1200 "testbeds/$bed/up" --install
+  done
+}
+
+# collect FILE NAME: wait for a phase that runs beside; its output is then that of the last phase.
+collect() {
+  local file=$WORK/$1 name=$2 status seconds
+  while [[ ! -e $file.end ]] && ((SECONDS < DEADLINE)); do sleep 0.2; done
+  [[ -e $file.end ]] || printf '124 %s\n' "$SECONDS" >"$file.end"
+  read -r status seconds <"$file.end"
+  printf '\n== %s\n' "$name"
+  touch "$file.out"
+  cp "$file.out" "$OUTPUT"
+  cat "$OUTPUT"
+  printf '\n== %s: exit code %s after %s s, beside others\n' "$name" "$status" "$seconds"
+  PHASES+=("$(printf '%6s s  %s, beside others%s' "$seconds" "$name" "$( ((status)) && echo ": exit code $status")")")
+  return "$status"
+}
+
+# test_collect FILE NAME: the same, and it is counted.
+test_collect() {
+  local status=0
+  collect "$@" || status=$?
+  count "$status"
 }
 
 # repeat_failed COMMAND...: what the last test phase, which ran COMMAND, reported as failed runs once more alone.
@@ -176,17 +239,30 @@ run_beds() {
 
 case ${1:-} in
   all)
-    test_phase 'console and report page: build' 900 scripts/console.sh build --if-possible
-    test_phase 'console and report page: tests' 600 scripts/console.sh test --if-possible
+    beside &
+    BESIDE=$!
     must_pass 'format' 120 cargo fmt --all --check -- --color never
+    # The binary embeds the pages.
+    test_collect console-build 'console and report page: build'
     must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
-    test_phase 'licences and known faults of dependencies' 600 scripts/deny.sh
+    test_collect console-test 'console and report page: tests'
+    must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" --no-run
+    test_collect deny 'licences and known faults of dependencies'
+    # Tests of time run alone: nothing beside them installs or builds.
+    for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
+      [[ -z ${TESTS_OF[$bed]:-} ]] || collect "bed-$bed" "bed $bed: install" || true
+    done
     test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
     repeat_failed "${CARGO_TEST[@]}"
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
     test_phase 'console in a browser' 1200 scripts/console.sh live --if-possible
     run_beds all
+    ;;
+  fast)
+    must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "${FAST_TESTS[@]}" --no-run
+    test_phase 'tests that wait for nothing' 600 "${CARGO_TEST[@]}" --no-fail-fast "${FAST_TESTS[@]}" -- "${FAST_SKIPS[@]}"
+    IGNORED=$RESULT_IGNORED
     ;;
   beds) run_beds beds ;;
   *)

@@ -3,6 +3,7 @@
 # status and faults. Sourced by testbeds/*/bed.sh; running it does nothing.
 #
 # A bed's bed.sh calls `bed_init NAME` and defines:
+#   bed_install        install its programs, if it has some of its own; may run again at any time
 #   bed_prepare        install and configure; may run again at any time
 #   bed_processes      print the names of its processes, in starting order
 #   bed_start NAME     start one of them (through process_start)
@@ -415,11 +416,16 @@ fault_do() {
 
 # bed_up: start what is not running, wait until it serves, prove it, and say how to reach it. If that fails, what
 # this call started is ended again.
+# bed_up [--install]: with --install only its programs are installed, and nothing is started.
 bed_up() {
-  case $* in '') ;; -h | --help) usage ;; *) usage 2 ;; esac
+  case $* in '' | --install) ;; -h | --help) usage ;; *) usage 2 ;; esac
   local began=$SECONDS
   STARTED=()
   bed_open
+  if [[ ${1:-} == --install ]]; then
+    if declare -F bed_install >/dev/null; then bed_install; fi
+    return 0
+  fi
   trap 'up_failed' EXIT
   bed_prepare
   fault_clear_all

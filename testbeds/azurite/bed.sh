@@ -16,10 +16,14 @@ ACCOUNT_KEY='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZ
 ENDPOINT=http://127.0.0.1:$PORT/$ACCOUNT
 API_DATE=2021-12-02
 
-bed_prepare() {
+bed_install() {
   need_packages curl=curl openssl=openssl
-  mkdir -p "$BED_DIR/blobs"
   install_azurite
+}
+
+bed_prepare() {
+  bed_install
+  mkdir -p "$BED_DIR/blobs"
 }
 
 install_azurite() {

@@ -67,9 +67,13 @@ settings_choose() {
 
 # ---- install and configure -------------------------------------------------------------------------------------
 
-bed_prepare() {
+bed_install() {
   need_packages ceph-mon=ceph-mon ceph-mgr=ceph-mgr ceph-osd=ceph-osd ceph=ceph-common radosgw=radosgw curl=curl \
     uuidgen=uuid-runtime
+}
+
+bed_prepare() {
+  bed_install
   settings_choose
   if [[ $CEPH_STORE == xfs ]]; then
     is_root || die "CEPH_STORE=xfs mounts loop devices and needs root; use CEPH_STORE=file"

@@ -12,10 +12,14 @@ SERVER=$TOOLS_DIR/fake-gcs-server-$FAKE_GCS_VERSION/fake-gcs-server
 PORT=23910
 ENDPOINT=http://127.0.0.1:$PORT
 
-bed_prepare() {
+bed_install() {
   need_packages curl=curl
-  mkdir -p "$BED_DIR/buckets"
   install_server
+}
+
+bed_prepare() {
+  bed_install
+  mkdir -p "$BED_DIR/buckets"
 }
 
 install_server() {

@@ -21,6 +21,8 @@ ADMIN_PASSWORD=adminpass
 
 # ---- install and configure -------------------------------------------------------------------------------------
 
+bed_install() { install_programs; }
+
 bed_prepare() {
   [[ ${KEYSTONE_LOG_LEVEL:=WARNING} =~ ^(DEBUG|INFO|WARNING|ERROR)$ ]] ||
     die "KEYSTONE_LOG_LEVEL=$KEYSTONE_LOG_LEVEL: use DEBUG, INFO, WARNING or ERROR"

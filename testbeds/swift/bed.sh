@@ -70,9 +70,13 @@ knob_number() { # knob_number NAME DEFAULT
 
 # ---- install and configure -------------------------------------------------------------------------------------
 
-bed_prepare() {
+bed_install() {
   settings_choose
   install_programs
+}
+
+bed_prepare() {
+  bed_install
   check_xattrs
   printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" >"$SETTINGS"
   write_configuration

@@ -15,10 +15,14 @@ ENDPOINT=http://127.0.0.1:$PORT
 ACCESS_KEY=cosmark
 SECRET_KEY=cosmark-secret
 
-bed_prepare() {
+bed_install() {
   need_packages curl=curl
-  mkdir -p "$BED_DIR/buckets"
   install_gateway
+}
+
+bed_prepare() {
+  bed_install
+  mkdir -p "$BED_DIR/buckets"
 }
 
 install_gateway() {

@@ -36,6 +36,12 @@ impl Reach {
         }
     }
 
+    /// The one with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reach| reach.word() == word)
+    }
+
     /// What it is, as the middle of a sentence.
     #[must_use]
     pub const fn what(self) -> &'static str {

@@ -26,7 +26,7 @@ pub struct ArchiveWriter {
     dir: RunDir,
     listener: Option<Box<dyn ArchiveListener>>,
     trouble: Option<ArchiveError>,
-    told: bool,
+    reported: bool,
     /// What is written down happened then, and not now.
     past: Option<Timestamp>,
     clock: RunClock,
@@ -43,7 +43,7 @@ impl ArchiveWriter {
             dir,
             listener: None,
             trouble: None,
-            told: false,
+            reported: false,
             past: None,
             clock: RunClock::default(),
             latest,
@@ -107,8 +107,8 @@ impl ArchiveWriter {
 
     /// The first failure, once.
     pub(crate) fn news(&mut self) -> Option<String> {
-        let trouble = self.trouble.as_ref().filter(|_| !self.told)?;
-        self.told = true;
+        let trouble = self.trouble.as_ref().filter(|_| !self.reported)?;
+        self.reported = true;
         Some(format!("{trouble}; the run goes on, its results are shown at the end"))
     }
 

@@ -29,10 +29,10 @@ struct Canary {
 impl Canary {
     fn start() -> std::io::Result<Arc<Self>> {
         let listeners: Arc<Listeners> = Arc::default();
-        let (stop, told) = sync_channel(1);
+        let (stop, stopped) = sync_channel(1);
         let heard_by = Arc::clone(&listeners);
         let thread =
-            std::thread::Builder::new().name("canary".into()).spawn(move || sing(&told, &heard_by))?;
+            std::thread::Builder::new().name("canary".into()).spawn(move || sing(&stopped, &heard_by))?;
         Ok(Arc::new(Self { listeners, stop: Some(stop), thread: Some(thread) }))
     }
 }
@@ -87,12 +87,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Sleeps and notes by how much it woke late. A pause that swallowed several naps counts once for each, the later ones
 /// with what was left of it, as everybody who wanted to run during it would have been delayed.
-fn sing(told: &Receiver<()>, listeners: &Listeners) {
+fn sing(stopped: &Receiver<()>, listeners: &Listeners) {
     set_sharp_timer();
     let nap_ns = u64::try_from(NAP.as_nanos()).unwrap_or(u64::MAX);
     loop {
         let before = Instant::now();
-        match told.try_recv() {
+        match stopped.try_recv() {
             Err(TryRecvError::Empty) => std::thread::sleep(NAP),
             _ => return,
         }

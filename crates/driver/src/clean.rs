@@ -83,7 +83,7 @@ impl Cleaning<'_> {
     /// One sentence: the store cannot be opened, logged in to or asked.
     pub async fn run(
         &self,
-        told: &mut dyn FnMut(&CleanedContainer),
+        report: &mut dyn FnMut(&CleanedContainer),
     ) -> Result<Vec<CleanedContainer>, String> {
         let mut sites: Vec<Site<'_>> = Vec::new();
         for leftover in self.leftovers {
@@ -107,7 +107,7 @@ impl Cleaning<'_> {
             let mut endpoint = Endpoint::open(self.catalog, site).await?;
             for name in endpoint.containers(site).await? {
                 let cleaned = self.container(&mut endpoint, site, name).await;
-                told(&cleaned);
+                report(&cleaned);
                 all.push(cleaned);
             }
         }

@@ -69,11 +69,11 @@ impl Sampler {
         each: impl Fn(HealthSample) + Send + 'static,
     ) -> Option<Self> {
         let ear = Ear::listen()?;
-        let (stop, told) = sync_channel(1);
+        let (stop, stopped) = sync_channel(1);
         let first = Reading::take(&threads());
         let spawned = std::thread::Builder::new()
             .name("health".into())
-            .spawn(move || watch(&told, &ear, first, threads, each));
+            .spawn(move || watch(&stopped, &ear, first, threads, each));
         Some(Self { stop, thread: spawned.ok()? })
     }
 
@@ -87,7 +87,7 @@ impl Sampler {
 }
 
 fn watch(
-    told: &Receiver<()>,
+    stopped: &Receiver<()>,
     ear: &Ear,
     first: Reading,
     threads: impl Fn() -> Vec<LoadThread>,
@@ -95,7 +95,7 @@ fn watch(
 ) {
     let mut last = first;
     loop {
-        let is_over = !matches!(told.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
+        let is_over = !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
         let now = Reading::take(&threads());
         if now.at_ns.saturating_sub(last.at_ns) >= SHORTEST_NS {
             each(now.since(&last, ear.take()));

@@ -412,7 +412,7 @@ impl Job {
     /// sender.
     fn pass_on(&self, engine_events: &mut mpsc::Receiver<EngineEvent>) {
         let mut slices = Slices::default();
-        let mut told_ns = 0;
+        let mut watermark_ns = 0;
         let send = |event| {
             if self.events.blocking_send(event).is_err() {
                 self.flow.abort();
@@ -429,8 +429,8 @@ impl Job {
                 EngineEvent::SamplesLost { count } => send(DriverEvent::SamplesLost { count }),
             }
             let now_ns = clock::now_ns();
-            if now_ns.saturating_sub(told_ns) >= TELL_EVERY_NS {
-                told_ns = now_ns;
+            if now_ns.saturating_sub(watermark_ns) >= TELL_EVERY_NS {
+                watermark_ns = now_ns;
                 let ready = slices.take(now_ns.saturating_sub(THREADS_LAG_NS));
                 ready.into_iter().for_each(|slice| send(DriverEvent::Snapshot(slice)));
                 send(DriverEvent::Told { up_to_ns: now_ns.saturating_sub(TOLD_LAG_NS) });

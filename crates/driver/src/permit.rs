@@ -37,6 +37,8 @@ pub struct Permit {
     pub scripts: Option<PathBuf>,
     /// `--source-address`: the address to connect from, which is also put where none is given.
     pub source_address: Option<IpAddr>,
+    /// The decision about a value is made elsewhere, by drivers of which one or another allows these.
+    pub elsewhere: Option<Vec<Reach>>,
 }
 
 impl Permit {
@@ -49,7 +51,34 @@ impl Permit {
     /// For those who are elsewhere: nothing.
     #[must_use]
     pub fn outside() -> Self {
-        Self { origin: Origin::Outside, files: None, plugins: None, scripts: None, source_address: None }
+        Self {
+            origin: Origin::Outside,
+            files: None,
+            plugins: None,
+            scripts: None,
+            source_address: None,
+            elsewhere: None,
+        }
+    }
+
+    /// For a controller whose drivers are elsewhere: what one of them allows ([`Permit::reaches`]) is for them to decide about,
+    /// what none of them allows is refused before they are asked.
+    #[must_use]
+    pub fn elsewhere(reaches: Vec<Reach>) -> Self {
+        Self { elsewhere: Some(reaches), ..Self::outside() }
+    }
+
+    /// What it allows at all, for whoever asks from outside.
+    #[must_use]
+    pub fn reaches(&self) -> Vec<Reach> {
+        let allowed = |reach: &Reach| match reach {
+            Reach::Nothing => false,
+            Reach::File | Reach::Directory => self.files.is_some(),
+            Reach::Library => self.plugins.is_some(),
+            Reach::Script => self.scripts.is_some(),
+            Reach::Address => self.source_address.is_some(),
+        };
+        Reach::ALL.into_iter().filter(allowed).collect()
     }
 
     /// Decides about one value: `name` is what it is the value of, for people. Gives what is to be used in its place.
@@ -59,6 +88,13 @@ impl Permit {
     pub fn admit(&self, reach: Reach, name: &str, value: &str) -> Result<String, String> {
         if reach == Reach::Nothing || (self.origin == Origin::Here && reach != Reach::Script) {
             return Ok(value.to_owned());
+        }
+        if let Some(allowed) = &self.elsewhere {
+            return if allowed.contains(&reach) {
+                Ok(value.to_owned())
+            } else {
+                Err(not_by_any(reach, name))
+            };
         }
         let (option, root) = match reach {
             Reach::Nothing => return Ok(value.to_owned()),
@@ -144,6 +180,19 @@ impl Permit {
     }
 }
 
+fn not_by_any(reach: Reach, name: &str) -> String {
+    let option = match reach {
+        Reach::Nothing | Reach::File | Reach::Directory => "--files DIR",
+        Reach::Library => "--plugins DIR",
+        Reach::Script => "--scripts DIR",
+        Reach::Address => "--source-address ADDR",
+    };
+    format!(
+        "{name} names {}, and no driver that has joined lets workloads reach one; start a driver with {option}",
+        reach.what()
+    )
+}
+
 /// A path as a value says it, also as a `file:` URL (RFC 8089) of this machine.
 fn path_of(value: &str) -> PathBuf {
     let Some(rest) = value.strip_prefix("file://") else { return PathBuf::from(value) };
@@ -202,6 +251,23 @@ fn plain(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_one_of_many_drivers_allows_is_for_them_to_decide_and_what_none_allows_is_refused() {
+        let of_one = Permit { files: Some("/srv".into()), ..Permit::outside() };
+        let of_another = Permit { source_address: Some(IpAddr::from([127, 0, 0, 9])), ..Permit::outside() };
+        assert_eq!(of_one.reaches(), [Reach::File, Reach::Directory]);
+        assert_eq!(Permit::outside().reaches(), []);
+        let all = Permit::elsewhere([of_one.reaches(), of_another.reaches()].concat());
+        for reach in [Reach::Nothing, Reach::File, Reach::Directory, Reach::Address] {
+            assert_eq!(all.admit(reach, "`k`", "value"), Ok("value".to_owned()), "{reach:?}");
+        }
+        for (reach, option) in [(Reach::Library, "--plugins DIR"), (Reach::Script, "--scripts DIR")] {
+            let text = all.admit(reach, "`k`", "value").unwrap_err();
+            assert!(text.contains(option) && text.contains("no driver that has joined"), "{text}");
+            assert!(!text.contains("value"), "{text}");
+        }
+    }
 
     fn ground() -> (tempfile::TempDir, PathBuf) {
         let outer = tempfile::tempdir().unwrap();

@@ -1,5 +1,7 @@
 //! What a submission would do: its mistakes, its stages, what can be said before any load. Nothing is sent.
 
+use std::sync::Arc;
+
 use cosmark_driver::secrets::resolve;
 use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
 use cosmark_workload::model::{Effect, Operation, Stage, Work, WorkKind};
@@ -7,6 +9,7 @@ use cosmark_workload::{Diagnostic, Environment, Severity, Workload};
 
 use crate::api::types::{CheckResult, Mistake, StagePreview, Submission};
 use crate::auth::secrets::Secrets;
+use crate::drivers::DriverPool;
 
 /// What a workload is read with.
 #[derive(Clone)]
@@ -18,8 +21,9 @@ pub struct Reader {
     /// Secrets by name.
     pub secrets: Secrets,
     /// What a driver in this process lets workloads reach: a submission that asks for more is told so before it waits.
-    /// Drivers elsewhere decide for themselves.
     pub permit: Option<Permit>,
+    /// The drivers. What none of those elsewhere allows is refused when it is submitted; about the rest they decide themselves.
+    pub pool: Arc<dyn DriverPool>,
 }
 
 /// A submission that was read.
@@ -34,8 +38,28 @@ impl Reader {
     /// With a catalog that loads no plugin: reading a submission runs nobody's code. `permit` is that of a driver in this
     /// process.
     #[must_use]
-    pub fn new(catalog: Catalog, environment: Environment, secrets: Secrets, permit: Option<Permit>) -> Self {
-        Self { catalog: catalog.reading(ReadsPlugins::Never), environment, secrets, permit }
+    pub fn new(
+        catalog: Catalog,
+        environment: Environment,
+        secrets: Secrets,
+        permit: Option<Permit>,
+        pool: Arc<dyn DriverPool>,
+    ) -> Self {
+        Self { catalog: catalog.reading(ReadsPlugins::Never), environment, secrets, permit, pool }
+    }
+
+    /// Reads a submission that is new: drivers that are there now would have to do it.
+    #[must_use]
+    pub fn read_new(&self, submission: &Submission) -> Checked {
+        let mut checked = self.read(submission);
+        let permit = self.pool.permit_elsewhere();
+        if let (Some(workload), Some(permit)) = (&checked.workload, permit)
+            && let Err(text) = permit.check(&self.catalog, workload)
+        {
+            checked.mistakes.push(of_all("error", text));
+            checked.workload = None;
+        }
+        checked
     }
 
     /// Reads a submission.
@@ -73,7 +97,7 @@ impl Reader {
     /// The answer to a check.
     #[must_use]
     pub fn check(&self, submission: &Submission) -> CheckResult {
-        let Checked { mistakes, workload } = self.read(submission);
+        let Checked { mistakes, workload } = self.read_new(submission);
         let (stages, preflight) = match &workload {
             Some(workload) => (previews(workload), sentences(workload)),
             None => (Vec::new(), Vec::new()),

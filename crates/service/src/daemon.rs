@@ -11,7 +11,7 @@ use cosmark_archive::HostRecord;
 use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Catalog, Permit};
 use cosmark_workload::Environment;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::ServiceError;
 use crate::api::types::{DriverInfo, SystemEvent};
@@ -24,9 +24,9 @@ use crate::check::Reader;
 use crate::drivers::nats::NatsPool;
 use crate::drivers::{DriverPool, LocalPool};
 use crate::http::serve::{Tls, listen, secure, serve};
-use crate::queue::RunQueue;
 use crate::queue::runner::Runner;
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
+use crate::queue::{End, RunQueue};
 use crate::state::StateDir;
 
 /// A status goes to those who watch at least this often.
@@ -145,34 +145,18 @@ async fn run(
     }
     let Parts { state, key, store, pool, permit } = parts;
     let (tokens, first) = Tokens::open(&state)?;
-    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    names.extend([setup.host.hostname.clone(), setup.listen.ip().to_string()]);
-    names.dedup();
-    let secured = secure(&setup.tls, &state, &names)?;
+    let secured = secure(&setup.tls, &state, &names_of(&setup))?;
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;
     let secrets = Secrets::open(Arc::clone(&state))?;
-    let reader = Arc::new(Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit));
-    let (archive, host) = (setup.archive.clone(), setup.host.clone());
-    let (queue, completed) =
-        RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
-            reader,
-            pool,
-            archive,
-            host,
-            changed: Arc::new(move |id| {
-                if let Some(queue) = queue.upgrade() {
-                    queue.tell_run(id);
-                }
-            }),
-        });
+    let reader =
+        Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit, Arc::clone(&pool));
+    let (queue, completed) = queue_of(&setup, store, pool, Arc::new(reader));
     let standing_by = Leader::nobody();
-    let (told, leader) = watch::channel(shared.is_some().then_some(standing_by));
+    let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
     let access = Access::new(tokens, key, secured.is_some());
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
-    let app =
-        Arc::new(App { name: setup.name.clone(), queue: Arc::clone(&queue), access, secrets, leader, epoch });
+    let (name, epoch) = (setup.name.clone(), millis_since_1970());
+    let app = Arc::new(App { name, queue: Arc::clone(&queue), access, secrets, leader, epoch });
     let scheme = if secured.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}");
     state.write("address", format!("{url}\n").as_bytes())?;
@@ -185,7 +169,7 @@ async fn run(
         Some(public) => {
             let certificate = secured.as_ref().map(|secured| secured.fingerprint.clone());
             let me = Leader { name: setup.name.clone(), url: public.unwrap_or(url), certificate };
-            Some(tokio::spawn(lead_for_ever(Arc::clone(&queue), me, told, Arc::clone(&setup.tell))))
+            Some(tokio::spawn(lead_for_ever(Arc::clone(&queue), me, leader_sender, Arc::clone(&setup.tell))))
         }
     };
     let working = tokio::spawn(Arc::clone(&queue).work(completed));
@@ -196,25 +180,62 @@ async fn run(
     if let Some(leading) = &leading {
         leading.abort();
     }
-    if !queue.stop() {
-        (setup.tell)(if queue.runner().pool.continues() {
-            "ending: what runs goes on without this controller"
-        } else {
-            "ending: what runs is stopped and archived"
-        });
-        wait_for_runs(&queue).await;
-    }
-    if leading.is_some()
-        && let Err(error) = queue.store().resign().await
-    {
-        (setup.tell)(&format!("the lease runs out by itself: {error}"));
-    }
+    wind_down(&setup, &queue, leading.is_some()).await;
     handle.graceful_shutdown(Some(LAST_REQUESTS));
     telling.abort();
     let served = serving.await;
     working.abort();
     state.remove("address")?;
     served.unwrap_or(Ok(()))
+}
+
+/// Names by which this machine may be called in its certificate.
+fn names_of(setup: &Setup) -> Vec<String> {
+    let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    names.extend([setup.host.hostname.clone(), setup.listen.ip().to_string()]);
+    names.dedup();
+    names
+}
+
+/// The queue, and what its runs say when they end.
+fn queue_of(
+    setup: &Setup,
+    store: Arc<dyn Store>,
+    pool: Arc<dyn DriverPool>,
+    reader: Arc<Reader>,
+) -> (Arc<RunQueue>, mpsc::Receiver<End>) {
+    let (archive, host) = (setup.archive.clone(), setup.host.clone());
+    RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
+        reader,
+        pool,
+        archive,
+        host,
+        changed: Arc::new(move |id| {
+            if let Some(queue) = queue.upgrade() {
+                queue.tell_run(id);
+            }
+        }),
+    })
+}
+
+fn millis_since_1970() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// Ends what runs, or lets go of it where another controller takes it up; gives the lease back if it `leads`.
+async fn wind_down(setup: &Setup, queue: &RunQueue, leads: bool) {
+    if !queue.stop() {
+        (setup.tell)(if queue.runner().pool.continues() {
+            "ending: what runs goes on without this controller"
+        } else {
+            "ending: what runs is stopped and archived"
+        });
+        wait_for_runs(queue).await;
+    }
+    if leads && let Err(error) = queue.store().resign().await {
+        (setup.tell)(&format!("the lease runs out by itself: {error}"));
+    }
 }
 
 fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&str>) {
@@ -235,7 +256,7 @@ fn welcome(setup: &Setup, url: &str, fingerprint: Option<&str>, first: Option<&s
 async fn lead_for_ever(
     queue: Arc<RunQueue>,
     me: Leader,
-    told: watch::Sender<Option<Leader>>,
+    leader_sender: watch::Sender<Option<Leader>>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
 ) {
     let mut leads = false;
@@ -286,10 +307,10 @@ async fn lead_for_ever(
             queue.step_down();
             tell("this controller leads no longer; what runs goes on");
         }
-        if !mine && !leader.name.is_empty() && told.borrow().as_ref() != Some(&leader) {
+        if !mine && !leader.name.is_empty() && leader_sender.borrow().as_ref() != Some(&leader) {
             tell(&format!("{} leads, at {}; this controller stands by", leader.name, leader.url));
         }
-        told.send_replace((!mine).then_some(leader));
+        leader_sender.send_replace((!mine).then_some(leader));
     }
 }
 

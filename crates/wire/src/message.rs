@@ -329,6 +329,9 @@ pub struct Registration {
     /// Storage types that it speaks.
     #[serde(default)]
     pub adaptors: Vec<String>,
+    /// What its start options let workloads reach on its machine, in the words of the table of keys; `None` = it does not say.
+    #[serde(default)]
+    pub reaches: Option<Vec<String>>,
     /// Operations per second of its null adaptor on one load thread.
     #[serde(default)]
     pub ceiling_ops_per_s: Option<f64>,

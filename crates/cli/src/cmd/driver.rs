@@ -106,6 +106,7 @@ pub fn permit(args: &ReachArgs, origin: Origin) -> Result<Permit, Problem> {
         plugins: args.plugins.clone(),
         scripts: args.scripts.clone(),
         source_address: args.source_address,
+        ..Permit::outside()
     })
 }
 

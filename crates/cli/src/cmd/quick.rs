@@ -17,10 +17,10 @@ pub fn run(args: &QuickArgs) -> Outcome {
     if args.search.is_empty() && (args.from.is_some() || args.to.is_some()) {
         return Err(Problem::usage("--from and --to belong to --search: say what has to be met"));
     }
-    let door = Door::parse(&args.url, args.insecure).map_err(Problem::usage)?;
-    let text = workload(args, &door).map_err(Problem::usage)?;
+    let store = Store::parse(&args.url, args.insecure).map_err(Problem::usage)?;
+    let text = workload(args, &store).map_err(Problem::usage)?;
     if args.print {
-        print!("{}", door.hide(&text));
+        print!("{}", store.hide(&text));
         return Ok(Exit::Done);
     }
     let loaded = load_text(&CATALOG, text, "quick", "quick.yaml", None, &[])?;
@@ -28,8 +28,33 @@ pub fn run(args: &QuickArgs) -> Outcome {
     report(&ended, &args.options)
 }
 
+/// User and password of a URL, decoded.
+struct Login {
+    user: String,
+    password: String,
+}
+
+impl Login {
+    fn of(url: &Url) -> Self {
+        Self { user: decode(url.username()), password: url.password().map(decode).unwrap_or_default() }
+    }
+
+    /// What the URL leaves out, from these variables of the environment.
+    fn or_env(self, user: &str, password: &str) -> Self {
+        let or = |given: String, name: &str| {
+            if given.is_empty() { std::env::var(name).unwrap_or_default() } else { given }
+        };
+        Self { user: or(self.user, user), password: or(self.password, password) }
+    }
+}
+
+fn decode(part: &str) -> String {
+    percent_decode_str(part).decode_utf8_lossy().into_owned()
+}
+
 /// A URL, taken apart.
-struct Door {
+#[derive(Default)]
+struct Store {
     auth: Vec<(&'static str, String)>,
     storage: Vec<(&'static str, String)>,
     /// The user's own container, which is neither created nor deleted.
@@ -38,23 +63,20 @@ struct Door {
     secrets: Vec<String>,
 }
 
-impl Door {
+impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
         let url = Url::parse(text).map_err(|cause| bad(&cause.to_string()))?;
         let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
-        let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
-        let user = decode(url.username());
-        let password = url.password().map(decode).unwrap_or_default();
-        let mut door =
-            Self { auth: Vec::new(), storage: Vec::new(), container: None, secrets: vec![password.clone()] };
+        let login = Login::of(&url);
+        let mut store = Self { secrets: vec![login.password.clone()], ..Self::default() };
         if kind == "file" {
-            door.storage = vec![("type", "file".into()), ("directory", decode(url.path()))];
-            return Ok(door);
+            store.storage = vec![("type", "file".into()), ("directory", decode(url.path()))];
+            return Ok(store);
         }
         if kind == "rados" && transport.is_empty() {
-            door.storage = rados(&url, user, password).map_err(bad)?;
-            return Ok(door);
+            store.storage = rados(&url, login.user, login.password).map_err(bad)?;
+            return Ok(store);
         }
         if !matches!(transport, "http" | "https") {
             return Err(bad(
@@ -64,72 +86,72 @@ impl Door {
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| bad("no host"))?;
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let base = format!("{transport}://{host}{port}");
-        let from_env = |given: String, name: &str| {
-            if given.is_empty() { std::env::var(name).unwrap_or_default() } else { given }
-        };
         match kind {
-            "s3" => {
-                let (key, secret) =
-                    (from_env(user, "AWS_ACCESS_KEY_ID"), from_env(password, "AWS_SECRET_ACCESS_KEY"));
-                if key.is_empty() {
-                    return Err(bad(
-                        "no access key: put KEY:SECRET@ before the host, or set AWS_ACCESS_KEY_ID",
-                    ));
-                }
-                door.secrets.push(secret.clone());
-                door.storage = vec![
-                    ("type", "s3".into()),
-                    ("endpoint", base),
-                    ("accesskey", key),
-                    ("secretkey", secret),
-                    ("path_style_access", "true".into()),
-                ];
-                if let Ok(region) = std::env::var("AWS_REGION") {
-                    door.storage.push(("region", region));
-                }
-                if let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
-                    door.secrets.push(token.clone());
-                    door.storage.push(("session_token", token));
-                }
-                let bucket = decode(url.path().trim_matches('/'));
-                door.container = (!bucket.is_empty()).then_some(bucket);
-            }
-            "swift" => {
-                let (user, key) = (from_env(user, "ST_USER"), from_env(password, "ST_KEY"));
-                door.secrets.push(key.clone());
-                let path = if url.path().len() > 1 { url.path() } else { "/auth/v1.0" };
-                door.auth = vec![
-                    ("type", "swauth".into()),
-                    ("auth_url", format!("{base}{path}")),
-                    ("username", user),
-                    ("password", key),
-                ];
-                door.storage = vec![("type", "swift".into())];
-                door.container = url
-                    .query_pairs()
-                    .find(|(key, _)| key == "container")
-                    .map(|(_, value)| value.into_owned());
-            }
-            "dav" | "webdav" => {
-                if !user.is_empty() {
-                    door.auth = vec![
-                        ("type", "httpauth".into()),
-                        ("auth_url", format!("{base}{}", url.path())),
-                        ("username", user),
-                        ("password", password),
-                    ];
-                }
-                door.storage = vec![("type", "webdav".into()), ("endpoint", format!("{base}{}", url.path()))];
-            }
+            "s3" => store.set_s3(&url, base, login).map_err(bad)?,
+            "swift" => store.set_swift(&url, &base, login),
+            "dav" | "webdav" => store.set_webdav(&format!("{base}{}", url.path()), login),
             other => return Err(bad(&format!("`{other}` is not s3, swift, dav, rados or file"))),
         }
         if insecure {
-            door.storage.push(("insecure", "true".into()));
-            if !door.auth.is_empty() {
-                door.auth.push(("insecure", "true".into()));
+            store.storage.push(("insecure", "true".into()));
+            if !store.auth.is_empty() {
+                store.auth.push(("insecure", "true".into()));
             }
         }
-        Ok(door)
+        Ok(store)
+    }
+
+    fn set_s3(&mut self, url: &Url, endpoint: String, login: Login) -> Result<(), &'static str> {
+        let Login { user: key, password: secret } =
+            login.or_env("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
+        if key.is_empty() {
+            return Err("no access key: put KEY:SECRET@ before the host, or set AWS_ACCESS_KEY_ID");
+        }
+        self.secrets.push(secret.clone());
+        self.storage = vec![
+            ("type", "s3".into()),
+            ("endpoint", endpoint),
+            ("accesskey", key),
+            ("secretkey", secret),
+            ("path_style_access", "true".into()),
+        ];
+        if let Ok(region) = std::env::var("AWS_REGION") {
+            self.storage.push(("region", region));
+        }
+        if let Ok(token) = std::env::var("AWS_SESSION_TOKEN") {
+            self.secrets.push(token.clone());
+            self.storage.push(("session_token", token));
+        }
+        let bucket = decode(url.path().trim_matches('/'));
+        self.container = (!bucket.is_empty()).then_some(bucket);
+        Ok(())
+    }
+
+    fn set_swift(&mut self, url: &Url, base: &str, login: Login) {
+        let Login { user, password: key } = login.or_env("ST_USER", "ST_KEY");
+        self.secrets.push(key.clone());
+        let path = if url.path().len() > 1 { url.path() } else { "/auth/v1.0" };
+        self.auth = vec![
+            ("type", "swauth".into()),
+            ("auth_url", format!("{base}{path}")),
+            ("username", user),
+            ("password", key),
+        ];
+        self.storage = vec![("type", "swift".into())];
+        self.container =
+            url.query_pairs().find(|(key, _)| key == "container").map(|(_, value)| value.into_owned());
+    }
+
+    fn set_webdav(&mut self, endpoint: &str, login: Login) {
+        if !login.user.is_empty() {
+            self.auth = vec![
+                ("type", "httpauth".into()),
+                ("auth_url", endpoint.to_owned()),
+                ("username", login.user),
+                ("password", login.password),
+            ];
+        }
+        self.storage = vec![("type", "webdav".into()), ("endpoint", endpoint.to_owned())];
     }
 
     fn hide(&self, text: &str) -> String {
@@ -140,7 +162,6 @@ impl Door {
 
 /// `rados://USER:KEY@MON:PORT/POOL?keyring=FILE&conf=FILE`: a namespace of its own in that pool.
 fn rados(url: &Url, user: String, key: String) -> Result<Vec<(&'static str, String)>, &'static str> {
-    let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let pool = decode(url.path().trim_matches('/'));
     if pool.is_empty() {
         return Err("no pool: write rados://USER@MON:PORT/POOL?keyring=FILE");
@@ -194,15 +215,15 @@ fn element(name: &str, keys: &[(&str, String)]) -> String {
     format!("{name}: {{{}}}\n", pairs.join(", "))
 }
 
-fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
+fn workload(args: &QuickArgs, store: &Store) -> Result<String, String> {
     let mix = parse_mix(&args.mix)?;
     let setup_workers = workers(args).min(16);
     let mut text = String::from("name: quick\n");
-    text += &element("auth", &door.auth);
-    text += &element("storage", &door.storage);
+    text += &element("auth", &store.auth);
+    text += &element("storage", &store.storage);
     let run = std::process::id();
     // A container of the user's own is neither created nor deleted; the names of objects tell them apart from his.
-    let (container, object_prefix) = match &door.container {
+    let (container, object_prefix) = match &store.container {
         Some(name) => (format!("container_name: {}", quoted(name)), format!("cosmark-quick-{run:08x}-")),
         None => (format!("container_prefix: cosmark-quick-{run:08x}-"), "object-".to_owned()),
     };
@@ -212,7 +233,7 @@ fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
         quoted(&args.size)
     );
     text += "stages:\n";
-    if door.container.is_none() {
+    if store.container.is_none() {
         text += "  - {name: init, works: [{type: init, workers: 1}]}\n";
     }
     let objects = args.objects;
@@ -226,7 +247,7 @@ fn workload(args: &QuickArgs, door: &Door) -> Result<String, String> {
         text,
         "  - {{name: cleanup, works: [{{type: cleanup, workers: {setup_workers}, objects: \"r(1,{last})\"}}]}}"
     );
-    if door.container.is_none() {
+    if store.container.is_none() {
         text += "  - {name: dispose, works: [{type: dispose, workers: 1}]}\n";
     }
     Ok(text)
@@ -322,33 +343,35 @@ mod tests {
 
     #[test]
     fn urls_are_taken_apart() {
-        let door = Door::parse("s3+http://k%2F1:s%40x@127.0.0.1:9000/b7", false).unwrap();
+        let store = Store::parse("s3+http://k%2F1:s%40x@127.0.0.1:9000/b7", false).unwrap();
         assert!(
-            door.storage.contains(&("accesskey", "k/1".into()))
-                && door.storage.contains(&("secretkey", "s@x".into()))
+            store.storage.contains(&("accesskey", "k/1".into()))
+                && store.storage.contains(&("secretkey", "s@x".into()))
         );
-        assert_eq!(door.container.as_deref(), Some("b7"));
-        let door = Door::parse("swift+https://test%3Atester:testing@h/auth/v1.0", true).unwrap();
+        assert_eq!(store.container.as_deref(), Some("b7"));
+        let store = Store::parse("swift+https://test%3Atester:testing@h/auth/v1.0", true).unwrap();
         assert!(
-            door.auth.contains(&("username", "test:tester".into()))
-                && door.auth.contains(&("insecure", "true".into()))
+            store.auth.contains(&("username", "test:tester".into()))
+                && store.auth.contains(&("insecure", "true".into()))
         );
     }
 
     #[test]
     fn a_ceph_pool_is_named_by_its_monitor_and_a_keyring() {
         let has =
-            |door: &Door, key: &'static str, value: &str| door.storage.contains(&(key, value.to_owned()));
-        let door = Door::parse("rados://bench@mon.a:3300/data?keyring=/etc/ceph/k", false).unwrap();
+            |store: &Store, key: &'static str, value: &str| store.storage.contains(&(key, value.to_owned()));
+        let store = Store::parse("rados://bench@mon.a:3300/data?keyring=/etc/ceph/k", false).unwrap();
         assert!(
-            has(&door, "type", "librados") && has(&door, "pool", "data") && has(&door, "accesskey", "bench")
+            has(&store, "type", "librados")
+                && has(&store, "pool", "data")
+                && has(&store, "accesskey", "bench")
         );
-        assert!(has(&door, "endpoint", "mon.a:3300") && has(&door, "keyring", "/etc/ceph/k"));
-        assert!(door.container.is_none());
-        let door = Door::parse("rados:///data?conf=c.conf", false).unwrap();
-        assert!(has(&door, "conf", "c.conf") && !door.storage.iter().any(|(key, _)| *key == "endpoint"));
+        assert!(has(&store, "endpoint", "mon.a:3300") && has(&store, "keyring", "/etc/ceph/k"));
+        assert!(store.container.is_none());
+        let store = Store::parse("rados:///data?conf=c.conf", false).unwrap();
+        assert!(has(&store, "conf", "c.conf") && !store.storage.iter().any(|(key, _)| *key == "endpoint"));
         for bad in ["rados://bench@mon", "rados://bench@mon/p?keyrign=k"] {
-            assert!(Door::parse(bad, false).is_err(), "{bad}");
+            assert!(Store::parse(bad, false).is_err(), "{bad}");
         }
     }
 
@@ -357,7 +380,7 @@ mod tests {
         for text in
             ["ftp://u:hunter2@h", "rados://u:hunter2@h", "s3+http://u:hunter2@", "s3+gopher://u:hunter2@h"]
         {
-            let error = Door::parse(text, false).err().unwrap();
+            let error = Store::parse(text, false).err().unwrap();
             assert!(!error.contains("hunter2"), "{error}");
         }
     }

@@ -7,7 +7,7 @@ use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp
 use cosmark_controller::{ArchiveWriter, Ended, RunJob, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
-use cosmark_workload::{search, to_xml};
+use cosmark_workload::{Workload, search, to_xml};
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunArgs, RunOptions};
@@ -62,8 +62,45 @@ pub fn execute_and_tidy_up(loaded: Loaded, options: &RunOptions) -> Result<Ended
     execute_at(loaded, &Place::Here { scripts: None, tidies_up: true }, options)
 }
 
+/// The whole way of a run: prepare, connect, open the archive, make the load, show what came of it.
 fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
     live::check(&options.live)?;
+    let prepared = prepare(loaded, place, options)?;
+    warn_of_open_files(&prepared.workload);
+    if !options.quiet {
+        verdict::preflight(&prepared.workload).iter().for_each(|line| eprintln!("{line}"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    // Before the archive: a run without drivers leaves nothing behind.
+    let remote = match place {
+        Place::Drivers { url, many } => {
+            Some(runtime.block_on(Remote::connect(url, many, &prepared.workload))?)
+        }
+        Place::Here { .. } => None,
+    };
+    let dir = open_archive(&prepared, remote.as_ref(), options)?;
+    let mut watching = Live::start(Terminal::new(options.quiet), &options.live, dir.record())?;
+    let ended = runtime.block_on(make_load(prepared, place, remote, dir, options, &mut watching));
+    watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
+    ended
+}
+
+/// A workload that can run, and what may be shown of it.
+struct Prepared {
+    workload: Workload,
+    known: Secrets,
+    hidden: Workload,
+    file_name: String,
+    shown_source: String,
+    /// The run that is taken over.
+    earlier: Option<Earlier>,
+}
+
+/// Resolves what the options and the environment add to the workload: repetitions, secrets, the seed.
+fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Prepared, Problem> {
     let Loaded { mut workload, source, file_name, .. } = loaded;
     if let Some(times) = options.repeat {
         let seed = options.seed.or(workload.seed).unwrap_or(0);
@@ -88,7 +125,17 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     };
     let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
     workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
-    let known = Secrets::of(&catalog, &workload);
+    Ok(Prepared {
+        known: Secrets::of(&catalog, &workload),
+        hidden: secrets::hidden(&catalog, &workload),
+        shown_source: secrets::hide_in_source(&catalog, &source, &file_name, &workload),
+        workload,
+        file_name,
+        earlier,
+    })
+}
+
+fn warn_of_open_files(workload: &Workload) {
     let open_files = host::raise_open_files();
     let workers = workload
         .stages
@@ -99,67 +146,71 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
             "cosmark: more workers than open files ({open_files}); raise `ulimit -n` or expect connect errors"
         );
     }
-    if !options.quiet {
-        verdict::preflight(&workload).iter().for_each(|line| eprintln!("{line}"));
-    }
-    let hidden = secrets::hidden(&catalog, &workload);
-    let shown_source = secrets::hide_in_source(&catalog, &source, &file_name, &workload);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
-    // Before the archive: a run without drivers leaves nothing behind.
-    let remote = match place {
-        Place::Drivers { url, many } => Some(runtime.block_on(Remote::connect(url, many, &workload))?),
-        Place::Here { .. } => None,
-    };
+}
+
+/// The directory of the run: a new one, or that of the run that is taken over.
+fn open_archive(
+    prepared: &Prepared,
+    remote: Option<&Remote>,
+    options: &RunOptions,
+) -> Result<RunDir, Problem> {
     let archive = Archive::open(&options.archive)?;
     let new = NewRun {
-        number: earlier.as_ref().map(|earlier| earlier.number),
-        workload: &workload,
-        seed: workload.seed,
-        source: Some(Source { file_name: &file_name, text: &shown_source }),
-        config_xml: &to_xml(&hidden).0,
-        config_yaml: &native_yaml(&READING, &hidden),
+        number: prepared.earlier.as_ref().map(|earlier| earlier.number),
+        workload: &prepared.workload,
+        seed: prepared.workload.seed,
+        source: Some(Source { file_name: &prepared.file_name, text: &prepared.shown_source }),
+        config_xml: &to_xml(&prepared.hidden).0,
+        config_yaml: &native_yaml(&READING, &prepared.hidden),
         host: host::record(),
         submitted: Timestamp::now(),
     };
-    let mut dir = if earlier.is_some() { archive.begin_again(&new)? } else { archive.begin(&new)? };
-    if let Some(drivers) = remote.as_ref().and_then(Remote::record) {
+    let mut dir =
+        if prepared.earlier.is_some() { archive.begin_again(&new)? } else { archive.begin(&new)? };
+    if let Some(drivers) = remote.and_then(Remote::record) {
         dir.set_drivers(drivers)?;
     }
     if let Some(renamed) = dir.renamed() {
         eprintln!("cosmark: {renamed}");
     }
-    let mut watching = Live::start(Terminal::new(options.quiet), &options.live, dir.record())?;
+    Ok(dir)
+}
+
+/// Runs the stages here or on drivers, and stops them when the user asks for it.
+async fn make_load(
+    prepared: Prepared,
+    place: &Place<'_>,
+    remote: Option<Remote>,
+    dir: RunDir,
+    options: &RunOptions,
+    watching: &mut Live,
+) -> Result<Ended, Problem> {
+    let (level, stop) = watch::channel(StopLevel::Run);
+    let levels = [
+        (StopLevel::Finish, "stopping; operations in flight may end (Ctrl-C again: at once)"),
+        (StopLevel::Abort, "stopping at once"),
+    ];
+    let listening = tokio::spawn(signals::three_times(level, levels));
+    let Prepared { workload, known, earlier, .. } = prepared;
     let redact = |text: &str| known.hide(text);
-    runtime.block_on(async {
-        let (level, stop) = watch::channel(StopLevel::Run);
-        let levels = [
-            (StopLevel::Finish, "stopping; operations in flight may end (Ctrl-C again: at once)"),
-            (StopLevel::Abort, "stopping at once"),
-        ];
-        let listening = tokio::spawn(signals::three_times(level, levels));
-        let ended = match (remote, place) {
-            (Some(remote), _) => {
-                let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
-                remote.run(run, &workload, dir, options, stop, &redact, &mut watching).await
-            }
-            (None, Place::Here { scripts, tidies_up }) => {
-                let operation_log = open_log(&dir, options)?;
-                let driver = local_driver(scripts.clone(), options);
-                let mut job =
-                    RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
-                job.operation_log = operation_log;
-                job.tidies_up = *tidies_up;
-                Ok(run_workload(job, &mut watching).await)
-            }
-            (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
-        };
-        listening.abort();
-        watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
-        ended
-    })
+    let ended = match (remote, place) {
+        (Some(remote), _) => {
+            let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
+            remote.run(run, &workload, dir, options, stop, &redact, watching).await
+        }
+        (None, Place::Here { scripts, tidies_up }) => {
+            let operation_log = open_log(&dir, options)?;
+            let driver = local_driver(scripts.clone(), options);
+            let mut job =
+                RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
+            job.operation_log = operation_log;
+            job.tidies_up = *tidies_up;
+            Ok(run_workload(job, watching).await)
+        }
+        (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
+    };
+    listening.abort();
+    ended
 }
 
 fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {

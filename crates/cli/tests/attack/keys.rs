@@ -278,6 +278,36 @@ fn nothing_of_a_drivers_machine_is_reached_over_nats_without_its_operators_optio
 }
 
 #[test]
+fn what_no_driver_that_has_joined_allows_is_refused_before_anything_is_ordered() {
+    let mut bed = Bed::new(0);
+    let canary = Canary::new(bed.path());
+    let c = Controller::launch(bed.path(), CLUSTER, &["--nats", &bed.url()]);
+    let check = |source: &str| c.send("POST", "check", &json!({ "source": source })).1;
+    let library = workload("storage: {type: plugin, path: /nonexistent.so}\n");
+    let file = workload("storage: {type: file, directory: /nonexistent}\n");
+    assert_eq!(check(&library)["ok"], json!(true), "nobody has joined who could say");
+    bed.start_driver(1, &[]);
+    within(|| (c.get("drivers").as_array()?.len() == 1).then_some(()));
+    let mut attacks = Attacks::on("keys");
+    for row in rows(bed.path(), false) {
+        let source = workload(&row.target(&canary.bait(&row.reach)));
+        let text = first_error(&check(&source));
+        attacks.judge(&row.shown(), "NATS, check", row.is_refused_by(&text), &text);
+        let (status, answer) = c.send("POST", "runs", &json!({ "source": source }));
+        attacks.judge(&row.shown(), "NATS, submission", status == 422, &answer.to_string());
+    }
+    // One that allows files changes that for files alone, and what it says of the value is still its own.
+    let files = bed.path().join("files");
+    fs::create_dir(&files).unwrap();
+    bed.start_driver(2, &["--files", files.to_str().unwrap()]);
+    within(|| (c.get("drivers").as_array()?.len() == 2).then_some(()));
+    let answer = check(&file);
+    assert_eq!(answer["ok"], json!(true), "{answer}");
+    let text = first_error(&check(&library));
+    assert!(text.contains("--plugins DIR") && text.contains("no driver that has joined"), "{text}");
+}
+
+#[test]
 #[ignore = "takes a minute: make attack"]
 fn attack_long_every_key_that_reaches_the_machine_as_an_order_to_a_driver() {
     let bed = Bed::new(1);

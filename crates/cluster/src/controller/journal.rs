@@ -33,7 +33,7 @@ pub struct Started {
 }
 
 /// Whether a controller with our key wrote this down, or ordered it.
-fn is_ours(bus: &Bus, message: &Message) -> bool {
+fn is_signed_by_us(bus: &Bus, message: &Message) -> bool {
     let me = bus.identity().map(Identity::public).unwrap_or_default();
     match read(&message.subject) {
         Some((_, About::Order(_))) => open_signed(&message.payload, |key| key == me).is_ok(),
@@ -47,7 +47,7 @@ impl Journal {
         let mut journal = Self::default();
         for filter in [names::control(run), names::order(run, "*")] {
             for message in bus.history(&filter, last).await.map_err(RemoteError::Bus)? {
-                if is_ours(bus, &message) {
+                if is_signed_by_us(bus, &message) {
                     journal.record(run, &message)?;
                 }
             }

@@ -234,6 +234,7 @@ fn write_down(publisher: &Publisher, unix_ns: i64, workload: String, drivers: &[
     let what_counts = |driver: &Registration| Registration {
         nics: Vec::new(),
         adaptors: Vec::new(),
+        reaches: None,
         runs: Vec::new(),
         trusts: Vec::new(),
         proof: Vec::new(),

@@ -48,15 +48,16 @@ impl Publisher {
     pub fn start(bus: Bus, run: String) -> Self {
         let (messages, mut waiting) = mpsc::channel::<Outgoing>(MOST_WAITING);
         let trouble: Arc<Mutex<Option<String>>> = Arc::default();
-        let told = Arc::clone(&trouble);
+        let reported = Arc::clone(&trouble);
         let waiting_for_nats = Arc::new(AtomicUsize::new(0));
         let unsent = Arc::clone(&waiting_for_nats);
         let decisions = names::control(&run);
         let own = bus.clone();
         let send = move |message: Outgoing| {
-            let (bus, told, unsent) = (bus.clone(), Arc::clone(&told), Arc::clone(&unsent));
+            let (bus, reported, unsent) = (bus.clone(), Arc::clone(&reported), Arc::clone(&unsent));
             async move {
-                let tell = |text: String| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
+                let tell =
+                    |text: String| *reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
                 let headers = if message.is_decision {
                     bus.signed_headers(&message.id, &message.subject, &message.payload)
                 } else {

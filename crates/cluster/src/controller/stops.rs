@@ -38,12 +38,12 @@ impl Stops {
     ) -> Self {
         let level = watch::channel(StopLevel::Run).0;
         let step = Arc::new(AtomicU32::new(0));
-        let (told, at, words) = (level.clone(), Arc::clone(&step), lease.clone());
+        let (sender, at, words) = (level.clone(), Arc::clone(&step), lease.clone());
         let task = tokio::spawn(async move {
             loop {
                 let wanted = *wish.borrow_and_update();
-                if wanted > *told.borrow() {
-                    told.send_replace(wanted);
+                if wanted > *sender.borrow() {
+                    sender.send_replace(wanted);
                     let step = at.load(Ordering::Acquire);
                     words.end_at(step, wanted == StopLevel::Abort);
                     publisher.control(Control::Cancelled { step, abort: wanted == StopLevel::Abort });

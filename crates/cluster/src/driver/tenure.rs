@@ -26,7 +26,7 @@ pub struct Tenure {
     /// What was asked before is not about this doubt.
     doubts_since: Instant,
     /// When the question was asked whose answer it goes by: a renewal that is newer than the answer is as old as that at most.
-    told: Option<Instant>,
+    read_at: Option<Instant>,
     /// Since when questions are answered, in vain.
     answered: Option<Instant>,
     renewed: Option<Instant>,
@@ -41,7 +41,7 @@ impl Tenure {
             lease: None,
             asked: None,
             doubts_since: Instant::now(),
-            told: None,
+            read_at: None,
             answered: None,
             renewed: None,
         }
@@ -78,7 +78,7 @@ impl Tenure {
         }
         self.answered.get_or_insert_with(Instant::now);
         if self.standing == Standing::FIRST {
-            self.told = Some(asked);
+            self.read_at = Some(asked);
         }
         self.turn(self.standing.is_told(lease), lease);
     }
@@ -93,7 +93,7 @@ impl Tenure {
     }
 
     fn asks_anew(&mut self) {
-        (self.asked, self.told, self.answered, self.doubts_since) = (None, None, None, Instant::now());
+        (self.asked, self.read_at, self.answered, self.doubts_since) = (None, None, None, Instant::now());
     }
 
     fn turn(&mut self, standing: Standing, lease: Option<&Lease>) {
@@ -110,7 +110,7 @@ impl Tenure {
             }
             (Standing::Asks { .. }, Standing::Makes { .. }) => {
                 (self.answered, self.renewed) = (None, Some(Instant::now()));
-                let age = self.told.take().map_or(Duration::MAX, |asked| asked.elapsed());
+                let age = self.read_at.take().map_or(Duration::MAX, |asked| asked.elapsed());
                 self.permit.grant(self.lost_after().saturating_sub(age));
             }
             (_, Standing::Over | Standing::Rests) => self.permit.hold(Held::Expired),

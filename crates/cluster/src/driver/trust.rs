@@ -7,18 +7,22 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_wire::message::{Envelope, EnvelopeKind};
 use cosmark_wire::unix_ns;
+use tokio::sync::watch;
 
-use super::Talk;
+use super::{Leave, Talk};
 use crate::nats::{Bus, Unsigned, open_signed};
 
 /// Keys of controllers, one a line.
 const FILE: &str = "trusted";
 /// What is said of forged orders is said this often at most.
 const TALK_EVERY: Duration = Duration::from_secs(60);
+/// The key that the cluster publishes is asked for again this often while NATS is away.
+const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Older orders are not followed: the stream of runs keeps none that long.
 const OLDEST_NS: i64 = 30 * 24 * 3600 * 1_000_000_000;
 /// Runs and questions that are remembered one by one. Of those before them the newest moment is.
@@ -35,7 +39,7 @@ pub struct Trust {
     asked: Ledger,
     forged: u64,
     untold: u64,
-    told: Option<Instant>,
+    reported: Option<Instant>,
     talk: Talk,
 }
 
@@ -74,7 +78,7 @@ impl Trust {
             asked: Ledger::open(directory.join("asked"))?,
             forged: 0,
             untold: 0,
-            told: None,
+            reported: None,
             talk,
         })
     }
@@ -178,9 +182,9 @@ impl Trust {
     fn count(&mut self, why: &str) {
         self.forged += 1;
         self.untold += 1;
-        if self.told.is_none_or(|told| told.elapsed() > TALK_EVERY) {
+        if self.reported.is_none_or(|at| at.elapsed() > TALK_EVERY) {
             let count = std::mem::take(&mut self.untold);
-            self.told = Some(Instant::now());
+            self.reported = Some(Instant::now());
             let what = if count == 1 {
                 "an order or question is".to_owned()
             } else {
@@ -191,9 +195,38 @@ impl Trust {
     }
 }
 
-/// The key that a driver without one may trust, asked of NATS.
-pub async fn published(bus: &Bus) -> Option<String> {
-    bus.published_key().await.ok().flatten()
+/// The trust of a driver, which more than one task looks at. Clones share it.
+#[derive(Clone)]
+pub struct SharedTrust(Arc<Mutex<Trust>>);
+
+impl SharedTrust {
+    /// Shares it.
+    pub fn new(trust: Trust) -> Self {
+        Self(Arc::new(Mutex::new(trust)))
+    }
+
+    /// For a look or a change.
+    pub fn get(&self) -> MutexGuard<'_, Trust> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Learns the key that the cluster publishes.
+    pub async fn learn(&self, bus: &Bus) {
+        if let Some(key) = bus.published_key().await.ok().flatten() {
+            self.get().note_published(&key);
+        }
+    }
+
+    /// The same before an order is judged, however long NATS is away: one that is refused is not read again.
+    pub async fn learn_at_last(&self, bus: &Bus, leave: &watch::Receiver<Leave>) {
+        while *leave.borrow() == Leave::Stay {
+            match bus.published_key().await {
+                Ok(Some(key)) => return self.get().note_published(&key),
+                Ok(None) => return,
+                Err(_) => tokio::time::sleep(ASK_EVERY).await,
+            }
+        }
+    }
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {

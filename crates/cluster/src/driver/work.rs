@@ -270,7 +270,7 @@ impl Work {
     }
 
     /// What NATS says of a lease.
-    pub fn is_told(&mut self, answer: &Answer) {
+    pub fn take_answer(&mut self, answer: &Answer) {
         let Answer { run, asked, lease } = answer;
         if let Some(known) = self.runs.get_mut(run) {
             let before = known.tenure.standing();

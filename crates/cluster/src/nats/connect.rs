@@ -166,11 +166,11 @@ impl Bus {
     ) -> Result<Self, BusError> {
         let url = options.shown();
         let addresses = options.addresses()?;
-        let (told, state) = watch::channel(LinkState::Connected);
+        let (sender, state) = watch::channel(LinkState::Connected);
         let denied: Arc<Mutex<Option<String>>> = Arc::default();
         let deny = Arc::clone(&denied);
         let connecting = connecting.event_callback(move |event| {
-            let (told, deny) = (told.clone(), Arc::clone(&deny));
+            let (sender, deny) = (sender.clone(), Arc::clone(&deny));
             async move {
                 let state = match event {
                     Event::ServerError(error) => {
@@ -184,7 +184,7 @@ impl Bus {
                     Event::Disconnected | Event::Closed => LinkState::Disconnected,
                     _ => return,
                 };
-                told.send_if_modified(|known| std::mem::replace(known, state) != state);
+                sender.send_if_modified(|known| std::mem::replace(known, state) != state);
             }
         });
         let client = connecting.connect(addresses).await.map_err(|error| {

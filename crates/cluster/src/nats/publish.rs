@@ -84,7 +84,7 @@ impl Bus {
         mut trouble: impl FnMut(&str),
     ) -> Result<Sent, Refused> {
         let mut pause = FIRST_PAUSE;
-        let mut told = String::new();
+        let mut reported = String::new();
         loop {
             let taken = async {
                 self.jetstream()
@@ -102,9 +102,9 @@ impl Bus {
                     "{text}; raise max_payload of the nats-server to 8 MiB or more"
                 )));
             }
-            if told != text {
+            if reported != text {
                 trouble(&with_remedy(&text, error.kind()));
-                told = text;
+                reported = text;
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -207,10 +207,10 @@ fn running(directory: &Path) -> Option<(u32, u16)> {
     let port = u16::try_from(read_number(&directory.join("port"))?).ok()?;
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let config = directory.join("nats.conf");
-    let is_ours = command
+    let runs_here = command
         .split(|byte| *byte == 0)
         .any(|argument| argument == std::os::unix::ffi::OsStrExt::as_bytes(config.as_os_str()));
-    is_ours.then_some((pid, port))
+    runs_here.then_some((pid, port))
 }
 
 fn start_at(options: &ServerOptions, port: u16) -> Result<Child, BusError> {

@@ -78,7 +78,7 @@ pub async fn run(
             stopped = Some("stopped before its end".to_owned());
             break;
         }
-        machine.told(outcome, throughput);
+        machine.record(outcome, throughput);
         if *job.stop.borrow() != StopLevel::Run {
             class = EndClass::Cancelled;
             stopped = Some("cancelled".to_owned());

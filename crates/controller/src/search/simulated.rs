@@ -71,7 +71,7 @@ fn found(search: &Search, mut law: impl FnMut(f64) -> (Measured, ClientState)) -
         if judged.outcome != Outcome::NotProven {
             pooled = both;
         }
-        machine.told(judged.outcome, request.load);
+        machine.record(judged.outcome, request.load);
     }
     (machine.answer(), made)
 }

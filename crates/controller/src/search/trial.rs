@@ -54,13 +54,13 @@ pub fn judged(
         }
     }
     let (status, outcome, reason) = match (proven, excused, open) {
-        (Some(missed), _, _) => (GoalStatus::Fail, Outcome::Told(Decision::Fail), Some(missed)),
+        (Some(missed), _, _) => (GoalStatus::Fail, Outcome::Decided(Decision::Fail), Some(missed)),
         (None, Some(excused), _) => (GoalStatus::NotProven, Outcome::NotProven, Some(excused)),
         (None, None, Some(open)) => match client.blurs(limit_ms) {
             Some(trouble) => (GoalStatus::NotProven, Outcome::NotProven, Some(format!("{trouble}; {open}"))),
-            None => (GoalStatus::NotDecided, Outcome::Told(Decision::Undecided), Some(open)),
+            None => (GoalStatus::NotDecided, Outcome::Decided(Decision::Undecided), Some(open)),
         },
-        (None, None, None) => (GoalStatus::Pass, Outcome::Told(Decision::Pass), None),
+        (None, None, None) => (GoalStatus::Pass, Outcome::Decided(Decision::Pass), None),
     };
     Judged { outcome, status, reason, thresholds }
 }

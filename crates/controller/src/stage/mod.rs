@@ -192,7 +192,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     async fn listen(&mut self, mut events: mpsc::Receiver<FromDriver>, observer: &mut dyn Observer) {
         let mut tick = tokio::time::interval(TICK);
         let mut stop = self.job.stop.clone();
-        let mut told = StopLevel::Run;
+        let mut requested = StopLevel::Run;
         // When who was told to stop has to have done so.
         let mut patience = None;
         while self.peers.iter().any(Peer::is_awaited) {
@@ -205,17 +205,17 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     }
                 },
                 _ = tick.tick() => self.tell(observer),
-                level = wanted(&mut stop, told) => {
-                    told = level;
+                level = wanted(&mut stop, requested) => {
+                    requested = level;
                     self.stop_all(level == StopLevel::Abort);
                     let at_once = level == StopLevel::Abort;
                     patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
                 }
                 () = until(patience) => {
-                    if told == StopLevel::Abort {
+                    if requested == StopLevel::Abort {
                         self.go_without_the_silent(observer);
                     } else {
-                        told = StopLevel::Abort;
+                        requested = StopLevel::Abort;
                         observer.note("not all drivers have stopped; what they have in flight is dropped");
                         self.stop_all(true);
                         patience = Some(Instant::now() + ABORT_PATIENCE);
@@ -272,16 +272,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 | DriverEvent::Lost { .. }
         );
         match event {
-            DriverEvent::Authed => {
-                peer.rise_to(DriverPhase::Authed);
-                if let Some(link) = self.job.drivers.get_mut(driver) {
-                    link.probe(self.step);
-                }
-                let waiting = |peer: &Peer| peer.is_awaited() && peer.phase < DriverPhase::Authed;
-                if !self.peers.iter().any(waiting) {
-                    self.enter(StageState::Launching);
-                }
-            }
+            DriverEvent::Authed => self.note_authed(driver),
             DriverEvent::Probed => peer.rise_to(DriverPhase::Ready),
             DriverEvent::Launched(launched) => self.launch(driver, launched),
             DriverEvent::Facts(facts) => peer.set_facts(facts),
@@ -291,20 +282,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                     self.job.dir.append_client(self.index, &name, origin_ns, &sample);
                 }
             }
-            DriverEvent::Snapshot(snapshot) => {
-                if let Some(launch) = &peer.launch {
-                    observer.slice(&SliceNews {
-                        stage: &self.stage,
-                        index: self.index,
-                        driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
-                        load_started: launch.origin(),
-                        start_ns: launch.origin_ns,
-                        endpoints: launch.endpoints_of(snapshot.work),
-                        snapshot: &snapshot,
-                    });
-                }
-                self.take_snapshot(driver, &snapshot);
-            }
+            DriverEvent::Snapshot(snapshot) => self.take_snapshot(driver, &snapshot, observer),
             DriverEvent::Told { up_to_ns } => {
                 if let Some(launch) = &peer.launch {
                     peer.watermark_ns = peer.watermark_ns.max(launch.since_ns(up_to_ns));
@@ -332,6 +310,19 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
     }
 
+    /// A driver is logged in: its clock is asked, and when it was the last one the stage goes on.
+    fn note_authed(&mut self, driver: usize) {
+        let (Some(peer), Some(link)) = (self.peers.get_mut(driver), self.job.drivers.get_mut(driver)) else {
+            return;
+        };
+        peer.rise_to(DriverPhase::Authed);
+        link.probe(self.step);
+        let waiting = |peer: &Peer| peer.is_awaited() && peer.phase < DriverPhase::Authed;
+        if !self.peers.iter().any(waiting) {
+            self.enter(StageState::Launching);
+        }
+    }
+
     fn launch(&mut self, driver: usize, launched: Launched) {
         self.job.dir.note_containers(self.index, &launched.containers);
         if let Some(peer) = self.peers.get_mut(driver) {
@@ -354,7 +345,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let at_unix_ns = self.job.clock.now_ns().saturating_add(lead_ns);
         for (link, peer) in self.job.drivers.iter_mut().zip(&mut self.peers) {
             if peer.is_awaited() && peer.phase == DriverPhase::Ready {
-                peer.phase = DriverPhase::Told;
+                peer.phase = DriverPhase::Started;
                 link.go(self.step, Some(at_unix_ns));
             }
         }
@@ -391,8 +382,17 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.job.drivers.get(driver).map_or_else(String::new, |driver| driver.name().to_owned())
     }
 
-    fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot) {
+    fn take_snapshot(&mut self, driver: usize, snapshot: &Snapshot, observer: &mut dyn Observer) {
         let Some(launch) = self.peers.get(driver).and_then(|peer| peer.launch.as_ref()) else { return };
+        observer.slice(&SliceNews {
+            stage: &self.stage,
+            index: self.index,
+            driver: self.job.drivers.get(driver).map_or("", |driver| driver.name()),
+            load_started: launch.origin(),
+            start_ns: launch.origin_ns,
+            endpoints: launch.endpoints_of(snapshot.work),
+            snapshot,
+        });
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
         let snapshot = &*self.endpoints.renumber(snapshot, launch.endpoints_of(snapshot.work));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
@@ -495,8 +495,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// All drivers that still count have told what ended up to here, since the common instant.
     fn watermark(&self, all: bool) -> Duration {
         let counted = self.peers.iter().filter(|peer| peer.is_awaited());
-        let told = counted.map(|peer| peer.watermark_ns).min();
-        Duration::from_nanos(if all { self.last_ns } else { told.unwrap_or(0) })
+        let watermark = counted.map(|peer| peer.watermark_ns).min();
+        Duration::from_nanos(if all { self.last_ns } else { watermark.unwrap_or(0) })
     }
 
     /// Writes what is complete; with `all`, whatever there is.
@@ -558,9 +558,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
     }
 }
 
-/// Waits until the user wants more than `told`.
-async fn wanted(stop: &mut watch::Receiver<StopLevel>, told: StopLevel) -> StopLevel {
-    match stop.wait_for(|level| *level > told).await {
+/// Waits until the user wants more than `reached`.
+async fn wanted(stop: &mut watch::Receiver<StopLevel>, reached: StopLevel) -> StopLevel {
+    match stop.wait_for(|level| *level > reached).await {
         Ok(level) => *level,
         // Nobody can ask any more.
         Err(_) => std::future::pending().await,

@@ -19,7 +19,7 @@ pub enum DriverPhase {
     /// Its clock was compared.
     Ready,
     /// It was told when to begin.
-    Told,
+    Started,
     /// Its load is on.
     Running,
     /// It has ended or refused.
@@ -134,7 +134,7 @@ impl Peer {
         Some(launch.origin_ns)
     }
 
-    pub fn has_told_of_itself(&self) -> bool {
+    pub fn has_reported(&self) -> bool {
         !self.all.is_empty() || self.facts.load_threads > 0
     }
 

@@ -87,21 +87,22 @@ impl StageRun<'_, '_> {
 
     /// How each driver was doing, of those that said so.
     fn client_records(&self) -> Vec<ClientRecord> {
-        let told = self.peers.iter().enumerate().filter(|(_, peer)| peer.has_told_of_itself());
-        told.map(|(driver, peer)| peer.client_record(&self.name_of(driver))).collect()
+        let reported = self.peers.iter().enumerate().filter(|(_, peer)| peer.has_reported());
+        reported.map(|(driver, peer)| peer.client_record(&self.name_of(driver))).collect()
     }
 
     /// Milliseconds from when the first worker of any driver really began to when the last one of any driver did, and by
     /// how much that may be off; `None` unless several drivers said so.
     #[expect(clippy::cast_precision_loss, reason = "milliseconds need no more than 53 bits")]
     fn start_spread_ms(&self) -> Option<(f64, f64)> {
-        let told = || self.peers.iter().enumerate().filter_map(|(at, peer)| Some((at, peer, peer.began()?)));
-        let (first_at, first, first_began) = told().min_by_key(|(_, _, began)| began.first_ns)?;
-        let (last_at, last, last_began) = told().max_by_key(|(_, _, began)| began.last_ns)?;
+        let reported =
+            || self.peers.iter().enumerate().filter_map(|(at, peer)| Some((at, peer, peer.began()?)));
+        let (first_at, first, first_began) = reported().min_by_key(|(_, _, began)| began.first_ns)?;
+        let (last_at, last, last_began) = reported().max_by_key(|(_, _, began)| began.last_ns)?;
         // On one driver one clock says both.
         let error_ns = if first_at == last_at { 0 } else { first.clock_error_ns() + last.clock_error_ns() };
         let spread_ns = last_began.last_ns - first_began.first_ns;
-        (told().count() > 1).then(|| (spread_ns as f64 / 1e6, error_ns as f64 / 1e6))
+        (reported().count() > 1).then(|| (spread_ns as f64 / 1e6, error_ns as f64 / 1e6))
     }
 
     /// What drivers were to do and have not told.

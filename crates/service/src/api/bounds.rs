@@ -36,7 +36,7 @@ pub fn while_logged_in(app: &Shared, login: Login, response: Response) -> Respon
             sleep(LOOK_EVERY).await;
         }
     });
-    let told = stream::unfold(Some((body.into_data_stream(), ended)), move |state| async move {
+    let bounded = stream::unfold(Some((body.into_data_stream(), ended)), move |state| async move {
         let (mut data, mut ended) = state?;
         tokio::select! {
             () = &mut ended => {
@@ -49,7 +49,7 @@ pub fn while_logged_in(app: &Shared, login: Login, response: Response) -> Respon
             }
         }
     });
-    Response::from_parts(parts, Body::from_stream(told.fuse()))
+    Response::from_parts(parts, Body::from_stream(bounded.fuse()))
 }
 
 /// A body that is an error when it comes too slowly.

@@ -108,7 +108,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
 }
 
 /// A run of the archive, and how it ended if the archive had no room to be told.
-fn told(app: &App, run: &RunGlance) -> RunSummary {
+fn summarize(app: &App, run: &RunGlance) -> RunSummary {
     let archived = summary_of(run);
     let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
     let lately = app.queue.live(&archived.id).filter(|_| archived.state == "processing");
@@ -129,7 +129,7 @@ pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
     let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
     let is_active = |id: &str| active.iter().any(|run| run.id == id);
     let archived: Vec<RunSummary> =
-        archived.iter().map(|run| told(app, run)).filter(|run| !is_active(&run.id)).collect();
+        archived.iter().map(|run| summarize(app, run)).filter(|run| !is_active(&run.id)).collect();
     let mut all: Vec<RunSummary> =
         active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
     all.retain(|run| number_of(&run.id).is_some_and(|number| number < before));
@@ -164,7 +164,7 @@ pub async fn find(app: &Shared, id: &str) -> Result<RunSummary, No> {
         directory(&shared, &wanted)?;
         let number = number_of(&wanted);
         let all = overview(&shared.queue.runner().archive)?;
-        let found = all.iter().find(|run| Some(run.number) == number).map(|run| told(&shared, run));
+        let found = all.iter().find(|run| Some(run.number) == number).map(|run| summarize(&shared, run));
         found.ok_or_else(|| unknown(&wanted))
     })
     .await?;

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use super::answer::{Body, Given, json};
 use super::{No, Shared, Who};
 use crate::api::types::{Login, SessionInfo};
-use crate::auth::is_ours;
+use crate::auth::is_same_origin;
 
 /// Who is logged in.
 pub async fn show(who: Who) -> Given<SessionInfo> {
@@ -24,7 +24,7 @@ pub async fn begin(
     headers: HeaderMap,
     Body(login): Body<Login>,
 ) -> Result<Response, No> {
-    if headers.contains_key(header::ORIGIN) && !is_ours(&headers) {
+    if headers.contains_key(header::ORIGIN) && !is_same_origin(&headers) {
         return Err(crate::auth::Closed::Foreign.into());
     }
     let who = app.access.by_token(&login.token, from.ip())?;
@@ -35,7 +35,7 @@ pub async fn begin(
 
 /// Ends a session.
 pub async fn end(State(app): State<Shared>, headers: HeaderMap) -> Result<Response, No> {
-    if headers.contains_key(header::ORIGIN) && !is_ours(&headers) {
+    if headers.contains_key(header::ORIGIN) && !is_same_origin(&headers) {
         return Err(crate::auth::Closed::Foreign.into());
     }
     let cookie = app.access.end_session(&headers);

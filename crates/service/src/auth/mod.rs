@@ -118,7 +118,7 @@ impl Access {
         }
         let Some(cookie) = cookie(headers) else { return Err(Closed::Unknown) };
         let who = self.by_cookie(&cookie).ok_or(Closed::Unknown)?;
-        if !matches!(*method, Method::GET | Method::HEAD) && !is_ours(headers) {
+        if !matches!(*method, Method::GET | Method::HEAD) && !is_same_origin(headers) {
             return Err(Closed::Foreign);
         }
         Ok(who)
@@ -273,7 +273,7 @@ fn cookie(headers: &HeaderMap) -> Option<String> {
 
 /// True for a request that only a page of ours can make.
 #[must_use]
-pub fn is_ours(headers: &HeaderMap) -> bool {
+pub fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let marked = headers.get("x-cosmark").is_some_and(|value| value == "1");
     let origin = text(header::ORIGIN).and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
@@ -310,8 +310,8 @@ mod tests {
         assert_eq!(access.identify(&Method::GET, &plain, HERE).unwrap(), who);
         assert_eq!(access.identify(&Method::POST, &plain, HERE), Err(Closed::Foreign));
         let forged: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://evil:1")];
-        let ours: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
-        for (extra, expected) in [(forged, Err(Closed::Foreign)), (ours, Ok(who.clone()))] {
+        let own: &[(&str, &str)] = &[("x-cosmark", "1"), ("origin", "http://h:1")];
+        for (extra, expected) in [(forged, Err(Closed::Foreign)), (own, Ok(who.clone()))] {
             let mut all = plain.clone();
             for (name, value) in extra {
                 all.insert(name.parse::<header::HeaderName>().unwrap(), value.parse().unwrap());

@@ -18,7 +18,7 @@ const HEAD: &str = "cosmark secret 2\n";
 
 /// What a file holds.
 #[derive(serde::Deserialize)]
-struct Kept {
+struct Stored {
     value: String,
     endpoints: Vec<String>,
 }
@@ -60,11 +60,11 @@ impl Secrets {
     /// When it cannot be written.
     pub fn set(&self, name: &str, value: &str, endpoints: &[String]) -> Result<(), ServiceError> {
         // In one file, so that no value is ever seen with the places of another.
-        let kept = serde_json::json!({ "value": value, "endpoints": endpoints });
-        self.state.write(&format!("{DIRECTORY}/{name}"), format!("{HEAD}{kept}").as_bytes())
+        let stored = serde_json::json!({ "value": value, "endpoints": endpoints });
+        self.state.write(&format!("{DIRECTORY}/{name}"), format!("{HEAD}{stored}").as_bytes())
     }
 
-    fn read(&self, name: &str) -> Result<Option<Kept>, String> {
+    fn read(&self, name: &str) -> Result<Option<Stored>, String> {
         if !is_name(name) {
             return Ok(None);
         }
@@ -74,15 +74,15 @@ impl Secrets {
         };
         let text = String::from_utf8(bytes).map_err(|_| "which is not UTF-8; set it again".to_owned())?;
         match text.strip_prefix(HEAD) {
-            Some(kept) => {
-                let kept =
-                    serde_json::from_str(kept).map_err(|_| "which is damaged; set it again".to_owned())?;
-                Ok(Some(kept))
+            Some(stored) => {
+                let stored =
+                    serde_json::from_str(stored).map_err(|_| "which is damaged; set it again".to_owned())?;
+                Ok(Some(stored))
             }
             // As versions before this one wrote it: nobody said where it may go.
             None => {
                 let value = text.trim_end_matches(['\n', '\r']).to_owned();
-                Ok(Some(Kept { value, endpoints: Vec::new() }))
+                Ok(Some(Stored { value, endpoints: Vec::new() }))
             }
         }
     }
@@ -119,11 +119,11 @@ impl SecretSource for Secrets {
             "which this controller does not have; set it in the console, or with PUT /api/v1/secrets/NAME"
                 .to_owned()
         };
-        self.read(name)?.map(|kept| kept.value).ok_or_else(unknown)
+        self.read(name)?.map(|stored| stored.value).ok_or_else(unknown)
     }
 
     fn may_go(&self, name: &str, places: &[Place]) -> Result<(), String> {
-        let Some(Kept { endpoints, .. }) = self.read(name)? else { return Ok(()) };
+        let Some(Stored { endpoints, .. }) = self.read(name)? else { return Ok(()) };
         if endpoints.is_empty() {
             return Err(format!(
                 "which was stored without saying where it may be sent; set it again with its endpoints, in the console or with \

@@ -79,6 +79,12 @@ pub trait DriverPool: Send + Sync {
         Ok(())
     }
 
+    /// What workloads may reach on the machines of drivers elsewhere, as far as all of those that are known say it; `None` =
+    /// nothing can be said before they are asked.
+    fn permit_elsewhere(&self) -> Option<Permit> {
+        None
+    }
+
     /// Forgets a driver that is lost; false when there is none of this name.
     ///
     /// # Errors

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant, SystemTime};
 use async_nats::Request;
 use async_nats::jetstream::kv;
 use axum::body::Bytes;
+use cosmark_adaptor_api::Reach;
 use cosmark_archive::Timestamp;
 use cosmark_cluster::controller::{RemoteError, RemoteJob, check_size, run};
 use cosmark_cluster::nats::{Bus, Present, Registry, names};
 use cosmark_controller::Ended;
-use cosmark_driver::Catalog;
+use cosmark_driver::{Catalog, Permit};
 use cosmark_wire::message::{Doing, Registration, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, stage_to_text};
 use cosmark_workload::drivers::DriverThere;
@@ -248,11 +249,11 @@ impl DriverPool for NatsPool {
             }
             let meta = self.meta().await?;
             let key = format!("{DRAINED}{name}");
-            let kept = match drained {
+            let stored = match drained {
                 true => meta.put(key, Bytes::new()).await.map(drop).map_err(|cause| cause.to_string()),
                 false => meta.purge(key).await.map_err(|cause| cause.to_string()),
             };
-            kept.map_err(|cause| not_taken(&cause))?;
+            stored.map_err(|cause| not_taken(&cause))?;
             self.with_now(|now| match drained {
                 true => now.drained.insert(name.to_owned()),
                 false => now.drained.remove(name),
@@ -284,6 +285,10 @@ impl DriverPool for NatsPool {
             }
             other => ServiceError::Bus(other.to_string()),
         })
+    }
+
+    fn permit_elsewhere(&self) -> Option<Permit> {
+        permit_of(self.registry.all().iter().map(|present| &present.registration))
     }
 
     fn forget(&self, name: &str) -> Result<bool, String> {
@@ -355,6 +360,13 @@ impl DriverPool for NatsPool {
         };
         Tried { driver: Some(driver.name), ms, outcome }
     }
+}
+
+/// What one or another of these allows; `None` when there is none, or one does not say.
+fn permit_of<'a>(drivers: impl Iterator<Item = &'a Registration>) -> Option<Permit> {
+    let said: Option<Vec<&[String]>> = drivers.map(|driver| driver.reaches.as_deref()).collect();
+    let words = said.filter(|said| !said.is_empty())?.concat();
+    Some(Permit::elsewhere(words.iter().filter_map(|word| Reach::of_word(word)).collect()))
 }
 
 /// Lets a driver try a target; secrets travel sealed for it.

@@ -185,15 +185,15 @@ mod tests {
     fn only_a_controller_of_the_cluster_says_who_asks() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let key = |dir: &tempfile::TempDir| ClusterKey::open(&StateDir::open(dir.path()).unwrap()).unwrap();
-        let (ours, foreign) = (key(&one), key(&two));
+        let (own, foreign) = (key(&one), key(&two));
         let from: IpAddr = "192.0.2.7".parse().unwrap();
         let with = |text: String| HeaderMap::from_iter([(RELAYED, HeaderValue::try_from(text).unwrap())]);
-        let told = with(note(&ours, from, &Method::GET));
-        assert_eq!(asked_by(&ours, &Method::GET, &told), Some(from));
-        assert_eq!(asked_by(&ours, &Method::POST, &told), None, "signed for another request");
-        assert_eq!(asked_by(&ours, &Method::GET, &with(note(&foreign, from, &Method::GET))), None);
-        assert_eq!(asked_by(&ours, &Method::GET, &with("192.0.2.7|1|00".to_owned())), None);
-        assert_eq!(asked_by(&ours, &Method::GET, &HeaderMap::new()), None);
+        let signed = with(note(&own, from, &Method::GET));
+        assert_eq!(asked_by(&own, &Method::GET, &signed), Some(from));
+        assert_eq!(asked_by(&own, &Method::POST, &signed), None, "signed for another request");
+        assert_eq!(asked_by(&own, &Method::GET, &with(note(&foreign, from, &Method::GET))), None);
+        assert_eq!(asked_by(&own, &Method::GET, &with("192.0.2.7|1|00".to_owned())), None);
+        assert_eq!(asked_by(&own, &Method::GET, &HeaderMap::new()), None);
     }
 
     #[test]

@@ -463,7 +463,7 @@ impl RunQueue {
 
     /// Reads a submission and takes a number from the archive. Blocks.
     fn prepare(&self, submission: Submission, by: String) -> Result<(QueueEntry, Vec<Mistake>), Refused> {
-        let checked = self.runner.reader.read(&submission);
+        let checked = self.runner.reader.read_new(&submission);
         let Some(workload) = checked.workload else { return Err(Refused::Mistakes(checked.mistakes)) };
         for tag in &submission.tags {
             let bad = |c: char| c.is_whitespace() || c.is_control() || c == ',';

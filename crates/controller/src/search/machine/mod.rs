@@ -45,7 +45,7 @@ impl Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The data decide, or do not.
-    Told(Decision),
+    Decided(Decision),
     /// It did not meet the thresholds, but the client itself was in trouble: that says nothing about the store.
     NotProven,
 }
@@ -324,10 +324,10 @@ impl Machine {
     }
 
     /// How the trial came out that was asked for last, and its throughput per second.
-    pub fn told(&mut self, outcome: Outcome, throughput: f64) {
+    pub fn record(&mut self, outcome: Outcome, throughput: f64) {
         let Some(now) = self.now else { return };
         let decision = match outcome {
-            Outcome::Told(Decision::Undecided) => {
+            Outcome::Decided(Decision::Undecided) => {
                 self.undecided += 1;
                 if self.undecided < self.search.extend {
                     return;
@@ -341,7 +341,7 @@ impl Machine {
                 }
                 None
             }
-            Outcome::Told(decision) => Some(decision == Decision::Pass),
+            Outcome::Decided(decision) => Some(decision == Decision::Pass),
         };
         let by_client = outcome == Outcome::NotProven;
         (self.undecided, self.unproven) = (0, 0);

@@ -15,7 +15,7 @@ fn found(search: &Search, mut law: impl FnMut(f64) -> Decision) -> (Answer, Vec<
     while let Some(request) = machine.next() {
         assert!(made.len() < 200, "a search ends");
         made.push(request);
-        machine.told(Outcome::Told(law(request.load)), request.load);
+        machine.record(Outcome::Decided(law(request.load)), request.load);
     }
     (machine.answer(), made)
 }
@@ -107,8 +107,8 @@ fn what_the_client_spoiled_is_no_miss() {
         calls += 1;
         assert!(calls < 200);
         let spoiled = calls % 3 == 0;
-        let told = Outcome::Told(at_most(600.0, request.load));
-        machine.told(if spoiled { Outcome::NotProven } else { told }, request.load);
+        let decided = Outcome::Decided(at_most(600.0, request.load));
+        machine.record(if spoiled { Outcome::NotProven } else { decided }, request.load);
     }
     let answer = machine.answer();
     assert!(answer.unsettled.is_none() && answer.best.is_some_and(|b| b <= 600.0 && b > 565.0), "{answer:?}");
@@ -116,7 +116,10 @@ fn what_the_client_spoiled_is_no_miss() {
     let mut machine = Machine::new(&search(100.0, 2000.0));
     while let Some(request) = machine.next() {
         let limited = request.load > 300.0;
-        machine.told(if limited { Outcome::NotProven } else { Outcome::Told(Decision::Pass) }, request.load);
+        machine.record(
+            if limited { Outcome::NotProven } else { Outcome::Decided(Decision::Pass) },
+            request.load,
+        );
     }
     let answer = machine.answer();
     assert!(
@@ -143,7 +146,7 @@ fn a_store_that_is_better_at_a_higher_load_is_not_settled_and_the_gap_holds_both
         assert!(calls < 200);
         // 200 is missed after it was met once, when 400 was met already.
         let met = request.load < 300.0 && request.load != 200.0 || request.load == 400.0 || calls == 2;
-        machine.told(Outcome::Told(if met { Decision::Pass } else { Decision::Fail }), request.load);
+        machine.record(Outcome::Decided(if met { Decision::Pass } else { Decision::Fail }), request.load);
     }
     let answer = machine.answer();
     if answer.missed_at == Some(200.0) {
@@ -180,7 +183,7 @@ fn a_list_is_tried_whole_and_its_best_row_is_the_fastest_that_passes() {
     let mut made = Vec::new();
     while let Some(request) = machine.next() {
         made.push(request.load);
-        machine.told(Outcome::Told(at_most(40.0, request.load)), throughput(request.load));
+        machine.record(Outcome::Decided(at_most(40.0, request.load)), throughput(request.load));
     }
     let answer = machine.answer();
     assert_eq!((answer.best, answer.missed_at, answer.unsettled), (Some(20.0), Some(80.0), None));
