@@ -3,8 +3,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use cosmark_adaptor_api::ErrorKind;
-
 /// `COSMARK_ADAPTOR_ABI`.
 pub const ABI: u32 = 1;
 
@@ -160,22 +158,3 @@ pub struct RawAdaptor {
 
 /// `cosmark_adaptor_entry`.
 pub type Entry = unsafe extern "C" fn(*const RawHost) -> *const RawAdaptor;
-
-/// `COSMARK_STATUS` and so on.
-pub fn kind_of(kind: u32, status: u16) -> ErrorKind {
-    match kind {
-        1 => ErrorKind::Status(status),
-        2 => ErrorKind::Timeout,
-        3 => ErrorKind::Connect,
-        4 => ErrorKind::Reset,
-        5 => ErrorKind::Tls,
-        6 => ErrorKind::ShortBody,
-        7 => ErrorKind::CorruptBody,
-        9 => ErrorKind::Unsupported,
-        10 => ErrorKind::Config,
-        11 => ErrorKind::LocalIo,
-        12 => ErrorKind::Aborted,
-        13 => ErrorKind::Denied,
-        _ => ErrorKind::Protocol,
-    }
-}

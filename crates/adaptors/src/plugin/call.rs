@@ -11,8 +11,8 @@ use std::task::Waker;
 
 use cosmark_adaptor_api::{Error, ErrorKind, Result, clock};
 
-use super::abi::{ABI, Op, RawHost, RawRequest, RawResult, kind_of};
-use crate::plugin::handle::Handle;
+use super::abi::{ABI, Op, RawHost, RawRequest, RawResult};
+use crate::plugin::handle::{Handle, kind_of};
 
 /// A plugin's thread waits when so much has not been taken yet.
 const MOST_PENDING: usize = 4 << 20;

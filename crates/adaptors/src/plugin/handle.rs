@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cosmark_adaptor_api::{Error, ErrorKind, HttpCredential, Result, Session};
 
-use super::abi::{ERROR_TEXT, RawAdaptor, RawError, RawSession, RawSetting, kind_of};
+use super::abi::{ERROR_TEXT, RawAdaptor, RawError, RawSession, RawSetting};
 
 /// A `cosmark_store`.
 pub struct Store {
@@ -175,4 +175,23 @@ fn refusal(raw: &RawError) -> Error {
     let message = if message.is_empty() { "the plugin refused and gave no reason".into() } else { message };
     let error = Error::new(kind, message);
     if hint.is_empty() { error } else { error.with_hint(hint) }
+}
+
+/// `COSMARK_STATUS` and so on.
+pub fn kind_of(kind: u32, status: u16) -> ErrorKind {
+    match kind {
+        1 => ErrorKind::Status(status),
+        2 => ErrorKind::Timeout,
+        3 => ErrorKind::Connect,
+        4 => ErrorKind::Reset,
+        5 => ErrorKind::Tls,
+        6 => ErrorKind::ShortBody,
+        7 => ErrorKind::CorruptBody,
+        9 => ErrorKind::Unsupported,
+        10 => ErrorKind::Config,
+        11 => ErrorKind::LocalIo,
+        12 => ErrorKind::Aborted,
+        13 => ErrorKind::Denied,
+        _ => ErrorKind::Protocol,
+    }
 }
