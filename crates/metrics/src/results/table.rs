@@ -70,9 +70,7 @@ pub const METRICS: &[Metric] = &[
             threshold: "throughput",
             plot: "throughput",
             export: "cosmark_throughput_per_second",
-            ..Names::NONE
         },
-        ..COUNT
     },
     Metric {
         id: "bandwidth_bytes_per_s",
@@ -92,7 +90,6 @@ pub const METRICS: &[Metric] = &[
             export: "cosmark_bandwidth_bytes_per_second",
             ..Names::NONE
         },
-        ..COUNT
     },
     Metric {
         id: "response_ms.mean",
