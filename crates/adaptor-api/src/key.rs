@@ -123,6 +123,26 @@ impl KeyKind {
         }
     }
 
+    /// What a value of this kind reaches.
+    #[must_use]
+    pub const fn reach(self) -> Reach {
+        match self {
+            Self::Text
+            | Self::Url
+            | Self::Bool
+            | Self::Int(..)
+            | Self::Float(..)
+            | Self::Duration
+            | Self::Size
+            | Self::Choice(_)
+            | Self::List => Reach::Nothing,
+            Self::File => Reach::File,
+            Self::Directory => Reach::Directory,
+            Self::Library => Reach::Library,
+            Self::OwnAddress => Reach::Address,
+        }
+    }
+
     fn check(self, text: &str) -> std::result::Result<(), String> {
         let ok = match self {
             Self::Text | Self::List | Self::File | Self::Directory | Self::Library | Self::OwnAddress => true,

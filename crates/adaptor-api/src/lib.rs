@@ -3,7 +3,7 @@
 //! metric, reads no environment, prints nothing and never retries by itself.
 //!
 //! * [`Adaptor`] is made once for each work of a stage from its [`Settings`]; it is shared by all load threads.
-//! * [`Client`] is one worker's door to the store: its own connection, used by one task of one thread.
+//! * [`Client`] is one worker's handle of the store: its own connection, used by one task of one thread.
 //! * [`Auth`] obtains a [`Session`], which the driver caches, shares and renews.
 //! * [`AdaptorDef`] and [`AuthDef`] are the rows of the two tables from which parsing, help, docs and forms derive.
 

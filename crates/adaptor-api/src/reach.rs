@@ -1,8 +1,6 @@
 //! What the value of a key reaches on the machine that uses it. It follows from the kind of the key, so that no row can
 //! leave it out; who asks, and what the machine's own start options allow, decides what may be reached.
 
-use crate::KeyKind;
-
 /// What a value reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
@@ -54,28 +52,6 @@ impl Reach {
             Self::Library => "a library that the driver would load",
             Self::Script => "a script that the driver would run",
             Self::Address => "an address of the driver's machine",
-        }
-    }
-}
-
-impl KeyKind {
-    /// What a value of this kind reaches.
-    #[must_use]
-    pub const fn reach(self) -> Reach {
-        match self {
-            Self::Text
-            | Self::Url
-            | Self::Bool
-            | Self::Int(..)
-            | Self::Float(..)
-            | Self::Duration
-            | Self::Size
-            | Self::Choice(_)
-            | Self::List => Reach::Nothing,
-            Self::File => Reach::File,
-            Self::Directory => Reach::Directory,
-            Self::Library => Reach::Library,
-            Self::OwnAddress => Reach::Address,
         }
     }
 }

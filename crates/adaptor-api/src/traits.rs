@@ -179,14 +179,14 @@ pub trait Adaptor: Send + Sync {
         Vec::new()
     }
 
-    /// A door for one worker. Opens no connection yet. Called on the load thread that will use it.
+    /// A client for one worker. Opens no connection yet. Called on the load thread that will use it.
     ///
     /// # Errors
     /// `Config` when the session lacks what the adaptor needs.
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>>;
 }
 
-/// One worker's door to a store. Calls come one after another. Every call fills `marks` as it goes, ends with the whole
+/// One worker's handle of a store. Calls come one after another. Every call fills `marks` as it goes, ends with the whole
 /// answer read, and leaves the connection usable or closed, whatever happened.
 pub trait Client {
     /// Uses a renewed session from now on.

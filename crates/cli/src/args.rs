@@ -397,6 +397,9 @@ pub struct CleanArgs {
     /// File with the auth and storage that the run used
     #[arg(long, value_name = "FILE")]
     pub target: Option<PathBuf>,
+    /// The target is another address of the store that the run wrote to
+    #[arg(long)]
+    pub another_address: bool,
     /// Only say what would be removed
     #[arg(long)]
     pub dry_run: bool,

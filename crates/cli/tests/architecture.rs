@@ -450,7 +450,7 @@ fn only_the_worker_loop_performs_operations() {
 fn no_lock_is_taken_where_operations_are_made() {
     let hot = |source: &Source| {
         let file = source.path.strip_prefix("crates/engine/src/").unwrap_or_default();
-        ["worker.rs", "source.rs", "choice.rs", "content.rs", "timer.rs"].contains(&file)
+        ["worker.rs", "recorder.rs", "source.rs", "choice.rs", "content.rs", "timer.rs"].contains(&file)
             || file.starts_with("ops/")
             || file.starts_with("pace/")
     };

@@ -1,5 +1,5 @@
-//! Controllers and drivers on machines of their own, over NATS: [`nats`] is the connection and what lies there,
-//! [`controller`] a run over drivers elsewhere, [`driver`] a driver that dials out and works on orders.
+//! Controllers and drivers on different machines, over NATS: [`nats`] holds connections and everything that is stored
+//! in NATS, [`controller`] runs a workload over remote drivers, [`driver`] is a driver that joins and follows orders.
 
 pub mod controller;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! What became of a stage: the acceptable failure ratio, and operations that never worked.
+//! Whether a stage is accepted: its failure ratio, and operations that never succeeded.
 
 use cosmark_metrics::OpSnapshot;
 use cosmark_workload::model::Stage;

@@ -1,5 +1,5 @@
-//! The archive, for somebody who must not stop measuring because a disk is full: the first failure is kept and told, the
-//! run goes on, and its results are still shown at the end.
+//! Writes the archive without ever stopping the measurement: when a disk is full the first failure is noted and
+//! reported, the run goes on, and its results are still shown at the end.
 
 use std::path::Path;
 

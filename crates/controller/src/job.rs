@@ -1,4 +1,4 @@
-//! A workload that is ready to be run, with everything that its run needs, and what may become of it.
+//! A workload that is ready to run, with everything that its run needs, and the classes in which a run can end.
 
 use std::time::Duration;
 

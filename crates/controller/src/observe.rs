@@ -1,4 +1,4 @@
-//! What somebody who watches a run is told.
+//! Events for whoever watches a run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A run whose process is gone is ended: what was on disk is judged and written down as that of any other run.
+//! Ends a run whose process is gone: what was on disk is judged and archived as for any other run.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The tables of adaptors and auths as others are told of them: names, what they can, their keys.
+//! The tables of adaptors and auths in JSON: names, capabilities, keys.
 
 use cosmark_adaptor_api::{AdaptorDef, Alias, AuthDef, Capability, Key, Reach};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Watches the driver itself while a stage runs: every second what its threads, its machine and its network did, and what the
-//! canary said (`canary.rs`).
+//! Watches the driver itself while a stage runs: every second the use of its threads, its machine and its network, and
+//! the delays of the canary (`canary.rs`).
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;

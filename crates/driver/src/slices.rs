@@ -1,4 +1,4 @@
-//! What several load threads say about the same slice of time, put together, so that a driver says it once.
+//! Merges the snapshots of several load threads of the same slice of time, so that a driver reports it once.
 
 use std::collections::BTreeMap;
 

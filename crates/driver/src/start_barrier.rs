@@ -1,4 +1,4 @@
-//! Between login and load a driver waits to be told when to begin, or that it need not.
+//! The barrier between login and load: a driver waits there until it is given a start time, or is stopped.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

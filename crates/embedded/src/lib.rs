@@ -12,7 +12,9 @@
 //! # Ok::<(), cosmark_embedded::Error>(())
 //! ```
 
+mod digest;
 mod error;
+mod fault;
 mod home;
 mod keys;
 mod protocol;

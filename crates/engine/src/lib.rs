@@ -16,8 +16,10 @@ mod names;
 mod ops;
 mod pace;
 mod permit;
+mod recorder;
 mod sample_log;
 mod session;
+mod share;
 mod source;
 mod thread;
 mod timer;
@@ -27,9 +29,9 @@ mod worker;
 pub use content::{Body, Pattern};
 pub use flow::{Flow, GiveUp};
 pub use mission::{
-    Began, EngineError, EngineEvent, ErrorExample, LoadEnd, LoadThread, LoadThreads, Mission, MissionTimes,
-    ShareHandle, StageShare, start,
+    Began, EngineError, EngineEvent, ErrorExample, LoadEnd, Mission, MissionTimes, StageShare,
 };
 pub use ops::needs;
 pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
 pub use session::{SessionCache, SharedSession};
+pub use share::{LoadThread, LoadThreads, ShareHandle, start};

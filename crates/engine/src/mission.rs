@@ -1,24 +1,20 @@
-//! What the engine is told, and what it tells.
+//! What the engine is to do, what comes out of it, and a mission with what its threads share.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, Capability, Error, clock};
+use cosmark_adaptor_api::{Adaptor, Capability, Error};
 use cosmark_metrics::{Sample, SlicePlan, Snapshot};
 use cosmark_workload::choose::ChooseError;
 use cosmark_workload::model::{Effect, Load, Work};
 use thiserror::Error;
-use tokio::sync::mpsc;
 
 use crate::files::FileSet;
 use crate::flow::{Flow, Health};
-use crate::memory;
 use crate::pace::ArrivalError;
 use crate::session::SessionCache;
-use crate::thread;
 
 /// One driver's share of one work.
 pub struct Mission {
@@ -53,7 +49,7 @@ pub struct StageShare {
     pub drain: Duration,
     /// Load threads may wait awake for their due times: there is a processor for somebody else.
     pub may_wait_awake: bool,
-    /// When the load is to begin on the clock of [`clock::now_ns`]; `None`, or a moment that is too near = as soon as the
+    /// When the load is to begin on the clock of [`cosmark_adaptor_api::clock::now_ns`]; `None`, or a moment that is too near = as soon as the
     /// threads are ready.
     pub start_ns: Option<u64>,
 }
@@ -88,7 +84,7 @@ pub enum EngineEvent {
     },
 }
 
-/// When things of a mission happen, on the clock of [`clock::now_ns`].
+/// When things of a mission happen, on the clock of [`cosmark_adaptor_api::clock::now_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissionTimes {
     /// Its phases and slices.
@@ -110,12 +106,12 @@ pub enum LoadEnd {
     Done,
     /// Somebody stopped it.
     Stopped {
-        /// When, on the clock of [`clock::now_ns`].
+        /// When, on the clock of [`cosmark_adaptor_api::clock::now_ns`].
         at_ns: u64,
     },
 }
 
-/// When the workers of a mission really began, on the clock of [`clock::now_ns`].
+/// When the workers of a mission really began, on the clock of [`cosmark_adaptor_api::clock::now_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Began {
     /// The first of them.
@@ -197,8 +193,8 @@ pub(crate) enum Left {
     Planned,
     /// It has nothing more to do.
     Done,
-    /// It was told to stop.
-    Told,
+    /// It was stopped.
+    Stopped,
 }
 
 /// A mission with what its threads share.
@@ -214,8 +210,8 @@ pub(crate) struct Running {
     pub active: AtomicU32,
     /// A worker was still at work when the time was over.
     lasted: AtomicBool,
-    /// A worker stopped because it was told to.
-    told: AtomicBool,
+    /// A worker stopped because somebody stopped it.
+    was_stopped: AtomicBool,
     examples: Mutex<Vec<ErrorExample>>,
     example_count: AtomicU32,
     last_end_ns: AtomicU64,
@@ -225,7 +221,7 @@ pub(crate) struct Running {
 const MOST_EXAMPLES: u32 = 10;
 
 impl Running {
-    fn new(mut mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
+    pub fn new(mut mission: Mission, start_ns: u64) -> Result<Self, EngineError> {
         // What keeps nothing answers as it likes.
         if !mission.adaptor.capability().has(Capability::STORE) {
             mission.lengths.clear();
@@ -256,7 +252,7 @@ impl Running {
             health: Health::default(),
             active: AtomicU32::new(mission.workers),
             lasted: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            was_stopped: AtomicBool::new(false),
             examples: Mutex::default(),
             example_count: AtomicU32::new(0),
             last_end_ns: AtomicU64::new(start_ns),
@@ -284,18 +280,26 @@ impl Running {
     pub fn note_left(&self, why: Left) {
         match why {
             Left::Planned => self.lasted.store(true, Ordering::Relaxed),
-            Left::Told => self.told.store(true, Ordering::Relaxed),
+            Left::Stopped => self.was_stopped.store(true, Ordering::Relaxed),
             Left::Done => {}
         }
     }
 
     /// What ended the load, once all workers are gone.
     fn end(&self, flow: &Flow) -> LoadEnd {
-        let was_told = self.told.load(Ordering::Relaxed);
+        let was_stopped = self.was_stopped.load(Ordering::Relaxed);
         if self.lasted.load(Ordering::Relaxed) {
             return LoadEnd::Planned;
         }
-        flow.stopped_ns().filter(|_| was_told).map_or(LoadEnd::Done, |at_ns| LoadEnd::Stopped { at_ns })
+        flow.stopped_ns().filter(|_| was_stopped).map_or(LoadEnd::Done, |at_ns| LoadEnd::Stopped { at_ns })
+    }
+
+    /// When its things happened, and its first failures, once all workers are gone.
+    pub fn times_and_examples(&self, flow: &Flow) -> (MissionTimes, Vec<ErrorExample>) {
+        let ended_ns = self.last_end_ns.load(Ordering::Relaxed);
+        let examples = self.examples.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let began = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        (MissionTimes { plan: self.plan, ended_ns, end: self.end(flow), began }, examples)
     }
 
     pub fn note_end(&self, end_ns: u64) {
@@ -333,174 +337,4 @@ fn slice_plan(work: &Work, start_ns: u64) -> SlicePlan {
     let window_end_ns = window_start_ns.saturating_add(ns(work.runtime));
     let stop_ns = window_end_ns.saturating_add(ns(work.rampdown));
     SlicePlan { start_ns, window_start_ns, window_end_ns, stop_ns, slice_ns }
-}
-
-/// The load threads of a share.
-#[derive(Debug, Clone)]
-pub struct LoadThreads(Arc<Vec<ThreadFacts>>);
-
-/// What a load thread says about itself.
-#[derive(Debug, Default)]
-struct ThreadFacts {
-    /// The kernel's number of it; 0 = not started yet.
-    id: AtomicI32,
-    /// Time in which it was awake and only waited for a due time.
-    idle_ns: Arc<AtomicU64>,
-}
-
-/// A load thread as others see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadThread {
-    /// Its name.
-    pub name: String,
-    /// The kernel's number of it.
-    pub id: i32,
-    /// Processor time that it spent on waiting awake for due times: it would have been free for work.
-    pub idle_ns: u64,
-}
-
-impl LoadThreads {
-    /// Each of them; without those that have not begun yet.
-    #[must_use]
-    pub fn now(&self) -> Vec<LoadThread> {
-        let all = self.0.iter().enumerate().map(|(number, facts)| LoadThread {
-            name: thread_name(number),
-            id: facts.id.load(Ordering::Relaxed),
-            idle_ns: facts.idle_ns.load(Ordering::Relaxed),
-        });
-        all.filter(|thread| thread.id != 0).collect()
-    }
-}
-
-/// A share that runs.
-pub struct ShareHandle {
-    load_threads: Arc<Vec<ThreadFacts>>,
-    missions: Arc<Vec<Running>>,
-    flow: Arc<Flow>,
-    threads: Vec<JoinHandle<Result<(), EngineError>>>,
-}
-
-impl ShareHandle {
-    /// To stop it.
-    #[must_use]
-    pub fn flow(&self) -> &Arc<Flow> {
-        &self.flow
-    }
-
-    /// Phases of the mission at `at` (in the order given).
-    #[must_use]
-    pub fn plan(&self, at: usize) -> Option<SlicePlan> {
-        self.missions.get(at).map(|running| running.plan)
-    }
-
-    /// To find its threads in `/proc/self/task`.
-    #[must_use]
-    pub fn load_threads(&self) -> LoadThreads {
-        LoadThreads(Arc::clone(&self.load_threads))
-    }
-
-    /// True when all threads are done; [`ShareHandle::wait`] will not block then.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.threads.iter().all(JoinHandle::is_finished)
-    }
-
-    /// Waits for the threads; gives the times and error examples of each mission, in the order given. The event channel
-    /// has to be read meanwhile.
-    ///
-    /// # Errors
-    /// The first thread's error; the others were stopped then.
-    pub fn wait(self) -> Result<Vec<(MissionTimes, Vec<ErrorExample>)>, EngineError> {
-        let mut first_error = None;
-        for thread in self.threads {
-            let result = thread.join().unwrap_or_else(|_| {
-                Err(EngineError::Start(std::io::Error::other(
-                    "a load thread broke; this is a bug in Cosmark",
-                )))
-            });
-            if let Err(error) = result {
-                self.flow.abort();
-                first_error.get_or_insert(error);
-            }
-        }
-        match first_error {
-            Some(error) => Err(error),
-            None => Ok(self
-                .missions
-                .iter()
-                .map(|running| {
-                    let ended_ns = running.last_end_ns.load(Ordering::Relaxed);
-                    let examples = running.examples.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    let began = *running.began.lock().unwrap_or_else(PoisonError::into_inner);
-                    let end = running.end(&self.flow);
-                    (MissionTimes { plan: running.plan, ended_ns, end, began }, examples)
-                })
-                .collect()),
-        }
-    }
-}
-
-/// Time between the call and the first operation: enough for the threads to build their workers and touch their memory.
-fn lead(share: &StageShare) -> Duration {
-    let workers: u64 = share.missions.iter().map(|mission| u64::from(mission.workers)).sum();
-    Duration::from_millis(20) + Duration::from_micros(10 * workers)
-}
-
-fn thread_name(number: usize) -> String {
-    format!("load-{number}")
-}
-
-/// Starts a share on its own threads. Sessions should be at hand by now: a login here is not measured, but delays the
-/// workers of its thread. The receiver of `events` may fall behind, at most a bounded backlog is kept.
-///
-/// # Errors
-/// [`EngineError`]; nothing runs then.
-pub fn start(
-    share: StageShare,
-    events: mpsc::Sender<EngineEvent>,
-    flow: Arc<Flow>,
-) -> Result<ShareHandle, EngineError> {
-    memory::keep_freed();
-    let soonest_ns = clock::now_ns() + u64::try_from(lead(&share).as_nanos()).unwrap_or(0);
-    let start_ns = share.start_ns.map_or(soonest_ns, |at_ns| at_ns.max(soonest_ns));
-    let threads = share.threads.max(1);
-    let (log_operations, drain, may_wait_awake) = (share.log_operations, share.drain, share.may_wait_awake);
-    let missions = share
-        .missions
-        .into_iter()
-        .map(|mission| Running::new(mission, start_ns))
-        .collect::<Result<Vec<_>, _>>()?;
-    let missions = Arc::new(missions);
-    let load_threads: Arc<Vec<ThreadFacts>> =
-        Arc::new((0..threads).map(|_| ThreadFacts::default()).collect());
-    let mut handles = Vec::with_capacity(threads);
-    for number in 0..threads {
-        let setup = thread::Setup {
-            missions: Arc::clone(&missions),
-            number,
-            threads,
-            log_operations,
-            drain,
-            may_wait_awake,
-            events: events.clone(),
-            flow: Arc::clone(&flow),
-            idle_ns: load_threads.get(number).map(|facts| Arc::clone(&facts.idle_ns)).unwrap_or_default(),
-        };
-        let all = Arc::clone(&load_threads);
-        let spawned = std::thread::Builder::new().name(thread_name(number)).spawn(move || {
-            if let Some(facts) = all.get(number) {
-                // SAFETY: takes nothing and cannot fail (gettid(2)).
-                facts.id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
-            }
-            thread::run(setup)
-        });
-        match spawned {
-            Ok(handle) => handles.push(handle),
-            Err(error) => {
-                flow.abort();
-                return Err(error.into());
-            }
-        }
-    }
-    Ok(ShareHandle { load_threads, missions, flow, threads: handles })
 }

@@ -1,13 +1,11 @@
 //! One load thread: its workers, its watch, its alarm, its recorders.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use cosmark_adaptor_api::clock;
-use cosmark_metrics::{Recorder, Sample};
 use cosmark_workload::model::Load;
 use cosmark_workload::share::{WorkerIndex, share_of_total};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,16 +16,15 @@ use crate::choice::{Mix, Walk, generator};
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
 use crate::memory;
-use crate::mission::{Began, EngineError, EngineEvent, Running};
-use crate::ops::Timing;
+use crate::mission::{EngineError, EngineEvent, Running};
 use crate::pace::{ArrivalQueue, Pace, Paced, Part, Schedule};
 use crate::permit::Pulse;
-use crate::sample_log::SampleLog;
+use crate::recorder::ThreadRecorder;
 use crate::source::{Quota, Source};
 use crate::timer::Alarm;
 use crate::worker::{self, Worker};
 
-/// What a thread is told.
+/// What a thread is to do.
 pub struct Setup {
     pub missions: Arc<Vec<Running>>,
     pub number: usize,
@@ -47,87 +44,6 @@ const GRACE_NS: u64 = 5_000_000_000;
 /// How often sessions are looked at for their end.
 const SESSION_CHECK_NS: u64 = 1_000_000_000;
 
-/// One work's books on this thread.
-pub struct Books {
-    pub recorder: RefCell<Recorder>,
-    /// What each worker has in flight.
-    desks: RefCell<Vec<Rc<Timing>>>,
-    log: Option<RefCell<SampleLog>>,
-    /// When the last operation ended; kept here because the threads share nothing while operations run.
-    last_end_ns: Cell<u64>,
-    /// When its workers were let go.
-    began: Cell<Option<Began>>,
-    work: u16,
-}
-
-impl Books {
-    /// A place for one more worker to say what it has in flight.
-    pub fn add_desk(&self) -> Rc<Timing> {
-        let timing = Rc::new(Timing::default());
-        self.desks.borrow_mut().push(Rc::clone(&timing));
-        timing
-    }
-
-    /// Closes the slices that are over.
-    fn roll(&self, now_ns: u64) {
-        let desks = self.desks.borrow();
-        self.recorder.borrow_mut().roll(now_ns, |each| {
-            desks.iter().filter_map(|desk| desk.in_flight()).for_each(|(op, sent_ns)| each(op, sent_ns));
-        });
-    }
-
-    /// Enters one operation, which its worker still shows as in flight.
-    #[inline]
-    pub fn enter(&self, sample: &Sample) {
-        if self.recorder.borrow().is_over(sample.end_ns) {
-            self.roll(sample.end_ns);
-        }
-        self.recorder.borrow_mut().record(sample);
-        if let Some(log) = &self.log {
-            log.borrow_mut().enter(sample);
-        }
-    }
-
-    /// Notes an operation that was given up: it is in the log, and in no count.
-    pub fn log_given_up(&self, sample: &Sample) {
-        if let Some(log) = &self.log {
-            log.borrow_mut().enter(sample);
-        }
-    }
-
-    /// Notes the end of an operation, whether or not it is a sample.
-    #[inline]
-    pub fn note_end(&self, end_ns: u64) {
-        self.last_end_ns.set(self.last_end_ns.get().max(end_ns));
-    }
-
-    /// Notes that a worker begins.
-    pub fn note_began(&self, at_ns: u64) {
-        let own = Began::at(at_ns);
-        self.began.set(Some(self.began.get().map_or(own, |began| began.with(own))));
-    }
-
-    /// Hands over what is complete; keeps what the receiver has no room for.
-    fn hand_over(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
-        let mut recorder = self.recorder.borrow_mut();
-        let ready: Vec<_> = recorder.take_ready().collect();
-        let mut kept = Vec::new();
-        for snapshot in ready {
-            if !kept.is_empty() {
-                kept.push(snapshot);
-            } else if let Err(refused) = events.try_send(EngineEvent::Snapshot(snapshot))
-                && let mpsc::error::TrySendError::Full(EngineEvent::Snapshot(snapshot)) = refused
-            {
-                kept.push(snapshot);
-            }
-        }
-        let nothing_kept = kept.is_empty();
-        kept.into_iter().rev().for_each(|snapshot| recorder.put_back(snapshot));
-        let log = self.log.as_ref();
-        log.is_none_or(|log| log.borrow_mut().hand_over(self.work, events, all)) && nothing_kept
-    }
-}
-
 /// How long calls on the pool's threads may take to return once everything else is over.
 const POOL_GRACE: Duration = Duration::from_secs(1);
 
@@ -143,43 +59,43 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
 
 async fn work(setup: Setup) -> Result<(), EngineError> {
     let alarm = Alarm::new(setup.may_wait_awake, Arc::clone(&setup.idle_ns))?;
-    let ringing = Rc::clone(&alarm);
-    let bell = tokio::task::spawn_local(async move { ringing.run().await });
+    let running_alarm = Rc::clone(&alarm);
+    let timer = tokio::task::spawn_local(async move { running_alarm.run().await });
     let watch = Rc::new(Watch::default());
     let pulse = Rc::new(Pulse::new(Arc::clone(setup.flow.permit())));
-    let mut books = Vec::new();
+    let mut recorders = Vec::new();
     let mut queues: Vec<(Rc<ArrivalQueue>, AbortHandle)> = Vec::new();
     let mut tasks = Vec::new();
     for at in 0..setup.missions.len() {
-        let crew = hire_when_permitted(&setup, at, &alarm, &watch, &pulse).await;
-        let crew = match crew {
-            Ok(crew) => crew,
+        let made = make_when_permitted(&setup, at, &alarm, &watch, &pulse).await;
+        let made = match made {
+            Ok(made) => made,
             Err(error) => {
                 setup.flow.abort();
                 return Err(error);
             }
         };
-        tasks.extend(crew.workers.into_iter().map(|worker| {
+        tasks.extend(made.workers.into_iter().map(|worker| {
             let pulse = Rc::clone(&pulse);
             tokio::task::spawn_local(async move { pulse.only_while_permitted(worker::run(worker)).await })
         }));
-        if let Some(queue) = crew.queue {
+        if let Some(queue) = made.queue {
             let dispatching = tokio::task::spawn_local(crate::worker::dispatch(
                 Rc::clone(&queue),
                 Rc::clone(&alarm),
-                Rc::clone(&crew.books),
-                crew.mix,
-                crew.rng,
+                Rc::clone(&made.recorder),
+                made.mix,
+                made.rng,
                 setup.missions[at].plan,
             ));
             queues.push((queue, dispatching.abort_handle()));
             tasks.push(dispatching);
         }
-        books.push(crew.books);
+        recorders.push(made.recorder);
     }
     let latest_stop_ns = setup.missions.iter().map(|running| running.plan.stop_ns).max().unwrap_or(0);
     let drain_ns = u64::try_from(setup.drain.as_nanos()).unwrap_or(u64::MAX);
-    let mut told_to_stop_ns = None;
+    let mut stop_seen_ns = None;
     let mut next_session_check_ns = 0;
     while !tasks.iter().all(tokio::task::JoinHandle::is_finished) {
         tokio::time::sleep(WATCH_EVERY).await;
@@ -190,7 +106,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             setup.flow.abort();
         }
         if setup.flow.is_stopping() {
-            told_to_stop_ns.get_or_insert(now_ns);
+            stop_seen_ns.get_or_insert(now_ns);
             queues.iter().for_each(|(queue, _)| queue.close());
             alarm.release();
         }
@@ -199,7 +115,7 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
             .iter()
             .filter(|(queue, _)| queue.is_deserted())
             .for_each(|(_, dispatching)| dispatching.abort());
-        let grace_over_ns = told_to_stop_ns.map_or(u64::MAX, |told_ns| told_ns + GRACE_NS);
+        let grace_over_ns = stop_seen_ns.map_or(u64::MAX, |seen_ns| seen_ns + GRACE_NS);
         let all_until_ns = if setup.flow.is_aborting() {
             0
         } else {
@@ -214,34 +130,35 @@ async fn work(setup: Setup) -> Result<(), EngineError> {
         }
         if setup.number == 0 && !is_held && now_ns >= next_session_check_ns {
             next_session_check_ns = now_ns + SESSION_CHECK_NS;
-            renew_expiring(&setup.missions, &books, &pulse);
+            renew_expiring(&setup.missions, &recorders, &pulse);
         }
-        for books in &books {
-            books.roll(now_ns);
-            books.recorder.borrow_mut().prepare();
-            books.hand_over(&setup.events, false);
+        for recorder in &recorders {
+            recorder.roll(now_ns);
+            recorder.sums.borrow_mut().prepare();
+            recorder.hand_over(&setup.events, false);
         }
     }
-    bell.abort();
-    for (running, books) in setup.missions.iter().zip(&books) {
-        running.note_end(books.last_end_ns.get());
-        running.note_began(books.began.get());
+    timer.abort();
+    for (running, recorder) in setup.missions.iter().zip(&recorders) {
+        let (last_end_ns, began) = recorder.times();
+        running.note_end(last_end_ns);
+        running.note_began(began);
     }
-    finish(&setup, &books).await;
+    finish(&setup, &recorders).await;
     Ok(())
 }
 
 /// Logs in again, beside the load, where a session is about to expire; the workers notice the new one by themselves.
-fn renew_expiring(missions: &[Running], books: &[Rc<Books>], pulse: &Rc<Pulse>) {
-    for (running, books) in missions.iter().zip(books) {
+fn renew_expiring(missions: &[Running], recorders: &[Rc<ThreadRecorder>], pulse: &Rc<Pulse>) {
+    for (running, recorder) in missions.iter().zip(recorders) {
         let sessions = &running.mission.sessions;
         if sessions.is_expiring() {
-            let (sessions, books, pulse) = (Arc::clone(sessions), Rc::clone(books), Rc::clone(pulse));
+            let (sessions, recorder, pulse) = (Arc::clone(sessions), Rc::clone(recorder), Rc::clone(pulse));
             let seen = sessions.generation();
             tokio::task::spawn_local(async move {
                 // A failed renewal is no failure yet: the old session may still do, else a 401 will tell.
                 if let Ok((_, true)) = pulse.only_while_permitted(sessions.newer_than(seen)).await
-                    && let Some(sums) = books.recorder.borrow_mut().op_mut(0)
+                    && let Some(sums) = recorder.sums.borrow_mut().op_mut(0)
                 {
                     sums.renewals += 1;
                 }
@@ -251,42 +168,42 @@ fn renew_expiring(missions: &[Running], books: &[Rc<Books>], pulse: &Rc<Pulse>) 
 }
 
 /// Hands over all that is left; waits for the receiver as long as there is one.
-async fn finish(setup: &Setup, books: &[Rc<Books>]) {
-    for books in books {
-        books.recorder.borrow_mut().finish(clock::now_ns());
-        while !books.hand_over(&setup.events, true) && !setup.events.is_closed() {
+async fn finish(setup: &Setup, recorders: &[Rc<ThreadRecorder>]) {
+    for recorder in recorders {
+        recorder.sums.borrow_mut().finish(clock::now_ns());
+        while !recorder.hand_over(&setup.events, true) && !setup.events.is_closed() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 }
 
 /// Makes the workers of a mission, which may have to log in.
-async fn hire_when_permitted(
+async fn make_when_permitted(
     setup: &Setup,
     at: usize,
     alarm: &Rc<Alarm>,
     watch: &Rc<Watch>,
     pulse: &Rc<Pulse>,
-) -> Result<Crew, EngineError> {
+) -> Result<Workers, EngineError> {
     while pulse.watch(clock::now_ns()) && !setup.flow.is_stopping() {
         tokio::time::sleep(WATCH_EVERY).await;
     }
     pulse.release();
-    Crew::hire(setup, at, alarm, watch, pulse).await
+    Workers::make(setup, at, alarm, watch, pulse).await
 }
 
 /// The workers of one mission on this thread.
-struct Crew {
+struct Workers {
     workers: Vec<Worker>,
-    books: Rc<Books>,
+    recorder: Rc<ThreadRecorder>,
     queue: Option<Rc<ArrivalQueue>>,
     /// To tell which operation a dropped arrival would have been.
     mix: Option<Mix>,
     rng: Xoshiro256PlusPlus,
 }
 
-impl Crew {
-    async fn hire(
+impl Workers {
+    async fn make(
         setup: &Setup,
         at: usize,
         alarm: &Rc<Alarm>,
@@ -296,19 +213,7 @@ impl Crew {
         let running = &setup.missions[at];
         let mission = &running.mission;
         let work = &mission.work;
-        let books = Rc::new(Books {
-            recorder: RefCell::new(Recorder::new(
-                mission.index,
-                work.operations.len(),
-                running.is_paced(),
-                running.plan,
-            )),
-            desks: RefCell::default(),
-            log: setup.log_operations.then(RefCell::default),
-            last_end_ns: Cell::new(0),
-            began: Cell::new(None),
-            work: mission.index,
-        });
+        let recorder = Rc::new(ThreadRecorder::new(running, setup.log_operations));
         memory::make_ready(work.operations.len(), running.is_paced());
         let choose = |cause| EngineError::Choose { work: work.name.clone(), cause };
         let thread_index = WorkerIndex { index: mission.first_worker, total: work.workers };
@@ -341,12 +246,12 @@ impl Crew {
                 alarm: Rc::clone(alarm),
                 watched: watch.add(),
                 pulse: Rc::clone(pulse),
-                books: Rc::clone(&books),
+                recorder: Rc::clone(&recorder),
                 flow: Arc::clone(&setup.flow),
             });
         }
         let rng = generator(mission.seed ^ 0x6d69_7373, u32::try_from(setup.number).unwrap_or(0));
-        Ok(Self { workers, books, queue, mix, rng })
+        Ok(Self { workers, recorder, queue, mix, rng })
     }
 }
 
@@ -387,8 +292,8 @@ fn arrivals(setup: &Setup, at: usize) -> Result<Option<Rc<ArrivalQueue>>, Engine
     let mission = &running.mission;
     let Load::Open { arrivals, when_full } = &mission.work.load else { return Ok(None) };
     // Threads with workers of this mission share its arrivals.
-    let crewed = setup.threads.min(mission.workers as usize).max(1);
-    if setup.number >= crewed {
+    let with_workers = setup.threads.min(mission.workers as usize).max(1);
+    if setup.number >= with_workers {
         return Ok(None);
     }
     let part = Part {
@@ -396,7 +301,7 @@ fn arrivals(setup: &Setup, at: usize) -> Result<Option<Rc<ArrivalQueue>>, Engine
         first_worker: mission.first_worker,
         workers: mission.workers,
         thread: u32::try_from(setup.number).unwrap_or(0),
-        threads: u32::try_from(crewed).unwrap_or(1),
+        threads: u32::try_from(with_workers).unwrap_or(1),
     };
     let work = &mission.work;
     let length = work.rampup + work.runtime + work.rampdown;

@@ -180,8 +180,8 @@ mod tests {
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let idle_ns = Arc::new(AtomicU64::new(0));
             let alarm = Alarm::new(true, Arc::clone(&idle_ns)).unwrap();
-            let ringing = Rc::clone(&alarm);
-            let bell = tokio::task::spawn_local(async move { ringing.run().await });
+            let running = Rc::clone(&alarm);
+            let task = tokio::task::spawn_local(async move { running.run().await });
             let start_ns = clock::now_ns();
             for number in 1..=200 {
                 let due_ns = start_ns + number * 500_000;
@@ -190,7 +190,7 @@ mod tests {
             }
             let idle_ns = idle_ns.load(Ordering::Relaxed);
             assert!(idle_ns <= 200 * AWAKE_NS + 200 * EMPTY_LOOK_NS, "{idle_ns}");
-            bell.abort();
+            task.abort();
         });
     }
 
@@ -199,8 +199,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let alarm = Alarm::new(false, Arc::default()).unwrap();
-            let ringing = Rc::clone(&alarm);
-            let bell = tokio::task::spawn_local(async move { ringing.run().await });
+            let running = Rc::clone(&alarm);
+            let task = tokio::task::spawn_local(async move { running.run().await });
             let start_ns = clock::now_ns();
             let order = Rc::new(RefCell::new(Vec::new()));
             let sleepers: Vec<_> = [30u64, 10, 20, 10]
@@ -218,7 +218,7 @@ mod tests {
                 sleeper.await.unwrap();
             }
             assert_eq!(*order.borrow(), [10, 10, 20, 30]);
-            bell.abort();
+            task.abort();
         });
     }
 }

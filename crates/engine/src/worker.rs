@@ -1,4 +1,4 @@
-//! The one loop over operations. Pacing says when, the source says what, the adaptor does it, the books keep it.
+//! The one loop over operations. Pacing says when, the source says what, the adaptor does it, the recorder keeps it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::names::NameTemplate;
 use crate::ops::{self, Call, Done, Timing};
 use crate::pace::{ArrivalQueue, Pace, Slot};
 use crate::permit::Pulse;
+use crate::recorder::ThreadRecorder;
 use crate::source::{Quota, Source};
-use crate::thread::Books;
 use crate::timer::Alarm;
 
 /// One closed-loop client, or one slot of an open loop's pool.
@@ -41,16 +41,16 @@ pub struct Worker {
     pub alarm: Rc<Alarm>,
     pub watched: Rc<Watched>,
     pub pulse: Rc<Pulse>,
-    pub books: Rc<Books>,
+    pub recorder: Rc<ThreadRecorder>,
     pub flow: Arc<Flow>,
 }
 
 /// Buffers that live as long as the worker.
-struct Desk {
+struct WorkerState {
     /// Of each operation: containers, objects.
     names: Vec<(NameTemplate, NameTemplate)>,
     marks: Marks,
-    /// The books see what is in flight.
+    /// The recorder sees what is in flight.
     timing: Rc<Timing>,
     version: u64,
     /// Consecutive failures to reach the store.
@@ -61,7 +61,7 @@ struct Desk {
     free_ns: u64,
 }
 
-impl Desk {
+impl WorkerState {
     /// The name written last for operation `choice.op`.
     fn name<'a>(&'a self, running: &'a Running, choice: Choice) -> ObjectName<'a> {
         let op = usize::from(choice.op);
@@ -79,13 +79,13 @@ pub async fn run(mut worker: Worker) {
     let missions = Arc::clone(&worker.missions);
     let running = &missions[worker.at];
     let operations = &running.mission.work.operations;
-    let mut desk = Desk {
+    let mut state = WorkerState {
         names: operations
             .iter()
             .map(|op| (NameTemplate::containers(op), NameTemplate::objects(op)))
             .collect(),
         marks: Marks::default(),
-        timing: worker.books.add_desk(),
+        timing: worker.recorder.add_worker(),
         version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
         unreachable: 0,
         created: None,
@@ -95,7 +95,7 @@ pub async fn run(mut worker: Worker) {
     let now_ns = clock::now_ns();
     // A run that is stopped before its start lets its workers go, too, but to their end.
     if now_ns >= running.plan.start_ns {
-        worker.books.note_began(now_ns);
+        worker.recorder.note_began(now_ns);
     }
     let mut since_yield = 0_u32;
     let left = loop {
@@ -103,39 +103,39 @@ pub async fn run(mut worker: Worker) {
             break Left::Done;
         }
         if worker.flow.is_stopping() {
-            break Left::Told;
+            break Left::Stopped;
         }
-        let Some(slot) = worker.pace.next(worker.queue_place, desk.free_ns).await else {
+        let Some(slot) = worker.pace.next(worker.queue_place, state.free_ns).await else {
             break worker.outlast(&running.plan).await;
         };
         if worker.flow.is_stopping() {
-            break Left::Told;
+            break Left::Stopped;
         }
         if slot.due_ns >= running.plan.stop_ns {
             break Left::Planned;
         }
         // This thread stood still while the last operation ended: nothing more is polled before somebody has asked.
-        if worker.pulse.stood_still_before(desk.free_ns) {
+        if worker.pulse.stood_still_before(state.free_ns) {
             tokio::task::yield_now().await;
             if worker.flow.is_stopping() {
-                break Left::Told;
+                break Left::Stopped;
             }
         }
         let Some(choice) = worker.source.next(&mut worker.rng) else { break Left::Done };
-        worker.one(running, &mut desk, slot, choice).await;
+        worker.one(running, &mut state, slot, choice).await;
         // An adaptor that never has to wait (null, mock without delay) would keep the thread to itself.
         since_yield += 1;
         if since_yield >= 64 {
             since_yield = 0;
             tokio::task::yield_now().await;
-            desk.free_ns = 0;
+            state.free_ns = 0;
         }
     };
     if left == Left::Done {
         worker.pace.leave();
     }
     running.note_left(left);
-    worker.tidy_up(running, &mut desk).await;
+    worker.tidy_up(running, &mut state).await;
 }
 
 impl Worker {
@@ -146,29 +146,29 @@ impl Worker {
             return Left::Done;
         }
         self.alarm.until(plan.stop_ns).await;
-        if clock::now_ns() < plan.stop_ns { Left::Told } else { Left::Planned }
+        if clock::now_ns() < plan.stop_ns { Left::Stopped } else { Left::Planned }
     }
 
-    /// One operation, from its names to the books.
-    async fn one(&mut self, running: &Running, desk: &mut Desk, slot: Slot, choice: Choice) {
+    /// One operation, from its names to the recorder.
+    async fn one(&mut self, running: &Running, state: &mut WorkerState, slot: Slot, choice: Choice) {
         // Whatever becomes of it: only an operation that ended says when its worker became free.
-        desk.free_ns = 0;
+        state.free_ns = 0;
         let operation = &running.mission.work.operations[usize::from(choice.op)];
         let files = running.files[usize::from(choice.op)].as_ref();
-        let (containers, objects) = &mut desk.names[usize::from(choice.op)];
+        let (containers, objects) = &mut state.names[usize::from(choice.op)];
         containers.write(choice.container);
         if files.is_none() {
             objects.write(choice.object);
         }
         self.use_newest_session(running).await;
         let creates = operation.kind == OpKind::Prepare && operation.create_container;
-        if creates && desk.created != Some(choice.container) && self.create(running, desk, choice).await {
+        if creates && state.created != Some(choice.container) && self.create(running, state, choice).await {
             return;
         }
-        desk.version = desk.version.wrapping_add(1);
-        desk.marks = Marks::default();
-        desk.timing.reset(choice.op);
-        let (containers, objects) = &desk.names[usize::from(choice.op)];
+        state.version = state.version.wrapping_add(1);
+        state.marks = Marks::default();
+        state.timing.reset(choice.op);
+        let (containers, objects) = &state.names[usize::from(choice.op)];
         let call = Call {
             client: self.client.as_mut(),
             operation,
@@ -177,9 +177,9 @@ impl Worker {
             object: files.map_or(objects.last(), |files| files.name(choice.object)),
             choice,
             length: running.mission.lengths.get(usize::from(choice.op)).copied().flatten(),
-            version: desk.version,
-            marks: &mut desk.marks,
-            timing: &desk.timing,
+            version: state.version,
+            marks: &mut state.marks,
+            timing: &state.timing,
         };
         let outcome = {
             let call = std::pin::pin!(ops::perform(call));
@@ -189,38 +189,38 @@ impl Worker {
             Ok(result) => result,
             Err(Cut::Timeout) => {
                 // An operation of several calls may have marked the end of an earlier one.
-                desk.timing.end_ns.set(0);
-                Err(timed_out(running, desk, choice))
+                state.timing.end_ns.set(0);
+                Err(timed_out(running, state, choice))
             }
             Err(Cut::Aborted) => {
-                self.count_unfinished(running, desk, slot, choice);
+                self.count_unfinished(running, state, slot, choice);
                 return;
             }
         };
-        self.enter(running, desk, slot, choice, &result);
+        self.record(running, state, slot, choice, &result);
         if let Err(error) = &result {
-            self.after_failure(running, desk, choice.op, error).await;
+            self.after_failure(running, state, choice.op, error).await;
         }
     }
 
     /// Writes the sample.
     #[inline]
-    fn enter(
+    fn record(
         &mut self,
         running: &Running,
-        desk: &mut Desk,
+        state: &mut WorkerState,
         slot: Slot,
         choice: Choice,
         result: &Result<Done>,
     ) {
         // A failure before the first call (a file that cannot be opened) took no time; one that was cut ends now.
         let or_now = |at_ns: u64, now_ns: u64| if at_ns == 0 { now_ns } else { at_ns };
-        let (mut sent_ns, mut end_ns) = (desk.timing.sent_ns.get(), desk.timing.end_ns.get());
+        let (mut sent_ns, mut end_ns) = (state.timing.sent_ns.get(), state.timing.end_ns.get());
         if sent_ns == 0 || end_ns == 0 {
             let now_ns = clock::now_ns();
             (sent_ns, end_ns) = (or_now(sent_ns, now_ns), or_now(end_ns, now_ns));
         }
-        let marks = &desk.marks;
+        let marks = &state.marks;
         let (outcome, bytes, accepted_only, checked) = match result {
             Ok(done) => (Outcome::OK, done.bytes, done.accepted_only, done.checked),
             Err(error) => {
@@ -249,13 +249,13 @@ impl Worker {
             connections: marks.connections,
             accepted_only,
         };
-        self.books.enter(&sample);
-        desk.timing.clear();
+        self.recorder.record(&sample);
+        state.timing.clear();
         let plan = &running.plan;
         if sent_ns >= plan.window_start_ns {
             self.quota.take(if outcome.is_ok() { bytes } else { 0 });
         }
-        let mut recorder = self.books.recorder.borrow_mut();
+        let mut recorder = self.recorder.sums.borrow_mut();
         if let Some(sums) = recorder.op_mut(choice.op) {
             sums.checked += u64::from(checked);
             if !self.pace.is_closed() {
@@ -276,23 +276,23 @@ impl Worker {
             }
         }
         drop(recorder);
-        self.books.note_end(end_ns);
-        desk.free_ns = end_ns;
+        self.recorder.note_end(end_ns);
+        state.free_ns = end_ns;
         if outcome.is_ok() {
             running.health.success();
-            desk.unreachable = 0;
+            state.unreachable = 0;
         }
     }
 
     /// An operation that is cut short at the end of the run is in no count but that of the unfinished.
-    fn count_unfinished(&self, running: &Running, desk: &Desk, slot: Slot, choice: Choice) {
+    fn count_unfinished(&self, running: &Running, state: &WorkerState, slot: Slot, choice: Choice) {
         let (now_ns, op) = (clock::now_ns(), choice.op);
-        self.books.note_end(now_ns);
-        let mut recorder = self.books.recorder.borrow_mut();
-        if let Some((op, sent_ns)) = desk.timing.in_flight() {
+        self.recorder.note_end(now_ns);
+        let mut recorder = self.recorder.sums.borrow_mut();
+        if let Some((op, sent_ns)) = state.timing.in_flight() {
             recorder.give_up(op, sent_ns, now_ns);
-            let marks = &desk.marks;
-            self.books.log_given_up(&Sample {
+            let marks = &state.marks;
+            self.recorder.log_given_up(&Sample {
                 op,
                 worker: self.index,
                 container: choice.container,
@@ -312,7 +312,7 @@ impl Worker {
                 connections: marks.connections,
                 accepted_only: false,
             });
-            desk.timing.clear();
+            state.timing.clear();
         }
         if let Some(sums) = recorder.op_mut(op) {
             enter_unfinished(sums, &running.plan, slot.due_ns, now_ns, self.pace.is_open());
@@ -320,30 +320,30 @@ impl Worker {
     }
 
     /// Creates the container of a `prepare` with `createContainer=true`; true when it failed (and was entered).
-    async fn create(&mut self, running: &Running, desk: &mut Desk, choice: Choice) -> bool {
+    async fn create(&mut self, running: &Running, state: &mut WorkerState, choice: Choice) -> bool {
         let mut marks = Marks::default();
-        let container = desk.names[usize::from(choice.op)].0.last();
+        let container = state.names[usize::from(choice.op)].0.last();
         let call = self.client.create_container(container, &mut marks);
         let result = match self.watched.run(call, running.limit_ns).await {
             Ok(result) => result,
-            Err(Cut::Timeout) => Err(timed_out(running, desk, choice)),
+            Err(Cut::Timeout) => Err(timed_out(running, state, choice)),
             Err(Cut::Aborted) => return true,
         };
         match result {
             Ok(()) => {
                 // Not an operation of the mix, but requests on the wire.
-                if let Some(sums) = self.books.recorder.borrow_mut().op_mut(choice.op) {
+                if let Some(sums) = self.recorder.sums.borrow_mut().op_mut(choice.op) {
                     sums.requests += u64::from(marks.requests);
                 }
-                desk.created = Some(choice.container);
+                state.created = Some(choice.container);
                 false
             }
             Err(error) => {
-                desk.timing.reset(choice.op);
-                desk.marks = marks;
+                state.timing.reset(choice.op);
+                state.marks = marks;
                 let slot = Slot { due_ns: clock::now_ns(), delayed: false };
-                self.enter(running, desk, slot, choice, &Err(error.clone()));
-                self.after_failure(running, desk, choice.op, &error).await;
+                self.record(running, state, slot, choice, &Err(error.clone()));
+                self.after_failure(running, state, choice.op, &error).await;
                 true
             }
         }
@@ -361,9 +361,9 @@ impl Worker {
         }
     }
 
-    async fn after_failure(&mut self, running: &Running, desk: &mut Desk, op: u16, error: &Error) {
+    async fn after_failure(&mut self, running: &Running, state: &mut WorkerState, op: u16, error: &Error) {
         running.note_failure(op, error);
-        desk.free_ns = 0;
+        state.free_ns = 0;
         let waited_ns = clock::now_ns().saturating_sub(running.plan.start_ns);
         if error.is_unauthorized() {
             self.renew(running).await;
@@ -373,8 +373,8 @@ impl Worker {
         }
         if error.kind().is_unreachable() && self.pace.is_closed() {
             // Nobody answers: asking as fast as possible would only heat this machine.
-            let pause_ns = 10_000_000_u64 << desk.unreachable.min(6);
-            desk.unreachable += 1;
+            let pause_ns = 10_000_000_u64 << state.unreachable.min(6);
+            state.unreachable += 1;
             let until_ns = clock::now_ns() + pause_ns;
             self.alarm.until(until_ns.min(running.plan.stop_ns)).await;
         }
@@ -386,7 +386,7 @@ impl Worker {
             Ok((shared, did_it)) => {
                 self.generation = shared.generation;
                 self.client.set_session(&shared.session);
-                if did_it && let Some(sums) = self.books.recorder.borrow_mut().op_mut(0) {
+                if did_it && let Some(sums) = self.recorder.sums.borrow_mut().op_mut(0) {
                     sums.renewals += 1;
                 }
             }
@@ -395,7 +395,7 @@ impl Worker {
     }
 
     /// The last worker of a `cleanup` with `deleteContainer=true` deletes the containers: before that they are not empty.
-    async fn tidy_up(&mut self, running: &Running, desk: &mut Desk) {
+    async fn tidy_up(&mut self, running: &Running, state: &mut WorkerState) {
         let is_last = running.active.fetch_sub(1, Ordering::AcqRel) == 1;
         let Some(operation) = running.mission.work.operations.first() else { return };
         if !is_last
@@ -409,14 +409,14 @@ impl Worker {
             return;
         };
         for number in first..=last {
-            let container = desk.names[0].0.write(number);
+            let container = state.names[0].0.write(number);
             let mut marks = Marks::default();
             let call = self.client.delete_container(container, &mut marks);
             match self.watched.run(call, running.limit_ns).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => running.note_failure(0, &error),
                 Err(Cut::Timeout) => {
-                    running.note_failure(0, &timed_out(running, desk, Choice::default()));
+                    running.note_failure(0, &timed_out(running, state, Choice::default()));
                 }
                 Err(Cut::Aborted) => return,
             }
@@ -424,19 +424,19 @@ impl Worker {
     }
 }
 
-fn timed_out(running: &Running, desk: &Desk, choice: Choice) -> Error {
+fn timed_out(running: &Running, state: &WorkerState, choice: Choice) -> Error {
     let limit = running.mission.adaptor.timeout().unwrap_or_default();
-    let ObjectName { container, object } = desk.name(running, choice);
+    let ObjectName { container, object } = state.name(running, choice);
     Error::new(ErrorKind::Timeout, format!("no complete answer for {container}/{object} within {limit:?}"))
         .with_hint("the store stalls, or `timeout` is too short for objects of this size")
-        .with_partial_bytes(desk.marks.body_bytes)
+        .with_partial_bytes(state.marks.body_bytes)
 }
 
 /// Hands out the arrivals of an open loop and counts those that are dropped or never sent.
 pub async fn dispatch(
     queue: Rc<ArrivalQueue>,
     alarm: Rc<Alarm>,
-    books: Rc<Books>,
+    recorder: Rc<ThreadRecorder>,
     mix: Option<Mix>,
     mut rng: Xoshiro256PlusPlus,
     plan: SlicePlan,
@@ -444,7 +444,7 @@ pub async fn dispatch(
     // Which operation it would have been is drawn by the weights of the mix.
     let mut draw = || mix.as_ref().map_or(0, |mix| mix.draw(&mut rng));
     let missed = |due_ns| {
-        if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
+        if let Some(sums) = recorder.sums.borrow_mut().op_mut(draw()) {
             sums.missed += 1;
             sums.intended += u64::from(plan.is_due_in_window(due_ns));
         }
@@ -452,7 +452,7 @@ pub async fn dispatch(
     queue.dispatch(&alarm, missed).await;
     let now_ns = clock::now_ns();
     let unsent = |due_ns| {
-        if let Some(sums) = books.recorder.borrow_mut().op_mut(draw()) {
+        if let Some(sums) = recorder.sums.borrow_mut().op_mut(draw()) {
             enter_unfinished(sums, &plan, due_ns, now_ns, true);
         }
     };

@@ -1,4 +1,4 @@
-//! What a submission would do: its mistakes, its stages, what can be said before any load. Nothing is sent.
+//! Checks a submission: its mistakes, its stages, and what can be said before any load. Nothing is sent.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The controller, put together: state, queue, drivers, interface; from its start to its end.
+//! The controller, assembled: state, queue, drivers, interface; from its start to its end.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What can go wrong with a service; every text names the remedy.
+//! Errors of a service; every text names the remedy.
 
 use std::io;
 use std::net::SocketAddr;

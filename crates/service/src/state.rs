@@ -1,5 +1,5 @@
-//! The state directory: what a controller keeps beside the archive. Only its owner can read it. Files are written under a
-//! temporary name and renamed, so that a kill leaves the old one or the new one.
+//! The state directory: what a controller stores beside the archive. Only its owner can read it. Files are written
+//! under a temporary name and renamed, so that a kill leaves the old one or the new one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use crate::http::answer::{Answer, Payload};
 use crate::http::head::Method;
 use crate::log::Counters;
 use crate::read::Call;
-use crate::server::Shared;
+use crate::state::Shared;
 
 /// Answers a request to the server itself.
 pub(crate) fn handle(shared: &Shared, call: &Call<'_>, answer: &mut Answer) {

@@ -1,6 +1,5 @@
 //! One connection: request after request, until one side has enough.
 
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,36 +10,15 @@ use crate::http::answer::{Answer, Framed, render};
 use crate::http::head::{BadHead, Head};
 use crate::http::input::Input;
 use crate::http::sock::Sock;
+use crate::peer::{After, Peer};
 use crate::s3;
-use crate::server::Shared;
-
-/// Whose connection it is.
-pub(crate) struct Who {
-    pub(crate) number: u64,
-    pub(crate) peer_port: u16,
-    /// Time of the last sign of life; `u64::MAX` while the script makes it wait.
-    pub(crate) alive: Rc<Cell<u64>>,
-    pub(crate) secure: bool,
-}
-
-/// What happens to the connection after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    Keep,
-    /// End it in order.
-    Close,
-    /// End it in order, but read on for a moment: the client still sends, and a close with unread bytes
-    /// would become a reset that eats the answer.
-    Linger,
-    /// Drop it.
-    Drop,
-}
+use crate::state::Shared;
 
 /// The state of a connection; its buffers are reused.
 pub(crate) struct Connection<S> {
     sock: S,
     shared: Rc<Shared>,
-    who: Who,
+    peer: Peer,
     input: Input,
     head: Head,
     answer: Answer,
@@ -49,9 +27,9 @@ pub(crate) struct Connection<S> {
 }
 
 impl<S: Sock> Connection<S> {
-    pub(crate) fn new(sock: S, shared: Rc<Shared>, who: Who) -> Connection<S> {
+    pub(crate) fn new(sock: S, shared: Rc<Shared>, peer: Peer) -> Connection<S> {
         let (input, head, answer) = (Input::new(), Head::new(), Answer::default());
-        Connection { sock, shared, who, input, head, answer, out: Vec::new(), requests: 0 }
+        Connection { sock, shared, peer, input, head, answer, out: Vec::new(), requests: 0 }
     }
 
     /// Serves the connection to its end.
@@ -101,7 +79,7 @@ impl<S: Sock> Connection<S> {
                 return Ok(true);
             }
             match self.input.fill(&mut self.sock).await {
-                Ok(1..) => self.who.alive.set(self.shared.clock.now_ns()),
+                Ok(1..) => self.peer.alive.set(self.shared.clock.now_ns()),
                 _ => return Ok(false),
             }
         }
@@ -118,14 +96,14 @@ impl<S: Sock> Connection<S> {
         let unix_s = self.shared.clock.unix(self.shared.clock.now_ns()).as_secs();
         render(&mut self.out, &self.answer, unix_s, Framed::Length(self.answer.payload.len()), true);
         let length = self.answer.payload.len();
-        sender(&mut self.sock, &self.shared, &self.who, &self.out, &self.answer, length).send().await;
+        sender(&mut self.sock, &self.shared, &self.peer, &self.out, &self.answer, length).send().await;
     }
 
     /// One request and its answer.
     async fn exchange(&mut self) -> After {
-        let Connection { sock, shared, who, input, head, answer, out, requests } = self;
+        let Connection { sock, shared, peer, input, head, answer, out, requests } = self;
         answer.clear();
-        let mut exchange = Exchange::begin(shared, who, head, *requests);
+        let mut exchange = Exchange::begin(shared, peer, head, *requests);
         match exchange.receive(sock, input).await {
             Ok(body) => {
                 let now_ns = exchange.wait().await;

@@ -6,17 +6,17 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::admin;
 use crate::behaviour::{Op, ResetAt, StoreMode};
-use crate::connection::{After, Who};
 use crate::http::answer::{Answer, Framed, Outcome, Sender, Sent, render};
 use crate::http::body::{Body, BodyError, Plan, Receiver};
 use crate::http::head::{Head, Method};
 use crate::http::input::Input;
 use crate::http::sock::{Sock, arm_reset};
 use crate::log::LogRecord;
+use crate::peer::{After, Peer};
 use crate::read::Call;
 use crate::route::{Protocol, Route};
 use crate::rules::{Decision, Due, Faults, Instead, InsteadKind, Moment};
-use crate::server::Shared;
+use crate::state::Shared;
 use crate::store::Store;
 use crate::{s3, swift};
 
@@ -26,7 +26,7 @@ const MAX_DOCUMENT: u64 = 8 << 20;
 /// A request on its way.
 pub(crate) struct Exchange<'a> {
     shared: &'a Shared,
-    who: &'a Who,
+    peer: &'a Peer,
     head: &'a Head,
     route: Route<'a>,
     /// Number of the request on its connection.
@@ -48,10 +48,10 @@ pub(crate) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     /// A head was read.
-    pub(crate) fn begin(shared: &'a Shared, who: &'a Who, head: &'a Head, request: u32) -> Exchange<'a> {
+    pub(crate) fn begin(shared: &'a Shared, peer: &'a Peer, head: &'a Head, request: u32) -> Exchange<'a> {
         let route = Route::of(head);
         let arrival_ns = shared.clock.now_ns();
-        who.alive.set(arrival_ns);
+        peer.alive.set(arrival_ns);
         let id = shared.requests.get() + 1;
         shared.requests.set(id);
         let decision = if route.protocol == Protocol::Admin {
@@ -61,7 +61,7 @@ impl<'a> Exchange<'a> {
         };
         Exchange {
             shared,
-            who,
+            peer,
             head,
             route,
             request,
@@ -128,7 +128,7 @@ impl<'a> Exchange<'a> {
             aws_chunked: route.protocol == Protocol::S3 && s3::is_aws_chunked(head),
             pace: self.decision.pace.clone(),
         };
-        let (timer, clock, alive) = (&shared.timer, shared.clock, &*self.who.alive);
+        let (timer, clock, alive) = (&shared.timer, shared.clock, &*self.peer.alive);
         Receiver { sock, input, timer, clock, alive }.receive(head.framing, plan).await
     }
 
@@ -146,10 +146,10 @@ impl<'a> Exchange<'a> {
         if self.due.at_ns <= self.complete_ns {
             return self.complete_ns;
         }
-        self.who.alive.set(u64::MAX);
+        self.peer.alive.set(u64::MAX);
         shared.timer.until(self.due.at_ns).await;
         let now_ns = shared.clock.now_ns();
-        self.who.alive.set(now_ns);
+        self.peer.alive.set(now_ns);
         now_ns
     }
 
@@ -181,7 +181,7 @@ impl<'a> Exchange<'a> {
             now_ns,
             now_ms: unix.as_millis() as u64,
             id: self.id,
-            secure: self.who.secure,
+            secure: self.peer.secure,
         };
         execute(shared, &call, &self.decision, body, answer);
         if let Some(complaint) = self.complaint {
@@ -193,7 +193,7 @@ impl<'a> Exchange<'a> {
         let sending = Sending::plan(shared, &call, answer, &mut self.decision, self.request, self.after);
         out.clear();
         render(out, answer, unix.as_secs(), sending.framed, sending.announce_close);
-        let sender = sender(sock, shared, self.who, out, answer, sending.length);
+        let sender = sender(sock, shared, self.peer, out, answer, sending.length);
         let sent = if sending.plain {
             sender.send().await
         } else {
@@ -226,8 +226,8 @@ impl<'a> Exchange<'a> {
         }
         let shared_name = |known: &Option<Arc<str>>, text: &str| known.clone().unwrap_or_else(|| text.into());
         log.record(LogRecord {
-            connection: self.who.number,
-            peer_port: self.who.peer_port,
+            connection: self.peer.number,
+            peer_port: self.peer.peer_port,
             request: self.request,
             protocol: route.protocol,
             op: route.op,
@@ -253,7 +253,7 @@ impl<'a> Exchange<'a> {
 pub(crate) fn sender<'a, S>(
     sock: &'a mut S,
     shared: &'a Shared,
-    who: &'a Who,
+    peer: &'a Peer,
     head: &'a [u8],
     answer: &'a Answer,
     length: u64,
@@ -262,7 +262,7 @@ pub(crate) fn sender<'a, S>(
         sock,
         timer: &shared.timer,
         clock: shared.clock,
-        alive: &who.alive,
+        alive: &peer.alive,
         head,
         payload: &answer.payload,
         length,

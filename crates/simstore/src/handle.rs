@@ -12,7 +12,8 @@ use tokio::sync::mpsc;
 use crate::behaviour::{Behaviour, BehaviourError};
 use crate::clock::Clock;
 use crate::log::{Counters, LogRecord};
-use crate::server::{Command, Shared, run};
+use crate::server::run;
+use crate::state::{Command, Shared};
 use crate::tls;
 
 /// Connections that wait to be accepted.

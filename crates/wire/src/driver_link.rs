@@ -1,4 +1,4 @@
-//! The trait over which a controller speaks to a driver, wherever that is, and what goes over it.
+//! The trait over which a controller uses a driver, wherever it is, and the types that it takes.
 
 use std::sync::Arc;
 use std::time::Duration;

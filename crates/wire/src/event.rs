@@ -1,4 +1,4 @@
-//! What a driver tells while it works.
+//! Events that a driver reports while it works.
 
 use cosmark_metrics::{ClientFacts, HealthSample, Sample, SlicePlan, Snapshot};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a controller says to its drivers and what they answer. A local run speaks the same over [`DriverLink`] inside one
+//! Messages between a controller and its drivers. A local run uses the same ones over [`DriverLink`] inside one
 //! process: there is no second way to run a workload.
 
 mod clock;

@@ -149,7 +149,7 @@ fn header_value(lines: &mut Vec<u8>, value: &str) {
     lines.extend_from_slice(b"\r\n");
 }
 
-/// One worker's door to the account.
+/// One worker's client of the account.
 pub(super) struct AzureClient {
     options: Arc<Options>,
     access: Access,

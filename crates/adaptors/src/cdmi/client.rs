@@ -23,14 +23,14 @@ const DATA_OBJECT: &str = "application/cdmi-object";
 const CONTAINER: &str = "application/cdmi-container";
 
 /// What goes out with every request of a session.
-struct Door {
+struct Channel {
     link: Link,
     credential: Credential,
     /// The token and the user's own header lines.
     common: Vec<u8>,
 }
 
-impl Door {
+impl Channel {
     fn new(options: &Options, session: &Session) -> Result<Self> {
         let endpoint = options.endpoint_for(session)?;
         let mut common = Vec::new();
@@ -63,26 +63,26 @@ impl Door {
     }
 }
 
-/// One worker's door to the server.
+/// One worker's client of the server.
 pub(super) struct CdmiClient {
     options: Arc<Options>,
     /// An error after a session that cannot be used.
-    door: Result<Door>,
+    channel: Result<Channel>,
 }
 
 impl CdmiClient {
     pub(super) fn new(options: &Arc<Options>, session: &Session) -> Result<Self> {
-        Ok(Self { door: Ok(Door::new(options, session)?), options: Arc::clone(options) })
+        Ok(Self { channel: Ok(Channel::new(options, session)?), options: Arc::clone(options) })
     }
 
-    fn door(&mut self) -> Result<&mut Door> {
-        self.door.as_mut().map_err(|error| error.clone())
+    fn channel(&mut self) -> Result<&mut Channel> {
+        self.channel.as_mut().map_err(|error| error.clone())
     }
 
     fn start_object(&mut self, name: ObjectName<'_>) -> Result<()> {
         checked_name(name.container)?;
         checked_name(name.object)?;
-        let link = &mut self.door()?.link;
+        let link = &mut self.channel()?.link;
         link.start("");
         link.push_name(name.container, false);
         link.push_name(name.object, false);
@@ -92,7 +92,7 @@ impl CdmiClient {
     /// The root for an empty name. A container's path ends in a slash (but not in Swift's proxy).
     fn start_container(&mut self, container: &str) -> Result<()> {
         let ends_in_slash = !self.options.over_swift || container.is_empty();
-        let link = &mut self.door()?.link;
+        let link = &mut self.channel()?.link;
         link.start("");
         if !container.is_empty() {
             link.push_name(container, false);
@@ -106,7 +106,7 @@ impl CdmiClient {
     /// Adds what makes it a CDMI request.
     fn speak_cdmi(&mut self, accept: &str) -> Result<()> {
         let version = self.options.version.clone();
-        let lines = &mut self.door()?.link.lines;
+        let lines = &mut self.channel()?.link.lines;
         header(lines, "X-CDMI-Specification-Version", &version);
         if !accept.is_empty() {
             header(lines, "Accept", accept);
@@ -121,17 +121,19 @@ impl CdmiClient {
         take: Take<'_>,
         marks: &mut Marks,
     ) -> Result<Answer> {
-        let door = self.door()?;
-        door.link.lines.extend_from_slice(&door.common);
-        door.credential.authorize(&mut door.link.lines, method, &door.link.target);
-        let answer = door.link.send(method, body, take, marks).await?;
-        door.credential.learn(&door.link.connection, answer.status);
+        let channel = self.channel()?;
+        channel.link.lines.extend_from_slice(&channel.common);
+        channel.credential.authorize(&mut channel.link.lines, method, &channel.link.target);
+        let answer = channel.link.send(method, body, take, marks).await?;
+        channel.credential.learn(&channel.link.connection, answer.status);
         Ok(answer)
     }
 
     fn failure(&self, method: &str, what: &str, status: u16) -> Error {
-        let told =
-            self.door.as_ref().map(|door| String::from_utf8_lossy(door.link.connection.body()).into_owned());
+        let told = self
+            .channel
+            .as_ref()
+            .map(|channel| String::from_utf8_lossy(channel.link.connection.body()).into_owned());
         failed(method, what, status, &told.unwrap_or_default())
     }
 
@@ -148,18 +150,18 @@ impl CdmiClient {
             let take = Take::Keep { limit: json_body::ANSWER_LIMIT };
             let answer = self.send("GET", Body::None, take, marks).await?;
             if answer.status == 200 {
-                let bytes = json_body::read(self.door()?.link.connection.body(), sink)?;
+                let bytes = json_body::read(self.channel()?.link.connection.body(), sink)?;
                 marks.body_bytes = bytes;
                 return Ok(ReadOutcome { bytes });
             }
             answer
         } else {
             if let Some(range) = range {
-                self.door()?.link.push_range(range);
+                self.channel()?.link.push_range(range);
             }
             self.send("GET", Body::None, Take::from_sink(sink), marks).await?
         };
-        match self.door()?.link.connection.checked_read(answer, range) {
+        match self.channel()?.link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure("GET", &shown(name), answer.status)),
         }
@@ -181,12 +183,12 @@ impl CdmiClient {
                     .with_hint("set chunked=false, or mode=non-cdmi"));
             }
             self.speak_cdmi(DATA_OBJECT)?;
-            let lines = &mut self.door()?.link.lines;
+            let lines = &mut self.channel()?.link.lines;
             header(lines, "Content-Type", DATA_OBJECT);
             header_number(lines, "Content-Length", json_body::encoded_bytes(body.len()));
             Body::Coded(body, &mut coder)
         } else {
-            let lines = &mut self.door()?.link.lines;
+            let lines = &mut self.channel()?.link.lines;
             header(lines, "Content-Type", "application/octet-stream");
             if options.chunked {
                 header(lines, "Transfer-Encoding", "chunked");
@@ -235,7 +237,7 @@ impl CdmiClient {
         if answer.status != 200 {
             return Err(self.failure("GET", &shown_container(request.container), answer.status));
         }
-        let body = self.door()?.link.connection.body();
+        let body = self.channel()?.link.connection.body();
         let found: Container = serde_json::from_slice(body).map_err(|error| {
             let message = format!("the answer is no CDMI container (line {})", error.line());
             Error::new(ErrorKind::Protocol, message).with_hint("is the endpoint a CDMI server?")
@@ -258,7 +260,7 @@ impl CdmiClient {
         checked_name(container)?;
         self.start_container(container)?;
         self.speak_cdmi(CONTAINER)?;
-        let lines = &mut self.door()?.link.lines;
+        let lines = &mut self.channel()?.link.lines;
         header(lines, "Content-Type", CONTAINER);
         header_number(lines, "Content-Length", 2);
         let answer = self.send("PUT", Body::Sized(&EMPTY), Take::Discard, marks).await?;
@@ -287,7 +289,7 @@ impl CdmiClient {
             self.speak_cdmi(CONTAINER)?;
             let answer = self.send("GET", Body::None, Take::Keep { limit: LISTING_LIMIT }, marks).await?;
             match answer.status {
-                200 if has_no_children(self.door()?.link.connection.body())? => {}
+                200 if has_no_children(self.channel()?.link.connection.body())? => {}
                 200 => {
                     marks.status = 409;
                     let message = format!("container {container} is not empty");
@@ -368,8 +370,8 @@ fn failed(method: &str, what: &str, status: u16, told: &str) -> Error {
 
 impl Client for CdmiClient {
     fn set_session(&mut self, session: &Arc<Session>) {
-        let fresh = Door::new(&self.options, session);
-        match (&mut self.door, fresh) {
+        let fresh = Channel::new(&self.options, session);
+        match (&mut self.channel, fresh) {
             (Ok(old), Ok(fresh))
                 if Arc::ptr_eq(old.link.connection.endpoint(), fresh.link.connection.endpoint()) =>
             {

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cosmark_adaptor_api::{ByteRange, Error, ErrorKind, ListPage, ObjectName, Result, clock};
+use cosmark_adaptor_api::{ByteRange, Error, ErrorKind, ListPage, Result, clock};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::buffer::{ALIGNMENT, Buffer};
 use super::errors::{self, Doing};
+use super::named::{Named, checked_name};
 use crate::http::path_names::{from_file_name, to_file_name};
 use crate::name_page::NamePage;
 
@@ -275,36 +276,6 @@ fn each_entry(directory: &OwnedFd, shown: &str, mut see: impl FnMut(&[u8], FileT
         }
     }
     Ok(())
-}
-
-fn checked_name(name: &str, what: &str) -> Result<String> {
-    if name.is_empty() {
-        return Err(Error::new(ErrorKind::Config, format!("the {what} has no name"))
-            .with_hint("set `cprefix`/`oprefix` or a selector that gives names"));
-    }
-    Ok(to_file_name(name))
-}
-
-/// An object's name as given and as a file name.
-pub(super) struct Named {
-    container: String,
-    object: String,
-    file: String,
-}
-
-impl Named {
-    /// # Errors
-    /// `Config` for an empty name.
-    pub(super) fn new(name: ObjectName<'_>) -> Result<Self> {
-        let file = checked_name(name.object, "object")?;
-        Ok(Self { container: name.container.to_owned(), object: name.object.to_owned(), file })
-    }
-}
-
-impl std::fmt::Display for Named {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.container, self.object)
-    }
 }
 
 /// An object being read, piece by piece.

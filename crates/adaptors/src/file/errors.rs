@@ -6,7 +6,7 @@ use std::path::Path;
 use cosmark_adaptor_api::{Error, ErrorKind};
 use rustix::io::Errno;
 
-use super::disk::Named;
+use super::named::Named;
 
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

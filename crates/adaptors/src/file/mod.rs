@@ -10,6 +10,7 @@
 mod buffer;
 mod disk;
 mod errors;
+mod named;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use cosmark_adaptor_api::{
 };
 
 use buffer::Buffer;
-use disk::{Disk, Named, Reading, Writing, source_failed};
+use disk::{Disk, Reading, Writing, source_failed};
+use named::Named;
 
 use crate::common_keys::{LOGGING, TIMEOUT};
 

@@ -64,7 +64,7 @@ impl Authorization {
     }
 }
 
-/// One worker's door to the store.
+/// One worker's client of the store.
 pub(super) struct GcsClient {
     options: Arc<Options>,
     session: Arc<Session>,

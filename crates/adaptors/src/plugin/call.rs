@@ -12,7 +12,7 @@ use std::task::Waker;
 use cosmark_adaptor_api::{Error, ErrorKind, Result, clock};
 
 use super::abi::{ABI, Op, RawHost, RawRequest, RawResult};
-use crate::plugin::handle::Door;
+use crate::plugin::handle::{Handle, kind_of};
 
 /// A plugin's thread waits when so much has not been taken yet.
 const MOST_PENDING: usize = 4 << 20;
@@ -59,7 +59,7 @@ pub struct Asked {
 pub struct Call {
     raw: RawRequest,
     asked: Asked,
-    door: Arc<Door>,
+    handle: Arc<Handle>,
     /// The load thread is inside `start`: nobody could take what is handed over.
     must_not_wait: AtomicBool,
     cancelled: AtomicBool,
@@ -128,8 +128,8 @@ const fn size_of_u32<T>() -> u32 {
 }
 
 impl Call {
-    /// A call through `door`. `may_wait`: `start` runs on a thread of its own.
-    pub fn new(asked: Asked, door: Arc<Door>, may_wait: bool) -> Arc<Self> {
+    /// A call through `handle`. `may_wait`: `start` runs on a thread of its own.
+    pub fn new(asked: Asked, handle: Arc<Handle>, may_wait: bool) -> Arc<Self> {
         let (first, last) = asked.range.unwrap_or_default();
         let raw = RawRequest {
             size: size_of_u32::<RawRequest>(),
@@ -150,7 +150,7 @@ impl Call {
         Arc::new(Self {
             raw,
             asked,
-            door,
+            handle,
             must_not_wait: AtomicBool::new(!may_wait),
             cancelled: AtomicBool::new(false),
             state: Mutex::default(),
@@ -161,11 +161,11 @@ impl Call {
     /// Hands the operation to the plugin, with one count of the `Arc`.
     pub fn start(self: Arc<Self>) {
         let kept = Arc::clone(&self);
-        let Some(start) = kept.door.table().start else { return };
+        let Some(start) = kept.handle.table().start else { return };
         let pointer = Arc::into_raw(self).cast_mut().cast::<c_void>();
         // SAFETY: the client is connected and has no other operation; the request lives as long as the call, of which the
         // plugin now holds a count.
-        unsafe { start(kept.door.client(), &raw const kept.raw, pointer) };
+        unsafe { start(kept.handle.client(), &raw const kept.raw, pointer) };
         kept.must_not_wait.store(false, Ordering::Release);
     }
 
@@ -179,9 +179,9 @@ impl Call {
             state.answer.is_some()
         };
         self.room.notify_all();
-        if let (false, Some(cancel)) = (is_over, self.door.table().cancel) {
+        if let (false, Some(cancel)) = (is_over, self.handle.table().cancel) {
             // SAFETY: `self` keeps the call valid until this returns.
-            unsafe { cancel(self.door.client(), Arc::as_ptr(self).cast_mut().cast()) };
+            unsafe { cancel(self.handle.client(), Arc::as_ptr(self).cast_mut().cast()) };
         }
     }
 
@@ -261,25 +261,6 @@ impl State {
 fn broken(what: &str) -> Error {
     Error::new(ErrorKind::Protocol, format!("the plugin breaks the rules of its interface: {what}"))
         .with_hint("see cosmark_adaptor.h")
-}
-
-/// `COSMARK_STATUS` and so on.
-pub fn kind_of(kind: u32, status: u16) -> ErrorKind {
-    match kind {
-        1 => ErrorKind::Status(status),
-        2 => ErrorKind::Timeout,
-        3 => ErrorKind::Connect,
-        4 => ErrorKind::Reset,
-        5 => ErrorKind::Tls,
-        6 => ErrorKind::ShortBody,
-        7 => ErrorKind::CorruptBody,
-        9 => ErrorKind::Unsupported,
-        10 => ErrorKind::Config,
-        11 => ErrorKind::LocalIo,
-        12 => ErrorKind::Aborted,
-        13 => ErrorKind::Denied,
-        _ => ErrorKind::Protocol,
-    }
 }
 
 /// # Safety

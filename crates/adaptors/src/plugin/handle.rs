@@ -7,7 +7,6 @@ use std::sync::Arc;
 use cosmark_adaptor_api::{Error, ErrorKind, HttpCredential, Result, Session};
 
 use super::abi::{ERROR_TEXT, RawAdaptor, RawError, RawSession, RawSetting};
-use super::call::kind_of;
 
 /// A `cosmark_store`.
 pub struct Store {
@@ -49,17 +48,17 @@ impl Drop for Store {
 }
 
 /// A `cosmark_client`. The last operation in flight keeps it.
-pub struct Door {
+pub struct Handle {
     store: Arc<Store>,
     client: *mut c_void,
 }
 
 // SAFETY: the header asks that `disconnect` may come from any thread; `start` has one caller at a time.
-unsafe impl Send for Door {}
+unsafe impl Send for Handle {}
 // SAFETY: as above.
-unsafe impl Sync for Door {}
+unsafe impl Sync for Handle {}
 
-impl Door {
+impl Handle {
     /// `connect` with what the auth obtained.
     ///
     /// # Errors
@@ -90,7 +89,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(disconnect) = self.store.table.disconnect {
             // SAFETY: made by `connect`, given back once, when no operation is in flight.
@@ -176,4 +175,23 @@ fn refusal(raw: &RawError) -> Error {
     let message = if message.is_empty() { "the plugin refused and gave no reason".into() } else { message };
     let error = Error::new(kind, message);
     if hint.is_empty() { error } else { error.with_hint(hint) }
+}
+
+/// `COSMARK_STATUS` and so on.
+pub fn kind_of(kind: u32, status: u16) -> ErrorKind {
+    match kind {
+        1 => ErrorKind::Status(status),
+        2 => ErrorKind::Timeout,
+        3 => ErrorKind::Connect,
+        4 => ErrorKind::Reset,
+        5 => ErrorKind::Tls,
+        6 => ErrorKind::ShortBody,
+        7 => ErrorKind::CorruptBody,
+        9 => ErrorKind::Unsupported,
+        10 => ErrorKind::Config,
+        11 => ErrorKind::LocalIo,
+        12 => ErrorKind::Aborted,
+        13 => ErrorKind::Denied,
+        _ => ErrorKind::Protocol,
+    }
 }

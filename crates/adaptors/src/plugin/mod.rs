@@ -23,7 +23,7 @@ use cosmark_adaptor_api::{
 
 use abi::Op;
 use call::{Asked, Call, Done};
-use handle::{Door, Store, c_text};
+use handle::{Handle, Store, c_text};
 
 use crate::common_keys::TIMEOUT;
 pub use load::declares_secret;
@@ -110,7 +110,7 @@ impl Adaptor for PluginStore {
 
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         Ok(Box::new(PluginClient {
-            door: Some(Door::connect(&self.store, session)?),
+            handle: Some(Handle::connect(&self.store, session)?),
             store: Arc::clone(&self.store),
             session: Arc::clone(session),
             is_blocking: self.is_blocking,
@@ -124,7 +124,7 @@ struct PluginClient {
     store: Arc<Store>,
     session: Arc<Session>,
     /// `None` after a call was dropped: its client is still busy with it.
-    door: Option<Arc<Door>>,
+    handle: Option<Arc<Handle>>,
     is_blocking: bool,
     most_body_bytes: u64,
     /// Memory of the last body.
@@ -200,13 +200,13 @@ impl PluginClient {
     ) -> Result<Over> {
         let wants = sink.is_some() || ask.list.is_some_and(|list| list.want_names);
         let asked = self.asked(op, &ask, wants)?;
-        let door = match self.door.take() {
-            Some(door) => door,
-            None => Door::connect(&self.store, &self.session)?,
+        let handle = match self.handle.take() {
+            Some(handle) => handle,
+            None => Handle::connect(&self.store, &self.session)?,
         };
         marks.requests += 1;
         let already = (marks.requests, marks.retries, marks.connections, marks.connect_ns);
-        let call = Call::new(asked, Arc::clone(&door), self.is_blocking);
+        let call = Call::new(asked, Arc::clone(&handle), self.is_blocking);
         let mut flight = Flight { call: Some(Arc::clone(&call)), sink, marks, already };
         if self.is_blocking {
             // The handle is not awaited: the end is what `complete` says, and dropping it stops nothing.
@@ -215,7 +215,7 @@ impl PluginClient {
             call.start();
         }
         let over = std::future::poll_fn(|context| flight.poll(context)).await;
-        self.door = Some(door);
+        self.handle = Some(handle);
         if let Some(call) = flight.call.take().and_then(Arc::into_inner) {
             self.body = call.into_body();
         }
@@ -282,7 +282,7 @@ impl Drop for Flight<'_, '_> {
 impl Client for PluginClient {
     fn set_session(&mut self, session: &Arc<Session>) {
         self.session = Arc::clone(session);
-        self.door = None;
+        self.handle = None;
     }
 
     fn probe<'a>(&'a mut self, marks: &'a mut Marks) -> OpFuture<'a, ()> {

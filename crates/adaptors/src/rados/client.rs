@@ -1,4 +1,4 @@
-//! One worker's door to a cluster.
+//! One worker's client of a cluster.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
@@ -10,7 +10,8 @@ use cosmark_adaptor_api::{
     ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome, Result, Session, clock,
 };
 
-use super::cluster::{Cluster, Config, c_text, connected};
+use super::cluster::{Cluster, c_text, connected};
+use super::config::Config;
 use super::errors::{self, About};
 use super::flight::{Airborne, Flight, Landed};
 use super::pool::{self, Place, Pool, Wanted};

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use cosmark_adaptor_api::{Error, ErrorKind};
 
-use super::cluster::Config;
+use super::config::Config;
 use super::monitor::{self, Unusable};
 
 /// What was asked for.

@@ -8,6 +8,7 @@
 
 mod client;
 mod cluster;
+mod config;
 mod errors;
 mod flight;
 mod library;
@@ -22,7 +23,7 @@ use cosmark_adaptor_api::{
 };
 
 use client::{RadosClient, Shared};
-use cluster::Config;
+use config::Config;
 
 use crate::common_keys::{LOGGING, TIMEOUT};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Marks, Result, Secret};
 
-use super::config::{Config, Door, Signature, is_host_label};
+use super::config::{Config, Signature, StoreAddress, is_host_label};
 use super::errors::{About, failure};
 use super::sigv2::{SigV2, Signable};
 use super::sigv4::{Canonical, EMPTY_SHA256, Hex, SigV4};
@@ -49,7 +49,7 @@ enum Signer {
 
 /// One connection with its signer.
 pub(crate) struct Channel {
-    door: Door,
+    address: StoreAddress,
     namespace: Option<String>,
     project: Option<String>,
     connection: Connection,
@@ -65,12 +65,12 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(config: &Arc<Config>, door: &Door, keys: &AwsKeys) -> Self {
+    pub(crate) fn new(config: &Arc<Config>, address: &StoreAddress, keys: &AwsKeys) -> Self {
         let mut channel = Self {
-            door: door.clone(),
+            address: address.clone(),
             namespace: config.namespace.clone(),
             project: config.project.clone(),
-            connection: Connection::new(&door.endpoint),
+            connection: Connection::new(&address.endpoint),
             signer: Signer::None,
             token: None,
             head: Vec::with_capacity(1024),
@@ -86,7 +86,7 @@ impl Channel {
     /// Signs with these keys from now on.
     pub(crate) fn set_keys(&mut self, signature: Signature, keys: &AwsKeys) {
         self.signer = match signature {
-            Signature::V4 => Signer::V4(Box::new(SigV4::new(keys, &self.door.region))),
+            Signature::V4 => Signer::V4(Box::new(SigV4::new(keys, &self.address.region))),
             Signature::V2 => Signer::V2(Box::new(SigV2::new(keys))),
             Signature::Bearer => Signer::Bearer(keys.secret_key.clone()),
             Signature::None => Signer::None,
@@ -102,7 +102,7 @@ impl Channel {
     pub(crate) fn failure(&self, answer: Answer, bucket: &str, object: &str) -> Error {
         let bucket_region = self.connection.header("x-amz-bucket-region");
         let location = self.connection.header("location");
-        let about = About { bucket, object, region: &self.door.region, bucket_region, location };
+        let about = About { bucket, object, region: &self.address.region, bucket_region, location };
         failure(answer.status, self.connection.body(), about)
     }
 
@@ -150,7 +150,7 @@ impl Channel {
             return Err(Error::new(ErrorKind::Config, "the bucket has no usable name")
                 .with_hint("check cprefix and containers"));
         }
-        let in_host = !self.door.path_style && is_host_label(call.bucket);
+        let in_host = !self.address.path_style && is_host_label(call.bucket);
         self.write_target(call, in_host);
         let endpoint = Arc::clone(self.connection.endpoint());
         let host = if in_host {

@@ -7,10 +7,9 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secre
 
 use super::checksum::Checksum;
 use super::streaming::Streaming;
-use super::versions::Versioning;
 use crate::common_keys::{LOGGING, TIMEOUT};
 use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
-use crate::s3::endpoints::{DoorChoice, InFlight};
+use crate::s3::choice::{EndpointChoice, InFlight, Versioning};
 
 const OWN_KEYS: &[Key] = &[
     Key::new(
@@ -21,7 +20,7 @@ const OWN_KEYS: &[Key] = &[
     .default("http://s3.amazonaws.com"),
     Key::new(
         "endpoint_choice",
-        KeyKind::Choice(DoorChoice::WORDS),
+        KeyKind::Choice(EndpointChoice::WORDS),
         "with several endpoints: each worker keeps to one; each request goes to the next; each request goes to the one \
          with the fewest in flight",
     )
@@ -127,7 +126,7 @@ pub(crate) enum Payload {
 
 /// One address of the store.
 #[derive(Debug, Clone)]
-pub(crate) struct Door {
+pub(crate) struct StoreAddress {
     pub(crate) endpoint: Arc<Endpoint>,
     /// Buckets stand in the path, never in the host name.
     pub(crate) path_style: bool,
@@ -137,8 +136,8 @@ pub(crate) struct Door {
 /// The settings, read once.
 #[derive(Debug)]
 pub(crate) struct Config {
-    pub(crate) doors: Vec<Door>,
-    pub(crate) door_choice: DoorChoice,
+    pub(crate) addresses: Vec<StoreAddress>,
+    pub(crate) endpoint_choice: EndpointChoice,
     pub(crate) in_flight: InFlight,
     pub(crate) timeout: Option<Duration>,
     pub(crate) signature: Signature,
@@ -187,11 +186,11 @@ impl Config {
             secret_key: settings.secret("secretkey"),
             session_token,
         };
-        let doors = doors(settings, &dialect)?;
+        let addresses = addresses(settings, &dialect)?;
         Ok(Self {
-            in_flight: InFlight::of(doors.len()),
-            door_choice: DoorChoice::from_word(&settings.text("endpoint_choice")),
-            doors,
+            in_flight: InFlight::of(addresses.len()),
+            endpoint_choice: EndpointChoice::from_word(&settings.text("endpoint_choice")),
+            addresses,
             timeout: settings.duration("timeout").filter(|time| !time.is_zero()),
             signature,
             payload,
@@ -270,13 +269,13 @@ fn refuse_openio(settings: &Settings, dialect: &str) -> Result<()> {
     Ok(())
 }
 
-fn doors(settings: &Settings, dialect: &str) -> Result<Vec<Door>> {
+fn addresses(settings: &Settings, dialect: &str) -> Result<Vec<StoreAddress>> {
     let urls = settings.list("endpoint");
     if urls.is_empty() {
         return Err(Error::new(ErrorKind::Config, "no such key defined: endpoint")
             .with_hint("add `endpoint=http://host:port` to the storage config"));
     }
-    let mut doors = Vec::with_capacity(urls.len());
+    let mut addresses = Vec::with_capacity(urls.len());
     for url in urls {
         // Aliyun's names are written without a scheme.
         let url = if dialect == "oss" && !url.contains("://") { format!("http://{url}") } else { url };
@@ -289,12 +288,12 @@ fn doors(settings: &Settings, dialect: &str) -> Result<Vec<Door>> {
             None => guess_region(host).unwrap_or("us-east-1").to_owned(),
         };
         let path_style = settings.flag("path_style_access") || is_address || is_short;
-        doors.push(Door { endpoint, path_style, region });
+        addresses.push(StoreAddress { endpoint, path_style, region });
     }
-    if doors.len() > 1 {
-        (1..).zip(&doors).for_each(|(number, door)| door.endpoint.set_number(number));
+    if addresses.len() > 1 {
+        (1..).zip(&addresses).for_each(|(number, address)| address.endpoint.set_number(number));
     }
-    Ok(doors)
+    Ok(addresses)
 }
 
 /// The value of a key that goes into a header line.
@@ -371,7 +370,7 @@ mod tests {
             (&[("endpoint", "http://minio:9000"), ("path_style_access", "false")], false),
         ];
         for (entries, path_style) in cases {
-            assert_eq!(read(entries).unwrap().doors[0].path_style, *path_style, "{entries:?}");
+            assert_eq!(read(entries).unwrap().addresses[0].path_style, *path_style, "{entries:?}");
         }
         for (bucket, fits) in [
             ("mycontainers1", true),
@@ -394,8 +393,14 @@ mod tests {
             ("timeout", "0"),
         ])
         .unwrap();
-        assert_eq!(config.doors.iter().map(|door| door.endpoint.port()).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(config.doors.iter().map(|door| door.endpoint.number()).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            config.addresses.iter().map(|address| address.endpoint.port()).collect::<Vec<_>>(),
+            [1, 2]
+        );
+        assert_eq!(
+            config.addresses.iter().map(|address| address.endpoint.number()).collect::<Vec<_>>(),
+            [1, 2]
+        );
         assert_eq!(config.timeout, None);
         assert_eq!(config.keys(&Session::default()).unwrap().access_key, "x");
         let aws = AwsKeys {

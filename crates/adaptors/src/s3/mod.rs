@@ -2,17 +2,14 @@
 
 mod channel;
 mod checksum;
+mod choice;
 mod client;
 mod config;
-mod endpoints;
 mod errors;
 pub(crate) mod listing;
-mod multipart;
-mod server_side;
 mod sigv2;
 mod sigv4;
 mod streaming;
-mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -115,7 +112,7 @@ impl Adaptor for S3 {
     }
 
     fn endpoints(&self) -> Vec<String> {
-        match self.config.doors.as_slice() {
+        match self.config.addresses.as_slice() {
             [only] => only.endpoint.spread(),
             several => {
                 several.iter().map(|one| format!("{}:{}", one.endpoint.host(), one.endpoint.port())).collect()

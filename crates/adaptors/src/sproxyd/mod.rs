@@ -113,7 +113,11 @@ impl Adaptor for Sproxyd {
 
     fn client(&self, _: &Arc<Session>) -> Result<Box<dyn Client>> {
         Ok(Box::new(SproxydClient {
-            doors: self.hosts.iter().map(|host| Door { link: Link::new(host), out_until: None }).collect(),
+            channels: self
+                .hosts
+                .iter()
+                .map(|host| HostChannel { link: Link::new(host), out_until: None })
+                .collect(),
             next: self.turn.fetch_add(1, Ordering::Relaxed) % self.hosts.len(),
             base_path: Arc::clone(&self.base_path),
         }))
@@ -121,13 +125,13 @@ impl Adaptor for Sproxyd {
 }
 
 /// One host.
-struct Door {
+struct HostChannel {
     link: Link,
     out_until: Option<Instant>,
 }
 
 struct SproxydClient {
-    doors: Vec<Door>,
+    channels: Vec<HostChannel>,
     next: usize,
     base_path: Arc<str>,
 }
@@ -136,11 +140,11 @@ impl SproxydClient {
     /// The next host that is not left out; if all are, the next one all the same.
     fn choose(&mut self) -> usize {
         let first = self.next;
-        let count = self.doors.len();
+        let count = self.channels.len();
         let now = || Instant::now();
         let found = (0..count)
             .map(|step| (first + step) % count)
-            .find(|at| self.doors[*at].out_until.is_none_or(|until| now() >= until));
+            .find(|at| self.channels[*at].out_until.is_none_or(|until| now() >= until));
         let chosen = found.unwrap_or(first);
         self.next = (chosen + 1) % count;
         chosen
@@ -151,7 +155,7 @@ impl SproxydClient {
         checked_name(name.container)?;
         checked_name(name.object)?;
         let at = self.choose();
-        let link = &mut self.doors[at].link;
+        let link = &mut self.channels[at].link;
         link.start(&self.base_path);
         link.push_name(name.container, false);
         link.push_name(name.object, false);
@@ -166,15 +170,15 @@ impl SproxydClient {
         take: Take<'_>,
         marks: &mut Marks,
     ) -> Result<Answer> {
-        let door = &mut self.doors[at];
-        let result = door.link.send(method, body, take, marks).await;
+        let channel = &mut self.channels[at];
+        let result = channel.link.send(method, body, take, marks).await;
         let is_gone = matches!(&result, Err(error) if error.kind().is_unreachable());
-        door.out_until = if is_gone { Instant::now().checked_add(LEFT_OUT) } else { None };
+        channel.out_until = if is_gone { Instant::now().checked_add(LEFT_OUT) } else { None };
         result
     }
 
     fn failure(&self, at: usize, method: &str, name: ObjectName<'_>, status: u16) -> Error {
-        let connection = &self.doors[at].link.connection;
+        let connection = &self.channels[at].link.connection;
         let host = connection.endpoint().host_header();
         let mut message = format!("{method} {}/{} at {host}: status {status}", name.container, name.object);
         if let Some(told) =
@@ -204,10 +208,10 @@ impl SproxydClient {
     ) -> Result<ReadOutcome> {
         let at = self.start(name)?;
         if let Some(range) = range {
-            self.doors[at].link.push_range(range);
+            self.channels[at].link.push_range(range);
         }
         let answer = self.send(at, "GET", Body::None, Take::from_sink(sink), marks).await?;
-        match self.doors[at].link.connection.checked_read(answer, range) {
+        match self.channels[at].link.connection.checked_read(answer, range) {
             Some(bytes) => bytes.map(|bytes| ReadOutcome { bytes }),
             None => Err(self.failure(at, "GET", name, answer.status)),
         }
@@ -221,7 +225,7 @@ impl SproxydClient {
         marks: &mut Marks,
     ) -> Result<PutOutcome> {
         let at = self.start(name)?;
-        let lines = &mut self.doors[at].link.lines;
+        let lines = &mut self.channels[at].link.lines;
         header(lines, "Content-Type", "application/octet-stream");
         let mut chunks = PlainChunks;
         let content = if options.chunked {
@@ -256,8 +260,8 @@ impl SproxydClient {
     /// Asks every host for its configuration, as COSBench did; one that answers is enough.
     async fn check(&mut self, marks: &mut Marks) -> Result<()> {
         let mut first = None;
-        for at in 0..self.doors.len() {
-            let link = &mut self.doors[at].link;
+        for at in 0..self.channels.len() {
+            let link = &mut self.channels[at].link;
             link.start(&self.base_path);
             link.target.extend_from_slice(b"/.conf");
             match self.send(at, "GET", Body::None, Take::Discard, marks).await {

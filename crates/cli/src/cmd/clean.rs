@@ -9,7 +9,7 @@ use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
 use cosmark_workload::Workload;
 use cosmark_workload::leftovers::{leftovers, written_names};
-use cosmark_workload::model::ConfigValue;
+use cosmark_workload::model::{ConfigValue, TargetSpec};
 use serde_json::{Value, json};
 
 use crate::args::CleanArgs;
@@ -33,7 +33,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
             run.record.id
         )));
     }
-    let workload = workload_of(&run, args.target.as_deref())?;
+    let workload = workload_of(&run, args)?;
     let begun = |stage: usize| run.record.stages.get(stage).is_some_and(was_begun);
     let left = leftovers(&workload, &begun);
     let written = written(&run, &workload);
@@ -120,14 +120,22 @@ fn written(run: &Run, workload: &Workload) -> Option<Written> {
 }
 
 /// What was run, with the secrets that the archive does not have.
-fn workload_of(run: &Run, target: Option<&Path>) -> Result<Workload, Problem> {
+fn workload_of(run: &Run, args: &CleanArgs) -> Result<Workload, Problem> {
     let id = &run.record.id;
     let source = run.workload_yaml()?.ok_or_else(|| {
         Problem::usage(format!("{id} has no workload.yaml: what it would have written is not known"))
     })?;
-    let mut workload =
-        load_text(&READING, source, &format!("workload.yaml of {id}"), "workload.yaml", target, &[])?
-            .workload;
+    let load = |target: Option<&Path>| {
+        let shown = format!("workload.yaml of {id}");
+        load_text(&READING, source.clone(), &shown, "workload.yaml", target, &[])
+            .map(|loaded| loaded.workload)
+    };
+    let mut workload = load(args.target.as_deref())?;
+    if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !args.another_address) {
+        return Err(Problem::usage(format!(
+            "the target is another store than that of {id}: {other}; if both are addresses of one store, say --another-address"
+        )));
+    }
     let works = workload.stages.iter().flat_map(|stage| &stage.works);
     let hidden = works
         .flat_map(|work| [&work.auth, &work.storage])
@@ -141,6 +149,43 @@ fn workload_of(run: &Run, target: Option<&Path>) -> Result<Workload, Problem> {
     }
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
     Ok(workload)
+}
+
+/// Keys that say where a store is.
+const PLACES: [&str; 9] = [
+    "endpoint",
+    "hosts",
+    "auth_url",
+    "storage_url",
+    "storage_url_override",
+    "url",
+    "directory",
+    "pool",
+    "account",
+];
+
+/// What is different of the store that a run wrote to and the one where names like those of the run are to be deleted.
+fn another_store(ran: &Workload, given: &Workload) -> Option<String> {
+    let works = |workload: &Workload| -> Vec<_> {
+        let works = workload.stages.iter().flat_map(|stage| &stage.works);
+        works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
+    };
+    works(ran).iter().zip(&works(given)).find_map(|(ran, given)| {
+        if ran.kind != given.kind {
+            return Some(format!("it is of type {}, the run's of type {}", given.kind, ran.kind));
+        }
+        let text = |spec: &TargetSpec, key: &str| {
+            let entry = spec.config.entries.iter().find(|entry| entry.key == key)?;
+            match &entry.value {
+                ConfigValue::Text(text) if !text.contains(HIDDEN) => Some(text.clone()),
+                _ => None,
+            }
+        };
+        PLACES.iter().find_map(|key| {
+            let (ran, given) = (text(ran, key)?, text(given, key)?);
+            (ran != given).then(|| format!("its {key} is {given}, the run's was {ran}"))
+        })
+    })
 }
 
 fn has_news(cleaned: &CleanedContainer) -> bool {

@@ -229,7 +229,7 @@ fn a_nats_whose_disk_was_full_is_told_with_what_to_do_and_a_restart_of_it_costs_
     };
     start(&mut bed);
     bed.start_driver(1, &[]);
-    let counted = "name: counted\nlost_after: 120s\nstorage: {type: mock, delay: 5}\nstages:\n- name: main\n  works:\n  - {name: main, workers: 4, \
+    let counted = "name: counted\nlost_after: 120s\nstorage: {type: mock, delay: 5ms}\nstages:\n- name: main\n  works:\n  - {name: main, workers: 4, \
                    total_ops: 1600, interval: 1s, pace: {rate_per_worker: 20/s}, operations: [{type: read, containers: c(1), objects: \
                    'u(1,9)'}]}\n";
     std::fs::write(bed.path().join("counted.yaml"), counted).unwrap();

@@ -83,7 +83,7 @@ fn a_driver_that_works_for_somebody_else_shows_and_a_run_against_the_same_store_
 fn two_runs_that_share_a_driver_say_so() {
     let text = |name: &str| {
         format!(
-            "name: {name}\nstorage: {{type: mock, delay: 5}}\nstages:\n- name: main\n  works:\n  - {{name: main, workers: 2, runtime: 8s, \
+            "name: {name}\nstorage: {{type: mock, delay: 5ms}}\nstages:\n- name: main\n  works:\n  - {{name: main, workers: 2, runtime: 8s, \
              pace: {{rate_per_worker: 20/s}}, operations: [{{type: read, containers: c(1), objects: 'u(1,9)'}}]}}\n"
         )
     };

@@ -30,7 +30,7 @@ pub fn library(directory: &Path, source: &str) -> PathBuf {
 /// Two works of the same load, one on each driver.
 fn paced(runtime_s: u32) -> String {
     format!(
-        "name: paced\nstorage: {{type: mock, delay: 5}}\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
+        "name: paced\nstorage: {{type: mock, delay: 5ms}}\nstages:\n- name: main\n  works:\n  - name: main\n    workers: 4\n    \
          runtime: {runtime_s}s\n    pace: {{rate_per_worker: 20/s}}\n    operations:\n    - {{type: write, ratio: 1, \
          containers: c(1), objects: 's(1,100000)', sizes: c(1)KB}}\n"
     )

@@ -117,6 +117,15 @@ fn what_a_killed_run_left_in_s3_goes_and_what_looks_alike_stays() {
     let blind = run(directory.path(), &["clean", "last"]);
     assert_eq!(blind.status.code(), Some(2));
     assert!(stderr(&blind).contains("--target"), "{}", stderr(&blind));
+    // Another store has the same names, and nobody said that it is the same one.
+    let target = directory.path().join("target.yaml");
+    let text = fs::read_to_string(&target).unwrap();
+    fs::write(&target, text.replace("127.0.0.1", "localhost")).unwrap();
+    let (code, _, said) = clean(directory.path(), &["--dry-run"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("another store") && said.contains("its endpoint is http://localhost"), "{said}");
+    assert_eq!(clean(directory.path(), &["--dry-run", "--another-address"]).0, Some(0));
+    fs::write(&target, text).unwrap();
     // The store is gone: nothing is claimed.
     drop(server);
     let (code, _, said) = clean(directory.path(), &[]);
@@ -147,9 +156,9 @@ fn what_a_killed_run_left_in_swift_goes_and_what_looks_alike_stays() {
 
 /// Numbers far beyond what there is time for.
 const COUNTS: &str = "name: counts\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 2, runtime: 600s, interval: 1s, pace: \
-    {rate_per_worker: 50/s}, operations: [{type: write, containers: c(1), container_prefix: cl-, objects: 's(1,20000)', object_prefix: \
+    {rate_per_worker: 10/s}, operations: [{type: write, containers: c(1), container_prefix: cl-, objects: 's(1,5000)', object_prefix: \
     obj, sizes: c(1)KB}]}\n  - name: cleanup\n    works: [{type: cleanup, workers: 1, containers: 'r(1,1)', container_prefix: cl-, objects: \
-    'r(1,20000)', object_prefix: obj}]\n";
+    'r(1,5000)', object_prefix: obj}]\n";
 
 /// A run that its user ends at once.
 fn ended_twice(directory: &Path, more: &[&str]) {
@@ -187,7 +196,7 @@ fn what_a_run_left_that_was_ended_by_two_ctrl_c_goes_and_by_its_operation_log_no
     // Somebody else's objects have names that the run could have come to, but did not.
     let theirs = "name: theirs\nstages:\n  - name: init\n    works: [{type: init, workers: 1, containers: 'r(1,1)', container_prefix: cl-}]\n  \
                   - name: prepare\n    works: [{type: prepare, workers: 1, containers: 'r(1,1)', container_prefix: cl-, objects: \
-                  'r(19990,19994)', object_prefix: obj, sizes: c(1)KB}]\n";
+                  'r(4990,4994)', object_prefix: obj, sizes: c(1)KB}]\n";
     fs::write(directory.path().join("theirs.yaml"), theirs).unwrap();
     let made =
         run(directory.path(), &["run", "theirs.yaml", "--target", "target.yaml", "--quiet", "--no-report"]);
@@ -216,7 +225,7 @@ fn a_store_without_listings_is_cleaned_by_the_operation_log_or_else_by_all_names
         format!("storage: {{type: sproxyd, hosts: '{}', base_path: /p}}\n", store.url),
     )
     .unwrap();
-    store.put("/p/cl-1/obj19990");
+    store.put("/p/cl-1/obj4990");
     store.put("/p/cl-1/obj05");
     store.put("/p/cl-2/obj1");
     ended_twice(directory.path(), &["--oplog"]);
@@ -224,7 +233,7 @@ fn a_store_without_listings_is_cleaned_by_the_operation_log_or_else_by_all_names
     let before = store.deleted();
     let (code, done, said) = clean(directory.path(), &[]);
     assert_eq!((code, &done["objects"]), (Some(0), &ours.into()), "{said} {done}");
-    assert_eq!(store.names(), ["/p/cl-1/obj05", "/p/cl-1/obj19990", "/p/cl-2/obj1"]);
+    assert_eq!(store.names(), ["/p/cl-1/obj05", "/p/cl-1/obj4990", "/p/cl-2/obj1"]);
     // Names that the log has, and no others, are asked for.
     assert!(store.deleted() - before < 2 * ours + 100, "{} for {ours}", store.deleted() - before);
     ended_twice(directory.path(), &[]);

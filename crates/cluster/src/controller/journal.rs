@@ -1,4 +1,4 @@
-//! What controllers wrote down of a run before this one took it up.
+//! The decisions about a run that earlier controllers recorded in its stream, for the controller that takes it over.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Renews the lease of a run while this process takes it to its end, and writes into it what drivers must not miss: that the
-//! user wants an end, that a driver was given up, that the run is over.
+//! Renews the lease of a run while this process controls it, and records in it what drivers must not miss: that the
+//! user wants the run to end, that a driver was given up, that the run is over.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

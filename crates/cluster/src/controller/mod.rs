@@ -1,6 +1,6 @@
-//! A run over drivers on other machines. Everything that is said about it lies in one durable stream, in one order; what
-//! this process knows is what it read there. So a run that another controller began is taken up by reading its stream from
-//! the first message: the same events lead to the same decisions, and then it goes on live.
+//! A run over drivers on other machines. Every message about it is in one durable stream, in one order, and this
+//! process knows only what it reads there. So a controller takes a run over by reading its stream from the first
+//! message: the same events lead to the same decisions, and then it continues live.
 
 mod clocks;
 mod journal;

@@ -1,5 +1,5 @@
-//! What the controller sends until NATS has it: several at a time, but to each driver in its order, and nothing beside a
-//! decision. Nobody waits for it.
+//! Publishes what the controller sends until NATS acknowledges it: several messages at a time, but the orders to one
+//! driver in their order, and a decision alone. Nobody waits for it.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;

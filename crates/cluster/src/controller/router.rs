@@ -1,5 +1,5 @@
-//! Reads a run's stream in its order and hands each event to the step that waits for it; tells which drivers have fallen
-//! silent. Duplicates are dropped, and what comes out of order waits for what was before it.
+//! Reads the stream of a run in its order and passes each event to the step that waits for it; reports drivers that
+//! have fallen silent. Duplicates are dropped, and an event that comes early waits for those before it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

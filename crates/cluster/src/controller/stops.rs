@@ -1,5 +1,5 @@
-//! The user's wish that a run end: followed at once, and written down with its step, so that whoever takes the run up
-//! follows it in the same step.
+//! The user's request to end a run: followed at once, and recorded with its step, so that a controller that takes the
+//! run over follows it in the same step.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! What this driver could do at most: one load thread against the adaptor that does nothing, for a second.
+//! The most that this driver can do: one load thread against the adaptor that does nothing, for a second.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A driver that has joined: it follows orders in the order of the stream, holds the leases of their runs, says every two
-//! seconds how it is, and tells everything before it leaves.
+//! A driver that has joined: it follows orders in the order of the stream, holds the leases of their runs, reports its
+//! state every two seconds, and sends everything that it has before it leaves.
 
 use std::path::Path;
 use std::sync::Arc;

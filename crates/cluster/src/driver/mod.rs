@@ -1,5 +1,6 @@
-//! A driver that dials out to NATS, registers, and works on what controllers order. It keeps what it has to tell on disk
-//! until NATS has it, so a connection that is cut, a NATS that is restarted or a controller that is gone costs nothing.
+//! A driver that connects to NATS, registers, and carries out the orders of controllers. Its events are stored on disk
+//! until NATS acknowledges them, so a lost connection, a NATS that restarts or a controller that is gone loses
+//! nothing.
 
 mod ceiling;
 mod member;

@@ -1,6 +1,6 @@
-//! What a driver has to tell, on disk until NATS has it: events of one step are appended to files before they are sent, and a
-//! file is deleted when all of it was acknowledged. A driver that is cut off goes on working; one that is started again sends
-//! what it had.
+//! Events of a driver, on disk until NATS acknowledges them: those of one step are appended to files before they are
+//! sent, and a file is deleted when all of it was acknowledged. A driver without a connection goes on working; one
+//! that is restarted sends what it had.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};

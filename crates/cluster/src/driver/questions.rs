@@ -1,4 +1,5 @@
-//! What a driver answers at once, also while a stage runs: what its clocks say, and whether it reaches a target.
+//! Questions that a driver answers at once, also while a stage runs: what its clocks show, and whether it reaches a
+//! target.
 
 use std::time::Instant;
 

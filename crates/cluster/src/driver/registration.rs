@@ -1,4 +1,4 @@
-//! What a driver says about itself, at its start and with each heartbeat.
+//! The registration of a driver: what it is, and with each heartbeat what it is doing.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Sends an outbox to NATS: in order, several on the way at a time, each again until it was taken.
+//! Sends an outbox to NATS: in order, several messages at a time, each one again until it is acknowledged.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Time that a driver did not live through: its process stood still, its machine was suspended, or NATS was away.
+//! Notices gaps in a driver's time: its process was stopped, its machine was suspended, or NATS was away.
 
 use std::time::{Duration, Instant};
 

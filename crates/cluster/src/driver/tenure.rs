@@ -1,5 +1,5 @@
-//! A driver's hold on one run: whether it may make load, by what it heard of the run's lease. What it means is in
-//! [`cosmark_wire::lease`]; here are the clocks.
+//! Whether a driver may make load for one run, by what it has heard of the run's lease. The states are in
+//! [`cosmark_wire::lease`]; the clocks are here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

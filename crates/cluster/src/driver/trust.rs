@@ -1,6 +1,6 @@
-//! Whom this driver obeys: controllers whose keys were given (`--trust`), or the one that the cluster published when it first
-//! joined. What they have not signed, or signed for another driver, or for a run that is over here, costs a count and nothing
-//! else.
+//! The controllers whose orders this driver follows: those whose keys were given (`--trust`), or the one whose key the
+//! cluster published when the driver first joined. A message that none of them signed, or that was signed for another
+//! driver or for a run that is over, is counted and has no other effect.
 
 use std::collections::VecDeque;
 use std::fs;

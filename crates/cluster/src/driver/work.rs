@@ -1,4 +1,4 @@
-//! The runs that this driver works on: orders in, outboxes out.
+//! The runs that this driver works on: it receives orders and fills outboxes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;

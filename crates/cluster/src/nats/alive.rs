@@ -1,5 +1,6 @@
-//! The leases of runs: one key of a bucket each. A controller writes its own over what it wrote before, and learns so when another
-//! one has taken the run up. Drivers hear each renewal as it is written, and read the bucket when they have doubts.
+//! The leases of runs: one key of a bucket each. A controller replaces its own last entry, and learns from a conflict
+//! that another one has taken the run over. Drivers receive each renewal as it is written, and read the bucket when
+//! they are in doubt.
 
 use async_nats::jetstream::kv::UpdateErrorKind;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;

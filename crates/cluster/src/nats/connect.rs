@@ -1,4 +1,4 @@
-//! How to connect, and what is wrong when that cannot be done. A connection that was there once is made again for ever.
+//! Connecting to NATS, with errors that name what to change. A connection that was there once is restored for ever.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

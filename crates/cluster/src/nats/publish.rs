@@ -1,4 +1,5 @@
-//! Publishing that lasts: a message is offered again until JetStream has it. Its id makes the second copy no second message.
+//! Publishing that survives interruptions: a message is sent again until JetStream acknowledges it; its id keeps a
+//! second copy from becoming a second message.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who is there: the drivers that registered lately.
+//! The drivers that have registered lately.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! Joining: a connection with the stream and the buckets of [`crate::nats::names`] behind it. Those that are there stay as they are.
+//! Joining: a connection with the stream and the buckets of [`crate::nats::names`] behind it. Existing ones are not
+//! changed.
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 

@@ -1,4 +1,4 @@
-//! Who a connection speaks for.
+//! The identity that a connection speaks for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! Reads a part of the stream of runs in its order, from any place on, for ever: whatever happens to the connection, the
-//! next message is the one after the last.
+//! Reads a part of the stream of runs in its order, from any position, for ever: whatever happens to the connection,
+//! the next message is the one after the last.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Looks after a local `nats-server`: one that dies is started again where it was, so that whoever is connected finds it.
+//! Supervises a local `nats-server`: one that dies is restarted at the same address, so that its clients find it
+//! again.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;

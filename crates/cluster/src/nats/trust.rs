@@ -1,5 +1,5 @@
-//! Who a connection speaks for, and which key the drivers of this NATS trust at their first join: the first that a controller
-//! published. Whoever may write that bucket may be trusted; a driver's login may not ([`crate::nats::roles`]).
+//! Which key the drivers of this NATS trust when they first join: the first that a controller published. Whoever can
+//! write that bucket is trusted; a driver's login cannot ([`crate::nats::roles`]).
 
 use std::sync::{Arc, PoisonError};
 

@@ -1,5 +1,5 @@
-//! A stage with a search: trials of several loads, each a stage of the run, until the highest one that meets the thresholds
-//! is settled.
+//! A stage with a search: trials of several loads, each a stage of the run, until the highest load that meets the
+//! thresholds is settled.
 
 mod client;
 mod machine;

@@ -1,4 +1,5 @@
-//! How one trial came out: its thresholds, whether the queue grew, and whether the client itself was to blame.
+//! The outcome of one trial: its thresholds, whether the queue grew, and whether the client itself may have caused a
+//! miss.
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
 use cosmark_stats::settle::Decision;

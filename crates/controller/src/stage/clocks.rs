@@ -1,4 +1,4 @@
-//! After a stage: what became of the drivers' clocks while it ran.
+//! After a stage: how far the drivers' clocks drifted while it ran.
 
 use std::time::Duration;
 

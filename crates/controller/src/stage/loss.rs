@@ -1,5 +1,5 @@
-//! What a stage does when drivers do not: those that are lost, late, held or silent when they were told to stop, and load that is
-//! not its own.
+//! Drivers that do not do their part of a stage: lost, late, held, or silent after a stop; and load that is not the
+//! stage's own.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One driver in one stage: how far it is, and what it said about itself.
+//! One driver in one stage: its phase, and what it reported about itself.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The end of a stage: what its archive says of it.
+//! The end of a stage: its record in the archive.
 
 use cosmark_archive::{ClientRecord, DriverRecord, MissingRecord, StageRecord, StageState, StageTables};
 use cosmark_metrics::OpSnapshot;

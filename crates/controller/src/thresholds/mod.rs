@@ -1,4 +1,4 @@
-//! Whether a stage reached what it had to: each threshold met, missed or not decided.
+//! Whether a stage reached its thresholds: each one met, missed or not decided.
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
 use cosmark_metrics::{OpSnapshot, PERCENTILES};

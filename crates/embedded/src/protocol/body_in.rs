@@ -4,8 +4,10 @@
 //! handing it to another thread. A larger one goes in blocks to the blocking pool, one block being written while the
 //! next arrives.
 
+use std::fs::File;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::pin::Pin;
 
 use futures_core::Stream as _;
@@ -15,8 +17,8 @@ use s3s::stream::ByteStream as _;
 use s3s::{S3Result, s3_error};
 use tokio::task::JoinHandle;
 
-use super::digest::{Claim, Digest, Hasher};
-use super::fault;
+use crate::digest::{Claim, Digest, Hasher};
+use crate::fault;
 use crate::store::disk::Draft;
 use crate::store::object::Record;
 
@@ -199,4 +201,26 @@ fn check_md5(promised: Option<&str>, computed: [u8; 16]) -> S3Result<()> {
         )),
         _ => Err(s3_error!(InvalidDigest, "Content-MD5 must be 16 bytes in base64")),
     }
+}
+
+/// Copies `range` of `source` to the end of the draft, hashing it on the way.
+pub(super) fn copy_hashed(source: &File, range: &Range<u64>, sink: &mut Sink) -> io::Result<()> {
+    let mut reader = source;
+    reader.seek(SeekFrom::Start(range.start))?;
+    let mut reader = reader.take(range.end - range.start);
+    let mut block = Vec::with_capacity(BLOCK_BYTES);
+    let mut left = range.end - range.start;
+    while left > 0 {
+        block.clear();
+        (&mut reader).take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
+        if block.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the source is shorter than the object",
+            ));
+        }
+        left -= block.len() as u64;
+        sink.put(&block)?;
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ use s3s::{Body, S3Result, StdError};
 use tokio::task::JoinHandle;
 
 use super::body_in::{BLOCK_BYTES, INLINE_BYTES};
-use super::fault;
+use crate::fault;
 use crate::store::object::Object;
 
 /// The bytes of `range`, which must lie within the object, whose file this is.

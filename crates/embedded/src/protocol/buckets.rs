@@ -6,7 +6,8 @@ use s3s::dto::{
 };
 use s3s::{S3Result, s3_error};
 
-use super::{Protocol, fault, listings, refuse};
+use super::{Protocol, listings, refuse};
+use crate::fault;
 
 /// Most buckets of one page.
 const MOST_BUCKETS: i32 = 10_000;

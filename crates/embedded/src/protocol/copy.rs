@@ -2,7 +2,6 @@
 //! hashes are known already.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,37 +12,16 @@ use s3s::dto::{
 };
 use s3s::{S3Result, s3_error};
 
-use super::body_in::{BLOCK_BYTES, Sink};
+use super::body_in::{Sink, copy_hashed};
 use super::condition::{Outcome, ReadCondition, WriteCondition};
-use super::digest::{Algorithm, Digest, Hasher, fill};
 use super::parts::part_number;
 use super::write::attributes;
-use super::{Protocol, fault, refuse};
+use super::{Protocol, refuse};
+use crate::digest::{Algorithm, Digest, Hasher, fill};
+use crate::fault;
 use crate::store::disk::Draft;
 use crate::store::object::{Object, Record, Tag};
 use crate::store::upload::Part;
-
-/// Copies `range` of `source` to the end of the draft, hashing it on the way.
-pub(super) fn copy_hashed(source: &File, range: &Range<u64>, sink: &mut Sink) -> io::Result<()> {
-    let mut reader = source;
-    reader.seek(SeekFrom::Start(range.start))?;
-    let mut reader = reader.take(range.end - range.start);
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
-    let mut left = range.end - range.start;
-    while left > 0 {
-        block.clear();
-        (&mut reader).take(BLOCK_BYTES as u64).read_to_end(&mut block)?;
-        if block.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the source is shorter than the object",
-            ));
-        }
-        left -= block.len() as u64;
-        sink.put(&block)?;
-    }
-    Ok(())
-}
 
 /// Copies `range` into the draft and gives its MD5, known or computed, and the checksum asked for.
 pub(super) fn transfer(

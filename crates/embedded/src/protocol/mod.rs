@@ -6,8 +6,6 @@ pub(crate) mod body_out;
 mod buckets;
 pub(crate) mod condition;
 mod copy;
-pub(crate) mod digest;
-pub(crate) mod fault;
 mod listings;
 mod parts;
 mod read;

@@ -11,12 +11,12 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Result, s3_error};
 
-use super::body_in::{Sink, length, receive};
+use super::body_in::{Sink, copy_hashed, length, receive};
 use super::condition::WriteCondition;
-use super::copy::copy_hashed;
-use super::digest::{Algorithm, Claim, Digest, Hasher, composite, fill, given};
 use super::write::attributes;
-use super::{Protocol, fault, refuse};
+use super::{Protocol, refuse};
+use crate::digest::{Algorithm, Claim, Digest, Hasher, composite, fill, given};
+use crate::fault;
 use crate::keys;
 use crate::store::bucket::Bucket;
 use crate::store::disk::Draft;

@@ -12,8 +12,9 @@ use s3s::dto::{
 use s3s::{S3Error, S3Result, s3_error};
 
 use super::condition::{Outcome, ReadCondition};
-use super::digest::{Digest, fill};
-use super::{Protocol, body_out, fault, refuse};
+use super::{Protocol, body_out, refuse};
+use crate::digest::{Digest, fill};
+use crate::fault;
 use crate::store::object::Object;
 
 /// What S3 answers for objects that were written without a type.

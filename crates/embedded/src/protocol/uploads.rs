@@ -9,8 +9,8 @@ use s3s::dto::{
 };
 
 use super::Protocol;
-use super::digest::fill;
 use super::listings::{Spelling, delimiter, limit, owner};
+use crate::digest::fill;
 use crate::store::bucket::Uploads;
 
 const MOST_ENTRIES: i32 = 1000;
@@ -73,7 +73,7 @@ impl Protocol {
                             .clone()
                             .unwrap_or_else(|| StorageClass::STANDARD.into()),
                     )),
-                    checksum_algorithm: upload.algorithm.map(super::digest::Algorithm::to_dto),
+                    checksum_algorithm: upload.algorithm.map(crate::digest::Algorithm::to_dto),
                     ..MultipartUpload::default()
                 })
             };
@@ -130,7 +130,7 @@ impl Protocol {
             parts: Some(rows),
             max_parts: i32::try_from(limit).ok(),
             part_number_marker: Some(marker),
-            checksum_algorithm: upload.algorithm.map(super::digest::Algorithm::to_dto),
+            checksum_algorithm: upload.algorithm.map(crate::digest::Algorithm::to_dto),
             checksum_type: upload.algorithm.map(|_| ChecksumType::from_static(ChecksumType::COMPOSITE)),
             owner: Some(owner()),
             storage_class: Some(StorageClass::from(

@@ -11,8 +11,8 @@ use s3s::{S3Request, S3Result, s3_error};
 
 use super::body_in::{length, receive};
 use super::condition::WriteCondition;
-use super::digest::{Claim, Digest, fill, given};
 use super::{Protocol, refuse};
+use crate::digest::{Claim, Digest, fill, given};
 use crate::store::object::{Attributes, Object, Record, Tag};
 
 /// Most keys of one DeleteObjects request.

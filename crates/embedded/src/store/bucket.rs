@@ -13,13 +13,14 @@ use std::time::SystemTime;
 
 use s3s::{S3Error, S3Result, s3_error};
 
-use super::disk::{Disk, Draft, file_path};
+use super::disk::{Disk, Draft};
+use super::file::file_path;
 use super::listing::{Ask, Entry, page};
 use super::object::{Attributes, Object};
 use super::spares;
 use super::upload::{Part, Upload};
+use crate::fault;
 use crate::protocol::condition::WriteCondition;
-use crate::protocol::fault;
 
 /// Files larger than this are unlinked on the blocking pool: freeing their blocks takes milliseconds.
 const SLOW_UNLINK_BYTES: u64 = 16 << 20;

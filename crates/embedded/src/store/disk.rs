@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use s3s::S3Error;
 
+use super::file::{MAGIC, file_path};
 use super::object::Record;
 use super::spares::{Spare, Spares};
-use crate::protocol::fault;
+use crate::fault::{self, is_full};
 
-pub(crate) const MAGIC: &[u8; 8] = b"cosmark1";
 const FOOT_BYTES: usize = 8 + 4 + MAGIC.len();
 /// Records are a key (1 KiB), metadata (2 KiB) and up to 10 000 part sizes.
 const LONGEST_RECORD_BYTES: u32 = 1 << 20;
@@ -65,16 +65,6 @@ impl Disk {
     pub(crate) fn release(&self, bytes: u64) {
         self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
-}
-
-/// The errors that more space would heal.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
-/// Where file `number` of a bucket is: 256 sub-directories, so that writers seldom wait for the same one.
-pub(crate) fn file_path(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("{:02x}", number & 0xFF)).join(format!("{number:016x}"))
 }
 
 /// A file being written. Dropped before it is kept, it takes its file and its space back.

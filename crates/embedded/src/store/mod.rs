@@ -2,6 +2,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod disk;
+mod file;
 pub(crate) mod listing;
 pub(crate) mod object;
 pub(crate) mod spares;
@@ -18,7 +19,7 @@ use s3s::{S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::protocol::fault;
+use crate::fault;
 use bucket::Bucket;
 use disk::Disk;
 
@@ -86,7 +87,7 @@ impl Store {
             fs::write(folder.join(BUCKET_FILE), serde_json::to_vec(&file)?)
         };
         let mut made = make();
-        if made.as_ref().is_err_and(disk::is_full) && self.disk.spares.clear() {
+        if made.as_ref().is_err_and(crate::fault::is_full) && self.disk.spares.clear() {
             let _ = fs::remove_dir_all(&folder);
             made = make();
         }

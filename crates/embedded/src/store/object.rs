@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use s3s::dto::{Metadata, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::digest::Digest;
+use crate::digest::Digest;
 
 /// An ETag: the MD5 of the content, or for an object written in parts the MD5 of the parts' MD5s and their number
 /// (AWS, "Checking object integrity").

@@ -10,7 +10,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::disk::{MAGIC, file_path};
+use super::file::{MAGIC, file_path};
 
 /// Larger files are removed.
 pub(crate) const LARGEST_BYTES: u64 = 256 << 10;

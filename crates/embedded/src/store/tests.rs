@@ -4,7 +4,7 @@ use super::*;
 use std::io::Read;
 use std::time::SystemTime;
 
-use super::disk::file_path;
+use super::file::file_path;
 use super::object::{Object, Record, Tag};
 use crate::protocol::condition::WriteCondition;
 

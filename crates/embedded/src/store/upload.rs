@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use super::object::Attributes;
-use crate::protocol::digest::{Algorithm, Digest};
+use crate::digest::{Algorithm, Digest};
 
 /// One part as it was written last.
 #[derive(Debug)]

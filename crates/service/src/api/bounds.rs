@@ -1,4 +1,4 @@
-//! Bounds in time: an answer ends with the login that it was given to, and a body has to come.
+//! Bounds in time: a response ends with the login that it was given to, and the body of a request has to arrive.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What can be spoken to, what comes with Cosmark, and the secrets that the controller keeps.
+//! The protocols that can be used, the workloads that come with Cosmark, and the secrets that the controller stores.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;

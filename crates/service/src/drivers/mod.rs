@@ -1,4 +1,4 @@
-//! Who makes the load. A controller without NATS has one driver in its own process; one with NATS has those that joined.
+//! The driver pool. A controller without NATS has one driver in its own process; one with NATS has those that joined.
 
 pub mod nats;
 

@@ -1,4 +1,5 @@
-//! What becomes of a run when it is over, or cannot begin: the store's queue follows, at once or as soon as it can be written.
+//! Completed runs, and runs that could not begin: removed from the store's queue at once or as soon as it can be
+//! written.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The queue: what waits, what runs, in which order, and what becomes of it. Every change is kept in the store before it is
-//! told to anybody.
+//! The run queue: what waits, what runs, in which order, and how it ends. Every change is stored before anybody hears
+//! of it.
 
 mod ended;
 mod reorder;

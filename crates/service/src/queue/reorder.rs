@@ -1,4 +1,4 @@
-//! Moves runs that wait.
+//! Reorders runs that wait.
 
 use super::{Job, Refused, RunQueue, unknown};
 use crate::api::types::{QueueMove, RunSummary};

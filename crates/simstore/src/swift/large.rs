@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 
-use super::object::place;
-use super::{Done, Refusal, refusal};
+use super::{Done, Refusal, place, refusal};
 use crate::behaviour::Op;
 use crate::content::Content;
 use crate::http::answer::Answer;

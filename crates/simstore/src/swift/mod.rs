@@ -14,7 +14,7 @@ use crate::http::head::Head;
 use crate::http::text::encode;
 use crate::read::Call;
 use crate::rules::Script;
-use crate::store::{Fields, Store, fields_bytes};
+use crate::store::{Fields, Place, Store, fields_bytes};
 
 pub(crate) use auth::Tokens;
 pub(crate) use large::is_manifest;
@@ -229,4 +229,9 @@ fn checked_merge(old: &Fields, head: &Head, prefix: &str) -> Result<Fields, Refu
 /// Whether a request must state the length of its body and does not.
 fn lacks_length(head: &Head) -> bool {
     head.get("content-length").is_none() && head.get("transfer-encoding").is_none()
+}
+
+/// What a request is about.
+fn place<'a>(call: &'a Call<'_>) -> Place<'a> {
+    Place { account: &call.route.account, container: &call.route.container, object: &call.route.object }
 }

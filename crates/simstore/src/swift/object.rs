@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::large::{self, Whole};
-use super::{Done, NO_SPACE, Refusal, lacks_length, refusal, timestamp};
+use super::{Done, NO_SPACE, Refusal, lacks_length, place, refusal, timestamp};
 use crate::behaviour::EtagKind;
 use crate::content::Content;
 use crate::http::answer::Answer;
@@ -19,10 +19,6 @@ use crate::store::{Fields, Kind, MAX_NAME, Object, Place, Store};
 const META: &str = "x-object-meta-";
 const PLAIN: &[&str] =
     &["content-encoding", "content-disposition", "content-language", "cache-control", "expires"];
-
-pub(super) fn place<'a>(call: &'a Call<'_>) -> Place<'a> {
-    Place { account: &call.route.account, container: &call.route.container, object: &call.route.object }
-}
 
 pub(super) fn read(store: &Store, script: &mut Script, call: &Call<'_>, answer: &mut Answer) -> Done {
     let object = match find(store, script, call, answer) {

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use cosmark_units::parse_integer;
 
-use crate::plan::share::Candidate;
-
 /// Drivers that were asked for and are not there are waited for so long.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(120);
 /// More drivers than this are a mistake.
@@ -32,6 +30,24 @@ pub struct DriverThere {
     pub labels: Vec<(String, String)>,
     /// It has no other run.
     pub is_free: bool,
+}
+
+/// A driver that may be given work.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its labels: key and value.
+    pub labels: &'a [(String, String)],
+}
+
+impl Candidate<'_> {
+    /// Whether `driver:` of a work means this one: its name, or a label `key=value`.
+    pub(crate) fn is_meant(&self, pin: &str) -> bool {
+        let label = pin.split_once('=');
+        self.name == pin
+            || label.is_some_and(|(key, value)| self.labels.iter().any(|(k, v)| k == key && v == value))
+    }
 }
 
 /// Whether a run can begin.

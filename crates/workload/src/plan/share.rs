@@ -3,6 +3,7 @@
 
 use crate::model::selector::IntSelector;
 use crate::model::{Division, Stage};
+pub use crate::plan::drivers::Candidate;
 
 /// One worker of a work, counted over all drivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -116,24 +117,6 @@ impl std::fmt::Display for NoFreeDriver {
 }
 
 impl std::error::Error for NoFreeDriver {}
-
-/// A driver that may be given work.
-#[derive(Debug, Clone, Copy)]
-pub struct Candidate<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its labels: key and value.
-    pub labels: &'a [(String, String)],
-}
-
-impl Candidate<'_> {
-    /// Whether `driver:` of a work means this one: its name, or a label `key=value`.
-    pub(crate) fn is_meant(&self, pin: &str) -> bool {
-        let label = pin.split_once('=');
-        self.name == pin
-            || label.is_some_and(|(key, value)| self.labels.iter().any(|(k, v)| k == key && v == value))
-    }
-}
 
 /// The same for drivers without labels.
 ///

@@ -330,7 +330,7 @@ fn the_header_and_its_declaration_in_rust_agree() {
         ("COSMARK_DENIED", ErrorKind::Denied),
     ];
     for (name, kind) in kinds {
-        let number = (1..14).find(|number| call::kind_of(*number, 7) == kind).unwrap();
+        let number = (1..14).find(|number| handle::kind_of(*number, 7) == kind).unwrap();
         writeln!(program, "_Static_assert({name} == {number}, \"{name}\");").unwrap();
     }
     let directory = tempfile::tempdir().unwrap();

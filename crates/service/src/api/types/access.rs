@@ -1,4 +1,4 @@
-//! What the web service is told of logins and secrets. Neither is ever given back.
+//! Logins and secrets as the web service receives them. Neither is ever returned.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

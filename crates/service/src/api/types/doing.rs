@@ -1,4 +1,4 @@
-//! What a driver really does, as REST tells it.
+//! What a driver is really doing, as REST reports it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

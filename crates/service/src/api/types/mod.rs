@@ -1,5 +1,6 @@
-//! What the web service says: bodies of REST answers, data of server-sent events (WHATWG HTML, 9.2), the console's types.
-//! The numbers of a run are not defined here but in `run.json` (crate archive) and in the report's data (crate report).
+//! The types of the web service: bodies of REST answers, data of server-sent events (WHATWG HTML, 9.2); the console's
+//! types are generated from them. The numbers of a run are not defined here but in `run.json` (crate archive) and in
+//! the report's data (crate report).
 
 use cosmark_wire::message::Nic;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is submitted: a workload, and how it is to be run.
+//! A submission: a workload, and how it is to be run.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The console's types are these types.
+//! The console's types are generated from these types.
 
 use std::path::Path;
 

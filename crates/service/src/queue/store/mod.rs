@@ -1,5 +1,5 @@
-//! Where the queue lives: one trait, so that it can be files of the state directory or buckets of JetStream. Submissions may
-//! hold secrets; they are sealed with the cluster's key wherever they are kept.
+//! The store of the queue: one trait, implemented over files of the state directory and over buckets of JetStream.
+//! Submissions may hold secrets; they are sealed with the cluster's key wherever they are stored.
 
 mod files;
 mod kv;

@@ -2,37 +2,17 @@
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result};
 
-use super::channel::Call;
-use super::client::S3Client;
-use super::listing;
 use crate::http::xml_scan;
 use crate::http::{Body, Take};
-use crate::s3::server_side::{NAMESPACE, content_md5};
-
-/// What `init` makes of a bucket's versioning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Versioning {
-    /// Nothing is asked.
-    Unchanged,
-    Enabled,
-    Suspended,
-}
-
-impl Versioning {
-    pub(crate) const WORDS: &'static [&'static str] = &["unchanged", "enabled", "suspended"];
-
-    pub(crate) fn from_word(word: &str) -> Self {
-        match word.to_ascii_lowercase().as_str() {
-            "enabled" => Self::Enabled,
-            "suspended" => Self::Suspended,
-            _ => Self::Unchanged,
-        }
-    }
-}
+use crate::s3::channel::Call;
+use crate::s3::choice::Versioning;
+use crate::s3::client::S3Client;
+use crate::s3::client::server_side::{NAMESPACE, content_md5};
+use crate::s3::listing;
 
 /// A version of an object, or the mark of its deletion.
 #[derive(Debug, PartialEq, Eq)]
-struct Kept {
+struct Listed {
     key: String,
     version: String,
     is_latest: bool,
@@ -42,7 +22,7 @@ struct Kept {
 /// One page of a listing of versions, and where the next begins.
 #[derive(Debug, PartialEq, Eq)]
 struct Page {
-    kept: Vec<Kept>,
+    listed: Vec<Listed>,
     next: Option<(String, String)>,
 }
 
@@ -76,10 +56,10 @@ impl S3Client {
                 let Some(page) = self.page_of_versions(bucket, from.as_ref(), marks).await? else {
                     return Ok(());
                 };
-                let is_wanted = |one: &&Kept| {
+                let is_wanted = |one: &&Listed| {
                     if want_marks { one.is_latest && one.is_delete_mark } else { !one.is_latest }
                 };
-                let wanted = page.kept.iter().filter(is_wanted);
+                let wanted = page.listed.iter().filter(is_wanted);
                 let wanted: Vec<(&str, Option<&str>)> =
                     wanted.map(|one| (one.key.as_str(), Some(one.version.as_str()))).collect();
                 for batch in wanted.chunks(1000) {
@@ -131,11 +111,11 @@ fn read(body: &[u8]) -> Result<Page> {
             let part = |tag| xml_scan::find(text.as_bytes(), tag).map(xml_scan::unescape).unwrap_or_default();
             let is_latest = part("IsLatest") == "true";
             let is_delete_mark = tag == "DeleteMarker";
-            Kept { key: part("Key"), version: part("VersionId"), is_latest, is_delete_mark }
+            Listed { key: part("Key"), version: part("VersionId"), is_latest, is_delete_mark }
         })
     };
-    let kept: Vec<Kept> = of_tag("Version").chain(of_tag("DeleteMarker")).collect();
-    if kept.iter().any(|one| one.key.is_empty() || one.version.is_empty()) {
+    let listed: Vec<Listed> = of_tag("Version").chain(of_tag("DeleteMarker")).collect();
+    if listed.iter().any(|one| one.key.is_empty() || one.version.is_empty()) {
         return Err(not_a_listing("an entry has no name or no version"));
     }
     let next = match xml_scan::find(body, "IsTruncated") {
@@ -147,7 +127,7 @@ fn read(body: &[u8]) -> Result<Page> {
         }
         _ => None,
     };
-    Ok(Page { kept, next })
+    Ok(Page { listed, next })
 }
 
 fn not_a_listing(what: &str) -> Error {

@@ -11,12 +11,12 @@ use cosmark_adaptor_api::{
     BodySource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOutcome, Result,
 };
 
-use super::channel::{Call, Channel};
-use super::checksum::Checksum;
-use super::client::{S3Client, send_body};
-use super::config::Config;
 use crate::http::xml_scan;
 use crate::http::{Body, Take};
+use crate::s3::channel::{Call, Channel};
+use crate::s3::checksum::Checksum;
+use crate::s3::client::{S3Client, send_body};
+use crate::s3::config::Config;
 
 /// Most parts that an upload can have.
 const PARTS_LIMIT: u64 = 10_000;
@@ -155,7 +155,7 @@ impl S3Client {
         let wanted = usize::try_from(wanted).unwrap_or(1);
         let keys = self.config.keys(&self.session)?;
         while self.lanes.len() + 1 < wanted {
-            self.lanes.push(Channel::new(&self.config, &self.door, &keys));
+            self.lanes.push(Channel::new(&self.config, &self.address, &keys));
         }
         let work = Work {
             config: &self.config,

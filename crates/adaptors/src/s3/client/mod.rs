@@ -1,5 +1,10 @@
 //! One worker's operations.
 
+mod endpoints;
+mod multipart;
+mod server_side;
+mod versions;
+
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{
@@ -7,25 +12,25 @@ use cosmark_adaptor_api::{
     PutOptions, PutOutcome, ReadOutcome, Result, Session,
 };
 
-use super::channel::{Call, Channel};
-use super::checksum::{Checksum, sha256_hex};
-use super::config::{Config, Door, Payload, Signature};
-use super::errors::is_credential_problem;
-use super::multipart::Upload;
-use super::sigv4::{UNSIGNED, hex};
-use super::streaming::Streaming;
-use super::versions::Versioning;
-use super::{ANSWER_LIMIT, listing};
 use crate::forward::forward;
 use crate::http::xml_scan;
 use crate::http::{Answer, Body, Take, push_decimal};
-use crate::s3::server_side::NAMESPACE;
+use crate::s3::channel::{Call, Channel};
+use crate::s3::checksum::{Checksum, sha256_hex};
+use crate::s3::choice::Versioning;
+use crate::s3::config::{Config, Payload, Signature, StoreAddress};
+use crate::s3::errors::is_credential_problem;
+use crate::s3::sigv4::{UNSIGNED, hex};
+use crate::s3::streaming::Streaming;
+use crate::s3::{ANSWER_LIMIT, listing};
+use multipart::Upload;
+use server_side::NAMESPACE;
 
-/// One worker's door to the store.
+/// One worker's handle of the store.
 pub(crate) struct S3Client {
     pub(crate) config: Arc<Config>,
-    pub(crate) door: Door,
-    /// Which of the endpoints `door` and `main` belong to.
+    pub(crate) address: StoreAddress,
+    /// Which of the endpoints `address` and `main` belong to.
     pub(crate) at: usize,
     /// The connections to the other endpoints, once they were used.
     pub(crate) parked: Vec<Option<Channel>>,
@@ -42,12 +47,12 @@ pub(crate) struct S3Client {
 impl S3Client {
     pub(crate) fn new(config: &Arc<Config>, turn: usize, session: &Arc<Session>) -> Result<Self> {
         let keys = config.keys(session)?;
-        let at = turn % config.doors.len();
-        let door = config.doors[at].clone();
+        let at = turn % config.addresses.len();
+        let address = config.addresses[at].clone();
         Ok(Self {
-            main: Channel::new(config, &door, &keys),
+            main: Channel::new(config, &address, &keys),
             config: Arc::clone(config),
-            door,
+            address,
             at,
             parked: Vec::new(),
             session: Arc::clone(session),
@@ -168,9 +173,9 @@ impl S3Client {
     async fn create_bucket(&mut self, bucket: &str, marks: &mut Marks) -> Result<()> {
         check_bucket(bucket)?;
         let mut place = String::new();
-        if self.door.region != "us-east-1" {
+        if self.address.region != "us-east-1" {
             place.push_str(&format!("<CreateBucketConfiguration xmlns=\"{NAMESPACE}\"><LocationConstraint>"));
-            xml_scan::push_escaped(&mut place, &self.door.region);
+            xml_scan::push_escaped(&mut place, &self.address.region);
             place.push_str("</LocationConstraint></CreateBucketConfiguration>");
         }
         let answer = self.main.exchange_text(Call::new("PUT", bucket, ""), &place, marks).await?;
@@ -239,7 +244,7 @@ pub(super) fn holds_error(body: &[u8]) -> bool {
 impl Config {
     /// `x-amz-content-sha256` of a request without a body.
     fn bodyless_payload(&self) -> &'static str {
-        if self.payload == Payload::Unsigned { UNSIGNED } else { super::sigv4::EMPTY_SHA256 }
+        if self.payload == Payload::Unsigned { UNSIGNED } else { crate::s3::sigv4::EMPTY_SHA256 }
     }
 }
 
@@ -379,7 +384,7 @@ impl Client for S3Client {
     }
 
     forward!(
-        holding choose_door;
+        holding choose_endpoint;
         probe => ask,
         get => read,
         put => write,

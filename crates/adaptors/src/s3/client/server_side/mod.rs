@@ -6,10 +6,10 @@ use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, ObjectName, PutOutcome, Result};
 use md5::Digest as _;
 
-use super::channel::Call;
-use super::client::{S3Client, check_bucket, check_name, holds_error};
 use crate::http::xml_scan;
 use crate::http::{Body, Take, push_escaped};
+use crate::s3::channel::Call;
+use crate::s3::client::{S3Client, check_bucket, check_name, holds_error};
 
 /// The name space of S3's XML.
 pub(super) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";

@@ -5,8 +5,6 @@ use std::io;
 use hyper::StatusCode;
 use s3s::{S3Error, S3ErrorCode, StdError, s3_error};
 
-use crate::store::disk::is_full;
-
 /// An error code that s3s has no name for.
 fn custom(code: &str, status: StatusCode, message: String) -> S3Error {
     let code = code.parse().unwrap_or(S3ErrorCode::InternalError);
@@ -103,4 +101,9 @@ pub(crate) fn task(error: &tokio::task::JoinError) -> S3Error {
     } else {
         s3_error!(InternalError, "a task of the embedded store failed; this is a mistake in Cosmark")
     }
+}
+
+/// The errors that more space would heal.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

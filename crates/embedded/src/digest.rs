@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::fault;
+use crate::fault;
 
 /// The five checksums of S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,11 +84,11 @@ macro_rules! fill {
         if let Some(digest) = $digest {
             let value = Some(digest.value.clone());
             match digest.algorithm {
-                $crate::protocol::digest::Algorithm::Crc32 => $output.checksum_crc32 = value,
-                $crate::protocol::digest::Algorithm::Crc32c => $output.checksum_crc32c = value,
-                $crate::protocol::digest::Algorithm::Crc64Nvme => $output.checksum_crc64nvme = value,
-                $crate::protocol::digest::Algorithm::Sha1 => $output.checksum_sha1 = value,
-                $crate::protocol::digest::Algorithm::Sha256 => $output.checksum_sha256 = value,
+                $crate::digest::Algorithm::Crc32 => $output.checksum_crc32 = value,
+                $crate::digest::Algorithm::Crc32c => $output.checksum_crc32c = value,
+                $crate::digest::Algorithm::Crc64Nvme => $output.checksum_crc64nvme = value,
+                $crate::digest::Algorithm::Sha1 => $output.checksum_sha1 = value,
+                $crate::digest::Algorithm::Sha256 => $output.checksum_sha256 = value,
             }
         }
     };
@@ -98,7 +98,7 @@ pub(crate) use fill;
 /// Takes the checksum out of an s3s input.
 macro_rules! given {
     ($input:expr) => {
-        $crate::protocol::digest::one_of([
+        $crate::digest::one_of([
             $input.checksum_crc32.take(),
             $input.checksum_crc32c.take(),
             $input.checksum_crc64nvme.take(),

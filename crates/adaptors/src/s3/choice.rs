@@ -1,15 +1,10 @@
-//! Which of several endpoints the next request goes to.
+//! Choices among words that a storage's keys offer: which endpoint a request goes to, what becomes of versions.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use super::channel::Channel;
-use super::client::S3Client;
-use super::config::Config;
 
 /// How a worker chooses among several endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DoorChoice {
+pub(crate) enum EndpointChoice {
     /// Each worker keeps to one; workers take them in turn.
     Sticky,
     /// Each request goes to the next one.
@@ -18,7 +13,7 @@ pub(crate) enum DoorChoice {
     LeastBusy,
 }
 
-impl DoorChoice {
+impl EndpointChoice {
     /// The words of the key `endpoint_choice`.
     pub(crate) const WORDS: &'static [&'static str] = &["sticky", "round-robin", "least-busy"];
 
@@ -41,57 +36,46 @@ impl InFlight {
     }
 
     /// The least busy one; among equals the first from `from` on.
-    fn least(&self, from: usize) -> usize {
+    pub(super) fn least(&self, from: usize) -> usize {
         let count = self.0.len().max(1);
         let load = |at: &usize| self.0.get(*at).map_or(0, |one| one.load(Ordering::Relaxed));
         (0..count).map(|step| (from + step) % count).min_by_key(load).unwrap_or(0)
     }
-}
 
-/// A request in flight; dropped when it is over or given up.
-pub(super) struct Busy {
-    config: Arc<Config>,
-    at: usize,
-}
+    /// One more at `at`; false where there is no such endpoint.
+    pub(super) fn begin(&self, at: usize) -> bool {
+        self.0.get(at).is_some_and(|count| {
+            count.fetch_add(1, Ordering::Relaxed);
+            true
+        })
+    }
 
-impl Drop for Busy {
-    fn drop(&mut self) {
-        if let Some(count) = self.config.in_flight.0.get(self.at) {
+    /// One less.
+    pub(super) fn end(&self, at: usize) {
+        if let Some(count) = self.0.get(at) {
             count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-impl S3Client {
-    /// Makes the chosen endpoint's connection the main one, for the request that comes now.
-    pub(super) fn choose_door(&mut self) -> Option<Busy> {
-        let count = self.config.doors.len();
-        if count < 2 || self.config.door_choice == DoorChoice::Sticky {
-            return None;
-        }
-        let next = (self.at + 1) % count;
-        if self.config.door_choice == DoorChoice::RoundRobin {
-            self.turn_to(next);
-            return None;
-        }
-        let at = self.config.in_flight.least(next);
-        self.turn_to(at);
-        self.config.in_flight.0.get(at)?.fetch_add(1, Ordering::Relaxed);
-        Some(Busy { config: Arc::clone(&self.config), at })
-    }
+/// What `init` makes of a bucket's versioning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Versioning {
+    /// Nothing is asked.
+    Unchanged,
+    Enabled,
+    Suspended,
+}
 
-    fn turn_to(&mut self, at: usize) {
-        if at == self.at {
-            return;
+impl Versioning {
+    pub(crate) const WORDS: &'static [&'static str] = &["unchanged", "enabled", "suspended"];
+
+    pub(crate) fn from_word(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "enabled" => Self::Enabled,
+            "suspended" => Self::Suspended,
+            _ => Self::Unchanged,
         }
-        let (Some(door), Ok(keys)) = (self.config.doors.get(at).cloned(), self.config.keys(&self.session))
-        else {
-            return;
-        };
-        self.parked.resize_with(self.config.doors.len(), || None);
-        let channel = self.parked[at].take().unwrap_or_else(|| Channel::new(&self.config, &door, &keys));
-        self.parked[self.at] = Some(std::mem::replace(&mut self.main, channel));
-        (self.at, self.door) = (at, door);
     }
 }
 
