@@ -4,13 +4,13 @@ import type { Unit } from "../format";
 
 export type Flat = Record<string, string | number | boolean | null>;
 
-/** Nested figures get names with a dot: `response_ms.p99`. Lists become text. */
+/** Nested figures get names with a dot, `response_ms.p99`; those of `metrics` have none. Lists become text. */
 export function flatten(row: MatrixRow, prefix = ""): Flat {
   const flat: Flat = {};
   for (const [key, value] of Object.entries(row)) {
     const name = prefix + key;
     if (Array.isArray(value)) flat[name] = value.join(", ");
-    else if (value !== null && typeof value === "object") Object.assign(flat, flatten(value as MatrixRow, `${name}.`));
+    else if (value !== null && typeof value === "object") Object.assign(flat, flatten(value as MatrixRow, key === "metrics" ? prefix : `${name}.`));
     else flat[name] = value as Flat[string];
   }
   return flat;

@@ -1,16 +1,17 @@
 // A small stage for tests, with every field of the data.
-import type { LatencyData, OperationData, StageData } from "./types";
+import type { Latencies } from "./results";
+import type { OperationData, StageData } from "./types";
 
-export function times(p50: number): LatencyData {
-  return { count: 1000, mean: p50, min: 1, p50, p90: p50 * 2, p95: p50 * 3, p99: p50 * 5, p99_9: null, p99_99: null, max: p50 * 9, withheld: "p99_9 and above need 10000 operations, there are 1000" };
+export function times(p50: number): Latencies {
+  return { count: 1000, mean: p50, min: 1, p50, p60: p50, p80: p50 * 1.5, p90: p50 * 2, p95: p50 * 3, p99: p50 * 5, p99_9: null, p99_99: null, max: p50 * 9, withheld: "p99_9 and above need 10000 operations, there are 1000" };
 }
 
 export function operation(more: Partial<OperationData> = {}): OperationData {
   return {
-    work: "main", name: "read", op: "read", sample: "read", tag: "s1-main.read", workers: 4,
+    work: "main", name: "read", op: "read", sample: "read", tag: "s1-main.read", workers: 4, id: "op1", arrival: "closed",
     count: 990, failures: 10, bytes: 99_000, partial_bytes: 0, throughput_per_s: 99, bandwidth_bytes_per_s: 9900,
     response_ms: times(2), service_ms: times(2), first_byte_ms: times(1),
-    missed: 0, delayed: 0, unfinished: 0, intended: null, checked: 0, in_flight_mean: 3.5, window_s: 10,
+    missed: 0, delayed: 0, unfinished: 0, intended: null, checked: 0, success_ratio: 0.99, in_flight_mean: 3.5, window_s: 10, age_at_start_s: null, age_at_end_s: null, metrics: undefined,
     failed_service_ms: null, connect_ms: null, lag_ms: null, unfinished_age_ms: null,
     errors: { http_503: 10 }, error_codes: {}, error_examples: [], requests: 1000, retries: 0, connections: 4, renewals: 0, accepted_only: 0,
     series: {

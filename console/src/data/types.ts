@@ -1,5 +1,6 @@
 // Generated from crates/report/src/data/model.rs, which says what each field means:
 // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types
+import type { OperationResult, PartResult } from "./results";
 
 export type ReportData = { 
 /**
@@ -221,106 +222,6 @@ to_s: number, };
 
 export type OperationData = { 
 /**
- * Name of the work.
- */
-work: string, 
-/**
- * Name of the operation.
- */
-name: string, 
-/**
- * What it does.
- */
-op: string, 
-/**
- * What its samples are.
- */
-sample: string, 
-/**
- * Its tag, unique in the run.
- */
-tag: string, 
-/**
- * Workers of the work.
- */
-workers: number, 
-/**
- * Arrivals that were dropped.
- */
-missed: number, 
-/**
- * Arrivals that waited for a worker.
- */
-delayed: number, 
-/**
- * Still in flight at the end.
- */
-unfinished: number, 
-/**
- * Arrivals due in the window of an open loop.
- */
-intended: number | null, 
-/**
- * Bodies that were verified.
- */
-checked: number, 
-/**
- * Mean number in flight.
- */
-in_flight_mean: number | null, 
-/**
- * Length of the window in seconds.
- */
-window_s: number, 
-/**
- * Service time of failures.
- */
-failed_service_ms: LatencyData | null, 
-/**
- * Time to open a connection.
- */
-connect_ms: LatencyData | null, 
-/**
- * Sent minus due, where a worker was free.
- */
-lag_ms: LatencyData | null, 
-/**
- * Ages of what had not finished at the end.
- */
-unfinished_age_ms: LatencyData | null, 
-/**
- * Failures by class.
- */
-errors: { [key in string]: number }, 
-/**
- * Failures by the protocol's own code.
- */
-error_codes: { [key in string]: number }, 
-/**
- * First texts.
- */
-error_examples: Array<string>, 
-/**
- * Requests on the wire.
- */
-requests: number, 
-/**
- * Retries among them.
- */
-retries: number, 
-/**
- * Connections opened.
- */
-connections: number, 
-/**
- * Logins made again.
- */
-renewals: number, 
-/**
- * Writes that were only accepted.
- */
-accepted_only: number, 
-/**
  * Course of the counts; null when nothing was recorded over time.
  */
 series: CountSeries | null, 
@@ -347,81 +248,7 @@ endpoints: Array<GroupData>,
 /**
  * The same by driver, if there were several.
  */
-drivers: Array<GroupData>, 
-/**
- * Successes.
- */
-count: number, 
-/**
- * Failures.
- */
-failures: number, 
-/**
- * Body bytes of successes.
- */
-bytes: number, 
-/**
- * Body bytes of failures.
- */
-partial_bytes: number, 
-/**
- * Successes per second.
- */
-throughput_per_s: number | null, 
-/**
- * Body bytes of successes per second.
- */
-bandwidth_bytes_per_s: number | null, 
-/**
- * From due to the end.
- */
-response_ms: LatencyData | null, 
-/**
- * From sent to the end.
- */
-service_ms: LatencyData | null, 
-/**
- * From sent to the first byte.
- */
-first_byte_ms: LatencyData | null, };
-
-export type Totals = { 
-/**
- * Successes.
- */
-count: number, 
-/**
- * Failures.
- */
-failures: number, 
-/**
- * Body bytes of successes.
- */
-bytes: number, 
-/**
- * Body bytes of failures.
- */
-partial_bytes: number, 
-/**
- * Successes per second.
- */
-throughput_per_s: number | null, 
-/**
- * Body bytes of successes per second.
- */
-bandwidth_bytes_per_s: number | null, 
-/**
- * From due to the end.
- */
-response_ms: LatencyData | null, 
-/**
- * From sent to the end.
- */
-service_ms: LatencyData | null, 
-/**
- * From sent to the first byte.
- */
-first_byte_ms: LatencyData | null, };
+drivers: Array<GroupData>, } & OperationResult;
 
 export type GroupData = { 
 /**
@@ -433,87 +260,13 @@ label: string,
  */
 workers: number | null, 
 /**
- * Successes.
- */
-count: number, 
-/**
- * Failures.
- */
-failures: number, 
-/**
- * Body bytes of successes.
- */
-bytes: number, 
-/**
- * Body bytes of failures.
- */
-partial_bytes: number, 
-/**
- * Successes per second.
+ * Successes per second of the operation's window.
  */
 throughput_per_s: number | null, 
 /**
- * Body bytes of successes per second.
+ * Body bytes of successes per second of the operation's window.
  */
-bandwidth_bytes_per_s: number | null, 
-/**
- * From due to the end.
- */
-response_ms: LatencyData | null, 
-/**
- * From sent to the end.
- */
-service_ms: LatencyData | null, 
-/**
- * From sent to the first byte.
- */
-first_byte_ms: LatencyData | null, };
-
-export type LatencyData = { 
-/**
- * How many times.
- */
-count: number, 
-/**
- * Exact mean.
- */
-mean: number | null, 
-/**
- * Least.
- */
-min: number | null, 
-/**
- * Percentiles; null = the data cannot support it.
- */
-p50: number | null, 
-/**
- * 90th.
- */
-p90: number | null, 
-/**
- * 95th.
- */
-p95: number | null, 
-/**
- * 99th.
- */
-p99: number | null, 
-/**
- * 99.9th.
- */
-p99_9: number | null, 
-/**
- * 99.99th.
- */
-p99_99: number | null, 
-/**
- * Greatest.
- */
-max: number | null, 
-/**
- * Why a percentile is null.
- */
-withheld: string | null, };
+bandwidth_bytes_per_s: number | null, } & PartResult;
 
 export type CountSeries = { 
 /**

@@ -1,50 +1,61 @@
-// Figures of operations or of their parts: sizes, endpoints, drivers.
+// Figures of operations or of their parts (sizes, endpoints, drivers), as the table of figures lists them.
 import { DataTable, type Column } from "../components/DataTable";
-import type { LatencyData, Totals } from "../data/types";
+import { valueOf, type Metric } from "../data/metric";
+import { METRICS } from "../data/metrics";
+import type { GroupData, OperationData } from "../data/types";
 import { exact, grouped, short } from "../format";
 import { Failed } from "./Overview";
 
 export interface FigureRow {
   label: string;
-  totals: Totals;
-  times: LatencyData | null;
+  totals: OperationData | GroupData;
   workers?: number | null;
 }
 
-const PERCENTILES = [
-  ["mean", "mean"], ["median", "p50"], ["p90", "p90"], ["p95", "p95"], ["p99", "p99"], ["p99.9", "p99_9"], ["max", "max"],
-] as const;
+/** Columns that stand there whether or not some row has a value. */
+const ALWAYS = new Set(["count", "failures", "throughput_per_s", "response_ms.mean", "response_ms.max"]);
+
+/** A rate of no bytes is none. */
+function value(metric: Metric, row: FigureRow): number | null {
+  const found = valueOf(metric, row.totals);
+  return metric.unit === "bytes_per_s" ? found || null : found;
+}
+
+function column(metric: Metric): Column<FigureRow> {
+  const head = metric.page ?? "";
+  if (metric.id === "failures") {
+    return {
+      head,
+      cell: ({ totals }) => {
+        const ended = totals.count + totals.failures;
+        return <Failed share={ended > 0 ? totals.failures / ended : null} />;
+      },
+      exact: ({ totals }) => `${grouped(totals.failures)} of ${grouped(totals.count + totals.failures)}`,
+    };
+  }
+  const withheld = (row: FigureRow) => (metric.id.startsWith("response_ms.") ? (row.totals.response_ms?.withheld ?? "no times") : "");
+  return {
+    head,
+    title: metric.help,
+    cell: (row) => {
+      const found = value(metric, row);
+      return metric.unit === "count" && found !== null && Number.isInteger(found) ? grouped(found) : short(found, metric.unit);
+    },
+    exact: (row) => {
+      const found = value(metric, row);
+      return found === null ? withheld(row) : exact(found, metric.unit);
+    },
+  };
+}
 
 export function OperationsTable(props: { label: string; first: string; rows: FigureRow[] }) {
   const { label, first, rows } = props;
-  const anyBytes = rows.some((row) => row.totals.bytes > 0);
   const anyWorkers = rows.some((row) => row.workers !== undefined && row.workers !== null);
-  const times = PERCENTILES.filter(([, key]) => key === "mean" || key === "max" || rows.some((row) => row.times?.[key] !== null));
+  const shown = METRICS.filter((metric) => metric.page !== null && (ALWAYS.has(metric.id) || rows.some((row) => value(metric, row) !== null)));
   const columns: Column<FigureRow>[] = [
     { head: first, text: true, cell: (row) => row.label },
     ...(anyWorkers ? [{ head: "workers", cell: (row: FigureRow) => short(row.workers, "count") }] : []),
-    { head: "operations", title: "Successes", cell: (row) => grouped(row.totals.count) },
-    {
-      head: "failed",
-      cell: (row) => {
-        const ended = row.totals.count + row.totals.failures;
-        return <Failed share={ended > 0 ? row.totals.failures / ended : null} />;
-      },
-      exact: (row) => `${grouped(row.totals.failures)} of ${grouped(row.totals.count + row.totals.failures)}`,
-    },
-    { head: "op/s", cell: (row) => short(row.totals.throughput_per_s, "per_s"), exact: (row) => exact(row.totals.throughput_per_s, "per_s") },
-    ...(anyBytes
-      ? [{
-          head: "bandwidth",
-          cell: (row: FigureRow) => short(row.totals.bandwidth_bytes_per_s || null, "bytes_per_s"),
-          exact: (row: FigureRow) => exact(row.totals.bandwidth_bytes_per_s, "bytes_per_s"),
-        }]
-      : []),
-    ...times.map(([head, key]) => ({
-      head,
-      cell: (row: FigureRow) => short(row.times?.[key], "ms"),
-      exact: (row: FigureRow) => (row.times?.[key] == null ? (row.times?.withheld ?? "no times") : exact(row.times[key], "ms")),
-    })),
+    ...shown.map(column),
   ];
   return <DataTable label={label} columns={columns} rows={rows} keyOf={(row, at) => `${row.label}-${at}`} />;
 }

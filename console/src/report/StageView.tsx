@@ -13,7 +13,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
   const [range, setRange] = useState<[number, number] | null>(null);
   const zoom = useMemo(() => ({ range, set: setRange }), [range]);
   const names = charts.operationNames(stage.operations);
-  const rows: FigureRow[] = stage.operations.map((one, at) => ({ label: names[at]!, totals: one, times: one.response_ms }));
+  const rows: FigureRow[] = stage.operations.map((one, at) => ({ label: names[at]!, totals: one }));
   return (
     <section id="stage" className="stage" role={alone ? undefined : "tabpanel"} aria-labelledby={alone ? "stage-title" : `tab-${stage.id}`}>
       <div className="stage-head">
@@ -161,7 +161,7 @@ const PARTS: [string, string, (one: OperationData) => GroupData[]][] = [
 function Parts({ stage, names }: { stage: StageData; names: string[] }) {
   return PARTS.map(([title, first, parts]) => {
     const rows: FigureRow[] = stage.operations.flatMap((one, at) =>
-      parts(one).map((part) => ({ label: `${names[at]}, ${part.label}`, totals: part, times: part.response_ms, workers: part.workers })),
+      parts(one).map((part) => ({ label: `${names[at]}, ${part.label}`, totals: part, workers: part.workers })),
     );
     if (!rows.length) return null;
     return (

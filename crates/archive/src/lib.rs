@@ -15,6 +15,9 @@ mod output;
 mod record;
 mod recover;
 
+pub use cosmark_metrics::{
+    DriverResult, EndpointResult, LoopKind, OperationResult, PartResult, SizeClassResult,
+};
 pub use csv::cosbench::{OperationBuckets, StageTables, TimelineRow};
 pub use csv::intervals::{IntervalLine, phase_word};
 pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
@@ -33,15 +36,11 @@ pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
 pub use oplog::read::{OpLogReader, OpRow};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;
-pub use record::breakdown::{
-    DriverRecord, DriversRecord, EndpointRecord, LoopKind, PartRecord, SizeClassRecord,
-};
 pub use record::client::{ClientLine, ClientRecord, NicRecord};
 pub use record::containers::ContainersRecord;
 pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
+pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Overall, Verdict};
-pub use record::{
-    HostRecord, LatencyRecord, OperationRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange,
-};
+pub use record::{HostRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange};

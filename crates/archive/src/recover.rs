@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::{
-    ClientLine, ClientRecord, DriverRecord, HistogramLog, IntervalLine, Run, StageRecord, StageState,
+    ClientLine, ClientRecord, DriverResult, HistogramLog, IntervalLine, Run, StageRecord, StageState,
     StageTables,
 };
 
@@ -134,7 +134,7 @@ fn read_counts(run: &Run, places: &Places, found: &mut [Found]) -> Result<(), St
         let Some((cell, told)) = places.get(&line.tag).and_then(|place| cell(found, *place)) else { return };
         *told.any = true;
         *told.cut_s = told.cut_s.max(line.end_s);
-        *cell.open.entry(line.phase.clone()).or_default() += line.count;
+        *cell.open.entry(line.phase.clone()).or_default() += line.ok;
         cell.add(&line);
     });
     read.map(drop).map_err(|error| error.to_string())
@@ -234,7 +234,7 @@ fn fill(record: &mut StageRecord, stage: &Stage, index: usize, found: &Found) {
     let cells = found.cells.iter().flatten();
     for (operation, cell) in record.operations.iter_mut().zip(cells) {
         if cell.by_driver.len() > 1 {
-            let of = |(name, sums): (&String, &OpSnapshot)| DriverRecord::of(name, 0, sums);
+            let of = |(name, sums): (&String, &OpSnapshot)| DriverResult::of(name, 0, sums);
             operation.drivers = cell.by_driver.iter().map(of).collect();
         }
     }

@@ -132,8 +132,8 @@ impl Observer for Terminal {
     }
 
     fn stage_ends(&mut self, record: &StageRecord) {
-        let count: u64 = record.operations.iter().map(|op| op.count).sum();
-        let failures: u64 = record.operations.iter().map(|op| op.failures).sum();
+        let count: u64 = record.operations.iter().map(|op| op.ok).sum();
+        let failures: u64 = record.operations.iter().map(|op| op.failed).sum();
         let took = match (record.started, record.ended) {
             (Some(started), Some(ended)) => {
                 let took = ended.duration_since(started).unsigned_abs();

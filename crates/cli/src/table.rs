@@ -1,75 +1,92 @@
 //! The result table: what `run.json` says, for people.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
-use cosmark_archive::{LatencyRecord, LoopKind, OperationRecord, RunRecord, StageRecord};
+use cosmark_archive::{LoopKind, OperationResult, RunRecord, StageRecord};
+use cosmark_metrics::Latencies;
+use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 
 use cosmark_verdict::percent;
 
 use crate::units;
 
-const HEAD: [&str; 11] =
-    ["stage", "operation", "ops", "failed", "op/s", "bandwidth", "mean", "p50", "p95", "p99", "max ms"];
+/// The figures of the table; those that not every run has only where some operation has one.
+fn columns(record: &RunRecord) -> Vec<&'static Metric> {
+    let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
+    let is_there = |metric: &&Metric| !metric.is_measured() || operations().any(|op| metric.of(op).is_some());
+    METRICS.iter().filter(|metric| !metric.names.terminal.is_empty()).filter(is_there).collect()
+}
 
 /// All stages and operations of a run that have results.
 #[must_use]
 pub fn results(record: &RunRecord) -> String {
+    let columns = columns(record);
+    let names = ["stage", "operation"];
+    let heads = columns.iter().map(|metric| metric.names.terminal);
     let mut table = Table::new();
     table.load_style(crate::out::frame());
-    table.set_header(HEAD.iter().enumerate().map(|(at, head)| {
-        Cell::new(head).set_alignment(if at < 2 { CellAlignment::Left } else { CellAlignment::Right })
-    }));
+    table.set_header(cells(names.map(str::to_owned), heads.map(str::to_owned)));
     for stage in &record.stages {
         for (at, operation) in stage.operations.iter().enumerate() {
-            table.add_row(row(stage, operation, at == 0));
+            let left = [if at == 0 { stage.name.clone() } else { String::new() }, name_of(stage, operation)];
+            table.add_row(cells(left, columns.iter().map(|metric| figure(metric, operation))));
             if times_differ(operation) {
-                table.add_row(service_row(operation));
+                let left = [String::new(), SERVICE.to_owned()];
+                table.add_row(cells(left, columns.iter().map(|metric| service_time(metric, operation))));
             }
         }
     }
-    table.set_constraints(HEAD.iter().map(|_| ColumnConstraint::ContentWidth));
+    table.set_constraints((0..names.len() + columns.len()).map(|_| ColumnConstraint::ContentWidth));
     table.to_string()
 }
 
-fn row(stage: &StageRecord, operation: &OperationRecord, first: bool) -> Vec<Cell> {
-    let dash = || "-".to_owned();
-    let name = if operation.name == operation.work || stage.operations.len() == 1 {
-        operation.name.clone()
+/// With the name of its work where names alone do not tell operations apart.
+fn name_of(stage: &StageRecord, operation: &OperationResult) -> String {
+    let first = stage.operations.first().map(|op| &op.work);
+    let several_works = stage.operations.iter().any(|op| Some(&op.work) != first);
+    if operation.name != operation.work && several_works {
+        format!("{} {}", operation.work, operation.name)
     } else {
-        let works: std::collections::BTreeSet<_> = stage.operations.iter().map(|op| &op.work).collect();
-        if works.len() > 1 {
-            format!("{} {}", operation.work, operation.name)
-        } else {
-            operation.name.clone()
-        }
-    };
-    let numbers = [
-        units::grouped(operation.count),
-        failed(operation),
-        operation.throughput_per_s.map_or_else(dash, units::rate),
-        operation.bandwidth_bytes_per_s.filter(|rate| *rate > 0.0).map_or_else(dash, units::bandwidth),
-    ];
-    let left = [if first { stage.name.clone() } else { String::new() }, name];
-    cells(left, numbers.into_iter().chain(times(&operation.response_ms)))
+        operation.name.clone()
+    }
+}
+
+fn figure(metric: &Metric, operation: &OperationResult) -> String {
+    if metric.id == "failures" { failed(operation) } else { shown(metric, metric.of(operation)) }
+}
+
+fn shown(metric: &Metric, value: Option<f64>) -> String {
+    let dash = || "-".to_owned();
+    let Some(value) = value else { return dash() };
+    match metric.unit {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        Unit::Count(_) if value.fract() == 0.0 => units::grouped(value as u64),
+        Unit::Count(_) | Unit::PerS => units::rate(value),
+        Unit::Share => percent(value),
+        Unit::Ms => units::ms(value),
+        Unit::Bytes => units::bytes(value),
+        Unit::BytesPerS if value > 0.0 => units::bandwidth(value),
+        Unit::BytesPerS => dash(),
+    }
 }
 
 /// Response and service time are two numbers as soon as something was not sent when it was due.
-fn times_differ(operation: &OperationRecord) -> bool {
-    operation.count > 0 && times(&operation.response_ms) != times(&operation.service_ms)
+fn times_differ(operation: &OperationResult) -> bool {
+    let times = |latency: &Latencies| {
+        [latency.mean, latency.p50, latency.p95, latency.p99, latency.max].map(|ms| ms.map(units::ms))
+    };
+    operation.ok > 0 && times(&operation.response_ms) != times(&operation.service_ms)
 }
 
 /// The times from the moment of sending, under those from the moment that operations were due.
-fn service_row(operation: &OperationRecord) -> Vec<Cell> {
-    let nothing = std::iter::repeat_n(String::new(), 4);
-    cells([String::new(), SERVICE.to_owned()], nothing.chain(times(&operation.service_ms)))
+fn service_time(metric: &Metric, operation: &OperationResult) -> String {
+    match metric.reading {
+        Reading::Response(of) => shown(metric, of(&operation.service_ms)),
+        _ => String::new(),
+    }
 }
 
 /// Name of such a row.
 const SERVICE: &str = "  service time";
-
-fn times(latency: &LatencyRecord) -> [String; 5] {
-    [latency.mean, latency.p50, latency.p95, latency.p99, latency.max]
-        .map(|value| value.map_or_else(|| "-".to_owned(), units::ms))
-}
 
 fn cells(left: [String; 2], right: impl Iterator<Item = String>) -> Vec<Cell> {
     left.into_iter()
@@ -79,12 +96,12 @@ fn cells(left: [String; 2], right: impl Iterator<Item = String>) -> Vec<Cell> {
 }
 
 /// Failures with their share of all that ended: no rate without it.
-fn failed(operation: &OperationRecord) -> String {
+fn failed(operation: &OperationResult) -> String {
     match operation.success_ratio {
-        Some(ratio) if operation.failures > 0 => {
-            format!("{} ({})", units::grouped(operation.failures), percent(1.0 - ratio))
+        Some(ratio) if operation.failed > 0 => {
+            format!("{} ({})", units::grouped(operation.failed), percent(1.0 - ratio))
         }
-        _ => units::grouped(operation.failures),
+        _ => units::grouped(operation.failed),
     }
 }
 
@@ -99,7 +116,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         }
         for operation in &stage.operations {
             let place = format!("{} {}", stage.id, operation.name);
-            if operation.failures > 0 {
+            if operation.failed > 0 {
                 remarks.push(format!("{place}: {}", errors(operation)));
                 if let Some(example) = operation.error_examples.first() {
                     remarks.push(format!("  for example: {example}"));
@@ -120,7 +137,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
                     remarks.push(format!("{place}: {} {what}", units::grouped(count)));
                 }
             }
-            withheld |= operation.count > 0
+            withheld |= operation.ok > 0
                 && (operation.response_ms.p99.is_none() || operation.response_ms.p50.is_none());
         }
     }
@@ -135,15 +152,14 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
     remarks
 }
 
-fn errors(operation: &OperationRecord) -> String {
-    let total = operation.count + operation.failures;
+fn errors(operation: &OperationResult) -> String {
+    let total = operation.ok + operation.failed;
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-    let share = operation.failures as f64 / total as f64 * 100.0;
+    let share = operation.failed as f64 / total as f64 * 100.0;
     let mut kinds: Vec<_> = operation.errors.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-    let codes: Vec<String> =
-        operation.error_codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
+    let codes: Vec<String> = operation.codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
     let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
     format!("{share:.2} % failed: {}{codes}", kinds.join(", "))
 }

@@ -18,8 +18,8 @@ mod words;
 /// Each crate and the crates of ours that its `[dependencies]` name, in an order in which nobody uses what comes later.
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
-    ("workload", &["units"]),
     ("metrics", &[]),
+    ("workload", &["metrics", "units"]),
     ("adaptor-api", &["units"]),
     ("simstore", &[]),
     ("embedded", &[]),

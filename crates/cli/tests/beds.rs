@@ -37,8 +37,8 @@ fn five_stages(target: &str, more: &[&str]) -> RunRecord {
     assert_eq!(record.state, RunState::Finished);
     for name in ["read", "write", "list", "head"] {
         let result = operation(&record, "main", name);
-        assert!(result.count > 0, "{name}: {result:?}");
-        assert_eq!(result.failures, 0, "{name}: {:?}", result.error_examples);
+        assert!(result.ok > 0, "{name}: {result:?}");
+        assert_eq!(result.failed, 0, "{name}: {:?}", result.error_examples);
     }
     record
 }
@@ -71,12 +71,7 @@ stages:
 fn large_objects(target: &str) {
     let record = run_text(target, LARGE);
     let read = operation(&record, "read", "read");
-    assert_eq!(
-        (read.count, read.failures, read.bytes),
-        (4, 0, 4 * 12 * 1024 * 1024),
-        "{:?}",
-        read.error_examples
-    );
+    assert_eq!((read.ok, read.failed, read.bytes), (4, 0, 4 * 12 * 1024 * 1024), "{:?}", read.error_examples);
 }
 
 const CHUNKED_AND_HASHED: &str = "name: chunked
@@ -97,7 +92,7 @@ fn chunked_and_hashed(target: &str) {
     let record = run_text(target, CHUNKED_AND_HASHED);
     for (stage, name) in [("write", "write"), ("read", "read")] {
         let result = operation(&record, stage, name);
-        assert_eq!((result.count, result.failures), (10, 0), "{:?}", result.error_examples);
+        assert_eq!((result.ok, result.failed), (10, 0), "{:?}", result.error_examples);
     }
 }
 
@@ -195,7 +190,7 @@ fn webdav_with_basic_runs_all_five_stages_on_nginx() {
     let record = run_text("nginx-dav/target.yaml", DAV);
     for name in ["read", "write", "head"] {
         let result = operation(&record, "main", name);
-        assert!(result.count > 0 && result.failures == 0, "{name}: {:?}", result.error_examples);
+        assert!(result.ok > 0 && result.failed == 0, "{name}: {:?}", result.error_examples);
     }
 }
 
@@ -220,7 +215,7 @@ fn ceph_s3_buckets_that_keep_versions_are_emptied_of_them_and_disposed_of() {
     let record = five_stages("ceph/s3.yaml", &more);
     let dispose = record.stages.last().unwrap();
     // At least: two pages of versions for each bucket, and the request that deletes it.
-    let (asked, buckets) = (dispose.operations[0].requests, dispose.operations[0].count);
+    let (asked, buckets) = (dispose.operations[0].requests, dispose.operations[0].ok);
     assert!(asked >= 4 * buckets, "{asked} requests for {buckets} buckets: were there versions at all?");
 }
 
@@ -260,7 +255,7 @@ fn ceph_takes_cosbench_xml_whose_containers_are_pools_and_leaves_the_pools() {
         let (output, record) = run_json(directory.path(), &["run", file.to_str().unwrap()]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let (read, write) = (operation(&record, "main", "read"), operation(&record, "main", "write"));
-        assert_eq!((read.count + write.count, read.failures + write.failures), (100, 0));
+        assert_eq!((read.ok + write.ok, read.failed + write.failed), (100, 0));
     }
 }
 
@@ -313,7 +308,7 @@ fn ceph_goes_on_after_the_death_of_an_osd_and_the_run_ends_in_time() {
     killer.join().unwrap();
     faults("healall", &[]);
     let main = operation(&record, "main", "write");
-    assert!(main.count > 0 && took_s < 90, "{took_s} s: {main:?}");
+    assert!(main.ok > 0 && took_s < 90, "{took_s} s: {main:?}");
 }
 
 #[test]
@@ -334,7 +329,7 @@ fn ceph_and_a_swift_are_measured_in_one_stage_each_with_its_own_login_and_result
     for work in ["swift", "ceph"] {
         let of_work: Vec<_> = main.operations.iter().filter(|one| one.work == work).collect();
         assert_eq!(of_work.len(), 2, "{work}");
-        assert!(of_work.iter().all(|one| one.count > 0 && one.failures == 0), "{work}: {of_work:?}");
+        assert!(of_work.iter().all(|one| one.ok > 0 && one.failed == 0), "{work}: {of_work:?}");
     }
     swift.stop();
 }
@@ -403,8 +398,8 @@ fn keystone_tokens_that_are_revoked_in_mid_run_are_renewed_and_counted() {
     // On a slow machine the tokens may be gone before the main stage begins: all stages count.
     let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
     let renewals: u64 = operations().map(|operation| operation.renewals).sum();
-    let refused: u64 = operations().map(|operation| operation.failures).sum();
-    let done: u64 = operations().map(|operation| operation.count).sum();
+    let refused: u64 = operations().map(|operation| operation.failed).sum();
+    let done: u64 = operations().map(|operation| operation.ok).sum();
     // Four workers: each may have been refused a few times before the new token was there. What Swift answers besides
     // (503 while its Keystone is slow to validate the new token) is the machine's speed, not ours.
     let errors = || operations().flat_map(|operation| &operation.errors);

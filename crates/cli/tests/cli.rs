@@ -38,7 +38,7 @@ fn the_demo_finishes_and_leaves_a_complete_archive() {
     assert_eq!(found.record.state, RunState::Finished);
     assert_eq!(found.record.stages.len(), 5);
     let read = operation(&found.record, "main", "read");
-    assert!(read.count > 0 && read.failures == 0, "{read:?}");
+    assert!(read.ok > 0 && read.failed == 0, "{read:?}");
     for file in
         ["w1-demo.csv", "w1-demo-rt-histogram.csv", "s3-main.csv", "histograms.hlog", "workload-config.xml"]
     {
@@ -195,7 +195,7 @@ fn ctrl_c_ends_the_run_cleanly_with_an_archive_that_says_cancelled() {
     let states: Vec<_> = found.record.stages.iter().map(|stage| stage.state).collect();
     assert_eq!(states, [StageState::Cancelled, StageState::Aborted]);
     let read = operation(&found.record, "main", "read");
-    assert!(read.count > 0 && read.throughput_per_s.is_some_and(|rate| rate > 0.0), "{read:?}");
+    assert!(read.ok > 0 && read.throughput_per_s.is_some_and(|rate| rate > 0.0), "{read:?}");
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_missing_bucket_fails_the_stage_within_seconds_and_says_which() {
     assert!(begun.elapsed() < Duration::from_secs(300), "it would have run for ten minutes");
     assert_eq!(record.state, RunState::Failed);
     assert!(record.reason.as_ref().unwrap().contains("NoSuchBucket"));
-    assert!(operation(&record, "main", "read").error_codes.contains_key("NoSuchBucket"));
+    assert!(operation(&record, "main", "read").codes.contains_key("NoSuchBucket"));
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn more_failures_than_accepted_fail_the_stage_but_not_the_next_one() {
     assert_eq!(states, [StageState::Failed, StageState::Completed]);
     assert_eq!(record.state, RunState::Failed);
     let read = operation(&record, "strict", "read");
-    assert_eq!(read.count + read.failures, 1000);
+    assert_eq!(read.ok + read.failed, 1000);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn one_stage_can_drive_two_systems_and_keeps_their_results_apart() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let record: cosmark_archive::RunRecord = serde_json::from_slice(&output.stdout).unwrap();
     let main = record.stages.iter().find(|stage| stage.name == "main").unwrap();
-    let counts: Vec<_> = main.operations.iter().map(|op| (op.work.as_str(), op.count, op.failures)).collect();
+    let counts: Vec<_> = main.operations.iter().map(|op| (op.work.as_str(), op.ok, op.failed)).collect();
     assert_eq!(counts, [("s3", 100, 0), ("files", 100, 0)]);
 }
 
@@ -408,7 +408,7 @@ fn published_percentiles_are_those_of_the_operation_log() {
         .iter()
         .filter(|row| row.stage == "s3-main" && row.phase == "window" && row.outcome == "ok")
         .collect();
-    assert_eq!(window.len() as u64, read.count);
+    assert_eq!(window.len() as u64, read.ok);
     let of = |time: fn(&Logged) -> i64| window.iter().map(|row| time(row)).collect::<Vec<i64>>();
     same_times("service", of(|row| row.end_ns - row.sent_ns), &read.service_ms);
     same_times("response", of(|row| row.end_ns - row.due_ns), &read.response_ms);
@@ -457,7 +457,7 @@ fn logged(path: &Path) -> Vec<Logged> {
 }
 
 /// Every published figure of a distribution against the sorted times: percentiles to 0.1 %, the mean to rounding.
-fn same_times(what: &str, mut times_ns: Vec<i64>, published: &cosmark_archive::LatencyRecord) {
+fn same_times(what: &str, mut times_ns: Vec<i64>, published: &cosmark_metrics::Latencies) {
     times_ns.sort_unstable();
     let count = times_ns.len();
     assert_eq!(published.count, count as u64, "{what}");
@@ -536,7 +536,7 @@ fn quick_measures_a_store_by_its_url_and_leaves_nothing_in_it() {
     ];
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(operation(&record, "main", "read").count > 0);
+    assert!(operation(&record, "main", "read").ok > 0);
     let buckets = PathBuf::from(server.says("objects in")).join("buckets");
     let left: Vec<_> = fs::read_dir(buckets).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
@@ -602,7 +602,7 @@ fn ten_thousand_workers_fit_into_one_gibibyte() {
     assert!(most_kib > 0 && most_kib < 1 << 20, "{most_kib} KiB");
     let found = open_run(&directory.path().join("archive/w1-crowd")).unwrap();
     let main = &found.record.stages[0];
-    let count: u64 = main.operations.iter().map(|op| op.count).sum();
+    let count: u64 = main.operations.iter().map(|op| op.ok).sum();
     assert_eq!(count, 20_000, "every worker did its two");
 }
 
@@ -701,7 +701,7 @@ fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
     fs::write(directory.path().join("replay.yaml"), workload).unwrap();
     let (_, record) = run_json(directory.path(), &["run", "replay.yaml", "--quiet"]);
     let read = operation(&record, "main", "read");
-    assert_eq!((read.intended, read.count), (Some(32), 32));
+    assert_eq!((read.intended, read.ok), (Some(32), 32));
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn the_results_of_four_drivers_are_the_sums_of_their_operation_logs() {
     assert_sums_are_those_of_the_logs(&run);
     let stage = |name: &str| run.record.stages.iter().find(|stage| stage.name == name).unwrap();
     // Nothing is written twice, nothing is left out, whoever did it.
-    assert_eq!(stage("prepare").operations[0].count, 200);
+    assert_eq!(stage("prepare").operations[0].ok, 200);
     let drivers = |name: &str| -> Vec<(String, u32)> {
         let of = &stage(name).operations[0].drivers;
         of.iter().map(|driver| (driver.driver.clone(), driver.workers)).collect()
@@ -73,7 +73,7 @@ fn the_results_of_four_drivers_are_the_sums_of_their_operation_logs() {
     // The timeline adds up, too.
     let rows: u64 =
         run.timeline(main).unwrap().iter().flat_map(|row| &row.operations).map(|op| op.count).sum();
-    let all = main.operations.iter().map(|op| op.count).sum::<u64>();
+    let all = main.operations.iter().map(|op| op.ok).sum::<u64>();
     assert!(rows >= all, "the timeline has the ramps, too: {rows} {all}");
 }
 
@@ -265,7 +265,7 @@ fn suffer(fault: Fault, phase: StageState) -> String {
         .iter()
         .map(|one| format!("{} ({} workers) from {:.1} s on", one.driver, one.workers, one.from_s))
         .collect();
-    let count = main.operations.first().map_or(0, |operation| operation.count);
+    let count = main.operations.first().map_or(0, |operation| operation.ok);
     let missing = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
     format!(
         "{:<19} {:<10} {:<10} {count:>4} of {TOTAL}   {missing:<32} {seconds:>3} s",
@@ -278,14 +278,14 @@ fn suffer(fault: Fault, phase: StageState) -> String {
 fn judge(fault: Fault, phase: StageState, code: i32, run: &cosmark_archive::Run, shown: &str) {
     let what = format!("{fault:?} in {}\n{shown}", phase.word());
     let main = &run.record.stages[0];
-    let count = main.operations.first().map_or(0, |operation| operation.count);
+    let count = main.operations.first().map_or(0, |operation| operation.ok);
     assert!(count <= TOTAL, "{what}");
     match fault {
         Fault::KillController | Fault::KillNats | Fault::StopDriver | Fault::CutNetwork => {
             assert_eq!((code, run.record.state), (0, RunState::Finished), "{what}");
             assert!(main.missing.is_empty(), "{what}");
             // Without a network the store cannot be reached either.
-            let failed = if fault == Fault::CutNetwork { main.operations[0].failures } else { 0 };
+            let failed = if fault == Fault::CutNetwork { main.operations[0].failed } else { 0 };
             assert_eq!(count + failed, TOTAL, "{what}");
             assert_sums_are_those_of_the_logs(run);
         }
@@ -305,10 +305,10 @@ fn judge(fault: Fault, phase: StageState, code: i32, run: &cosmark_archive::Run,
                 assert_eq!(main.missing[0].driver, "d2", "{what}");
                 assert_eq!(main.missing[0].workers, 4, "{what}");
                 let own = main.operations[0].drivers.iter().find(|driver| driver.driver == "d1").unwrap();
-                assert_eq!(own.sums.count, TOTAL / 2, "{what}");
+                assert_eq!(own.sums.ok, TOTAL / 2, "{what}");
             }
             // The next stage is done by who is left.
-            assert_eq!(run.record.stages[1].operations[0].count, 40, "{what}");
+            assert_eq!(run.record.stages[1].operations[0].ok, 40, "{what}");
         }
     }
 }

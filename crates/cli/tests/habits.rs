@@ -144,8 +144,8 @@ fn a_web_server_that_answers_every_request_with_a_page_is_not_taken_for_a_store(
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(record.state, RunState::Failed, "{}", stderr(&output));
     let read = operation(&record, "main", "read");
-    assert!(read.count == 0 && read.failures > 0, "{read:?}");
-    assert_eq!(read.errors.get("wrong_length"), Some(&read.failures), "{read:?}");
+    assert!(read.ok == 0 && read.failed > 0, "{read:?}");
+    assert_eq!(read.errors.get("wrong_length"), Some(&read.failed), "{read:?}");
     let check = record.verdict.checks.iter().find(|check| check.id == "V20").unwrap();
     assert_eq!((check.status, record.verdict.overall), (CheckStatus::Fail, Overall::False), "{check:?}");
     assert!(check.message.contains("bodies were wrong or short"), "{check:?}");

@@ -55,7 +55,7 @@ fn a_library_workload_runs_on_a_plugin_and_its_secret_is_written_nowhere() {
     assert_eq!((output.status.code(), record.state), (Some(0), RunState::Finished), "{}", stderr(&output));
     for name in ["read", "write", "head", "list"] {
         let found = operation(&record, "main", name);
-        assert!(found.count > 0 && found.failures == 0, "{name}: {found:?}");
+        assert!(found.ok > 0 && found.failed == 0, "{name}: {found:?}");
     }
     let archive = directory.path().join("archive");
     let run_directory =

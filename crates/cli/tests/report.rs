@@ -69,11 +69,11 @@ fn a_report_has_the_figures_of_run_json_and_no_secret() {
     assert_eq!(data["run"]["name"], "a </script><!-- & b");
     let read = operation(&record, "main", "read");
     let shown = &data["stages"][2]["operations"][0];
-    assert_eq!(shown["count"], read.count);
+    assert_eq!(shown["count"], read.ok);
     assert_eq!(shown["response_ms"]["p99"].as_f64(), read.response_ms.p99);
     let sum: u64 =
         shown["series"]["count"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
-    assert!(sum >= read.count, "{sum} over time, {} in the window", read.count);
+    assert!(sum >= read.ok, "{sum} over time, {} in the window", read.ok);
     assert!(data["workload"].as_str().unwrap().contains("stages:"));
     assert_eq!(data["verdict"]["checks"].as_array().unwrap().len(), record.verdict.checks.len());
 }

@@ -8,7 +8,8 @@ mod load;
 mod rows;
 mod show;
 
-use serde::Serialize;
+use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
+use serde::{Serialize, Serializer};
 
 pub use load::{Loaded, load};
 pub use show::{junit, markdown, normalised, table};
@@ -34,61 +35,25 @@ impl Default for Options {
     }
 }
 
-/// What is compared of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Successes per second.
-    Throughput,
-    /// Mean response time.
-    Mean,
-    /// Median response time.
-    P50,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// Failures of all that ended.
-    Errors,
+/// The figures that are compared.
+pub fn compared() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| !metric.names.compare.is_empty())
 }
 
-impl Metric {
-    /// Every metric, its word and the share of a percentile.
-    pub const TABLE: &'static [(Metric, &'static str, Option<f64>)] = &[
-        (Metric::Throughput, "throughput", None),
-        (Metric::Mean, "mean", None),
-        (Metric::P50, "p50", Some(0.5)),
-        (Metric::P95, "p95", Some(0.95)),
-        (Metric::P99, "p99", Some(0.99)),
-        (Metric::Errors, "errors", None),
-    ];
-
-    /// The word in options and output.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
-    }
-
-    /// Unit of its values.
-    #[must_use]
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Throughput => "op/s",
-            Self::Errors => "share",
-            _ => "ms",
-        }
-    }
-
-    fn more_is_better(self) -> bool {
-        self == Self::Throughput
+/// Unit of a figure, as a comparison writes it.
+fn unit(metric: &Metric) -> &'static str {
+    match metric.unit {
+        Unit::PerS => "op/s",
+        Unit::BytesPerS => "B/s",
+        other => other.word(),
     }
 }
 
 /// `p95 +5%`: fail when it has grown by more than 5 %.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailOn {
-    /// Which metric.
-    pub metric: Metric,
+    /// Which figure.
+    pub metric: &'static Metric,
     /// Signed relative change.
     pub change: f64,
 }
@@ -99,16 +64,16 @@ impl FailOn {
     /// # Errors
     /// How to write it.
     pub fn parse(text: &str) -> Result<FailOn, String> {
+        let can_fail = || compared().filter(|metric| metric.statistic != Statistic::Failures);
         let wrong = || {
-            let words: Vec<&str> = Metric::TABLE.iter().map(|row| row.1).filter(|w| *w != "errors").collect();
+            let words: Vec<&str> = can_fail().map(|metric| metric.names.compare).collect();
             format!("`{text}`: write a metric and a change, e.g. \"p95 +5%\"; metrics: {}", words.join(" "))
         };
         let at = text.find(['+', '-']).ok_or_else(wrong)?;
         let (word, change) = text.split_at(at);
-        let metric =
-            Metric::TABLE.iter().find(|row| row.1 == word.trim()).map(|row| row.0).ok_or_else(wrong)?;
+        let metric = can_fail().find(|metric| metric.names.compare == word.trim()).ok_or_else(wrong)?;
         let change = change.trim().trim_end_matches('%').trim().parse::<f64>().map_err(|_| wrong())? / 100.0;
-        let sensible = change.is_finite() && change > -1.0 && change != 0.0 && metric != Metric::Errors;
+        let sensible = change.is_finite() && change > -1.0 && change != 0.0;
         if sensible { Ok(FailOn { metric, change }) } else { Err(wrong()) }
     }
 }
@@ -151,7 +116,8 @@ pub struct Row {
     /// Work and operation.
     pub operation: String,
     /// What is compared.
-    pub metric: Metric,
+    #[serde(serialize_with = "word_of")]
+    pub metric: &'static Metric,
     /// Its unit.
     pub unit: &'static str,
     /// Value of A: of several runs the median.
@@ -178,6 +144,11 @@ pub struct Row {
     pub note: Option<String>,
     /// A condition of `--fail-on` is met.
     pub fails: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn word_of<S: Serializer>(metric: &&'static Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(metric.names.compare)
 }
 
 /// B against A.
@@ -222,12 +193,12 @@ impl Comparison {
 
     /// How long to measure, metric by metric: a percentile of the tail asks for far more than a mean.
     fn lengths(&self) -> Option<String> {
-        let of = |metric: Metric| {
+        let of = |metric: &Metric| {
             let rows = self.rows().filter(|row| row.metric == metric);
             rows.filter_map(|row| row.recommended_s).reduce(f64::max)
         };
         let all: Vec<(&str, f64)> =
-            Metric::TABLE.iter().filter_map(|row| Some((row.1, of(row.0)?))).collect();
+            compared().filter_map(|metric| Some((metric.names.compare, of(metric)?))).collect();
         let least = all.iter().map(|(_, seconds)| *seconds).reduce(f64::min)?;
         let most = all.iter().map(|(_, seconds)| *seconds).reduce(f64::max)?;
         if least > LONGEST_ADVICE_S {

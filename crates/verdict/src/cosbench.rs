@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
-use cosmark_metrics::LatencySummary;
+use cosmark_metrics::Latencies;
 use cosmark_workload::model::Stage;
 use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
@@ -135,8 +135,8 @@ fn failed_of(op: &CosbenchOperation) -> u64 {
     }
 }
 
-fn times_of(op: &CosbenchOperation) -> LatencySummary {
-    LatencySummary {
+fn times_of(op: &CosbenchOperation) -> Latencies {
+    Latencies {
         count: op.count,
         mean: op.response_ms,
         p60: op.p60_ms,
@@ -145,7 +145,7 @@ fn times_of(op: &CosbenchOperation) -> LatencySummary {
         p95: op.p95_ms,
         p99: op.p99_ms,
         max: op.max_ms,
-        ..LatencySummary::default()
+        ..Latencies::default()
     }
 }
 

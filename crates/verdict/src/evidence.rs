@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_metrics::LatencySummary;
+use cosmark_metrics::Latencies;
 
 /// One measured stage and the client that measured it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -136,17 +136,17 @@ pub struct OperationEvidence {
     /// The same at its end.
     pub age_at_end_s: Option<f64>,
     /// From due, successes, ms.
-    pub response: LatencySummary,
+    pub response: Latencies,
     /// From sent, successes, ms.
-    pub service: LatencySummary,
+    pub service: Latencies,
     /// From sent, failures, ms.
-    pub failed_service: LatencySummary,
+    pub failed_service: Latencies,
     /// Of opening a connection, ms.
-    pub connect: LatencySummary,
+    pub connect: Latencies,
     /// Sent less due where a worker was free, ms.
-    pub lag: Option<LatencySummary>,
+    pub lag: Option<Latencies>,
     /// Ages of the unfinished at the end of the window, ms.
-    pub unfinished_age: Option<LatencySummary>,
+    pub unfinished_age: Option<Latencies>,
     /// Bodies whose bytes were compared.
     pub checked: Option<u64>,
     /// Smallest and largest size in bytes of the objects that are read, where the workload tells.
@@ -167,7 +167,7 @@ pub struct DriverEvidence {
     /// Its successes per second.
     pub rate_per_s: f64,
     /// Its response times, ms.
-    pub response: LatencySummary,
+    pub response: Latencies,
 }
 
 /// A driver that was lost or restarted.

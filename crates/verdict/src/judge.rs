@@ -86,8 +86,8 @@ fn measured_stage(
 /// Init, prepare, cleanup, dispose and delays: only errors count, and only where later stages rest on what was done.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn unmeasured_stage(stage: &StageRecord) -> Option<Check> {
-    let ended: u64 = stage.operations.iter().map(|op| op.count + op.failures).sum();
-    let failed: u64 = stage.operations.iter().map(|op| op.failures).sum();
+    let ended: u64 = stage.operations.iter().map(|op| op.ok + op.failed).sum();
+    let failed: u64 = stage.operations.iter().map(|op| op.failed).sum();
     if failed == 0 {
         return None;
     }

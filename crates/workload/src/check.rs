@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use cosmark_metrics::results::Statistic;
+
 use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
 use crate::model::search::Loads;
 use crate::model::selector::{IntSelector, OPEN_END};
-use crate::model::threshold::Metric;
 use crate::model::{Arrivals, Effect, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::plan::choose::{ChooseError, Chooser};
 use crate::plan::share::{Slice, WorkerIndex};
@@ -67,7 +68,8 @@ fn stage_name(stage: &Stage, mistakes: &mut Mistakes) {
 
 /// Halving needs something that higher loads miss.
 fn goal_of_search(stage: &Stage, mistakes: &mut Mistakes) {
-    let judged = stage.thresholds.iter().any(|t| t.metric.is_time() || t.metric == Metric::ErrorRate);
+    let judged =
+        stage.thresholds.iter().any(|t| t.metric.is_time() || t.metric.statistic == Statistic::Failures);
     let between = stage.search.as_ref().is_some_and(|search| matches!(search.loads, Loads::Between(..)));
     if between && !judged {
         let hint = "add to the stage e.g. thresholds: [p95 <= 20 ms, error_rate <= 0.1 %]";

@@ -1,6 +1,9 @@
 // From the data of several runs to charts that lay them over each other.
 import type { Line, LineModel } from "../../charts/model";
+import { valueOf } from "../../data/metric";
+import { METRICS } from "../../data/metrics";
 import type { OperationData, ReportData, StageData } from "../../data/types";
+import type { Unit } from "../../format";
 import { figures, measured } from "../../report/figures";
 
 /** A run with the stage that was chosen of it. */
@@ -61,24 +64,16 @@ export function scaling(sides: Side[]): LineModel | null {
 
 export interface Figure {
   name: string;
-  unit: "per_s" | "bytes_per_s" | "ms" | "share" | "count";
+  unit: Unit;
   more: boolean;
   of(one: OperationData): number | null;
 }
 
-/** Figures side by side; `more`: more is better. */
-export const FIGURES: Figure[] = [
-  { name: "throughput", unit: "per_s", more: true, of: (one) => one.throughput_per_s },
-  { name: "bandwidth", unit: "bytes_per_s", more: true, of: (one) => one.bandwidth_bytes_per_s || null },
-  { name: "mean", unit: "ms", more: false, of: (one) => one.response_ms?.mean ?? null },
-  { name: "median", unit: "ms", more: false, of: (one) => one.response_ms?.p50 ?? null },
-  { name: "p95", unit: "ms", more: false, of: (one) => one.response_ms?.p95 ?? null },
-  { name: "p99", unit: "ms", more: false, of: (one) => one.response_ms?.p99 ?? null },
-  { name: "p99.9", unit: "ms", more: false, of: (one) => one.response_ms?.p99_9 ?? null },
-  { name: "max", unit: "ms", more: false, of: (one) => one.response_ms?.max ?? null },
-  { name: "failed", unit: "share", more: false, of: (one) => (one.count + one.failures > 0 ? one.failures / (one.count + one.failures) : null) },
-  { name: "operations", unit: "count", more: true, of: (one) => one.count },
-];
+/** Figures side by side; `more`: more is better. A rate of no bytes is none. */
+export const FIGURES: Figure[] = METRICS.flatMap((metric) =>
+  metric.sideBySide === null
+    ? []
+    : [{ name: metric.sideBySide, unit: metric.unit, more: metric.more, of: (one) => (metric.unit === "bytes_per_s" ? valueOf(metric, one) || null : valueOf(metric, one)) }]);
 
 /** Relative to the first side; null where one of them has no value. */
 export function ratio(first: number | null, other: number | null): number | null {

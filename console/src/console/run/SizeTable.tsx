@@ -23,7 +23,7 @@ export function SizeTable({ id, stage }: { id: string; stage: string }) {
   if (!found) return null;
   const names = operationNames(found.operations);
   const rows: FigureRow[] = found.operations.flatMap((one, at) =>
-    one.size_classes.map((part) => ({ label: `${names[at]}, ${part.label}`, totals: part, times: part.response_ms, workers: part.workers })));
+    one.size_classes.map((part) => ({ label: `${names[at]}, ${part.label}`, totals: part, workers: part.workers })));
   if (rows.length === 0) return null;
   return (
     <>

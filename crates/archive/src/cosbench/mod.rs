@@ -6,6 +6,7 @@
 //! 9223372036854775807 for a percentile beyond its last bucket. Here these are `None` and [`f64::INFINITY`].
 
 pub(crate) mod fields;
+mod figures;
 mod histogram;
 mod index;
 mod results;

@@ -9,7 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::csv::layout::StageLayout;
 use crate::csv::line::push_line;
 use crate::csv::number::{NOT_AVAILABLE, ms, percent, rate};
-use crate::{OperationRecord, RunRecord, StageRecord};
+use crate::{OperationResult, RunRecord, StageRecord};
 
 /// First line of `run-history.csv`.
 pub const HISTORY_HEAD: &str = "Id,Name,Submitted-At,Started-At,Stopped-At,Op-Info,State,Detailed State\n";
@@ -197,7 +197,7 @@ pub fn history_line(record: &RunRecord, layout: &[StageLayout], zone: &TimeZone)
 }
 
 /// Op-Count and Byte-Count, then Avg-ResTime to Succ-Ratio.
-fn result_fields(operation: &OperationRecord, silent: bool) -> ([String; 2], [String; 11]) {
+fn result_fields(operation: &OperationResult, silent: bool) -> ([String; 2], [String; 11]) {
     if silent {
         let n = || NOT_AVAILABLE.to_owned();
         let zero = || "0".to_owned();
@@ -205,7 +205,7 @@ fn result_fields(operation: &OperationRecord, silent: bool) -> ([String; 2], [St
     }
     let response = &operation.response_ms;
     (
-        [operation.count.to_string(), operation.bytes.to_string()],
+        [operation.ok.to_string(), operation.bytes.to_string()],
         [
             ms(response.mean),
             ms(operation.first_byte_ms.mean.or(operation.service_ms.mean)),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_metrics::{OpSnapshot, Outcome, Phase};
+use cosmark_metrics::results::METRICS;
+use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
 
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
@@ -35,6 +36,7 @@ pub(crate) const INTERVALS: Table = Table {
         "checked",
     ],
     first: 17,
+    figures: true,
 };
 
 /// A line of `intervals.csv`.
@@ -53,9 +55,9 @@ pub struct IntervalLine {
     /// End, likewise.
     pub end_s: f64,
     /// Successes that ended in it.
-    pub count: u64,
+    pub ok: u64,
     /// Failures.
-    pub failures: u64,
+    pub failed: u64,
     /// Arrivals that were dropped.
     pub missed: u64,
     /// Arrivals that had waited for a free worker.
@@ -84,6 +86,8 @@ pub struct IntervalLine {
     pub intended: u64,
     /// Bodies that were compared with what they should be.
     pub checked: u64,
+    /// Figures that have no column of their own, by name.
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// The word of a phase in files.
@@ -111,8 +115,8 @@ impl IntervalLine {
             phase: phase_word(phase).to_owned(),
             start_s,
             end_s,
-            count: op.ok,
-            failures: op.failed,
+            ok: op.ok,
+            failed: op.failed,
             missed: op.missed,
             delayed: op.delayed,
             bytes: op.bytes,
@@ -127,6 +131,7 @@ impl IntervalLine {
             unfinished: op.unfinished,
             intended: op.intended,
             checked: op.checked,
+            metrics: OperationResult::figures(op, seconds),
         }
     }
 
@@ -140,8 +145,8 @@ impl IntervalLine {
     pub fn sums(&self) -> OpSnapshot {
         let seconds = (self.end_s - self.start_s).max(0.0);
         OpSnapshot {
-            ok: self.count,
-            failed: self.failures,
+            ok: self.ok,
+            failed: self.failed,
             missed: self.missed,
             delayed: self.delayed,
             bytes: self.bytes,
@@ -168,8 +173,8 @@ impl IntervalLine {
             phase: fields.text(3),
             start_s: fields.number(4)?,
             end_s: fields.number(5)?,
-            count: fields.count(6)?,
-            failures: fields.count(7)?,
+            ok: fields.count(6)?,
+            failed: fields.count(7)?,
             missed: fields.count(8)?,
             delayed: fields.count(9)?,
             bytes: fields.count(10)?,
@@ -184,12 +189,16 @@ impl IntervalLine {
             unfinished: fields.count_if_any(19)?.unwrap_or(0),
             intended: fields.count_if_any(20)?.unwrap_or(0),
             checked: fields.count_if_any(21)?.unwrap_or(0),
+            metrics: fields.figures()?,
         })
     }
 
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         let errors: Vec<String> =
             self.errors.iter().map(|(label, count)| format!("{label}={count}")).collect();
+        let figures = METRICS.iter().filter(|metric| metric.is_measured());
+        let figures = figures
+            .map(|metric| self.metrics.get(metric.id).map_or_else(String::new, |value| decimal(*value, 6)));
         push_line(
             out,
             [
@@ -199,8 +208,8 @@ impl IntervalLine {
                 self.phase.clone(),
                 decimal(self.start_s, 3),
                 decimal(self.end_s, 3),
-                self.count.to_string(),
-                self.failures.to_string(),
+                self.ok.to_string(),
+                self.failed.to_string(),
                 self.missed.to_string(),
                 self.delayed.to_string(),
                 self.bytes.to_string(),
@@ -215,7 +224,9 @@ impl IntervalLine {
                 self.unfinished.to_string(),
                 self.intended.to_string(),
                 self.checked.to_string(),
-            ],
+            ]
+            .into_iter()
+            .chain(figures),
         );
     }
 }

@@ -188,7 +188,7 @@ impl HistogramLog {
     }
 
     /// All intervals of one operation's measured window in one histogram of ns; `None` when there is none. `tag` is
-    /// [`crate::OperationRecord::tag`].
+    /// [`crate::OperationResult::tag`].
     ///
     /// # Errors
     /// When the log is damaged.

@@ -191,6 +191,7 @@ pub(crate) const CLIENTS: Table = Table {
         "time_wait",
     ],
     first: 15,
+    figures: false,
 };
 
 /// A line of `clients.csv`.

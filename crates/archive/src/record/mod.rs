@@ -1,30 +1,25 @@
 //! `run.json`, schema 1: what a run was and what came out, for programs. The JSON Schema in
 //! `docs/reference/run.schema.json` is generated from these types.
 
-pub(crate) mod breakdown;
 pub(crate) mod client;
 pub(crate) mod containers;
 pub(crate) mod gaps;
 pub(crate) mod goals;
+pub(crate) mod loops;
 pub(crate) mod state;
 pub(crate) mod verdict;
 
-use std::collections::BTreeMap;
-
-use cosmark_metrics::{LatencySummary, OpSnapshot, Summary};
+use cosmark_metrics::{LoopKind, OpSnapshot, OperationResult};
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::record::breakdown::DriversRecord;
 use crate::record::containers::ContainersRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
+use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
-use crate::{
-    ClientRecord, DriverRecord, EndpointRecord, LoopKind, SearchRecord, SizeClassRecord, ThresholdRecord,
-    Verdict, csv::layout,
-};
+use crate::{ClientRecord, SearchRecord, ThresholdRecord, Verdict, csv::layout};
 
 /// Number of the format that this version writes, and the latest that it reads.
 pub const SCHEMA: u32 = 1;
@@ -150,7 +145,7 @@ pub struct StageRecord {
     pub containers: ContainersRecord,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
-    pub operations: Vec<OperationRecord>,
+    pub operations: Vec<OperationResult>,
 }
 
 /// A state and when it was entered.
@@ -160,157 +155,6 @@ pub struct StateChange {
     pub state: StageState,
     /// When it was entered.
     pub at: Timestamp,
-}
-
-/// Results of one operation of one work over its measured window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OperationRecord {
-    /// Name of the work.
-    pub work: String,
-    /// Name of the operation, e.g. `1-read`.
-    pub name: String,
-    /// What it does, e.g. `read`, `prepare`.
-    pub op: String,
-    /// What its samples are, e.g. `read`, `write` for `prepare`.
-    pub sample: String,
-    /// `op1`, `op2`, .. over the whole stage.
-    #[serde(default)]
-    pub id: String,
-    /// Its tag in `histograms.hlog`, without the kind of time.
-    #[serde(default)]
-    pub tag: String,
-    /// Workers of the work, over all drivers.
-    pub workers: u32,
-    /// How its operations are started.
-    #[serde(default)]
-    pub arrival: Option<LoopKind>,
-    /// Length of the measured window in seconds.
-    pub window_s: f64,
-    /// Arrivals that were due in the window, whatever became of them; null without an open loop.
-    #[serde(default)]
-    pub intended: Option<u64>,
-    /// Successes.
-    pub count: u64,
-    /// Failures.
-    pub failures: u64,
-    /// Arrivals of an open loop that were dropped for want of a free worker.
-    pub missed: u64,
-    /// Arrivals that had to wait for a free worker.
-    #[serde(default)]
-    pub delayed: u64,
-    /// Operations that were due by the end of the window and had not finished then.
-    #[serde(default)]
-    pub unfinished: u64,
-    /// Bodies that were compared with what they should be.
-    #[serde(default)]
-    pub checked: u64,
-    /// Body bytes of successes.
-    pub bytes: u64,
-    /// Body bytes of failures: what had arrived of a read; what the driver's system had taken of a write, of which the store
-    /// may have received less.
-    #[serde(default)]
-    pub partial_bytes: u64,
-    /// Successes per second of the window; null without a window.
-    pub throughput_per_s: Option<f64>,
-    /// Body bytes of successes per second of the window; null without a window.
-    pub bandwidth_bytes_per_s: Option<f64>,
-    /// Successes of all that ended, 0 to 1; null when nothing ended.
-    pub success_ratio: Option<f64>,
-    /// Mean number of operations in flight over the window; null without a window.
-    pub in_flight_mean: Option<f64>,
-    /// Seconds that the operations in flight at the start of the window had been in flight by then, all together; null where
-    /// it was not recorded. With `age_at_end_s` it makes Little's law exact: `in_flight_mean x window_s` is the sum of all
-    /// service times, less this, and `age_at_end_s` more.
-    #[serde(default)]
-    pub age_at_start_s: Option<f64>,
-    /// Seconds that the operations in flight at the end of the window had been in flight by then, all together; null where it
-    /// was not recorded.
-    #[serde(default)]
-    pub age_at_end_s: Option<f64>,
-    /// From the moment each operation was due.
-    pub response_ms: LatencyRecord,
-    /// From the moment each was sent.
-    pub service_ms: LatencyRecord,
-    /// From sent to the first byte of the answer.
-    pub first_byte_ms: LatencyRecord,
-    /// To open a connection.
-    #[serde(default)]
-    pub connect_ms: LatencyRecord,
-    /// Service times of failures.
-    #[serde(default)]
-    pub failed_service_ms: LatencyRecord,
-    /// By how much arrivals were sent late though a worker was free: the lateness of the client itself.
-    #[serde(default)]
-    pub lag_ms: LatencyRecord,
-    /// Ages, at the end of the window, of what was due in it and had not finished.
-    #[serde(default)]
-    pub unfinished_age_ms: LatencyRecord,
-    /// By size; empty unless sizes of several classes occurred.
-    #[serde(default)]
-    pub size_classes: Vec<SizeClassRecord>,
-    /// By endpoint; empty unless the target has several.
-    #[serde(default)]
-    pub endpoints: Vec<EndpointRecord>,
-    /// By driver; empty unless there are several.
-    #[serde(default)]
-    pub drivers: Vec<DriverRecord>,
-    /// Failures by class, e.g. `http_503`, `timeout`.
-    #[serde(default)]
-    pub errors: BTreeMap<String, u64>,
-    /// Failures by the protocol's own code, e.g. `SlowDown`.
-    #[serde(default)]
-    pub error_codes: BTreeMap<String, u64>,
-    /// The first error texts, secrets removed.
-    #[serde(default)]
-    pub error_examples: Vec<String>,
-    /// Requests on the wire.
-    #[serde(default)]
-    pub requests: u64,
-    /// Retries among them.
-    #[serde(default)]
-    pub retries: u64,
-    /// Connections opened.
-    #[serde(default)]
-    pub connections: u64,
-    /// Logins made again because the store said 401.
-    #[serde(default)]
-    pub renewals: u64,
-    /// Successes that the store only accepted (Swift's 202).
-    #[serde(default)]
-    pub accepted_only: u64,
-}
-
-/// A distribution of times in milliseconds; what the data cannot support is null, never 0.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyRecord {
-    /// How many times.
-    #[serde(default)]
-    pub count: u64,
-    /// Exact mean.
-    pub mean: Option<f64>,
-    /// Least.
-    pub min: Option<f64>,
-    /// 50th percentile.
-    pub p50: Option<f64>,
-    /// 60th percentile.
-    pub p60: Option<f64>,
-    /// 80th percentile.
-    pub p80: Option<f64>,
-    /// 90th percentile.
-    pub p90: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    pub p99_9: Option<f64>,
-    /// 99.99th percentile.
-    pub p99_99: Option<f64>,
-    /// Greatest.
-    pub max: Option<f64>,
-    /// Why a percentile is null.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub withheld: Option<String>,
 }
 
 impl RunRecord {
@@ -357,7 +201,7 @@ impl StageRecord {
             cut_s: None,
             window_s: None,
             history: vec![StateChange { state: StageState::Waiting, at }],
-            load_loop: LoopKind::of_stage(stage),
+            load_loop: loop_of_stage(stage),
             clients: Vec::new(),
             start_spread_ms: None,
             start_spread_error_ms: None,
@@ -386,7 +230,7 @@ impl StageRecord {
         self.operations.clear();
         for ((work, names), (window_s, ops)) in stage.works.iter().zip(&layout.works).zip(work_results) {
             for ((operation, name), op) in work.operations.iter().zip(&names.operations).zip(ops) {
-                let mut record = OperationRecord::of(work, operation, op, *window_s);
+                let mut record = result_of(work, operation, op, *window_s);
                 record.tag.clone_from(&name.tag);
                 self.operations.push(record);
             }
@@ -408,104 +252,20 @@ impl StageRecord {
     }
 }
 
-impl OperationRecord {
-    /// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag`, `error_examples`
-    /// and `drivers` are left for the caller, who alone knows them.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
-    pub fn of(work: &Work, operation: &Operation, snapshot: &OpSnapshot, window_s: f64) -> Self {
-        let summary = Summary::of(snapshot, window_s);
-        let arrival = LoopKind::of(work);
-        // Exhaustive, so that a new sum cannot be forgotten here.
-        let OpSnapshot {
-            ok,
-            failed,
-            bytes,
-            partial_bytes,
-            accepted_only,
-            missed,
-            delayed,
-            unfinished,
-            intended,
-            checked,
-            requests,
-            retries,
-            connections,
-            renewals,
-            in_flight_ns,
-            age_at_start_ns,
-            age_at_end_ns,
-            response: _,
-            service: _,
-            first_byte: _,
-            failed_service: _,
-            connect: _,
-            lag,
-            unfinished_age,
-            sizes: _,
-            endpoints: _,
-            errors,
-            codes,
-        } = snapshot;
-        Self {
-            work: work.name.clone(),
-            name: operation.name.clone(),
-            op: operation.kind.word().to_owned(),
-            sample: operation.kind.sample_word().to_owned(),
-            id: operation.id.clone(),
-            tag: String::new(),
-            workers: work.workers,
-            arrival: Some(arrival),
-            window_s: if window_s.is_finite() { window_s } else { 0.0 },
-            intended: (arrival == LoopKind::Open).then_some(*intended),
-            count: *ok,
-            failures: *failed,
-            missed: *missed,
-            delayed: *delayed,
-            unfinished: *unfinished,
-            checked: *checked,
-            bytes: *bytes,
-            partial_bytes: *partial_bytes,
-            throughput_per_s: summary.throughput_per_s,
-            bandwidth_bytes_per_s: summary.bandwidth_bytes_per_s,
-            success_ratio: summary.success_ratio,
-            in_flight_mean: (window_s > 0.0).then(|| *in_flight_ns as f64 / 1e9 / window_s),
-            age_at_start_s: Some(*age_at_start_ns as f64 / 1e9),
-            age_at_end_s: Some(*age_at_end_ns as f64 / 1e9),
-            response_ms: (&summary.response).into(),
-            service_ms: (&summary.service).into(),
-            first_byte_ms: (&summary.first_byte).into(),
-            connect_ms: (&summary.connect).into(),
-            failed_service_ms: (&summary.failed_service).into(),
-            lag_ms: (&LatencySummary::of(lag)).into(),
-            unfinished_age_ms: (&LatencySummary::of(unfinished_age)).into(),
-            size_classes: breakdown::size_classes(snapshot),
-            endpoints: breakdown::endpoints(snapshot),
-            drivers: Vec::new(),
-            errors: errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
-            error_codes: codes.clone(),
-            error_examples: Vec::new(),
-            requests: *requests,
-            retries: *retries,
-            connections: *connections,
-            renewals: *renewals,
-            accepted_only: *accepted_only,
-        }
-    }
-}
-
-impl From<&LatencyRecord> for LatencySummary {
-    fn from(record: &LatencyRecord) -> Self {
-        let LatencyRecord { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld } =
-            record.clone();
-        Self { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld }
-    }
-}
-
-impl From<&LatencySummary> for LatencyRecord {
-    fn from(summary: &LatencySummary) -> Self {
-        let LatencySummary { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld } =
-            summary.clone();
-        Self { count, mean, min, p50, p60, p80, p90, p95, p99, p99_9, p99_99, max, withheld }
+/// Reads the merged sums of `operation` over a window of `window_s` seconds. `tag`, `error_examples`
+/// and `drivers` are left for the caller, who alone knows them.
+fn result_of(work: &Work, operation: &Operation, snapshot: &OpSnapshot, window_s: f64) -> OperationResult {
+    let arrival = loop_of(work);
+    let whole = OperationResult::of(snapshot, window_s);
+    OperationResult {
+        work: work.name.clone(),
+        name: operation.name.clone(),
+        op: operation.kind.word().to_owned(),
+        sample: operation.kind.sample_word().to_owned(),
+        id: operation.id.clone(),
+        workers: work.workers,
+        arrival: Some(arrival),
+        intended: whole.intended.filter(|_| arrival == LoopKind::Open),
+        ..whole
     }
 }

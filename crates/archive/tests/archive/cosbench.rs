@@ -1,7 +1,7 @@
 //! COSBench's own files are the oracle: fed with COSBench's numbers, the writer has to give COSBench's bytes.
 
 use cosmark_archive::{
-    OperationRecord, RunRecord, RunState, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
+    OperationResult, RunRecord, RunState, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
     layout_of,
 };
 use cosmark_metrics::OpSnapshot;
@@ -21,13 +21,13 @@ fn state_change(field: &str) -> (StageState, Timestamp) {
 }
 
 /// What a summary line of COSBench says, as one of our records.
-fn operation_of(fields: &[&str], empty: &OperationRecord) -> OperationRecord {
+fn operation_of(fields: &[&str], empty: &OperationResult) -> OperationResult {
     let mut operation = empty.clone();
-    operation.count = fields[3].parse().unwrap();
+    operation.ok = fields[3].parse().unwrap();
     operation.bytes = fields[4].parse().unwrap();
+    operation.first_byte_ms.mean = number(fields[6]);
     let response = &mut operation.response_ms;
     response.mean = number(fields[5]);
-    operation.first_byte_ms.mean = number(fields[6]);
     [response.p60, response.p80, response.p90, response.p95, response.p99, response.max] =
         [7, 8, 9, 10, 11, 12].map(|at| number(fields[at]));
     operation.throughput_per_s = number(fields[13]);

@@ -107,7 +107,7 @@ fn what_is_written_is_what_is_read() {
     let read = open_run(&path).unwrap().record;
     let again: RunRecord = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
     assert_eq!(again, read);
-    assert_eq!(read.stages[0].operations[0].failures, 13);
+    assert_eq!(read.stages[0].operations[0].failed, 13);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use cosmark_report::export::FORMATS;
-use cosmark_report::plot::{KINDS, METRICS};
+use cosmark_report::plot::{KINDS, drawn};
 
 /// The formats of exports.
 fn export_formats() -> impl clap::builder::TypedValueParser<Value = String> {
@@ -41,7 +41,7 @@ fn plot_kinds() -> impl clap::builder::TypedValueParser<Value = String> {
 /// The values that can be drawn.
 fn plot_metrics() -> impl clap::builder::TypedValueParser<Value = String> {
     PossibleValuesParser::new(
-        METRICS.iter().map(|metric| PossibleValue::new(metric.name).alias(metric.column).help(metric.title)),
+        drawn().map(|metric| PossibleValue::new(metric.names.plot).alias(metric.column).help(metric.title)),
     )
 }
 

@@ -93,7 +93,7 @@ fn written(run: &Run, workload: &Workload) -> Option<Written> {
         let operations = stage.works.iter().flat_map(|work| work.operations.iter().map(move |op| (work, op)));
         for ((work, operation), result) in operations.zip(&row.operations) {
             let key = (stage.id(index), work.name.clone(), operation.name.clone());
-            *due.entry(key.clone()).or_insert(0) += result.count + result.failures;
+            *due.entry(key.clone()).or_insert(0) += result.ok + result.failed;
             if known.insert(key, written_names(operation)).is_some() {
                 return None;
             }

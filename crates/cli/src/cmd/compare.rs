@@ -34,7 +34,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
     }
     show(args, &comparison)?;
     for row in comparison.rows().filter(|row| row.fails) {
-        eprintln!("cosmark: {} {} {} fails", row.stage, row.operation, row.metric.word());
+        eprintln!("cosmark: {} {} {} fails", row.stage, row.operation, row.metric.names.compare);
     }
     Ok(if comparison.fails() { Exit::Missed } else { Exit::Done })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cosmark_driver::secrets::{self, Secrets};
 use cosmark_driver::{LocalDriver, Origin};
-use cosmark_metrics::{OpSnapshot, Snapshot, Summary};
+use cosmark_metrics::{Latencies, OpSnapshot, Snapshot};
 use cosmark_wire::{
     DriverEvent, DriverLink, EventSender, Failure, FailureClass, FromDriver, Launched, StageOrder,
 };
@@ -174,10 +174,8 @@ fn failure_of(failure: &Failure, known: &Secrets) -> Value {
 fn slice(snapshot: &Snapshot, stage: &Stage) -> Value {
     let work = stage.works.get(usize::from(snapshot.work));
     let names = work.map(|work| work.operations.iter().map(|op| op.name.as_str()).collect::<Vec<_>>());
-    #[expect(clippy::cast_precision_loss, reason = "seconds of a slice")]
-    let seconds = snapshot.end_ns.saturating_sub(snapshot.start_ns) as f64 / 1e9;
     let operation = |(op, name): (&OpSnapshot, &str)| {
-        let response = Summary::of(op, seconds).response;
+        let response = Latencies::of(op.response_or_service());
         json!({
             "name": name, "ok": op.ok, "failed": op.failed, "bytes": op.bytes,
             "mean_ms": response.mean, "p50_ms": response.p50, "p99_ms": response.p99, "max_ms": response.max,

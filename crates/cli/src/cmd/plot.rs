@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cosmark_report::plot::{Metric, PlotError, PlotRun, Wishes, pictures, png};
+use cosmark_report::plot::{PlotError, PlotRun, Wishes, named, pictures, png};
 
 use crate::args::{PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
@@ -23,7 +23,7 @@ pub fn run(args: &PlotArgs) -> Outcome {
         }
     }
     let wishes = Wishes {
-        metrics: args.metrics.iter().filter_map(|name| Metric::named(name)).collect(),
+        metrics: args.metrics.iter().filter_map(|name| named(name)).collect(),
         stages: args.stages.clone(),
         operations: args.operations.clone(),
         only_fit: args.only_fit,

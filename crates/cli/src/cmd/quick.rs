@@ -10,7 +10,8 @@ use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
 use crate::registry::CATALOG;
-use cosmark_workload::threshold::{Metric, Threshold};
+use cosmark_metrics::results::Statistic;
+use cosmark_workload::threshold::Threshold;
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
@@ -272,8 +273,9 @@ fn search(args: &QuickArgs) -> String {
         "workers" => ("1".to_owned(), workers(args).to_string()),
         _ => ("50/s".to_owned(), "1000000/s".to_owned()),
     };
-    let about_failures =
-        |one: &String| Threshold::parse(one).is_ok_and(|threshold| threshold.metric == Metric::ErrorRate);
+    let about_failures = |one: &String| {
+        Threshold::parse(one).is_ok_and(|threshold| threshold.metric.statistic == Statistic::Failures)
+    };
     let failures = (!args.search.iter().any(about_failures)).then_some(FAILURES);
     let thresholds: Vec<String> =
         args.search.iter().map(String::as_str).chain(failures).map(quoted).collect();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cosmark_archive::RunRecord;
+use cosmark_metrics::results::{Metric, Reading};
 use cosmark_metrics::{OpSnapshot, Snapshot};
-use cosmark_report::export::point::{EDGES_S, Labels, Point, PointValue, buckets};
+use cosmark_report::export::point::{EDGES_S, Labels, Point, PointValue, buckets, exported};
 use cosmark_workload::model::Stage;
 
 /// Sums of a run.
@@ -22,23 +23,18 @@ pub struct Sums {
 struct OperationSums {
     labels: Labels,
     outcomes: BTreeMap<String, u64>,
-    totals: [u64; TOTALS.len()],
+    totals: Vec<u64>,
     counts: [u64; EDGES_S.len() + 1],
     sum_s: f64,
 }
 
-/// Reads one sum of an operation.
-type Total = fn(&OpSnapshot) -> u64;
-
-/// Metrics that are plain sums.
-const TOTALS: [(&str, Total); 6] = [
-    ("cosmark_bytes_total", |op| op.bytes),
-    ("cosmark_requests_total", |op| op.requests),
-    ("cosmark_retries_total", |op| op.retries),
-    ("cosmark_connections_total", |op| op.connections),
-    ("cosmark_missed_total", |op| op.missed),
-    ("cosmark_delayed_total", |op| op.delayed),
-];
+/// Figures that are plain sums.
+fn totals() -> impl Iterator<Item = (&'static Metric, fn(&OpSnapshot) -> u64)> {
+    exported().filter_map(|metric| match metric.reading {
+        Reading::Count(sum, _) => Some((metric, sum)),
+        _ => None,
+    })
+}
 
 #[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
 fn float(count: u64) -> f64 {
@@ -94,7 +90,7 @@ impl Sums {
                     ("workload", self.workload.clone()),
                 ]),
                 outcomes: BTreeMap::new(),
-                totals: [0; TOTALS.len()],
+                totals: totals().map(|_| 0).collect(),
                 counts: [0; EDGES_S.len() + 1],
                 sum_s: 0.0,
             });
@@ -102,7 +98,7 @@ impl Sums {
             for (outcome, count) in &op.errors {
                 *sums.outcomes.entry(outcome.label()).or_default() += count;
             }
-            for (sum, (_, own)) in sums.totals.iter_mut().zip(TOTALS) {
+            for (sum, (_, own)) in sums.totals.iter_mut().zip(totals()) {
                 *sum += own(op);
             }
             let times = op.response_or_service();
@@ -126,9 +122,10 @@ impl Sums {
                 let extra = ("outcome", outcome.clone());
                 Point::with("cosmark_operations_total", &sums.labels, extra, float(*count))
             }));
-            let totals = TOTALS.iter().zip(sums.totals);
-            points
-                .extend(totals.filter_map(|((name, _), sum)| Point::number(name, &sums.labels, float(sum))));
+            let totals = totals().zip(&sums.totals);
+            points.extend(
+                totals.filter_map(|((metric, _), sum)| Point::figure(metric, &sums.labels, float(*sum))),
+            );
             let times = Point::number("cosmark_response_seconds", &sums.labels, 0.0);
             points.extend(times.map(|point| Point {
                 value: PointValue::Histogram(Box::new((sums.counts, sums.sum_s))),

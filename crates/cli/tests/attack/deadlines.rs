@@ -179,7 +179,7 @@ fn a_driver_whose_disk_is_full_says_so_and_takes_the_next_run_when_there_is_room
     std::fs::remove_file(&ballast).unwrap();
     let mut run = bed.start_run("short.yaml", &[]);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
-    assert_eq!(record(&bed, "w5-").stages[0].operations[0].count, 40);
+    assert_eq!(record(&bed, "w5-").stages[0].operations[0].ok, 40);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_nats_that_lost_its_data_under_living_drivers_ends_the_run_with_a_sentence_a
     }
     let mut run = bed.start_run("short.yaml", &["--drivers", "d1,d2"]);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
-    assert_eq!(record(&bed, "w3-").stages[0].operations[0].count, 40);
+    assert_eq!(record(&bed, "w3-").stages[0].operations[0].ok, 40);
 }
 
 #[test]
@@ -243,6 +243,6 @@ fn a_nats_whose_disk_was_full_is_told_with_what_to_do_and_a_restart_of_it_costs_
     start(&mut bed);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     let record = record(&bed, "w1-");
-    let held = record.stages[0].operations[0].count == 1600;
+    let held = record.stages[0].operations[0].ok == 1600;
     Attacks::on("deadlines").judge("the disk of NATS gets full in a run", "the run", held, &run.log());
 }

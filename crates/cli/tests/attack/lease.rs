@@ -157,7 +157,7 @@ fn come_back(number: usize, end: End, away: Away) {
     let mut next = bed.start_run("next.yaml", &["--drivers", "d1,d2,d3"]);
     assert_eq!(next.wait(), 0, "{what}\n{}", bed.logs());
     let of = &record(&bed, "w2-").stages[0].operations[0].drivers;
-    let counts: Vec<_> = of.iter().map(|driver| (driver.driver.as_str(), driver.sums.count)).collect();
+    let counts: Vec<_> = of.iter().map(|driver| (driver.driver.as_str(), driver.sums.ok)).collect();
     assert_eq!(counts, [("d1", 10), ("d2", 10), ("d3", 10)], "{what}");
 }
 
@@ -202,14 +202,14 @@ fn drivers_whose_controller_is_gone_for_good_stop_by_themselves_and_are_free() {
     std::fs::write(bed.path().join("next.yaml"), next_workload(&login.target())).unwrap();
     let mut next = bed.start_run("next.yaml", &["--drivers", "d1,d2,d3"]);
     assert_eq!(next.wait(), 0, "{}", bed.logs());
-    assert_eq!(record(&bed, "w2-").stages[0].operations[0].count, 30);
+    assert_eq!(record(&bed, "w2-").stages[0].operations[0].ok, 30);
     // Whoever takes the first run up later hears what was done, and that the rest is missing.
     let id = run.log().split("cosmark: run ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
     let mut again = bed.start_run("away.yaml", &["--take-over", &id]);
     again.wait();
     let main = &record(&bed, "w1-").stages[0];
     assert_eq!(main.missing.len(), 3, "{}", bed.logs());
-    assert!(main.operations.iter().all(|operation| operation.count > 0), "{}", bed.logs());
+    assert!(main.operations.iter().all(|operation| operation.ok > 0), "{}", bed.logs());
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_nats_that_is_away_for_less_than_lost_after_changes_nothing_and_a_longer_tim
     bed.start_nats();
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     let main = &record(&bed, "w1-").stages[0];
-    assert_eq!(main.operations[0].count, 800, "{}", bed.logs());
+    assert_eq!(main.operations[0].ok, 800, "{}", bed.logs());
     assert!(main.missing.is_empty() && main.pauses.len() == 1, "{main:#?}");
     let pause = &main.pauses[0];
     assert!(pause.driver == "d1" && pause.to_s > pause.from_s && pause.reason.contains("lease"), "{pause:?}");

@@ -1,7 +1,7 @@
 //! Rates that look simple and are not: lower than one operation in the window's last second, steps down to next to nothing,
 //! pauses longer than what is left, operations longer than the window. What is reported is what a store of our own logged.
 
-use cosmark_archive::{OperationRecord, RunRecord, open_run};
+use cosmark_archive::{OperationResult, RunRecord, open_run};
 use cosmark_simstore::{Behaviour, LogRecord, Op, SimStore};
 
 use crate::support::{cosmark, stderr};
@@ -48,16 +48,16 @@ fn workload(url: &str) -> String {
     text
 }
 
-fn of<'a>(record: &'a RunRecord, name: &str) -> &'a OperationRecord {
+fn of<'a>(record: &'a RunRecord, name: &str) -> &'a OperationResult {
     record.stages[0].operations.iter().find(|op| op.work == name).unwrap()
 }
 
 /// What is wrong with a row, if anything.
-fn against_the_log(row: &Row, op: &OperationRecord, log: &[LogRecord]) -> Result<String, String> {
+fn against_the_log(row: &Row, op: &OperationResult, log: &[LogRecord]) -> Result<String, String> {
     let (name, _, seconds, due) = row;
     let served =
         log.iter().filter(|one| one.op == Op::Get && one.object.starts_with(&format!("{name}-"))).count();
-    let ended = op.count + op.failures;
+    let ended = op.ok + op.failed;
     let reported = op.throughput_per_s.unwrap_or(f64::NAN) * seconds;
     let told =
         format!("{:.4}/s reported, {served} requests in the log", op.throughput_per_s.unwrap_or(f64::NAN));
@@ -65,8 +65,8 @@ fn against_the_log(row: &Row, op: &OperationRecord, log: &[LogRecord]) -> Result
     if (op.window_s - seconds).abs() > 1e-6 {
         return wrong(format!("a window of {} s for {seconds} s", op.window_s));
     }
-    if (reported - op.count as f64).abs() > 1e-6 * reported.max(1.0) {
-        return wrong(format!("{} operations, the rate says {reported}", op.count));
+    if (reported - op.ok as f64).abs() > 1e-6 * reported.max(1.0) {
+        return wrong(format!("{} operations, the rate says {reported}", op.ok));
     }
     // What is in the log and did not end in the window was sent in a ramp, or had not ended; on a machine that stands still
     // over an edge that is more than one.
@@ -118,7 +118,7 @@ fn tables(attacks: &mut Attacks, record: &RunRecord, directory: &std::path::Path
     run.intervals(|line| {
         if line.phase == "window" {
             let (count, end_s) = intervals.entry(line.tag).or_default();
-            *count += line.count;
+            *count += line.ok;
             *end_s = end_s.max(line.end_s);
         }
     })
@@ -131,19 +131,19 @@ fn tables(attacks: &mut Attacks, record: &RunRecord, directory: &std::path::Path
         attacks.tell("throughput of the CSV", &op.work, tells((said - rate).abs() <= 0.005 * rate, what));
         let (count, end_s) = intervals.get(&op.tag).copied().unwrap_or_default();
         let planned_s = op.window_s + if op.work == "ramps" { 1.0 } else { 0.0 };
-        let what = format!("{count} of {} operations, to {end_s} s of {planned_s} s", op.count);
+        let what = format!("{count} of {} operations, to {end_s} s of {planned_s} s", op.ok);
         attacks.tell(
             "intervals.csv",
             &op.work,
-            tells(count == op.count && (end_s - planned_s).abs() < 0.002, what),
+            tells(count == op.ok && (end_s - planned_s).abs() < 0.002, what),
         );
         let row = |one: &cosmark_archive::TimelineEntry| one.operations.get(at).map_or(0, |own| own.count);
         let all: u64 = timeline.iter().map(row).sum();
-        let most = op.count + op.unfinished + 2;
+        let most = op.ok + op.unfinished + 2;
         attacks.tell(
             "rows of the stage's CSV",
             &op.work,
-            tells((op.count..=most).contains(&all), format!("{all} of {}", op.count)),
+            tells((op.ok..=most).contains(&all), format!("{all} of {}", op.ok)),
         );
     }
     let all: f64 = record.stages[0].operations.iter().filter_map(|op| op.throughput_per_s).sum();

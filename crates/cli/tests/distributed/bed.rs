@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{OperationRecord, Run, RunRecord, StageState, open_run};
+use cosmark_archive::{OperationResult, Run, RunRecord, StageState, open_run};
 use cosmark_metrics::Phase;
 use tempfile::TempDir;
 
@@ -305,7 +305,7 @@ pub struct Logged {
 }
 
 /// Sums of the rows in the window that `choose` takes.
-pub fn logged(run: &Run, stage: &str, operation: &OperationRecord, driver: Option<&str>) -> Logged {
+pub fn logged(run: &Run, stage: &str, operation: &OperationResult, driver: Option<&str>) -> Logged {
     let named = [operation.name.clone(), format!("{}-{}", operation.name, operation.sample)];
     let mut sum = Logged::default();
     for row in run.operations().unwrap().unwrap() {
@@ -336,7 +336,7 @@ pub fn assert_sums_are_those_of_the_logs(run: &Run) {
             let all = logged(run, &stage.id, operation, None);
             let what = format!("{} {}", stage.id, operation.name);
             assert_eq!(
-                (operation.count, operation.failures, operation.bytes),
+                (operation.ok, operation.failed, operation.bytes),
                 (all.ok, all.failed, all.bytes),
                 "{what}"
             );
@@ -355,7 +355,7 @@ pub fn assert_sums_are_those_of_the_logs(run: &Run) {
             for driver in &operation.drivers {
                 let own = logged(run, &stage.id, operation, Some(&driver.driver));
                 assert_eq!(
-                    (driver.sums.count, driver.sums.failures),
+                    (driver.sums.ok, driver.sums.failed),
                     (own.ok, own.failed),
                     "{what} {}",
                     driver.driver

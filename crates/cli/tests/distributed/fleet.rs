@@ -32,8 +32,8 @@ fn assert_everything_was_told(run: &Run) {
     let main = &run.record.stages[0];
     assert!(main.missing.is_empty());
     let operation = &main.operations[0];
-    assert_eq!((operation.count, operation.failures), (DRIVERS * EACH, 0));
-    let own: Vec<_> = operation.drivers.iter().map(|one| (one.workers, one.sums.count)).collect();
+    assert_eq!((operation.ok, operation.failed), (DRIVERS * EACH, 0));
+    let own: Vec<_> = operation.drivers.iter().map(|one| (one.workers, one.sums.ok)).collect();
     assert_eq!(own, vec![(1, EACH); usize::try_from(DRIVERS).unwrap()]);
     assert_eq!(main.clients.len(), own.len());
     assert_sums_are_those_of_the_logs(run);

@@ -104,17 +104,17 @@ fn a_name_that_stands_for_several_addresses_is_several_endpoints_on_all_drivers(
     let run = bed.run();
     assert_sums_are_those_of_the_logs(&run);
     let operations = &run.record.stages[0].operations;
-    let of = |host: u8, sums: fn(&cosmark_archive::EndpointRecord) -> u64| -> u64 {
+    let of = |host: u8, sums: fn(&cosmark_archive::EndpointResult) -> u64| -> u64 {
         let name = format!("store.test:{port} (127.0.0.{host})");
         let all = operations.iter().flat_map(|operation| &operation.endpoints);
         all.filter(|endpoint| endpoint.endpoint == name).map(sums).sum()
     };
     for (host, store) in (2..).zip(&stores) {
-        let told = (of(host, |one| one.sums.count), of(host, |one| one.connections));
+        let told = (of(host, |one| one.sums.ok), of(host, |one| one.connections));
         let true_ones = (store.writes.load(Ordering::Relaxed), store.connections.load(Ordering::Relaxed));
         assert!(true_ones.0 > 0, "127.0.0.{host} was never asked");
         assert_eq!(told, true_ones, "127.0.0.{host}: {operations:#?}");
     }
     assert!(operations.iter().all(|operation| operation.endpoints.len() == 3), "{operations:#?}");
-    assert_eq!(operations.iter().map(|operation| operation.count).sum::<u64>(), 320);
+    assert_eq!(operations.iter().map(|operation| operation.ok).sum::<u64>(), 320);
 }

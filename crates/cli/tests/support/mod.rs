@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use cosmark_archive::{OperationRecord, RunRecord};
+use cosmark_archive::{OperationResult, RunRecord};
 
 /// The binary, away from the user's environment.
 pub fn cosmark(directory: &Path) -> Command {
@@ -62,7 +62,7 @@ pub fn run_json(directory: &Path, args: &[&str]) -> (Output, RunRecord) {
 }
 
 /// The operation `name` of the stage called `stage`.
-pub fn operation<'a>(record: &'a RunRecord, stage: &str, name: &str) -> &'a OperationRecord {
+pub fn operation<'a>(record: &'a RunRecord, stage: &str, name: &str) -> &'a OperationResult {
     let stage = record.stages.iter().find(|one| one.name == stage).unwrap();
     stage.operations.iter().find(|one| one.name == name).unwrap()
 }

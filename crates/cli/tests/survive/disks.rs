@@ -89,7 +89,7 @@ fn what_a_run_came_to_is_kept_on_a_disk_that_others_have_filled() {
     let kept = open_run(&small.join("w1-room")).unwrap().record;
     assert_eq!(kept.state, RunState::Cancelled);
     assert_eq!(kept.stages[0].operations, record.stages[0].operations);
-    assert!(kept.stages[0].operations[0].count > 0);
+    assert!(kept.stages[0].operations[0].ok > 0);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn a_run_catches_up_when_there_is_room_again() {
     assert_eq!(code, Some(5), "{said}");
     let run = open_run(&small.join("w1-room")).unwrap();
     let mut told = 0;
-    run.intervals(|line| told += if line.phase == "window" { line.count } else { 0 }).unwrap();
-    assert_eq!(told, record.stages[0].operations[0].count);
+    run.intervals(|line| told += if line.phase == "window" { line.ok } else { 0 }).unwrap();
+    assert_eq!(told, record.stages[0].operations[0].ok);
     assert!(
         small.join("w1-room/w1-room-rt-histogram.csv").exists() && !small.join("w1-room/.reserve").exists()
     );

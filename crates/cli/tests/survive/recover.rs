@@ -65,7 +65,7 @@ fn assert_true(run: &Run, what: &str) {
     assert_eq!(run.record.stages[2].state, StageState::Aborted, "{what}");
     for operation in &main.operations {
         let told = sums.get(&operation.tag).copied().unwrap_or(0);
-        assert_eq!(operation.count, told, "{what}: {}", operation.tag);
+        assert_eq!(operation.ok, told, "{what}: {}", operation.tag);
         assert!(operation.response_ms.count <= told, "{what}: {}", operation.tag);
         let rate = operation.throughput_per_s.unwrap_or(0.0);
         assert!(operation.window_s == 0.0 || (rate * operation.window_s - told as f64).abs() < 0.5, "{what}");
@@ -101,14 +101,14 @@ fn wherever_a_kill_cuts_the_files_the_totals_are_those_of_what_is_on_disk() {
     let main = &whole.record.stages[1];
     assert!(main.cut_s.unwrap() >= 3.0 && main.operations.len() == 2, "{main:?}");
     for operation in &main.operations {
-        assert_eq!(operation.response_ms.count, operation.count, "times and counts end at the same moment");
+        assert_eq!(operation.response_ms.count, operation.ok, "times and counts end at the same moment");
         assert!(
             operation.response_ms.p50.is_some() && operation.in_flight_mean.unwrap() > 0.0,
             "{operation:?}"
         );
     }
     assert!(!main.clients.is_empty() && main.clients[0].seconds > 0.0);
-    let full: u64 = main.operations.iter().map(|operation| operation.count).sum();
+    let full: u64 = main.operations.iter().map(|operation| operation.ok).sum();
 
     let scratch = directory.path().join("scratch/w1-cut");
     copy(&path, &scratch);
@@ -121,7 +121,7 @@ fn wherever_a_kill_cuts_the_files_the_totals_are_those_of_what_is_on_disk() {
             let what = format!("{file} cut at {at}");
             let cut = open_run(&scratch).unwrap();
             assert_true(&cut, &what);
-            let count: u64 = cut.record.stages[1].operations.iter().map(|operation| operation.count).sum();
+            let count: u64 = cut.record.stages[1].operations.iter().map(|operation| operation.ok).sum();
             assert!(count <= full, "{what}");
         }
         fs::write(scratch.join(file), &text).unwrap();
@@ -142,7 +142,7 @@ fn assert_ended(path: &Path) {
     }
     let table = fs::read_to_string(path.join("w1-cut.csv")).unwrap();
     let read = table.lines().find(|line| line.starts_with("s2-main,read,")).unwrap();
-    let told = found.record.stages[1].operations[0].count;
+    let told = found.record.stages[1].operations[0].ok;
     assert_eq!(read.split(',').nth(3).unwrap(), told.to_string(), "{table}");
     let rows = |name: &str| {
         let text = fs::read_to_string(path.join("..").join(name)).unwrap();
@@ -222,7 +222,7 @@ fn what_cannot_be_ended_says_why_and_is_read_all_the_same() {
     // One that nobody may write: where permissions bind this user, it is told; reading is enough for the results.
     let shown = run(directory.path(), &["show", "w1", "--json"]);
     let record: cosmark_archive::RunRecord = serde_json::from_slice(&shown.stdout).unwrap();
-    assert!(record.stages[1].operations[0].count > 0 && !record.verdict.checks.is_empty());
+    assert!(record.stages[1].operations[0].ok > 0 && !record.verdict.checks.is_empty());
     // One that lives.
     fs::write(directory.path().join("living.yaml"), TWO_STAGES.replace("name: cut", "name: living")).unwrap();
     let mut child = cosmark(directory.path())
@@ -268,7 +268,7 @@ fn a_controller_that_was_killed_has_the_stage_it_ran_when_it_starts_again() {
     assert!(cut["reason"].as_str().unwrap().contains("controller ended"), "{cut}");
     let record = open_run(&own).unwrap().record;
     let stage = &record.stages[0];
-    assert_eq!(stage.operations.iter().map(|operation| operation.count).sum::<u64>(), told);
+    assert_eq!(stage.operations.iter().map(|operation| operation.ok).sum::<u64>(), told);
     assert!(
         told > 0 && stage.cut_s.unwrap() >= 2.0 && stage.reason.as_deref().unwrap().starts_with("cut at")
     );

@@ -34,7 +34,7 @@ fn a_terminal_that_is_closed_ends_a_run_as_sigterm_does_and_costs_nothing_that_w
     assert_eq!(child.wait().unwrap().code(), Some(5));
     let record = open_run(&directory.path().join("archive/w1-long")).unwrap().record;
     assert_eq!(record.state, RunState::Cancelled);
-    assert!(record.stages[0].operations[0].count > 0);
+    assert!(record.stages[0].operations[0].ok > 0);
 }
 
 #[test]

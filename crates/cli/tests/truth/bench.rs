@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{LatencyRecord, OpRow, OperationRecord, RunRecord, open_run};
+use cosmark_archive::{OpRow, OperationResult, RunRecord, open_run};
+use cosmark_metrics::Latencies;
 use cosmark_metrics::{Phase, SizeClass};
 use cosmark_simstore::{Behaviour, Counters, Handle, LogRecord, Op, SimStore};
 
@@ -110,11 +111,11 @@ impl Ran {
     }
 
     /// The first operation of the stage `main`.
-    pub fn main(&self) -> &OperationRecord {
+    pub fn main(&self) -> &OperationResult {
         self.operation("main", 0)
     }
 
-    pub fn operation(&self, stage: &str, at: usize) -> &OperationRecord {
+    pub fn operation(&self, stage: &str, at: usize) -> &OperationResult {
         let stage = self.record.stages.iter().find(|one| one.name == stage).unwrap();
         stage.operations.get(at).unwrap_or_else(|| panic!("{:?}", stage.reason))
     }
@@ -167,8 +168,8 @@ impl Ran {
         let found = run.intervals(|line| {
             if line.phase == "window" {
                 let (count, failures, bytes, in_flight_s) = sums.entry((line.stage, line.tag)).or_default();
-                *count += line.count;
-                *failures += line.failures;
+                *count += line.ok;
+                *failures += line.failed;
                 *bytes += line.bytes;
                 *in_flight_s += line.in_flight_mean.unwrap_or(0.0) * (line.end_s - line.start_s);
             }
@@ -178,7 +179,7 @@ impl Ran {
             for op in &stage.operations {
                 let key = (stage.id.clone(), op.tag.clone());
                 let (count, failures, bytes, in_flight_s) = sums.get(&key).copied().unwrap_or_default();
-                assert_eq!((count, failures, bytes), (op.count, op.failures, op.bytes), "{key:?}: intervals");
+                assert_eq!((count, failures, bytes), (op.ok, op.failed, op.bytes), "{key:?}: intervals");
                 let all_s = op.in_flight_mean.unwrap_or(0.0) * op.window_s;
                 assert!(
                     (in_flight_s - all_s).abs() <= 0.002 * all_s + 0.01,
@@ -198,11 +199,11 @@ impl Ran {
     }
 }
 
-fn audit_operation(op: &OperationRecord, window: &[&OpRow], all_service_ns: u64) {
+fn audit_operation(op: &OperationResult, window: &[&OpRow], all_service_ns: u64) {
     let what = &op.name;
     let (good, bad): (Vec<&OpRow>, Vec<&OpRow>) = window.iter().partition(|row| row.sample.outcome.is_ok());
     let bytes = |rows: &[&OpRow]| rows.iter().map(|row| row.sample.bytes).sum::<u64>();
-    assert_eq!((op.count, op.failures), (good.len() as u64, bad.len() as u64), "{what}: counts");
+    assert_eq!((op.ok, op.failed), (good.len() as u64, bad.len() as u64), "{what}: counts");
     assert_eq!((op.bytes, op.partial_bytes), (bytes(&good), bytes(&bad)), "{what}: bytes");
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     bad.iter().for_each(|row| *errors.entry(row.sample.outcome.label()).or_default() += 1);
@@ -212,10 +213,7 @@ fn audit_operation(op: &OperationRecord, window: &[&OpRow], all_service_ns: u64)
     audit_times(&format!("{what} service"), &op.service_ms, times(&good, |row| row.sample.service_ns()));
     audit_times(&format!("{what} failed"), &op.failed_service_ms, times(&bad, |row| row.sample.service_ns()));
     if let Some(rate) = op.throughput_per_s {
-        assert!(
-            (rate * op.window_s - op.count as f64).abs() < 1e-6 * (op.count as f64 + 1.0),
-            "{what}: rate"
-        );
+        assert!((rate * op.window_s - op.ok as f64).abs() < 1e-6 * (op.ok as f64 + 1.0), "{what}: rate");
     }
     if let Some(in_flight) = op.in_flight_mean {
         let all = all_service_ns as f64 / 1e9 / op.window_s;
@@ -224,23 +222,23 @@ fn audit_operation(op: &OperationRecord, window: &[&OpRow], all_service_ns: u64)
 }
 
 /// Classes of sizes, recomputed; there are none only if there is no second one.
-fn audit_sizes(op: &OperationRecord, window: &[&OpRow]) {
+fn audit_sizes(op: &OperationResult, window: &[&OpRow]) {
     let good: Vec<&&OpRow> = window.iter().filter(|row| row.sample.outcome.is_ok()).collect();
     let classes: std::collections::BTreeSet<SizeClass> =
         good.iter().map(|row| SizeClass::of(row.sample.bytes)).collect();
-    let with_successes: Vec<_> = op.size_classes.iter().filter(|class| class.sums.count > 0).collect();
+    let with_successes: Vec<_> = op.size_classes.iter().filter(|class| class.sums.ok > 0).collect();
     assert_eq!(with_successes.len(), if classes.len() > 1 { classes.len() } else { 0 }, "{}: sizes", op.name);
     for class in with_successes {
         let own = |row: &&&&OpRow| (class.least_bytes..=class.most_bytes).contains(&row.sample.bytes);
         let rows: Vec<_> = good.iter().filter(own).collect();
         let bytes: u64 = rows.iter().map(|row| row.sample.bytes).sum();
-        assert_eq!((class.sums.count, class.sums.bytes), (rows.len() as u64, bytes), "{}", class.label);
+        assert_eq!((class.sums.ok, class.sums.bytes), (rows.len() as u64, bytes), "{}", class.label);
         let times = rows.iter().map(|row| row.sample.response_ns()).collect();
         audit_times(&class.label, &class.sums.response_ms, times);
     }
 }
 
-fn audit_times(what: &str, reported: &LatencyRecord, times_ns: Vec<u64>) {
+fn audit_times(what: &str, reported: &Latencies, times_ns: Vec<u64>) {
     assert_eq!(reported.count, times_ns.len() as u64, "{what}: count");
     let shares = [(reported.p50, 0.5), (reported.p95, 0.95), (reported.p99, 0.99), (reported.p99_9, 0.999)];
     for (reported, share) in shares.into_iter().chain([(reported.max, 1.0)]) {

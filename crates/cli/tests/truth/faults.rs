@@ -33,7 +33,7 @@ fn g10_truncated_bodies_are_counted_exactly_and_their_bytes_are_partial() {
         assert_eq!(assert_only(&ran, "short_body", "truncate[0]"), 10);
         let op = ran.main();
         assert_eq!(
-            (op.count, op.bytes, op.partial_bytes),
+            (op.ok, op.bytes, op.partial_bytes),
             (990, 990 * 65_536, 10 * 32_768),
             "chunked {chunked}"
         );
@@ -58,11 +58,11 @@ fn g11_a_flipped_bit_is_found_each_time_and_never_where_there_is_none() {
     };
     let clean = against("seed: 3\n", "30s", &workload("total_ops: 20000"));
     let op = clean.main();
-    assert_eq!((op.count, op.failures), (20_000, 0), "{:?}", op.errors);
+    assert_eq!((op.ok, op.failed), (20_000, 0), "{:?}", op.errors);
     let damaged =
         against("flip_byte: {op: get, exact: {count: 1, of: 1000}}\n", "30s", &workload("total_ops: 10000"));
     assert_eq!(assert_only(&damaged, "corrupt_body", "flip_byte[0]"), 10);
-    assert_eq!(damaged.main().count, 9990);
+    assert_eq!(damaged.main().ok, 9990);
     say("G11 flipped: 10 of 10 000 corrupt_body, 0 of 20 000 clean ones");
 }
 
@@ -91,7 +91,7 @@ fn every_kind_of_fault_has_its_own_class_and_never_hangs() {
         );
         let op = ran.main();
         let expected = [((*class).to_owned(), 30)];
-        if op.errors != expected.into() || ran.counters.rule(rule) != 30 || op.count != 30 {
+        if op.errors != expected.into() || ran.counters.rule(rule) != 30 || op.ok != 30 {
             let acted = ran.counters.rule(rule);
             wrong.push(format!("{behaviour}: acted {acted}, {:?}, {:?}", op.errors, op.error_examples));
         }
@@ -117,13 +117,13 @@ fn an_error_document_under_status_200_fails_the_operation() {
     );
     let op = ran.main();
     assert_eq!(
-        (op.count, op.failures, ran.counters.rule("error_body_with_200[0]")),
+        (op.ok, op.failed, ran.counters.rule("error_body_with_200[0]")),
         (10, 10, 10),
         "{:?}",
         op.errors
     );
-    assert_eq!(op.error_codes.get("InternalError"), Some(&10), "{:?}", op.errors);
-    say(&format!("faults: 200 with an error document: {:?} {:?}", op.errors, op.error_codes));
+    assert_eq!(op.codes.get("InternalError"), Some(&10), "{:?}", op.errors);
+    say(&format!("faults: 200 with an error document: {:?} {:?}", op.errors, op.codes));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_body_that_trickles_is_cut_at_the_time_limit() {
     );
     let op = ran.main();
     assert_eq!(assert_only(&ran, "timeout", "slow_trickle[0]"), 12);
-    assert_eq!(op.count, 12);
+    assert_eq!(op.ok, 12);
     let cut = ran.rows.iter().filter(|row| row.sample.outcome.label() == "timeout");
     for row in cut {
         let took_ns = row.sample.service_ns();

@@ -21,11 +21,11 @@ fn assert_contains_the_server(ran: &Ran) {
 /// Little's law between three numbers that are measured apart: the gauge, the completions, the stopwatches.
 fn assert_little(ran: &Ran) {
     let op = ran.main();
-    let mean_s = (op.service_ms.mean.unwrap_or(0.0) * op.count as f64
-        + op.failed_service_ms.mean.unwrap_or(0.0) * op.failures as f64)
-        / (op.count + op.failures) as f64
+    let mean_s = (op.service_ms.mean.unwrap_or(0.0) * op.ok as f64
+        + op.failed_service_ms.mean.unwrap_or(0.0) * op.failed as f64)
+        / (op.ok + op.failed) as f64
         / 1000.0;
-    let product = (op.count + op.failures) as f64 / op.window_s * mean_s;
+    let product = (op.ok + op.failed) as f64 / op.window_s * mean_s;
     let in_flight = op.in_flight_mean.unwrap();
     let longest_s = op.service_ms.max.unwrap().max(op.failed_service_ms.max.unwrap_or(0.0)) / 1000.0;
     let edge = 2.0 * longest_s / op.window_s;
@@ -155,7 +155,7 @@ fn stalled_open_loop(per_s: u32, total_s: u32) {
         let op = ran.main();
         assert_eq!(op.intended, Some(due));
         // Each arrival is answered in the window or counted as not.
-        let accounted = op.count + op.failures + op.missed + op.unfinished;
+        let accounted = op.ok + op.failed + op.missed + op.unfinished;
         assert!((due..=due + 1).contains(&accounted), "{accounted} arrivals of {due}");
         // In a stall of a second the store answers nobody: whoever came in its first half waited half a second or more.
         let long = ran.rows.iter().filter(|row| row.sample.response_ns() >= 500_000_000).count();
@@ -227,7 +227,7 @@ fn g9_a_slow_body_shows_in_the_total_and_not_in_the_first_byte() {
     let attempt = || {
         let ran = against(&rules, "30s", &one_work(&format!("workers: 4, runtime: 4s, {READS}")));
         let op = ran.main();
-        assert_eq!(op.bytes, op.count * BYTES);
+        assert_eq!(op.bytes, op.ok * BYTES);
         assert_little(&ran);
         ran
     };

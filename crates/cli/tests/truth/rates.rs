@@ -17,7 +17,7 @@ fn g5_an_overloaded_store_is_seen_as_one_and_no_arrival_is_lost() {
             &one_work(&format!("workers: 400, runtime: {SECONDS}s, rate: 120/s, {READS}")),
         );
         let op = ran.main();
-        let accounted = op.count + op.failures + op.missed + op.unfinished;
+        let accounted = op.ok + op.failed + op.missed + op.unfinished;
         // 1440 arrivals; the one that is due exactly at the end may count or not.
         assert!((1440..=1441).contains(&accounted), "{accounted} arrivals of 1440");
         ran
@@ -56,18 +56,14 @@ fn g7_fast_failures_raise_no_rate_and_lower_no_latency() {
         assert_eq!(failed, ran.counters.of(Op::Get, 503));
         let op = ran.main();
         assert_eq!(op.errors.keys().collect::<Vec<_>>(), ["http_503"]);
-        assert_eq!(
-            (op.retries, op.bytes),
-            (0, 1024 * op.count),
-            "failures are not retried and bring no bytes"
-        );
-        let share = op.failures as f64 / (op.failures + op.count) as f64;
+        assert_eq!((op.retries, op.bytes), (0, 1024 * op.ok), "failures are not retried and bring no bytes");
+        let share = op.failed as f64 / (op.failed + op.ok) as f64;
         assert!((share - 0.2).abs() <= 0.005, "{share} failed");
         ran
     };
     timed("G7 fast failures", attempt, |ran| {
         let op = ran.main();
-        let all = (op.count + op.failures) as f64 / op.window_s;
+        let all = (op.ok + op.failed) as f64 / op.window_s;
         vec![
             rate("requests /s", 10.0 / 0.0802, Some(all), 80.0, true),
             rate("good /s", 8.0 / 0.0802, op.throughput_per_s, 80.0, true),
@@ -89,8 +85,8 @@ fn g24_a_throttled_run_reports_every_request_that_was_on_the_wire() {
         let rows = |status| ran.rows.iter().filter(|row| row.sample.status == status).count() as u64;
         assert_eq!((rows(200), rows(503)), (ran.counters.of(Op::Get, 200), ran.counters.of(Op::Get, 503)));
         let op = ran.main();
-        assert_eq!((op.retries, op.requests), (0, op.count + op.failures));
-        assert_eq!(op.error_codes.get("SlowDown"), Some(&op.failures));
+        assert_eq!((op.retries, op.requests), (0, op.ok + op.failed));
+        assert_eq!(op.codes.get("SlowDown"), Some(&op.failed));
         ran
     };
     timed("G24 throttle", attempt, |ran| {
@@ -98,7 +94,7 @@ fn g24_a_throttled_run_reports_every_request_that_was_on_the_wire() {
         vec![
             // A pause of more than 50 ms overflows the bucket, and its tokens are lost.
             rate("goodput /s", 200.0, op.throughput_per_s, 50.0, false),
-            rate("throttled /s", 100.0, Some(op.failures as f64 / op.window_s), 50.0, false).within(0.02),
+            rate("throttled /s", 100.0, Some(op.failed as f64 / op.window_s), 50.0, false).within(0.02),
         ]
     });
 }

@@ -6,8 +6,8 @@
 //! 1992). And what a client that had no processor for a share w of the time adds to requests that were underway for T on
 //! average is w T on average, so that at most w T / y of them were delayed by more than y (Markov's inequality).
 
-use cosmark_archive::{ClientRecord, OperationRecord, StageRecord};
-use cosmark_metrics::SATURATED_SHARE;
+use cosmark_archive::{ClientRecord, OperationResult, StageRecord};
+use cosmark_metrics::{Latencies, SATURATED_SHARE};
 
 /// By how much a condition was missed.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,9 +158,9 @@ impl ClientState {
 
 impl Delays {
     #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
-    fn of(op: &OperationRecord) -> Self {
-        let (done, left) = (op.count as f64, op.unfinished as f64);
-        let mean = |times: &cosmark_archive::LatencyRecord| times.mean.unwrap_or(0.0);
+    fn of(op: &OperationResult) -> Self {
+        let (done, left) = (op.ok as f64, op.unfinished as f64);
+        let mean = |times: &Latencies| times.mean.unwrap_or(0.0);
         let underway = done * mean(&op.response_ms) + left * mean(&op.unfinished_age_ms);
         let lag = &op.lag_ms;
         let levels = [

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{SearchRecord, StageTables, TrialRecord, UslRecord};
-use cosmark_metrics::Summary;
+use cosmark_metrics::OperationResult;
 use cosmark_stats::usl;
 use cosmark_workload::model::Stage;
 use cosmark_workload::search::{Over, Search, load_text};
@@ -142,7 +142,7 @@ impl Running<'_> {
             // What the client spoiled stays out of what the trials of this load say together.
             self.pooled = pooled;
         }
-        let summary = Summary::of(&ended.measured.total(), ended.measured.longest_s());
+        let whole = OperationResult::of(&ended.measured.total(), ended.measured.longest_s());
         let throughput = ended.measured.per_s(|op| op.ok);
         self.trials.push(TrialRecord {
             stage: id,
@@ -150,9 +150,9 @@ impl Running<'_> {
             purpose: request.purpose.word().to_owned(),
             throughput_per_s: throughput,
             bandwidth_bytes_per_s: ended.measured.per_s(|op| op.bytes),
-            mean_ms: summary.response.mean,
-            p95_ms: summary.response.p95,
-            error_ratio: summary.success_ratio.map(|ratio| 1.0 - ratio),
+            mean_ms: whole.response_ms.mean,
+            p95_ms: whole.response_ms.p95,
+            error_ratio: whole.success_ratio.map(|ratio| 1.0 - ratio),
             status: judged.status,
             reason: judged.reason,
             thresholds: judged.thresholds,

@@ -1,6 +1,6 @@
 //! The end of a stage: its record in the archive.
 
-use cosmark_archive::{ClientRecord, DriverRecord, MissingRecord, StageRecord, StageState, StageTables};
+use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
 use cosmark_metrics::OpSnapshot;
 use cosmark_workload::share::MissionShare;
 
@@ -136,7 +136,7 @@ impl StageRun<'_, '_> {
             for ((work, op), operation) in ops.zip(&mut record.operations) {
                 let shares = self.peers.get(driver).map(|peer| peer.shares.as_slice()).unwrap_or_default();
                 if let Some(share) = shares.iter().find(|share| share.work == work) {
-                    operation.drivers.push(DriverRecord::of(&name, share.workers, &op.snapshot()));
+                    operation.drivers.push(DriverResult::of(&name, share.workers, &op.snapshot()));
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! Whether a stage reached its thresholds: each one met, missed or not decided.
 
 use cosmark_archive::{GoalStatus, ThresholdRecord};
+use cosmark_metrics::results::{Amount, Metric, Statistic};
 use cosmark_metrics::{OpSnapshot, PERCENTILES};
 use cosmark_stats::batches::{Batch, Batches};
 use cosmark_stats::bootstrap::{self, estimate};
 use cosmark_stats::settle::{self, BEYOND, Decision, Share};
 use cosmark_stats::special::t_critical;
 use cosmark_workload::model::{Load, Operation, Stage, Work, WorkKind};
-use cosmark_workload::threshold::{Metric, Threshold};
+use cosmark_workload::threshold::Threshold;
 
 use crate::search::Excess;
 
@@ -145,8 +146,8 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
             stage: stage_id.to_owned(),
             operation: operation.or(threshold.operation.as_deref()).map(str::to_owned),
             threshold: threshold.text.clone(),
-            metric: threshold.metric.word().to_owned(),
-            unit: unit(threshold.metric).to_owned(),
+            metric: threshold.metric.names.threshold.to_owned(),
+            unit: threshold.metric.unit.word().to_owned(),
             value: None,
             low: None,
             high: None,
@@ -154,7 +155,7 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
             status: GoalStatus::NotDecided,
             message: "nothing was measured".to_owned(),
         };
-        if threshold.metric.is_time() && !found.is_empty() {
+        if !is_summed(threshold.metric) && !found.is_empty() {
             for one in &found {
                 let mut record = blank(Some(&one.operation.name));
                 let excess = time(threshold, one, &mut record);
@@ -170,13 +171,9 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
     judged
 }
 
-fn unit(metric: Metric) -> &'static str {
-    match metric {
-        Metric::ErrorRate => "share",
-        Metric::Throughput => "per_s",
-        Metric::Bandwidth => "bytes_per_s",
-        _ => "ms",
-    }
+/// What all operations of a stage do together is asked of them together; everything else of each.
+fn is_summed(metric: &Metric) -> bool {
+    matches!(metric.statistic, Statistic::Rate(_) | Statistic::Failures)
 }
 
 fn found<'a>(stage: &'a Stage, threshold: &Threshold, measured: &'a Measured) -> Vec<Found<'a>> {
@@ -227,12 +224,12 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
     let limit_ms = threshold.limit.for_size(real(op.bytes) / real(op.ok));
     record.limit = Some(limit_ms);
     let times = op.response_or_service();
-    let share = match threshold.metric {
-        Metric::Quantile(share) => share,
-        Metric::Mean => {
+    let share = match threshold.metric.statistic {
+        Statistic::Quantile(share) => share,
+        Statistic::Mean => {
             return mean(found, times.mean_ns().map(|ns| ns / 1e6), limit_ms, record);
         }
-        _ => return plain(ms(times.max_ns()), limit_ms, record),
+        _ => return plain(threshold.metric, found, limit_ms, record),
     };
     let needs = PERCENTILES.iter().find(|p| p.quantile == share).map_or(0, |p| p.needs());
     record.value = ms(times.quantile_ns(share)).filter(|_| op.ok >= needs);
@@ -310,22 +307,28 @@ fn beyond(found: &Found<'_>, limit_ms: f64) -> Option<Share> {
     settle::share(&total, &beyond, CONFIDENCE, SEED)
 }
 
-fn plain(value: Option<f64>, limit: f64, record: &mut ThresholdRecord) -> Excess {
-    record.value = value;
-    let Some(value) = value else { return Excess::Most(0.0) };
-    record.status = if value <= limit { GoalStatus::Pass } else { GoalStatus::Fail };
-    record.message = format!("{value:.3} ms; at most {limit:.3} ms");
-    Excess::Most(value - limit)
+/// A figure of which only the value is known.
+fn plain(metric: &Metric, found: &Found<'_>, limit: f64, record: &mut ThresholdRecord) -> Excess {
+    record.value = metric.of_sums(found.op, found.window_s);
+    let Some(value) = record.value else { return Excess::Most(0.0) };
+    let (unit, more) = (metric.unit.sign(), metric.more_is_better());
+    record.status = if (more && value >= limit) || (!more && value <= limit) {
+        GoalStatus::Pass
+    } else {
+        GoalStatus::Fail
+    };
+    record.message = format!("{value:.3}{unit}; at {} {limit:.3}{unit}", if more { "least" } else { "most" });
+    Excess::Most(if more { limit - value } else { value - limit })
 }
 
 /// What is asked of all operations together, and what is in excess.
 fn together(threshold: &Threshold, found: &[Found<'_>], record: &mut ThresholdRecord) -> Excess {
     let limit = threshold.limit.for_size(0.0);
     record.limit = Some(limit);
-    if threshold.metric == Metric::ErrorRate {
+    if threshold.metric.statistic == Statistic::Failures {
         return error_rate(found, limit, record);
     }
-    let throughput = threshold.metric == Metric::Throughput;
+    let throughput = threshold.metric.statistic == Statistic::Rate(Amount::Operations);
     let amount = |ok: u64, bytes: u64| real(if throughput { ok } else { bytes });
     let own = |f: &&Found<'_>| amount(f.op.ok, f.op.bytes) / f.window_s;
     let value: f64 = found.iter().filter(|f| f.window_s > 0.0).map(|f| own(&f)).sum();

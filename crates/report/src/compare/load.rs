@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, OperationRecord, Overall, Run, TimelineEntry, Verdict, open_run};
+use cosmark_archive::{ArchiveError, Overall, Run, TimelineEntry, Verdict, open_run};
+use cosmark_metrics::OperationResult;
 use cosmark_stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
@@ -53,16 +54,12 @@ pub struct LoadedOperation {
     pub open: Option<bool>,
     /// Seconds of the window.
     pub window_s: Option<f64>,
-    /// Successes.
-    pub count: u64,
     /// Failures; `None` where the archive does not say.
     pub failures: Option<u64>,
     /// The window over time: all that ended, and failures among them; empty where the archive does not say.
     pub ended: Vec<(u64, u64)>,
-    /// Body bytes of successes.
-    pub bytes: u64,
-    /// Throughput, mean, p50, p95, p99 as published.
-    pub published: [Option<f64>; 5],
+    /// What was published.
+    pub published: OperationResult,
     /// The window over time, with times of each operation.
     pub batches: Option<Batches>,
     /// The window over time where there are no times of each operation: counts and mean ms.
@@ -125,19 +122,16 @@ fn open_works(path: &Path) -> BTreeMap<(String, String), bool> {
     works.collect()
 }
 
-fn of_record(op: &OperationRecord, several: bool) -> LoadedOperation {
-    let response = &op.response_ms;
+fn of_record(op: &OperationResult, several: bool) -> LoadedOperation {
     LoadedOperation {
         name: if several { format!("{} {}", op.work, op.name) } else { op.name.clone() },
         op: op.op.clone(),
         workers: Some(u64::from(op.workers)),
         open: None,
         window_s: Some(op.window_s).filter(|s| *s > 0.0),
-        count: op.count,
-        failures: Some(op.failures),
+        failures: Some(op.failed),
         ended: Vec::new(),
-        bytes: op.bytes,
-        published: [op.throughput_per_s, response.mean, response.p50, response.p95, response.p99],
+        published: op.clone(),
         batches: None,
         intervals: Vec::new(),
     }
@@ -147,7 +141,7 @@ fn of_record(op: &OperationRecord, several: bool) -> LoadedOperation {
 fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
     let mut places = BTreeMap::new();
     for (s, stage) in run.record.stages.iter().enumerate() {
-        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.failures > 0) {
+        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.failed > 0) {
             places.insert((stage.id.clone(), op.tag.clone()), (s, o));
         }
     }
@@ -167,8 +161,8 @@ fn add_failures(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveErro
         )]
         let at_ms = (line.start_s.max(0.0) * 1e3) as u64;
         let (ended, failed) = found.entry(*place).or_default().entry(at_ms).or_default();
-        *ended += line.count + line.failures;
-        *failed += line.failures;
+        *ended += line.ok + line.failed;
+        *failed += line.failed;
     })?;
     for ((s, o), over_time) in found {
         if let Some(op) = stages.get_mut(s).and_then(|stage| stage.operations.get_mut(o)) {
@@ -202,7 +196,7 @@ struct Grid {
 fn add_times(run: &Run, stages: &mut [LoadedStage]) -> Result<(), ArchiveError> {
     let mut places = BTreeMap::new();
     for (s, stage) in run.record.stages.iter().enumerate() {
-        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.count > 0) {
+        for (o, op) in stage.operations.iter().enumerate().filter(|(_, op)| op.ok > 0) {
             places.insert(format!("{}.response", op.tag), (s, o));
         }
     }
@@ -277,11 +271,9 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
                 workers: op.workers,
                 open: Some(false),
                 window_s: None,
-                count: op.count,
                 failures: failed,
                 ended: Vec::new(),
-                bytes: op.bytes,
-                published: [op.throughput_per_s, op.response_ms, None, op.p95_ms, op.p99_ms],
+                published: op.result(),
                 batches: None,
                 intervals: intervals(&timeline, at),
             }

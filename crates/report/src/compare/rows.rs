@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use cosmark_metrics::PERCENTILES;
+use cosmark_metrics::results::{Amount, Metric, Statistic};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::{Estimate, estimate, mean, median};
 use cosmark_stats::difference::{longer_by, of_logarithms};
@@ -12,7 +13,7 @@ use cosmark_stats::special::normal_cdf;
 use cosmark_stats::steady::mser5_cut;
 
 use super::load::{Loaded, LoadedOperation};
-use super::{Metric, Options, Outcome, Row};
+use super::{Options, Outcome, Row, compared, unit};
 
 const SEED: u64 = 0xc0_5a;
 /// Shorter runs than this are never recommended.
@@ -178,8 +179,8 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
                     drifts.map(|text| format!("{} {}, {side} side: {text}", stage.name, operation.name)),
                 );
             }
-            for (metric, _, _) in Metric::TABLE {
-                rows.extend(draft(&stage.name, &operation.name, *metric, (&of_a, &of_b), barrier.as_deref()));
+            for metric in compared() {
+                rows.extend(draft(&stage.name, &operation.name, metric, (&of_a, &of_b), barrier.as_deref()));
             }
         }
     }
@@ -288,7 +289,9 @@ fn barrier(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<String> {
         );
     }
     #[expect(clippy::cast_precision_loss, reason = "sizes need no more than 53 bits")]
-    let size = |op: &LoadedOperation| (op.count > 0).then(|| op.bytes as f64 / op.count as f64);
+    let size = |op: &LoadedOperation| {
+        (op.published.ok > 0).then(|| op.published.bytes as f64 / op.published.ok as f64)
+    };
     if let (Some(a), Some(b)) = (size(first), size(other))
         && (a - b).abs() > SAME_SIZE * a.max(b)
     {
@@ -307,7 +310,7 @@ type Sides<'s> = (&'s [LoadedOperation], &'s [LoadedOperation]);
 fn draft(
     stage: &str,
     operation: &str,
-    metric: Metric,
+    metric: &'static Metric,
     (a, b): Sides<'_>,
     barrier: Option<&str>,
 ) -> Option<Draft> {
@@ -322,7 +325,7 @@ fn draft(
         stage: stage.to_owned(),
         operation: operation.to_owned(),
         metric,
-        unit: metric.unit(),
+        unit: unit(metric),
         a: middle_a,
         b: middle_b,
         ratio: middle_a.zip(middle_b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a),
@@ -340,7 +343,7 @@ fn draft(
         return Some(Draft { row, data: Data::None });
     }
     let data = match (a, b) {
-        _ if metric == Metric::Errors => failures(a, b),
+        _ if metric.statistic == Statistic::Failures => failures(a, b),
         ([a], [b]) => single_data(a, b, metric),
         _ => {
             let logs =
@@ -350,34 +353,33 @@ fn draft(
         }
     };
     if data.is_none() {
-        row.note = Some("too few intervals or operations for a test".to_owned());
+        let alone = metric.statistic == Statistic::Value;
+        let why = if alone {
+            "one value of each run: repeat both"
+        } else {
+            "too few intervals or operations for a test"
+        };
+        row.note = Some(why.to_owned());
     }
     Some(Draft { row, data: data.unwrap_or(Data::None) })
 }
 
 /// As published, or null where the data do not support it.
-fn value(op: &LoadedOperation, metric: Metric) -> Option<f64> {
-    let [throughput, mean, p50, p95, p99] = op.published;
-    match metric {
-        Metric::Throughput => throughput,
-        Metric::Mean => mean,
-        Metric::P50 => p50,
-        Metric::P95 => p95,
-        Metric::P99 => p99,
-        Metric::Errors => {
-            let failures = op.failures?;
-            let total = failures + op.count;
-            #[expect(clippy::cast_precision_loss, reason = "a share")]
-            (total > 0).then(|| failures as f64 / total as f64)
-        }
+fn value(op: &LoadedOperation, metric: &Metric) -> Option<f64> {
+    if metric.statistic == Statistic::Failures {
+        let failures = op.failures?;
+        let total = failures + op.published.ok;
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        return (total > 0).then(|| failures as f64 / total as f64);
     }
+    metric.of(&op.published)
 }
 
 fn failures(a: &[LoadedOperation], b: &[LoadedOperation]) -> Option<Data> {
     #[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
     let sum = |side: &[LoadedOperation]| -> Option<[f64; 2]> {
         let failed: u64 = side.iter().map(|op| op.failures).sum::<Option<u64>>()?;
-        let total = failed + side.iter().map(|op| op.count).sum::<u64>();
+        let total = failed + side.iter().map(|op| op.published.ok).sum::<u64>();
         (total > 0).then_some([failed as f64, total as f64])
     };
     let (sums_a, sums_b) = (sum(a)?, sum(b)?);
@@ -401,7 +403,7 @@ fn clustering(side: &[LoadedOperation]) -> Option<f64> {
     Some((total.iter().sum::<u64>() as f64 / found.effective).max(1.0))
 }
 
-fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: Metric) -> Option<Data> {
+fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: &Metric) -> Option<Data> {
     let window_s = a.window_s.into_iter().chain(b.window_s).reduce(f64::max);
     let of = |op: &LoadedOperation, seed: u64| match &op.batches {
         Some(batches) => of_batches(op, batches, metric, seed),
@@ -414,7 +416,7 @@ fn single_data(a: &LoadedOperation, b: &LoadedOperation, metric: Metric) -> Opti
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts and times need no more than 53 bits")]
-fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64) -> Option<Estimate> {
+fn of_batches(op: &LoadedOperation, batches: &Batches, metric: &Metric, seed: u64) -> Option<Estimate> {
     let list = batches.batches();
     let counts: Vec<f64> = list.iter().map(|batch| batch.ok as f64).collect();
     let weigh = |values: &[f64], weights: &[u32]| -> f64 {
@@ -422,14 +424,18 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64
     };
     let total = |weights: &[u32]| weights.iter().map(|w| f64::from(*w)).sum::<f64>();
     let log = |value: f64| (value > 0.0).then(|| value.ln());
-    if metric == Metric::Throughput {
-        return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
-    }
+    let quantile = match metric.statistic {
+        Statistic::Rate(Amount::Operations) => {
+            return estimate(&counts, seed, |w| log(weigh(&counts, w) / total(w)));
+        }
+        Statistic::Mean => None,
+        Statistic::Quantile(quantile) => Some(quantile),
+        Statistic::Rate(Amount::Bytes) | Statistic::Failures | Statistic::Value => return None,
+    };
     // Times that all come from one moment look as if they never varied.
-    if op.count < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {
+    if op.published.ok < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {
         return None;
     }
-    let quantile = Metric::TABLE.iter().find(|row| row.0 == metric).and_then(|row| row.2);
     let Some(quantile) = quantile else {
         let sums: Vec<f64> =
             list.iter().map(|batch| batch.mean_ns().unwrap_or(0.0) * batch.ok as f64).collect();
@@ -438,7 +444,7 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64
         return estimate(&residuals, seed, |w| log(weigh(&sums, w) / weigh(&counts, w)));
     };
     let needs = PERCENTILES.iter().find(|p| p.quantile == quantile).map_or(0, |p| p.needs());
-    if op.count < needs {
+    if op.published.ok < needs {
         return None;
     }
     let limit = batches.total().quantile_ns(quantile)?;
@@ -450,17 +456,17 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: Metric, seed: u64
 }
 
 /// COSBench's timelines: counts and means only.
-fn of_intervals(intervals: &[(f64, Option<f64>)], metric: Metric, seed: u64) -> Option<Estimate> {
+fn of_intervals(intervals: &[(f64, Option<f64>)], metric: &Metric, seed: u64) -> Option<Estimate> {
     let counts: Vec<f64> = intervals.iter().map(|interval| interval.0).collect();
     let weigh = |values: &[f64], weights: &[u32]| -> f64 {
         values.iter().zip(weights).map(|(v, w)| v * f64::from(*w)).sum()
     };
     let log = |value: f64| (value > 0.0 && value.is_finite()).then(|| value.ln());
-    match metric {
-        Metric::Throughput => {
+    match metric.statistic {
+        Statistic::Rate(Amount::Operations) => {
             estimate(&counts, seed, |w| log(weigh(&counts, w) / w.iter().map(|w| f64::from(*w)).sum::<f64>()))
         }
-        Metric::Mean => {
+        Statistic::Mean => {
             let sums: Vec<f64> = intervals.iter().map(|(n, mean)| n * mean.unwrap_or(0.0)).collect();
             let overall = sums.iter().sum::<f64>() / counts.iter().sum::<f64>().max(1.0);
             let residuals: Vec<f64> = sums.iter().zip(&counts).map(|(s, n)| s - overall * n).collect();

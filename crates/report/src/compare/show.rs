@@ -35,7 +35,7 @@ fn cells(row: &Row) -> [String; 9] {
     [
         row.stage.clone(),
         row.operation.clone(),
-        format!("{} {}", row.metric.word(), row.unit),
+        format!("{} {}", row.metric.names.compare, row.unit),
         number(row.a),
         number(row.b),
         change(row.ratio),
@@ -150,7 +150,7 @@ pub fn normalised(comparison: &Comparison) -> String {
     sides.extend(comparison.pairs.iter().map(|pair| pair.b.as_str()));
     let _ = writeln!(out, "relative to {}: {}", first.a, sides.join("  "));
     for row in &first.rows {
-        let mut line = format!("{} {} {}: 1.000", row.stage, row.operation, row.metric.word());
+        let mut line = format!("{} {} {}: 1.000", row.stage, row.operation, row.metric.names.compare);
         for pair in &comparison.pairs {
             let same = |other: &&Row| {
                 other.stage == row.stage && other.operation == row.operation && other.metric == row.metric
@@ -180,7 +180,7 @@ pub fn junit(comparison: &Comparison, by_conditions: bool) -> String {
             pair.rows.iter().filter(skipped).count()
         );
         for row in &pair.rows {
-            let name = format!("{} {}", row.operation, row.metric.word());
+            let name = format!("{} {}", row.operation, row.metric.names.compare);
             let text = cells(row)[3..].join(", ");
             let _ = write!(
                 out,

@@ -1,6 +1,6 @@
 //! Comparisons of archives that are made here, with and without a difference.
 
-use cosmark_metrics::Latency;
+use cosmark_metrics::{Latencies, Latency, OperationResult};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::Random;
 
@@ -35,15 +35,19 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         op: "read".into(),
         workers: Some(8),
         window_s: Some(seconds as f64),
-        count: all.count(),
         failures: Some(0),
-        published: [
-            Some(all.count() as f64 / seconds as f64),
-            all.mean_ns().map(|ns| ns / 1e6),
-            quantile(0.5),
-            quantile(0.95),
-            quantile(0.99).filter(|_| all.count() >= 1000),
-        ],
+        published: OperationResult {
+            ok: all.count(),
+            throughput_per_s: Some(all.count() as f64 / seconds as f64),
+            response_ms: Latencies {
+                mean: all.mean_ns().map(|ns| ns / 1e6),
+                p50: quantile(0.5),
+                p95: quantile(0.95),
+                p99: quantile(0.99).filter(|_| all.count() >= 1000),
+                ..Latencies::default()
+            },
+            ..OperationResult::default()
+        },
         batches: Some(batches),
         ..LoadedOperation::default()
     };
@@ -55,6 +59,10 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         refuted: None,
         stages: vec![LoadedStage { name: "main".into(), waits: None, operations: vec![operation] }],
     }
+}
+
+fn named(word: &str) -> &'static Metric {
+    compared().find(|metric| metric.names.compare == word).unwrap()
 }
 
 fn differs(comparison: &Comparison) -> bool {
@@ -78,7 +86,7 @@ fn a_slowdown_of_5_percent_is_found_within_the_length_that_is_recommended() {
     let mut random = Random::new(23);
     let pilot = [vec![run(&mut random, 40, 60.0, 10.0, 0.3)], vec![run(&mut random, 40, 60.0, 10.0, 0.3)]];
     let pilot = compare(&pilot, &Options::default());
-    let mean = pilot.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    let mean = pilot.rows().find(|row| row.metric.names.compare == "mean").unwrap();
     let seconds = mean.recommended_s.unwrap();
     assert!((30.0..1000.0).contains(&seconds), "{seconds}");
     let found = (0..10)
@@ -88,7 +96,7 @@ fn a_slowdown_of_5_percent_is_found_within_the_length_that_is_recommended() {
                 vec![run(&mut random, seconds as u64, 60.0 / 1.05, 10.5, 0.3)],
             ];
             let comparison = compare(&sides, &Options::default());
-            let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+            let row = comparison.rows().find(|row| row.metric.names.compare == "mean").unwrap();
             row.outcome == Outcome::Worse
         })
         .count();
@@ -102,7 +110,7 @@ fn each_metric_has_a_length_of_its_own() {
     let mut comparison = compare(&[side(), side()], &Options::default());
     let sentence = comparison.sentence();
     for row in comparison.rows().filter(|row| row.recommended_s.is_some()) {
-        let text = format!("{} {:.0} s", row.metric.word(), row.recommended_s.unwrap());
+        let text = format!("{} {:.0} s", row.metric.names.compare, row.recommended_s.unwrap());
         assert!(sentence.contains(&text), "{text}: {sentence}");
     }
     let set = |comparison: &mut Comparison, seconds: f64| {
@@ -122,11 +130,11 @@ fn ten_runs_a_side_find_5_percent_and_three_say_that_they_cannot() {
         (0..count).map(|_| run(&mut random, 10, 60.0, ms, 0.3)).collect()
     };
     let comparison = compare(&[side(10, 10.0), side(10, 10.5)], &Options::default());
-    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    let row = comparison.rows().find(|row| row.metric.names.compare == "mean").unwrap();
     assert_eq!(row.outcome, Outcome::Worse);
     assert!(row.low.unwrap() < 1.05 && 1.05 < row.high.unwrap() && row.delta.unwrap() > 0.8, "{row:?}");
     let comparison = compare(&[side(3, 10.0), side(3, 20.0)], &Options::default());
-    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    let row = comparison.rows().find(|row| row.metric.names.compare == "mean").unwrap();
     assert_eq!(row.outcome, Outcome::NotTested);
     assert!(row.note.as_ref().unwrap().contains("on each side can"), "{row:?}");
 }
@@ -144,7 +152,7 @@ fn what_cannot_be_compared_is_not_tested_and_says_why() {
     };
     for (comparison, word) in [
         (changed(|op| op.open = Some(true)), "open loop"),
-        (changed(|op| op.bytes = op.count * 4096), "bytes"),
+        (changed(|op| op.published.bytes = op.published.ok * 4096), "bytes"),
         (changed(|op| op.workers = Some(9)), "9"),
     ] {
         assert_eq!(comparison.tests, 0);
@@ -165,7 +173,7 @@ fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
     let fail_on = vec![FailOn::parse("p95 +5%").unwrap()];
     let options = Options { fail_on, ..Options::default() };
     let comparison = compare(&[vec![a.clone()], vec![b.clone()]], &options);
-    let errors = comparison.rows().find(|row| row.metric == Metric::Errors).unwrap();
+    let errors = comparison.rows().find(|row| row.metric.names.compare == "errors").unwrap();
     assert_eq!(errors.outcome, Outcome::Worse);
     assert!(comparison.fails());
     assert!(!compare(&[vec![b], vec![a]], &options).fails(), "faster is no failure");
@@ -183,7 +191,7 @@ fn failures_that_come_in_one_batch_are_worth_fewer_than_failures_that_do_not() {
         b.stages[0].operations[0].failures = Some(ended.iter().map(|(_, failed)| failed).sum());
         b.stages[0].operations[0].ended = ended;
         let comparison = compare(&[vec![a.clone()], vec![b]], &Options::default());
-        comparison.rows().find(|row| row.metric == Metric::Errors).unwrap().clone()
+        comparison.rows().find(|row| row.metric.names.compare == "errors").unwrap().clone()
     };
     let even = with((0..60).map(|_| (60, 1)).collect());
     assert_eq!(even.outcome, Outcome::Worse, "{even:?}");
@@ -206,7 +214,7 @@ fn rounds_of_a_stage_are_runs_of_it() {
         whole
     };
     let comparison = compare(&[vec![side(10.0)], vec![side(11.0)]], &Options::default());
-    let row = comparison.rows().find(|row| row.metric == Metric::Mean).unwrap();
+    let row = comparison.rows().find(|row| row.metric.names.compare == "mean").unwrap();
     assert_eq!((row.stage.as_str(), row.outcome), ("main", Outcome::Worse), "{row:?}");
     assert!(row.delta.is_some(), "ranks of 8 against 8: {row:?}");
     assert!(!comparison.pairs[0].warnings.iter().any(|w| w.contains("one run on each side")));
@@ -251,11 +259,15 @@ fn a_run_that_hung_is_told_and_its_few_times_are_not_tested() {
     let mut batches = Batches::new(1_000_000_000);
     (0..25).for_each(|_| batches.add_one(7_000_000_000, 6_500_000_000));
     batches.close(20_000_000_000);
-    operation.count = 25;
-    operation.published = [Some(1.25), Some(6500.0), Some(6500.0), None, None];
+    operation.published = OperationResult {
+        ok: 25,
+        throughput_per_s: Some(1.25),
+        response_ms: Latencies { mean: Some(6500.0), p50: Some(6500.0), ..Latencies::default() },
+        ..OperationResult::default()
+    };
     operation.batches = Some(batches);
     let comparison = compare(&[vec![hung], vec![good]], &Options::default());
-    for row in comparison.rows().filter(|row| matches!(row.metric, Metric::Mean | Metric::P50)) {
+    for row in comparison.rows().filter(|row| ["mean", "p50"].contains(&row.metric.names.compare)) {
         assert_eq!(row.outcome, Outcome::NotTested, "all of one moment: {row:?}");
     }
     let warnings = &comparison.pairs[0].warnings;
@@ -281,7 +293,7 @@ fn a_client_that_was_kept_from_its_work_on_one_side_is_told() {
 
 #[test]
 fn conditions_are_read_or_refused() {
-    assert_eq!(FailOn::parse("p95 +5%").unwrap(), FailOn { metric: Metric::P95, change: 0.05 });
+    assert_eq!(FailOn::parse("p95 +5%").unwrap(), FailOn { metric: named("p95"), change: 0.05 });
     assert_eq!(FailOn::parse("throughput-2.5%").unwrap().change, -0.025);
     for bad in ["", "p95", "p95 5%", "p59 +5%", "p95 +0%", "p95 -100%", "errors +5%", "p95 +x%"] {
         assert!(FailOn::parse(bad).is_err(), "{bad}");

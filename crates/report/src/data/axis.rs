@@ -101,7 +101,7 @@ pub fn seen(run: &Run, places: &HashMap<String, Place>, has_log: bool) -> Result
         let Some((phase, _, _)) = PHASES.iter().find(|row| row.2 == line.phase) else { return };
         let extent = seen.counted.get_or_insert_with(|| Extent::begun(0.0));
         extent.add(*phase, line.start_s, line.end_s - line.start_s);
-        if line.count > 0 {
+        if line.ok > 0 {
             extent.success(line.start_s);
         }
     })?;

@@ -69,9 +69,9 @@ fn add(series: &mut CountSeries, line: &IntervalLine, axis: &Axis) {
             *value += amount;
         }
     };
-    more(&mut series.count, line.count);
+    more(&mut series.count, line.ok);
     for (values, amount) in [
-        (&mut series.failures, line.failures),
+        (&mut series.failures, line.failed),
         (&mut series.bytes, line.bytes),
         (&mut series.missed, line.missed),
         (&mut series.delayed, line.delayed),
@@ -87,7 +87,7 @@ fn add(series: &mut CountSeries, line: &IntervalLine, axis: &Axis) {
     for (label, count) in &line.errors {
         more(series.errors.entry(label.clone()).or_default(), *count);
     }
-    more(series.drivers.entry(line.driver.clone()).or_default(), line.count);
+    more(series.drivers.entry(line.driver.clone()).or_default(), line.ok);
 }
 
 /// A single driver needs no series of its own; time in flight becomes a mean.

@@ -5,8 +5,12 @@
 //! stands for what is not known or what the data cannot support, never 0.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
-use serde::Serialize;
+use cosmark_metrics::{OperationResult, PartResult};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// Number of the format; page and data are made by the same binary, so this only tells saved pages apart.
 pub const FORMAT: u32 = 1;
@@ -159,59 +163,9 @@ pub struct PhaseSpan {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct OperationData {
-    /// Name of the work.
-    pub work: String,
-    /// Name of the operation.
-    pub name: String,
-    /// What it does.
-    pub op: String,
-    /// What its samples are.
-    pub sample: String,
-    /// Its tag, unique in the run.
-    pub tag: String,
-    /// Workers of the work.
-    pub workers: u32,
-    /// Counts and rates.
+    /// As `run.json` has them.
     #[serde(flatten)]
-    pub totals: Totals,
-    /// Arrivals that were dropped.
-    pub missed: u64,
-    /// Arrivals that waited for a worker.
-    pub delayed: u64,
-    /// Still in flight at the end.
-    pub unfinished: u64,
-    /// Arrivals due in the window of an open loop.
-    pub intended: Option<u64>,
-    /// Bodies that were verified.
-    pub checked: u64,
-    /// Mean number in flight.
-    pub in_flight_mean: Option<f64>,
-    /// Length of the window in seconds.
-    pub window_s: f64,
-    /// Service time of failures.
-    pub failed_service_ms: Option<LatencyData>,
-    /// Time to open a connection.
-    pub connect_ms: Option<LatencyData>,
-    /// Sent minus due, where a worker was free.
-    pub lag_ms: Option<LatencyData>,
-    /// Ages of what had not finished at the end.
-    pub unfinished_age_ms: Option<LatencyData>,
-    /// Failures by class.
-    pub errors: BTreeMap<String, u64>,
-    /// Failures by the protocol's own code.
-    pub error_codes: BTreeMap<String, u64>,
-    /// First texts.
-    pub error_examples: Vec<String>,
-    /// Requests on the wire.
-    pub requests: u64,
-    /// Retries among them.
-    pub retries: u64,
-    /// Connections opened.
-    pub connections: u64,
-    /// Logins made again.
-    pub renewals: u64,
-    /// Writes that were only accepted.
-    pub accepted_only: u64,
+    pub result: Shown<OperationResult>,
     /// Course of the counts; null when nothing was recorded over time.
     pub series: Option<CountSeries>,
     /// Course of the times, by kind.
@@ -228,30 +182,6 @@ pub struct OperationData {
     pub drivers: Vec<GroupData>,
 }
 
-/// Counts, rates and times of an operation or of a part of it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Totals {
-    /// Successes.
-    pub count: u64,
-    /// Failures.
-    pub failures: u64,
-    /// Body bytes of successes.
-    pub bytes: u64,
-    /// Body bytes of failures.
-    pub partial_bytes: u64,
-    /// Successes per second.
-    pub throughput_per_s: Option<f64>,
-    /// Body bytes of successes per second.
-    pub bandwidth_bytes_per_s: Option<f64>,
-    /// From due to the end.
-    pub response_ms: Option<LatencyData>,
-    /// From sent to the end.
-    pub service_ms: Option<LatencyData>,
-    /// From sent to the first byte.
-    pub first_byte_ms: Option<LatencyData>,
-}
-
 /// A part of an operation: a size class, an endpoint, a driver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -260,37 +190,13 @@ pub struct GroupData {
     pub label: String,
     /// Workers, of a driver.
     pub workers: Option<u32>,
-    /// Counts, rates, times.
+    /// As `run.json` has it.
     #[serde(flatten)]
-    pub totals: Totals,
-}
-
-/// A distribution in milliseconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct LatencyData {
-    /// How many times.
-    pub count: u64,
-    /// Exact mean.
-    pub mean: Option<f64>,
-    /// Least.
-    pub min: Option<f64>,
-    /// Percentiles; null = the data cannot support it.
-    pub p50: Option<f64>,
-    /// 90th.
-    pub p90: Option<f64>,
-    /// 95th.
-    pub p95: Option<f64>,
-    /// 99th.
-    pub p99: Option<f64>,
-    /// 99.9th.
-    pub p99_9: Option<f64>,
-    /// 99.99th.
-    pub p99_99: Option<f64>,
-    /// Greatest.
-    pub max: Option<f64>,
-    /// Why a percentile is null.
-    pub withheld: Option<String>,
+    pub part: Shown<PartResult>,
+    /// Successes per second of the operation's window.
+    pub throughput_per_s: Option<f64>,
+    /// Body bytes of successes per second of the operation's window.
+    pub bandwidth_bytes_per_s: Option<f64>,
 }
 
 /// Counts per bin.
@@ -413,4 +319,72 @@ pub struct ClientSeries {
     pub tx_bytes_per_s: Vec<Option<f64>>,
     /// Sockets in use.
     pub sockets: Vec<Option<f64>>,
+}
+
+/// What pages get as [`GroupData`].
+const PARTS: [&str; 3] = ["size_classes", "endpoints", "drivers"];
+
+/// Results as pages see them: null instead of a distribution in which nothing was recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown<T>(pub T);
+
+impl<T> Deref for Shown<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Serialize> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = serde_json::to_value(&self.0).and_then(serde_json::from_value);
+        let mut fields: BTreeMap<String, Value> = fields.map_err(S::Error::custom)?;
+        PARTS.iter().for_each(|name| drop(fields.remove(*name)));
+        for value in fields.values_mut() {
+            let Some(times) = value.as_object_mut().filter(|fields| fields.contains_key("p50")) else {
+                continue;
+            };
+            if times["count"] == 0 && times["mean"].is_null() && times["max"].is_null() {
+                *value = Value::Null;
+            } else {
+                times.entry("withheld").or_insert(Value::Null);
+            }
+        }
+        fields.serialize(serializer)
+    }
+}
+
+/// The page's name of a type of results, which `console/src/data/results.ts` declares. Its fields say where null may stand.
+#[cfg(test)]
+trait Declared {
+    const NAME: &'static str;
+}
+
+#[cfg(test)]
+impl Declared for OperationResult {
+    const NAME: &'static str = "OperationResult";
+}
+
+#[cfg(test)]
+impl Declared for PartResult {
+    const NAME: &'static str = "PartResult";
+}
+
+#[cfg(test)]
+impl<T: Declared> ts_rs::TS for Shown<T> {
+    type WithoutGenerics = Self;
+    type OptionInnerType = Self;
+
+    fn name(_: &ts_rs::Config) -> String {
+        T::NAME.to_owned()
+    }
+
+    fn inline(config: &ts_rs::Config) -> String {
+        Self::name(config)
+    }
+
+    fn inline_flattened(config: &ts_rs::Config) -> String {
+        Self::name(config)
+    }
 }

@@ -1,11 +1,12 @@
 //! From the records of `run.json` to what the page shows.
 
 use cosmark_archive::{
-    Check, CheckStatus, DriversRecord, LatencyRecord, OperationRecord, Overall, PartRecord, Run, RunRecord,
-    RunState, Verdict,
+    Check, CheckStatus, DriversRecord, OperationResult, Overall, Run, RunRecord, RunState, Verdict,
 };
 
-use super::model::{CheckData, GroupData, LatencyData, OperationData, RunFacts, Totals, VerdictData};
+use cosmark_metrics::PartResult;
+
+use super::model::{CheckData, GroupData, OperationData, RunFacts, Shown, VerdictData};
 
 /// The run's facts.
 pub fn run_facts(run: &Run) -> RunFacts {
@@ -97,93 +98,33 @@ fn without_reason(record: &RunRecord) -> String {
     format!("{passed} of {} checks passed and none speaks against the numbers.", checks.len())
 }
 
-/// A distribution; `None` when nothing was recorded.
-pub fn latency(record: &LatencyRecord) -> Option<LatencyData> {
-    let LatencyRecord { count, mean, min, p50, p60: _, p80: _, p90, p95, p99, p99_9, p99_99, max, withheld } =
-        record.clone();
-    let recorded = count > 0 || mean.is_some() || max.is_some();
-    recorded.then_some(LatencyData { count, mean, min, p50, p90, p95, p99, p99_9, p99_99, max, withheld })
-}
-
-/// An operation's figures; the series are filled in by who reads them.
-pub fn operation(record: &OperationRecord) -> OperationData {
+/// An operation's results; the series are filled in by who reads them.
+pub fn operation(record: &OperationResult) -> OperationData {
+    let window_s = record.window_s;
+    let sizes = record.size_classes.iter().map(|one| group(&one.label, None, &one.sums, window_s));
+    let endpoints = record.endpoints.iter().map(|one| group(&one.endpoint, None, &one.sums, window_s));
+    let drivers = record.drivers.iter().map(|one| group(&one.driver, Some(one.workers), &one.sums, window_s));
     OperationData {
-        work: record.work.clone(),
-        name: record.name.clone(),
-        op: record.op.clone(),
-        sample: record.sample.clone(),
-        tag: record.tag.clone(),
-        workers: record.workers,
-        totals: Totals {
-            count: record.count,
-            failures: record.failures,
-            bytes: record.bytes,
-            partial_bytes: record.partial_bytes,
-            throughput_per_s: record.throughput_per_s,
-            bandwidth_bytes_per_s: record.bandwidth_bytes_per_s,
-            response_ms: latency(&record.response_ms),
-            service_ms: latency(&record.service_ms),
-            first_byte_ms: latency(&record.first_byte_ms),
-        },
-        missed: record.missed,
-        delayed: record.delayed,
-        unfinished: record.unfinished,
-        intended: record.intended,
-        checked: record.checked,
-        in_flight_mean: record.in_flight_mean,
-        window_s: record.window_s,
-        failed_service_ms: latency(&record.failed_service_ms),
-        connect_ms: latency(&record.connect_ms),
-        lag_ms: latency(&record.lag_ms),
-        unfinished_age_ms: latency(&record.unfinished_age_ms),
-        errors: record.errors.clone(),
-        error_codes: record.error_codes.clone(),
-        error_examples: record.error_examples.clone(),
-        requests: record.requests,
-        retries: record.retries,
-        connections: record.connections,
-        renewals: record.renewals,
-        accepted_only: record.accepted_only,
+        result: Shown(record.clone()),
         series: None,
         latency: Vec::new(),
         distributions: Vec::new(),
         heat: None,
-        size_classes: record
-            .size_classes
-            .iter()
-            .map(|one| group(&one.label, None, &one.sums, record.window_s))
-            .collect(),
-        endpoints: record
-            .endpoints
-            .iter()
-            .map(|one| group(&one.endpoint, None, &one.sums, record.window_s))
-            .collect(),
-        drivers: record
-            .drivers
-            .iter()
-            .map(|one| group(&one.driver, Some(one.workers), &one.sums, record.window_s))
-            .collect(),
+        size_classes: sizes.collect(),
+        endpoints: endpoints.collect(),
+        drivers: drivers.collect(),
     }
 }
 
 /// A part of an operation, with its rates over the operation's window.
-fn group(label: &str, workers: Option<u32>, sums: &PartRecord, window_s: f64) -> GroupData {
+fn group(label: &str, workers: Option<u32>, part: &PartResult, window_s: f64) -> GroupData {
     #[expect(clippy::cast_precision_loss, reason = "rates for people")]
     let per_s = |amount: u64| (window_s > 0.0).then(|| amount as f64 / window_s);
-    let PartRecord { count, failures, bytes, response_ms, service_ms, first_byte_ms } = sums;
     GroupData {
         label: label.to_owned(),
         workers,
-        totals: Totals {
-            count: *count,
-            failures: *failures,
-            bytes: *bytes,
-            partial_bytes: 0,
-            throughput_per_s: per_s(*count),
-            bandwidth_bytes_per_s: per_s(*bytes),
-            response_ms: latency(response_ms),
-            service_ms: latency(service_ms),
-            first_byte_ms: latency(first_byte_ms),
-        },
+        throughput_per_s: per_s(part.ok),
+        bandwidth_bytes_per_s: per_s(part.bytes),
+        part: Shown(part.clone()),
     }
 }

@@ -121,20 +121,20 @@ fn sums_over_the_bins_are_those_of_the_record_however_coarse_they_are() {
         let axis = stage.time.unwrap();
         assert!(axis.bins <= bins && (axis.end_s - 40.0).abs() < 0.01, "{axis:?}");
         for (operation, recorded) in stage.operations.iter().zip(&record.stages[0].operations) {
-            assert_eq!(operation.totals.count, recorded.count);
-            assert_eq!(operation.totals.failures, recorded.failures);
+            assert_eq!(operation.result.ok, recorded.ok);
+            assert_eq!(operation.result.failed, recorded.failed);
             let series = operation.series.as_ref().unwrap();
             assert_eq!(series.count.len(), axis.bins as usize);
             // The window is three quarters of the load.
-            assert_eq!(series.count.iter().sum::<u64>() * 3 / 4, recorded.count);
+            assert_eq!(series.count.iter().sum::<u64>() * 3 / 4, recorded.ok);
             assert_eq!(series.bytes.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.bytes);
-            assert_eq!(series.failures.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.failures);
+            assert_eq!(series.failures.as_ref().unwrap().iter().sum::<u64>() * 3 / 4, recorded.failed);
             let classes: u64 = series.errors.values().flatten().sum();
             assert_eq!(classes * 3 / 4, recorded.errors.values().sum::<u64>());
             let heat = operation.heat.as_ref().unwrap();
-            assert_eq!(heat.cells.chunks(3).map(|cell| cell[2]).sum::<u64>() * 3 / 4, recorded.count);
+            assert_eq!(heat.cells.chunks(3).map(|cell| cell[2]).sum::<u64>() * 3 / 4, recorded.ok);
             let latency = &operation.latency[0];
-            assert_eq!(latency.count.iter().sum::<u64>() * 3 / 4, recorded.count);
+            assert_eq!(latency.count.iter().sum::<u64>() * 3 / 4, recorded.ok);
         }
     }
 }
@@ -148,8 +148,8 @@ fn percentiles_are_read_from_merged_histograms() {
     let data = read(&path, Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
     let operation = &data.stages[0].operations[0];
     let response = operation.distributions.iter().find(|one| one.kind == "response").unwrap();
-    let merged = HistogramLog::merged(&path, &operation.tag, TimeKind::Response).unwrap().unwrap();
-    assert_eq!(response.count, record.stages[0].operations[0].count);
+    let merged = HistogramLog::merged(&path, &operation.result.tag, TimeKind::Response).unwrap().unwrap();
+    assert_eq!(response.count, record.stages[0].operations[0].ok);
     for (nines, ms) in response.nines.iter().zip(&response.ms) {
         let expected = merged.value_at_quantile(1.0 - 10_f64.powf(-nines)) as f64 / 1e6;
         assert!((ms / expected - 1.0).abs() < 0.002, "{nines}: {ms} instead of {expected}");
@@ -174,7 +174,7 @@ fn an_archive_that_lacks_files_still_gives_what_it_has_and_says_what_is_missing(
         std::fs::remove_file(path.join(file)).unwrap();
     }
     let data = read(&path, None).unwrap();
-    assert_eq!(data.stages[0].operations[0].totals.count, 30 * 392);
+    assert_eq!(data.stages[0].operations[0].result.ok, 30 * 392);
     let operation = &data.stages[0].operations[0];
     assert!(data.workload.is_none() && operation.latency.is_empty() && operation.heat.is_none());
     assert!(operation.series.is_some(), "counts over time are in intervals.csv");
@@ -236,9 +236,7 @@ fn types() -> String {
         TimeAxis::decl(&config),
         PhaseSpan::decl(&config),
         OperationData::decl(&config),
-        Totals::decl(&config),
         GroupData::decl(&config),
-        LatencyData::decl(&config),
         CountSeries::decl(&config),
         LatencySeries::decl(&config),
         Distribution::decl(&config),
@@ -248,7 +246,8 @@ fn types() -> String {
         ClientSeries::decl(&config),
     ];
     let mut text = "// Generated from crates/report/src/data/model.rs, which says what each field means:\n\
-                    // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n"
+                    // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n\
+                    import type { OperationResult, PartResult } from \"./results\";\n"
         .to_owned();
     for one in declared {
         text.push_str(&format!("\nexport {one}\n"));

@@ -30,7 +30,7 @@ fn exposition(points: &[Point], at_ns: Option<i128>) -> String {
         at_ns.map(|ns| format!(" {}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000)));
     let stamp = stamp.unwrap_or_default();
     let mut text = String::new();
-    for name in NAMES {
+    for name in NAMES.iter() {
         let mut own = points.iter().filter(|point| point.name == name).peekable();
         if own.peek().is_none() {
             continue;

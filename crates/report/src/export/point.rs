@@ -1,8 +1,10 @@
 //! Metrics as values: names, labels, numbers and histograms. The names follow Prometheus's conventions (base units,
 //! `_total` on counters).
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
+use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 use hdrhistogram::Histogram;
 
 /// What kind of metric.
@@ -24,104 +26,63 @@ pub struct PointName {
     /// What kind.
     pub kind: PointKind,
     /// Unit as OpenTelemetry writes it (UCUM).
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// What it says.
     pub help: &'static str,
 }
 
-/// Every metric.
-pub const NAMES: &[PointName] = &[
+/// Metrics that are no figures of the table: those with a label of their own, histograms, and facts about the run.
+const OTHERS: [PointName; 4] = [
     PointName {
         name: "cosmark_operations_total",
         kind: PointKind::Counter,
-        unit: "{operation}",
+        unit: Cow::Borrowed("{operation}"),
         help: "Operations that ended, by outcome: ok, or the kind of error",
-    },
-    PointName {
-        name: "cosmark_bytes_total",
-        kind: PointKind::Counter,
-        unit: "By",
-        help: "Body bytes of operations that succeeded",
-    },
-    PointName {
-        name: "cosmark_requests_total",
-        kind: PointKind::Counter,
-        unit: "{request}",
-        help: "Requests on the wire",
-    },
-    PointName {
-        name: "cosmark_retries_total",
-        kind: PointKind::Counter,
-        unit: "{request}",
-        help: "Requests that repeated another one",
-    },
-    PointName {
-        name: "cosmark_connections_total",
-        kind: PointKind::Counter,
-        unit: "{connection}",
-        help: "Connections opened",
-    },
-    PointName {
-        name: "cosmark_missed_total",
-        kind: PointKind::Counter,
-        unit: "{arrival}",
-        help: "Arrivals of an open loop that were dropped because no worker was free",
-    },
-    PointName {
-        name: "cosmark_delayed_total",
-        kind: PointKind::Counter,
-        unit: "{arrival}",
-        help: "Arrivals of an open loop that had to wait for a worker",
     },
     PointName {
         name: "cosmark_response_seconds",
         kind: PointKind::Histogram,
-        unit: "s",
+        unit: Cow::Borrowed("s"),
         help: "Response time of operations that succeeded, from the moment each was due",
-    },
-    PointName {
-        name: "cosmark_in_flight",
-        kind: PointKind::Gauge,
-        unit: "{operation}",
-        help: "Mean number of operations in flight",
-    },
-    PointName {
-        name: "cosmark_workers",
-        kind: PointKind::Gauge,
-        unit: "{worker}",
-        help: "Workers of the work, over all drivers",
-    },
-    PointName {
-        name: "cosmark_throughput_per_second",
-        kind: PointKind::Gauge,
-        unit: "{operation}/s",
-        help: "Operations that succeeded per second of the measured window",
-    },
-    PointName {
-        name: "cosmark_bandwidth_bytes_per_second",
-        kind: PointKind::Gauge,
-        unit: "By/s",
-        help: "Body bytes of operations that succeeded per second of the measured window",
-    },
-    PointName {
-        name: "cosmark_success_ratio",
-        kind: PointKind::Gauge,
-        unit: "1",
-        help: "Successes of all operations that ended",
     },
     PointName {
         name: "cosmark_response_percentile_seconds",
         kind: PointKind::Gauge,
-        unit: "s",
+        unit: Cow::Borrowed("s"),
         help: "Percentiles of the response time as published; absent where the data do not support them",
     },
     PointName {
         name: "cosmark_run_info",
         kind: PointKind::Gauge,
-        unit: "1",
+        unit: Cow::Borrowed("1"),
         help: "1; its labels name the run",
     },
 ];
+
+/// Every metric.
+pub static NAMES: LazyLock<Vec<PointName>> =
+    LazyLock::new(|| OTHERS.into_iter().chain(exported().map(name_of)).collect());
+
+/// The figures that are exported.
+pub fn exported() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| !metric.names.export.is_empty())
+}
+
+fn name_of(metric: &'static Metric) -> PointName {
+    let kind = match metric.reading {
+        Reading::Count(..) => PointKind::Counter,
+        _ => PointKind::Gauge,
+    };
+    let unit = match metric.unit {
+        Unit::Count(what) => format!("{{{what}}}").into(),
+        Unit::PerS => "{operation}/s".into(),
+        Unit::Share => "1".into(),
+        Unit::Ms => "s".into(),
+        Unit::Bytes => "By".into(),
+        Unit::BytesPerS => "By/s".into(),
+    };
+    PointName { name: metric.names.export, kind, unit, help: metric.help }
+}
 
 /// Upper edges of the buckets of histograms, in seconds; one more bucket holds what took longer.
 pub const EDGES_S: [f64; 22] = [
@@ -160,6 +121,12 @@ impl Point {
     pub fn number(name: &str, labels: &Labels, value: f64) -> Option<Self> {
         let name = NAMES.iter().find(|known| known.name == name)?;
         Some(Self { name, labels: Arc::clone(labels), extra: None, value: PointValue::Number(value) })
+    }
+
+    /// The value of a figure in base units; `None` where it is not exported.
+    #[must_use]
+    pub fn figure(metric: &Metric, labels: &Labels, value: f64) -> Option<Self> {
+        Self::number(metric.names.export, labels, if metric.unit == Unit::Ms { value / 1e3 } else { value })
     }
 
     /// A number with one more label.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cosmark_archive::{HistogramLog, OperationRecord, Run, StageRecord, TimeKind};
+use cosmark_archive::{HistogramLog, OperationResult, Run, StageRecord, TimeKind};
 
 use super::ExportError;
-use super::point::{Labels, Point};
+use super::point::{Labels, Point, exported};
 
 /// Start of the run, nanoseconds since 1970.
 pub fn start_ns(run: &Run) -> i128 {
@@ -25,7 +25,7 @@ fn float(count: u64) -> f64 {
 }
 
 /// Labels of one operation.
-fn labels_of(run: &Run, stage: &StageRecord, op: &OperationRecord) -> Labels {
+fn labels_of(run: &Run, stage: &StageRecord, op: &OperationResult) -> Labels {
     Arc::from([
         ("op", op.op.clone()),
         ("operation", op.name.clone()),
@@ -52,8 +52,7 @@ pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
     for stage in &run.record.stages {
         for op in &stage.operations {
             let labels = labels_of(run, stage, op);
-            counters(&mut points, &labels, op);
-            gauges(&mut points, &labels, op);
+            points_of(&mut points, &labels, op);
             if let Some(histogram) = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)? {
                 let sum_s = op.response_ms.mean.unwrap_or(0.0) * float(histogram.len()) / 1e3;
                 points.extend(Point::times(&labels, &histogram, sum_s));
@@ -63,32 +62,13 @@ pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
     Ok(points)
 }
 
-fn counters(points: &mut Vec<Point>, labels: &Labels, op: &OperationRecord) {
+fn points_of(points: &mut Vec<Point>, labels: &Labels, op: &OperationResult) {
     let outcomes =
-        std::iter::once(("ok", op.count)).chain(op.errors.iter().map(|(kind, n)| (kind.as_str(), *n)));
+        std::iter::once(("ok", op.ok)).chain(op.errors.iter().map(|(kind, n)| (kind.as_str(), *n)));
     points.extend(outcomes.filter_map(|(outcome, count)| {
         Point::with("cosmark_operations_total", labels, ("outcome", outcome.to_owned()), float(count))
     }));
-    let totals = [
-        ("cosmark_bytes_total", op.bytes),
-        ("cosmark_requests_total", op.requests),
-        ("cosmark_retries_total", op.retries),
-        ("cosmark_connections_total", op.connections),
-        ("cosmark_missed_total", op.missed),
-        ("cosmark_delayed_total", op.delayed),
-    ];
-    points.extend(totals.into_iter().filter_map(|(name, value)| Point::number(name, labels, float(value))));
-}
-
-fn gauges(points: &mut Vec<Point>, labels: &Labels, op: &OperationRecord) {
-    let gauges = [
-        ("cosmark_in_flight", op.in_flight_mean),
-        ("cosmark_workers", Some(f64::from(op.workers))),
-        ("cosmark_throughput_per_second", op.throughput_per_s),
-        ("cosmark_bandwidth_bytes_per_second", op.bandwidth_bytes_per_s),
-        ("cosmark_success_ratio", op.success_ratio),
-    ];
-    points.extend(gauges.into_iter().filter_map(|(name, value)| Point::number(name, labels, value?)));
+    points.extend(exported().filter_map(|metric| Point::figure(metric, labels, metric.of(op)?)));
     let response = &op.response_ms;
     let percentiles = [
         ("50", response.p50),

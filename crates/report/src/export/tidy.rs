@@ -69,7 +69,10 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
 
 /// Numbers of a record with the way to them, such as `response_ms.p99`; what is null is left out.
 fn flatten(path: &str, value: &Value, values: &mut Vec<(String, String)>) {
-    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    // Figures stand at the top, whether they have a field of their own or not.
+    let below = |name: &str| {
+        if path.is_empty() || path == "metrics" { name.to_owned() } else { format!("{path}.{name}") }
+    };
     match value {
         Value::Number(number) => values.push((path.to_owned(), number.to_string())),
         Value::Object(fields) => {

@@ -1,30 +1,8 @@
-//! The values that can be drawn, with their units. Names of the first seven are COSBench's columns.
+//! The figures that can be drawn, with their axes: rows of the table of figures that have a name for it. COSBench's seven
+//! are drawn over time as well.
 
 use cosmark_archive::TimelineValue;
-
-use super::source::PlotOperation;
-
-/// A value of an operation.
-pub struct Metric {
-    /// What the user types.
-    pub name: &'static str,
-    /// COSBench's column; empty where it has none.
-    pub column: &'static str,
-    /// Title of the axis, without unit.
-    pub title: &'static str,
-    /// Units from small to large.
-    pub units: Units,
-    /// Of a whole stage.
-    pub of_stage: fn(&PlotOperation) -> Option<f64>,
-    /// Of one interval; `None` where timelines do not have it.
-    pub of_interval: Option<fn(&TimelineValue) -> Option<f64>>,
-}
-
-impl std::fmt::Debug for Metric {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(self.name)
-    }
-}
+use cosmark_metrics::results::{METRICS, Metric, Unit};
 
 /// Units of one quantity: how many of the base unit, and how it is written; ascending.
 pub type Units = &'static [(f64, &'static str)];
@@ -41,118 +19,52 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// Every value that can be drawn.
-pub const METRICS: &[Metric] = &[
-    Metric {
-        name: "throughput",
-        column: "Throughput",
-        title: "Throughput",
-        units: RATES,
-        of_stage: |op| op.throughput_per_s,
-        of_interval: Some(|value| Some(value.throughput_per_s)),
-    },
-    Metric {
-        name: "bandwidth",
-        column: "Bandwidth",
-        title: "Bandwidth",
-        units: BANDWIDTHS,
-        of_stage: |op| op.bandwidth_bytes_per_s,
-        of_interval: Some(|value| Some(value.bandwidth_bytes_per_s)),
-    },
-    Metric {
-        name: "response",
-        column: "Avg-ResTime",
-        title: "Mean response time",
-        units: TIMES,
-        of_stage: |op| op.mean_ms,
-        of_interval: Some(|value| value.response_ms),
-    },
-    Metric {
-        name: "first-byte",
-        column: "Avg-ProcTime",
-        title: "Mean time to first byte",
-        units: TIMES,
-        of_stage: |op| op.processing_ms,
-        of_interval: Some(|value| value.processing_ms),
-    },
-    Metric {
-        name: "count",
-        column: "Op-Count",
-        title: "Operations",
-        units: COUNTS,
-        of_stage: |op| Some(float(op.count)),
-        of_interval: Some(|value| Some(float(value.count))),
-    },
-    Metric {
-        name: "bytes",
-        column: "Byte-Count",
-        title: "Transferred",
-        units: BYTES,
-        of_stage: |op| Some(float(op.bytes)),
-        of_interval: Some(|value| Some(float(value.bytes))),
-    },
-    Metric {
-        name: "success",
-        column: "Succ-Ratio",
-        title: "Success ratio",
-        units: SHARES,
-        of_stage: |op| op.success_ratio,
-        of_interval: Some(|value| value.success_ratio),
-    },
-    Metric {
-        name: "p50",
-        column: "",
-        title: "50 % response time",
-        units: TIMES,
-        of_stage: |op| op.percentile(0.5),
-        of_interval: None,
-    },
-    Metric {
-        name: "p90",
-        column: "90%-ResTime",
-        title: "90 % response time",
-        units: TIMES,
-        of_stage: |op| op.percentile(0.9),
-        of_interval: None,
-    },
-    Metric {
-        name: "p95",
-        column: "95%-ResTime",
-        title: "95 % response time",
-        units: TIMES,
-        of_stage: |op| op.percentile(0.95),
-        of_interval: None,
-    },
-    Metric {
-        name: "p99",
-        column: "99%-ResTime",
-        title: "99 % response time",
-        units: TIMES,
-        of_stage: |op| op.percentile(0.99),
-        of_interval: None,
-    },
-    Metric {
-        name: "max",
-        column: "100%-ResTime",
-        title: "Greatest response time",
-        units: TIMES,
-        of_stage: |op| op.percentile(1.0),
-        of_interval: None,
-    },
+/// Reads a figure of one interval.
+type OfInterval = fn(&TimelineValue) -> Option<f64>;
+
+/// The columns of COSBench's timelines, by the figures that they show.
+const TIMELINE: [(&str, OfInterval); 7] = [
+    ("throughput_per_s", |value| Some(value.throughput_per_s)),
+    ("bandwidth_bytes_per_s", |value| Some(value.bandwidth_bytes_per_s)),
+    ("response_ms.mean", |value| value.response_ms),
+    ("first_byte_ms.mean", |value| value.processing_ms),
+    ("count", |value| Some(float(value.count))),
+    ("bytes", |value| Some(float(value.bytes))),
+    ("success_ratio", |value| value.success_ratio),
 ];
 
-impl Metric {
-    /// The metric of this name, or of this column of COSBench.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Self> {
-        METRICS.iter().find(|metric| metric.name == name || (!name.is_empty() && metric.column == name))
-    }
+/// Every figure that can be drawn.
+pub fn drawn() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| !metric.names.plot.is_empty())
+}
 
-    /// The unit that suits values up to `most`: how many base units it is, and its name.
-    #[must_use]
-    pub fn unit_for(&self, most: f64) -> (f64, &'static str) {
-        unit_for(self.units, most)
+/// The figure of this name, or of this column of COSBench.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Metric> {
+    drawn().find(|metric| metric.names.plot == name || (!name.is_empty() && metric.column == name))
+}
+
+/// Reads the figure of one interval; `None` where timelines do not have it.
+#[must_use]
+pub fn of_interval(metric: &Metric) -> Option<OfInterval> {
+    TIMELINE.iter().find(|(id, _)| *id == metric.id).map(|(_, of)| *of)
+}
+
+fn units(metric: &Metric) -> Units {
+    match metric.unit {
+        Unit::Count(_) => COUNTS,
+        Unit::Share => SHARES,
+        Unit::Ms => TIMES,
+        Unit::PerS => RATES,
+        Unit::Bytes => BYTES,
+        Unit::BytesPerS => BANDWIDTHS,
     }
+}
+
+/// The unit that suits values of `metric` up to `most`: how many base units it is, and its name.
+#[must_use]
+pub fn unit_of(metric: &Metric, most: f64) -> (f64, &'static str) {
+    unit_for(units(metric), most)
 }
 
 /// The largest unit of which `most` is at least one.

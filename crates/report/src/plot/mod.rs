@@ -1,5 +1,5 @@
 //! Pictures for papers from archives of ours and of COSBench: SVG and PNG, legible in print and in shades of grey. Each
-//! kind of picture is a row of [`KINDS`], each value that can be drawn a row of [`metric::METRICS`].
+//! kind of picture is a row of [`KINDS`], each value that can be drawn a row of the table of figures.
 //!
 //! The first five kinds are those of cosbench-plot (ICCLab), which users of COSBench know.
 
@@ -18,8 +18,9 @@ mod table;
 use std::path::PathBuf;
 
 use cosmark_archive::ArchiveError;
+use cosmark_metrics::results::Metric;
 
-pub use metric::{METRICS, Metric};
+pub use metric::{drawn, named, of_interval};
 pub use png::png;
 pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
 

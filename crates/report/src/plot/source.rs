@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, HistogramColumn};
-use cosmark_archive::{HistogramLog, OperationRecord, Run, TimeKind, TimelineEntry, open_run};
+use cosmark_archive::{HistogramLog, Run, TimeKind, TimelineEntry, open_run};
+
+use cosmark_metrics::OperationResult;
+use cosmark_metrics::results::{METRICS, Metric, Statistic};
 
 use super::PlotError;
 
@@ -56,24 +59,10 @@ pub struct PlotOperation {
     pub tag: String,
     /// Workers, where the archive tells.
     pub workers: Option<u64>,
-    /// Successes.
-    pub count: u64,
     /// Failures, where the archive tells.
     pub failures: Option<u64>,
-    /// Body bytes of successes.
-    pub bytes: u64,
-    /// Successes per second.
-    pub throughput_per_s: Option<f64>,
-    /// Body bytes per second.
-    pub bandwidth_bytes_per_s: Option<f64>,
-    /// 0 to 1.
-    pub success_ratio: Option<f64>,
-    /// Mean response time.
-    pub mean_ms: Option<f64>,
-    /// Mean time to the first byte.
-    pub processing_ms: Option<f64>,
-    /// Share and response time; `None` where the data do not support it.
-    pub percentiles: Vec<(f64, Option<f64>)>,
+    /// What was published.
+    pub result: OperationResult,
 }
 
 /// Response times of one operation.
@@ -88,11 +77,20 @@ pub struct Distribution {
 }
 
 impl PlotOperation {
-    /// The percentile at `share` 0..=1.
+    /// A figure, where the archive tells and it is finite.
+    #[must_use]
+    pub fn figure(&self, metric: &Metric) -> Option<f64> {
+        metric.of(&self.result).filter(|value| value.is_finite())
+    }
+
+    /// The percentile of the response times at `share` 0..=1.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<f64> {
-        let found = self.percentiles.iter().find(|(at, _)| (at - share).abs() < 1e-9);
-        found.and_then(|(_, value)| *value).filter(|value| value.is_finite())
+        let is_wanted = |metric: &&Metric| match metric.statistic {
+            Statistic::Quantile(at) => (at - share).abs() < 1e-9,
+            _ => share >= 1.0 && metric.id == "response_ms.max",
+        };
+        METRICS.iter().find(is_wanted).and_then(|metric| self.figure(metric))
     }
 
     /// True for what a run measures, false for what prepares and cleans up.
@@ -101,8 +99,7 @@ impl PlotOperation {
         !AROUND.contains(&self.op.as_str())
     }
 
-    fn of_ours(op: &OperationRecord) -> Self {
-        let response = &op.response_ms;
+    fn of_ours(op: &OperationResult) -> Self {
         let label = if op.name == op.sample { op.name.clone() } else { format!("{}-{}", op.name, op.sample) };
         Self {
             label,
@@ -111,30 +108,12 @@ impl PlotOperation {
             work: op.work.clone(),
             tag: op.tag.clone(),
             workers: Some(u64::from(op.workers)),
-            count: op.count,
-            failures: Some(op.failures),
-            bytes: op.bytes,
-            throughput_per_s: op.throughput_per_s,
-            bandwidth_bytes_per_s: op.bandwidth_bytes_per_s,
-            success_ratio: op.success_ratio,
-            mean_ms: response.mean,
-            processing_ms: op.first_byte_ms.mean.or(op.service_ms.mean),
-            percentiles: vec![
-                (0.5, response.p50),
-                (0.6, response.p60),
-                (0.8, response.p80),
-                (0.9, response.p90),
-                (0.95, response.p95),
-                (0.99, response.p99),
-                (0.999, response.p99_9),
-                (0.9999, response.p99_99),
-                (1.0, response.max),
-            ],
+            failures: Some(op.failed),
+            result: op.clone(),
         }
     }
 
     fn of_cosbench(op: &CosbenchOperation) -> Self {
-        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
         Self {
             label: op.label.clone(),
             name: op.label.clone(),
@@ -142,22 +121,8 @@ impl PlotOperation {
             work: String::new(),
             tag: String::new(),
             workers: op.workers,
-            count: op.count,
             failures: None,
-            bytes: op.bytes,
-            throughput_per_s: finite(op.throughput_per_s),
-            bandwidth_bytes_per_s: finite(op.bandwidth_bytes_per_s),
-            success_ratio: op.success_ratio,
-            mean_ms: op.response_ms,
-            processing_ms: op.processing_ms,
-            percentiles: vec![
-                (0.6, op.p60_ms),
-                (0.8, op.p80_ms),
-                (0.9, op.p90_ms),
-                (0.95, op.p95_ms),
-                (0.99, op.p99_ms),
-                (1.0, op.max_ms),
-            ],
+            result: op.result(),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Runs side by side, and every result of the history in one table.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::http::StatusCode;
-use cosmark_archive::{LatencyRecord, OperationRecord, RunRecord, open_run};
+use cosmark_archive::{OperationResult, RunRecord, open_run};
+use cosmark_metrics::Latencies;
 use cosmark_report::compare::{Comparison, Loaded, Options, compare as put_side_by_side, load};
 use serde::{Deserialize, Serialize};
 
@@ -73,16 +76,20 @@ pub struct Row {
     op: String,
     workers: u32,
     window_s: f64,
-    count: u64,
-    failures: u64,
+    #[serde(rename = "count")]
+    ok: u64,
+    #[serde(rename = "failures")]
+    failed: u64,
     missed: u64,
     bytes: u64,
     throughput_per_s: Option<f64>,
     bandwidth_bytes_per_s: Option<f64>,
     success_ratio: Option<f64>,
-    response_ms: LatencyRecord,
-    service_ms: LatencyRecord,
-    first_byte_ms: LatencyRecord,
+    response_ms: Latencies,
+    service_ms: Latencies,
+    first_byte_ms: Latencies,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<String, f64>,
 }
 
 /// `GET matrix`
@@ -97,7 +104,7 @@ pub async fn matrix(State(app): State<Shared>, Params(mut filter): Params<Filter
                 let Ok(open) = open_run(&path) else { continue };
                 let RunRecord { stages, .. } = open.record;
                 for stage in &stages {
-                    let row = |op: &OperationRecord| Row {
+                    let row = |op: &OperationResult| Row {
                         run: run.id.clone(),
                         name: run.name.clone(),
                         submitted: run.submitted.clone(),
@@ -111,8 +118,8 @@ pub async fn matrix(State(app): State<Shared>, Params(mut filter): Params<Filter
                         op: op.op.clone(),
                         workers: op.workers,
                         window_s: op.window_s,
-                        count: op.count,
-                        failures: op.failures,
+                        ok: op.ok,
+                        failed: op.failed,
                         missed: op.missed,
                         bytes: op.bytes,
                         throughput_per_s: op.throughput_per_s,
@@ -121,6 +128,7 @@ pub async fn matrix(State(app): State<Shared>, Params(mut filter): Params<Filter
                         response_ms: op.response_ms.clone(),
                         service_ms: op.service_ms.clone(),
                         first_byte_ms: op.first_byte_ms.clone(),
+                        metrics: op.metrics.clone(),
                     };
                     rows.extend(stage.operations.iter().map(row));
                 }

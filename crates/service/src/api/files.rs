@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::last_lines;
 use cosmark_report::export::Format;
-use cosmark_report::plot::{KINDS, Metric, Picture, PlotRun, Wishes, pictures, png};
+use cosmark_report::plot::{KINDS, Picture, PlotRun, Wishes, named, pictures, png};
 use cosmark_report::{ReportError, data as report_data, html};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -309,7 +309,7 @@ pub async fn plot(
     };
     let metrics = match wish.metric.as_deref() {
         None => Vec::new(),
-        Some(name) => vec![Metric::named(name).ok_or_else(|| {
+        Some(name) => vec![named(name).ok_or_else(|| {
             No::bad(format!("there is no metric {name}; `cosmark plot --help` lists them"))
         })?],
     };

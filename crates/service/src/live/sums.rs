@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(heat, &[(44, 7)], "2 ms lie below 2^11 us");
         let mut record = StageRecord::waiting(&stage, 0, Timestamp::now());
         sums.fill(&mut record);
-        assert_eq!(record.operations[0].count, 13);
+        assert_eq!(record.operations[0].ok, 13);
     }
 
     #[test]
@@ -358,6 +358,6 @@ mod tests {
         assert!((of_x.in_flight - 0.018).abs() < 1e-4, "{of_x:?}");
         let mut record = StageRecord::waiting(&stage, 0, Timestamp::now());
         sums.fill(&mut record);
-        assert_eq!(record.operations[0].count, 18, "the parts are not added to the whole");
+        assert_eq!(record.operations[0].ok, 18, "the parts are not added to the whole");
     }
 }

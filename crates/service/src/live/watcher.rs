@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{OperationRecord, RunRecord, StageRecord, StageState, Timestamp, append_log};
+use cosmark_archive::{OperationResult, RunRecord, StageRecord, StageState, Timestamp, append_log};
 use cosmark_controller::{ArchiveListener, Observer, Progress, SliceNews, StageNews};
 
 use super::run::LiveRun;
@@ -121,8 +121,8 @@ impl Observer for Watcher {
     }
 
     fn stage_ends(&mut self, record: &StageRecord) {
-        let of = |count: fn(&OperationRecord) -> u64| record.operations.iter().map(count).sum::<u64>();
-        let (done, failed) = (of(|op| op.count), of(|op| op.failures));
+        let of = |count: fn(&OperationResult) -> u64| record.operations.iter().map(count).sum::<u64>();
+        let (done, failed) = (of(|op| op.ok), of(|op| op.failed));
         let why = record.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
         self.note(&format!(
             "stage {} {}: {done} operations, {failed} failed{why}",

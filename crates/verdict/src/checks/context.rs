@@ -1,6 +1,6 @@
 //! Checks on the run as a whole: repetition, what the store did beside, and whether it is possible at all.
 
-use cosmark_metrics::LatencySummary;
+use cosmark_metrics::Latencies;
 use cosmark_stats::quantile::enclosing_ranks;
 
 use crate::evidence::Evidence;
@@ -112,7 +112,7 @@ pub(super) fn bounds(evidence: &Evidence) -> Finding {
     Finding::pass(0.0, 0.0, "nothing contradicts itself")
 }
 
-fn out_of_order(times: &LatencySummary) -> Option<String> {
+fn out_of_order(times: &Latencies) -> Option<String> {
     let steps = [
         ("min", times.min),
         ("p50", times.p50),

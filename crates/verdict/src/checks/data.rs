@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_metrics::LatencySummary;
+use cosmark_metrics::Latencies;
 use cosmark_stats::proportions::clopper_pearson;
 
 use crate::evidence::{Evidence, OperationEvidence, Pacing};
@@ -57,7 +57,7 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
 /// How many of `ages` lie above `limit_ms`, read from the percentiles that there are: the least share that they allow is
 /// not known, so the greatest is taken.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn above(ages: &LatencySummary, limit_ms: f64) -> f64 {
+fn above(ages: &Latencies, limit_ms: f64) -> f64 {
     let count = ages.count as f64;
     if ages.max.is_none_or(|max| max <= limit_ms) {
         return 0.0;
@@ -95,7 +95,7 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
     if unfinished == 0 {
         return Finding::pass(0.0, 0.005, "everything that was started has ended");
     }
-    let aged: Option<Vec<(&OperationEvidence, &LatencySummary)>> = evidence
+    let aged: Option<Vec<(&OperationEvidence, &Latencies)>> = evidence
         .operations
         .iter()
         .filter(|op| op.unfinished > 0)

@@ -1,20 +1,20 @@
 //! Each check with evidence that makes its condition true and with evidence that does not.
 
-use cosmark_metrics::{Latency, LatencySummary};
+use cosmark_metrics::{Latencies, Latency};
 
 use super::*;
 use crate::evidence::*;
 use crate::finding::*;
 
 /// Times around `centre_ms`, as many as `count`, with a tail up to three times that.
-fn times(centre_ms: f64, count: u64) -> LatencySummary {
+fn times(centre_ms: f64, count: u64) -> Latencies {
     let mut latency = Latency::default();
     (0..count.min(20_000)).for_each(|k| {
         let share = (k as f64 + 0.5) / count.min(20_000) as f64;
         let tail = if share > 0.98 { 1.0 + (share - 0.98) * 100.0 } else { 0.9 + 0.2 * share };
         latency.record((centre_ms * tail * 1e6) as u64);
     });
-    let mut summary = LatencySummary::of(&latency);
+    let mut summary = Latencies::of(&latency);
     summary.count = count;
     summary
 }
@@ -159,7 +159,7 @@ fn two_drivers(p50: f64, rate: f64) -> Evidence {
         driver: driver.into(),
         workers: 4,
         rate_per_s,
-        response: LatencySummary { p50: Some(p50), p99: Some(3.0 * p50), ..LatencySummary::default() },
+        response: Latencies { p50: Some(p50), p99: Some(3.0 * p50), ..Latencies::default() },
     };
     evidence.operations[0].drivers = vec![part("a", 10.0, 400.0), part("b", p50, rate)];
     evidence
@@ -473,7 +473,7 @@ const CASES: &[Case] = &[
 fn few_long(evidence: &mut Evidence, ages_s: Option<(f64, f64)>) {
     let op = &mut evidence.operations[0];
     (op.ok, op.failed) = (9, 0);
-    op.service = LatencySummary { count: 9, mean: Some(20_000.0), ..LatencySummary::default() };
+    op.service = Latencies { count: 9, mean: Some(20_000.0), ..Latencies::default() };
     op.in_flight_mean = Some((9.0 * 20.0 - 9.0 + 21.0) / 60.0);
     (op.age_at_start_s, op.age_at_end_s) = ages_s.unzip();
 }

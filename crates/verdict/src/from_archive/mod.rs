@@ -3,9 +3,9 @@
 mod series;
 
 use cosmark_archive::{
-    BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationRecord, Run, StageRecord, StageState,
+    BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationResult, Run, StageRecord, StageState,
 };
-use cosmark_metrics::LatencySummary;
+use cosmark_metrics::Latencies;
 use cosmark_workload::Workload;
 use cosmark_workload::model::{ConfigValue, Content, Effect, Load, OpKind, Stage, Work, WorkKind};
 use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of_stages};
@@ -25,7 +25,7 @@ pub fn is_special(operation: &str) -> bool {
 }
 
 /// Operations of a stage that measure something; none in a stage that only prepares or clears up.
-pub fn measured(stage: &StageRecord) -> impl Iterator<Item = &OperationRecord> {
+pub fn measured(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
     stage.operations.iter().filter(|operation| !is_special(&operation.op))
 }
 
@@ -117,7 +117,7 @@ fn calls_of(run: &Run, workload: Option<&Workload>, stage: usize, work: usize, o
     let plan = works.get(work)?;
     let window = plan.runtime.as_secs_f64();
     let ramps = if window > 0.0 { 1.0 + plan.rampup.as_secs_f64() / window } else { 1.0 };
-    (plan.kind == WorkKind::Normal).then_some((record.count + record.failures) as f64 * ramps)
+    (plan.kind == WorkKind::Normal).then_some((record.ok + record.failed) as f64 * ramps)
 }
 
 /// In the words of the verdict.
@@ -175,7 +175,7 @@ fn pacing_of(arrival: Option<LoopKind>, planned: Option<&Work>) -> Pacing {
 const OWN_LENGTHS: &[&str] = &["none", "mock", "plugin", "cdmi", "cdmi_swift"];
 
 /// How long the objects are that a read finds, where the workload tells.
-fn sizes_of(workload: &Workload, stage: usize, record: &OperationRecord) -> Option<(u64, u64)> {
+fn sizes_of(workload: &Workload, stage: usize, record: &OperationResult) -> Option<(u64, u64)> {
     let works = &workload.stages.get(stage)?.works;
     let at = works.iter().position(|work| work.name == record.work)?;
     let work = works.get(at).filter(|work| !OWN_LENGTHS.contains(&work.storage.kind.as_str()))?;
@@ -183,16 +183,15 @@ fn sizes_of(workload: &Workload, stage: usize, record: &OperationRecord) -> Opti
     sizes_read(workload, stage, at, op)
 }
 
-fn operation_of(record: &OperationRecord) -> OperationEvidence {
-    let times = |times: &cosmark_archive::LatencyRecord| LatencySummary::from(times);
-    let if_any = |record: &cosmark_archive::LatencyRecord| (record.count > 0).then(|| times(record));
+fn operation_of(record: &OperationResult) -> OperationEvidence {
+    let if_any = |times: &Latencies| (times.count > 0).then(|| times.clone());
     OperationEvidence {
         work: record.work.clone(),
         name: record.name.clone(),
         kind: record.sample.clone(),
         window_s: record.window_s,
-        ok: record.count,
-        failed: record.failures,
+        ok: record.ok,
+        failed: record.failed,
         missed: record.missed,
         delayed: record.delayed,
         unfinished: record.unfinished,
@@ -205,10 +204,10 @@ fn operation_of(record: &OperationRecord) -> OperationEvidence {
         in_flight_mean: record.in_flight_mean,
         age_at_start_s: record.age_at_start_s,
         age_at_end_s: record.age_at_end_s,
-        response: times(&record.response_ms),
-        service: times(&record.service_ms),
-        failed_service: times(&record.failed_service_ms),
-        connect: times(&record.connect_ms),
+        response: record.response_ms.clone(),
+        service: record.service_ms.clone(),
+        failed_service: record.failed_service_ms.clone(),
+        connect: record.connect_ms.clone(),
         lag: if_any(&record.lag_ms),
         unfinished_age: if_any(&record.unfinished_age_ms),
         checked: Some(record.checked),
@@ -219,12 +218,12 @@ fn operation_of(record: &OperationRecord) -> OperationEvidence {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn driver_of(record: &cosmark_archive::DriverRecord, window_s: f64) -> DriverEvidence {
+fn driver_of(record: &cosmark_archive::DriverResult, window_s: f64) -> DriverEvidence {
     DriverEvidence {
         driver: record.driver.clone(),
         workers: u64::from(record.workers),
-        rate_per_s: if window_s > 0.0 { record.sums.count as f64 / window_s } else { 0.0 },
-        response: LatencySummary::from(&record.sums.response_ms),
+        rate_per_s: if window_s > 0.0 { record.sums.ok as f64 / window_s } else { 0.0 },
+        response: record.sums.response_ms.clone(),
     }
 }
 

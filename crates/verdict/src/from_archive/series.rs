@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_archive::{ArchiveError, OperationRecord, Run, StageRecord, TimeKind};
+use cosmark_archive::{ArchiveError, OperationResult, Run, StageRecord, TimeKind};
 use cosmark_workload::model::{Stage, Work};
 use cosmark_workload::schedule::due_by_step;
 
@@ -18,7 +18,7 @@ const FEW_INTERVALS: usize = 20;
 struct Own<'a> {
     work: &'a str,
     planned: Option<&'a Work>,
-    operations: Vec<&'a OperationRecord>,
+    operations: Vec<&'a OperationResult>,
 }
 
 /// The window of each work over time: intervals where there are enough of them, else the slices of the histogram log.
@@ -80,7 +80,7 @@ fn of_intervals(
         let step = steps.entry(millis(line.start_s)).or_default();
         step.seconds = step.seconds.max(line.end_s - line.start_s);
         #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-        let count = line.count as f64;
+        let count = line.ok as f64;
         step.count += count;
         step.in_flight += line.in_flight_mean.unwrap_or(0.0);
     })?;
@@ -110,7 +110,7 @@ fn millis(seconds: f64) -> u64 {
 
 /// From the histogram log, in steps of a second.
 fn of_slices(run: &Run, works: &[Own<'_>]) -> Result<Vec<Option<Series>>, ArchiveError> {
-    let tag = |operation: &&OperationRecord| format!("{}.{}", operation.tag, TimeKind::Response.word());
+    let tag = |operation: &&OperationResult| format!("{}.{}", operation.tag, TimeKind::Response.word());
     let tags: Vec<Vec<String>> = works.iter().map(|own| own.operations.iter().map(tag).collect()).collect();
     let mut slices: Vec<Vec<(Duration, f64, f64)>> = works.iter().map(|_| Vec::new()).collect();
     for entry in run.histograms()? {

@@ -1,6 +1,7 @@
 //! What a stage has to reach: `read.p95 <= 20 ms`, `error_rate <= 0.1 %`, `throughput >= 1000/s`, or a limit that grows with
 //! the object, `p95 <= 200 ms + size / 1 MB/s`.
 
+use cosmark_metrics::results::{METRICS, Metric, Unit};
 use cosmark_units::{Complaint, SizeUnit, parse_duration, parse_rate, parse_size};
 
 use crate::diagnostics::shown;
@@ -11,63 +12,14 @@ const MOST_BYTES: usize = 200;
 /// Most thresholds of one stage.
 pub(crate) const MOST_THRESHOLDS: usize = 100;
 
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Metric {
-    /// Mean response time, ms.
-    Mean,
-    /// A percentile of the response times, ms; the share 0..1.
-    Quantile(f64),
-    /// Longest response time, ms.
-    Max,
-    /// Failures of all that ended, 0..1.
-    ErrorRate,
-    /// Successes per second.
-    Throughput,
-    /// Body bytes of successes per second.
-    Bandwidth,
+/// The figures that a threshold may name. Times may also be written with `_ms`: then a plain number is milliseconds.
+fn figures() -> impl Iterator<Item = &'static Metric> + Clone {
+    METRICS.iter().filter(|metric| !metric.names.threshold.is_empty())
 }
 
-/// Every metric with its word. Times may also be written with `_ms`: then a plain number is milliseconds.
-pub const METRICS: &[(Metric, &str)] = &[
-    (Metric::Mean, "mean"),
-    (Metric::Quantile(0.5), "p50"),
-    (Metric::Quantile(0.6), "p60"),
-    (Metric::Quantile(0.8), "p80"),
-    (Metric::Quantile(0.9), "p90"),
-    (Metric::Quantile(0.95), "p95"),
-    (Metric::Quantile(0.99), "p99"),
-    (Metric::Quantile(0.999), "p99_9"),
-    (Metric::Quantile(0.9999), "p99_99"),
-    (Metric::Max, "max"),
-    (Metric::ErrorRate, "error_rate"),
-    (Metric::Throughput, "throughput"),
-    (Metric::Bandwidth, "bandwidth"),
-];
-
-impl Metric {
-    /// The word in a workload.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        METRICS.iter().find(|row| row.0 == self).map_or("", |row| row.1)
-    }
-
-    /// True for times.
-    #[must_use]
-    pub fn is_time(self) -> bool {
-        matches!(self, Self::Mean | Self::Quantile(_) | Self::Max)
-    }
-
-    /// True where more is better, so that the limit is a lower one.
-    #[must_use]
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Bandwidth)
-    }
-
-    fn find(word: &str) -> Option<Metric> {
-        let word = word.replace("99.9", "99_9");
-        METRICS.iter().find(|row| row.1 == word).map(|row| row.0)
-    }
+fn find(word: &str) -> Option<&'static Metric> {
+    let word = word.replace("99.9", "99_9");
+    figures().find(|metric| metric.names.threshold == word)
 }
 
 /// What it is compared with.
@@ -103,7 +55,7 @@ pub struct Threshold {
     /// Name or type of the operation it is about; `None`: all of the stage.
     pub operation: Option<String>,
     /// What is compared.
-    pub metric: Metric,
+    pub metric: &'static Metric,
     /// With what. An upper limit, but a lower one where more is better.
     pub limit: Limit,
 }
@@ -128,7 +80,7 @@ impl Threshold {
         let value = rest[1..].strip_prefix('=').unwrap_or(&rest[1..]).trim();
         let (operation, metric, in_ms) = subject_of(subject.trim())?;
         if upper == metric.more_is_better() {
-            let (word, sign) = (metric.word(), if upper { ">=" } else { "<=" });
+            let (word, sign) = (metric.names.threshold, if upper { ">=" } else { "<=" });
             let hint = format!("write {word} {sign} {}", if value.is_empty() { ".." } else { value });
             return Err((
                 format!("a limit of {word} is {}", if upper { "a lower one" } else { "an upper one" }),
@@ -149,7 +101,7 @@ impl Threshold {
 }
 
 /// `read.p95_ms` to its operation, metric and whether plain numbers are ms.
-fn subject_of(text: &str) -> Result<(Option<String>, Metric, bool), Complaint> {
+fn subject_of(text: &str) -> Result<(Option<String>, &'static Metric, bool), Complaint> {
     // p99.9 has a dot of its own.
     let text = text.replace("p99.99", "p99_99").replace("p99.9", "p99_9");
     let (operation, word) = match text.rsplit_once('.') {
@@ -160,8 +112,8 @@ fn subject_of(text: &str) -> Result<(Option<String>, Metric, bool), Complaint> {
         Some(plain) => (plain, true),
         None => (word, false),
     };
-    let metric = Metric::find(plain).filter(|metric| metric.is_time() || !in_ms).ok_or_else(|| {
-        let hint = suggest::hint(plain, METRICS.iter().map(|row| row.1));
+    let metric = find(plain).filter(|metric| metric.is_time() || !in_ms).ok_or_else(|| {
+        let hint = suggest::hint(plain, figures().map(|metric| metric.names.threshold));
         (format!("unknown metric `{}`", shown(word)), hint)
     })?;
     if operation == Some("") {
@@ -170,21 +122,30 @@ fn subject_of(text: &str) -> Result<(Option<String>, Metric, bool), Complaint> {
     Ok((operation.map(str::to_owned), metric, in_ms))
 }
 
-fn limit_of(metric: Metric, in_ms: bool, value: &str) -> Result<Limit, Complaint> {
-    let bad = |hint: &str| (format!("`{}` is no limit for {}", shown(value), metric.word()), hint.to_owned());
+fn limit_of(metric: &Metric, in_ms: bool, value: &str) -> Result<Limit, Complaint> {
+    let bad = |hint: &str| {
+        (format!("`{}` is no limit for {}", shown(value), metric.names.threshold), hint.to_owned())
+    };
     let positive = |number: f64| (number > 0.0 && number.is_finite()).then_some(Limit::Value(number));
-    match metric {
-        Metric::ErrorRate => {
+    match metric.unit {
+        Unit::Share => {
             let hint = "write 0.1 % or 0.001";
             let (number, scale) = value.strip_suffix('%').map_or((value, 1.0), |number| (number, 100.0));
             let share = number.trim().parse::<f64>().map_err(|_| bad(hint))? / scale;
             if (0.0..1.0).contains(&share) { Ok(Limit::Value(share)) } else { Err(bad(hint)) }
         }
-        Metric::Throughput => parse_rate(value).ok().and_then(positive).ok_or_else(|| bad("write 1000/s")),
-        Metric::Bandwidth => {
+        Unit::PerS => parse_rate(value).ok().and_then(positive).ok_or_else(|| bad("write 1000/s")),
+        Unit::BytesPerS => {
             bytes_per_s(value).and_then(positive).ok_or_else(|| bad("write 100 MB/s or 1 GiB/s"))
         }
-        _ => {
+        Unit::Count(_) => value.parse().ok().and_then(positive).ok_or_else(|| bad("write a number above 0")),
+        Unit::Bytes => {
+            let hint = "write a size with its unit, e.g. 64 KiB";
+            #[expect(clippy::cast_precision_loss, reason = "a limit needs no more than 53 bits")]
+            let bytes = parse_size(value).map_err(|_| bad(hint))? as f64;
+            positive(bytes).ok_or_else(|| bad(hint))
+        }
+        Unit::Ms => {
             let hint = "write a time with its unit, e.g. 20 ms, or 200 ms + size / 1 MB/s";
             let (base, slope) = match value.split_once('+') {
                 None => (value, None),
@@ -227,26 +188,21 @@ mod tests {
 
     #[test]
     fn conditions_are_read_as_people_write_them() {
-        let cases: &[(&str, Option<&str>, Metric, Limit)] = &[
-            ("read.p95_ms <= 20", Some("read"), Metric::Quantile(0.95), Limit::Value(20.0)),
-            ("p99.9 < 1.5 s", None, Metric::Quantile(0.999), Limit::Value(1500.0)),
-            ("1-read.p99.9<=5ms", Some("1-read"), Metric::Quantile(0.999), Limit::Value(5.0)),
-            ("error_rate <= 0.1 %", None, Metric::ErrorRate, Limit::Value(0.001)),
-            ("write.error_rate <= 0", Some("write"), Metric::ErrorRate, Limit::Value(0.0)),
-            ("throughput >= 1000/s", None, Metric::Throughput, Limit::Value(1000.0)),
-            ("throughput >= 600/m", None, Metric::Throughput, Limit::Value(10.0)),
-            ("bandwidth >= 1.5 MB/s", None, Metric::Bandwidth, Limit::Value(1.5e6)),
-            (
-                "p95 <= 200 ms + size / 1 MB/s",
-                None,
-                Metric::Quantile(0.95),
-                Limit::Size { base_ms: 200.0, bytes_per_s: 1e6 },
-            ),
+        let cases: &[(&str, Option<&str>, &str, Limit)] = &[
+            ("read.p95_ms <= 20", Some("read"), "p95", Limit::Value(20.0)),
+            ("p99.9 < 1.5 s", None, "p99_9", Limit::Value(1500.0)),
+            ("1-read.p99.9<=5ms", Some("1-read"), "p99_9", Limit::Value(5.0)),
+            ("error_rate <= 0.1 %", None, "error_rate", Limit::Value(0.001)),
+            ("write.error_rate <= 0", Some("write"), "error_rate", Limit::Value(0.0)),
+            ("throughput >= 1000/s", None, "throughput", Limit::Value(1000.0)),
+            ("throughput >= 600/m", None, "throughput", Limit::Value(10.0)),
+            ("bandwidth >= 1.5 MB/s", None, "bandwidth", Limit::Value(1.5e6)),
+            ("p95 <= 200 ms + size / 1 MB/s", None, "p95", Limit::Size { base_ms: 200.0, bytes_per_s: 1e6 }),
         ];
         for (text, operation, metric, limit) in cases {
             let found = Threshold::parse(text).unwrap();
             assert_eq!(
-                (found.operation.as_deref(), found.metric, found.limit),
+                (found.operation.as_deref(), found.metric.names.threshold, found.limit),
                 (*operation, *metric, *limit),
                 "{text}"
             );

@@ -2,7 +2,9 @@
 
 use super::{Pick, distinct, group_of, labels, metrics, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
-use crate::plot::metric::Metric;
+use cosmark_metrics::results::Metric;
+
+use crate::plot::metric::unit_of;
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// More bars than this have no numbers above them.
@@ -14,12 +16,12 @@ fn float(n: usize) -> f64 {
 }
 
 fn finite(pick: &Pick<'_>, metric: &Metric) -> Option<f64> {
-    (metric.of_stage)(pick.op).filter(|value| value.is_finite())
+    pick.op.figure(metric)
 }
 
 /// The unit for the greatest of these values.
 fn unit(picks: &[Pick<'_>], metric: &Metric) -> (f64, &'static str) {
-    metric.unit_for(picks.iter().filter_map(|pick| finite(pick, metric)).fold(0.0, f64::max))
+    unit_of(metric, picks.iter().filter_map(|pick| finite(pick, metric)).fold(0.0, f64::max))
 }
 
 fn of_label<'r>(picks: &[Pick<'r>], label: &str) -> Vec<Pick<'r>> {
@@ -92,7 +94,7 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                 series,
                 note: format!("Numbers: workers of the best stage. {}", note(&own, false)),
             };
-            pictures.push(Picture::chart(format!("maximum-{label}-{}", metric.name), chart));
+            pictures.push(Picture::chart(format!("maximum-{label}-{}", metric.names.plot), chart));
         }
     }
     if pictures.is_empty() {
@@ -134,7 +136,7 @@ pub fn scatter(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             series,
             note: note(&picks, false),
         };
-        pictures.push(Picture::chart(format!("scatter-{}", metric.name), chart));
+        pictures.push(Picture::chart(format!("scatter-{}", metric.names.plot), chart));
     }
     if pictures.is_empty() {
         return Err(PlotError::Nothing("fewer than two stages have this value".to_owned()));
@@ -186,9 +188,9 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                 left: Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero),
                 right: None,
                 series,
-                note: note(&own, metric.name.starts_with('p')),
+                note: note(&own, metric.names.plot.starts_with('p')),
             };
-            pictures.push(Picture::chart(format!("workers-{label}-{}", metric.name), chart));
+            pictures.push(Picture::chart(format!("workers-{label}-{}", metric.names.plot), chart));
         }
     }
     if pictures.is_empty() {
@@ -252,10 +254,10 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             series,
             note: format!(
                 "One value per run: without repetitions a difference may be chance. {}",
-                note(&picks, metric.name.starts_with('p'))
+                note(&picks, metric.names.plot.starts_with('p'))
             ),
         };
-        pictures.push(Picture::chart(format!("compare-{}", metric.name), chart));
+        pictures.push(Picture::chart(format!("compare-{}", metric.names.plot), chart));
     }
     if pictures.is_empty() {
         let text = "the runs share no stage and operation with results; stages are matched by name";

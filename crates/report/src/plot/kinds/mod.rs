@@ -8,7 +8,9 @@ pub use against::{compare, maximum, scatter, workers};
 pub use over_time::{aggregate, timeline};
 pub use response::{cdf, histogram, percentiles};
 
-use super::metric::Metric;
+use cosmark_metrics::results::Metric;
+
+use super::metric::named;
 use super::pattern::stars;
 use super::{PlotError, PlotOperation, PlotRun, PlotStage, Wishes};
 
@@ -35,7 +37,7 @@ fn picks<'r>(runs: &'r [PlotRun], wishes: &Wishes) -> Result<Vec<Pick<'r>>, Plot
         for (stage_at, stage) in run.stages.iter().enumerate() {
             let Some(caption) = caption_of(stage, wishes) else { continue };
             for (op_at, op) in stage.operations.iter().enumerate() {
-                if op.count + op.failures.unwrap_or(0) > 0 {
+                if op.result.ok + op.failures.unwrap_or(0) > 0 {
                     all.push(Pick { run, run_at, stage, stage_at, op, op_at, caption: caption.clone() });
                 }
             }
@@ -95,7 +97,7 @@ fn labels<'r>(picks: &[Pick<'r>]) -> Vec<&'r str> {
 /// The metrics that were asked for, or else these.
 fn metrics(wishes: &Wishes, or_else: &[&str]) -> Vec<&'static Metric> {
     if wishes.metrics.is_empty() {
-        or_else.iter().filter_map(|name| Metric::named(name)).collect()
+        or_else.iter().filter_map(|name| named(name)).collect()
     } else {
         wishes.metrics.clone()
     }
@@ -119,12 +121,12 @@ fn title(wishes: &Wishes, text: String) -> String {
 /// What a reader has to know of these operations: failures, and how coarse COSBench's times are.
 fn note(picks: &[Pick<'_>], times: bool) -> String {
     let mut parts = Vec::new();
-    let failed = |pick: &&Pick<'_>| pick.op.success_ratio.is_some_and(|ratio| ratio < 1.0);
+    let failed = |pick: &&Pick<'_>| pick.op.result.success_ratio.is_some_and(|ratio| ratio < 1.0);
     let failing: Vec<String> = picks
         .iter()
         .filter(failed)
         .map(|pick| {
-            let share = (1.0 - pick.op.success_ratio.unwrap_or(1.0)) * 100.0;
+            let share = (1.0 - pick.op.result.success_ratio.unwrap_or(1.0)) * 100.0;
             format!("{} {} {share:.2} %", name_of(pick, picks), pick.op.label)
         })
         .collect();

@@ -3,7 +3,9 @@
 use super::{Pick, distinct, labels, metrics, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::fit::smooth;
-use crate::plot::metric::Metric;
+use cosmark_metrics::results::Metric;
+
+use crate::plot::metric::{of_interval, unit_of};
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// One picture per stage, operation and metric; runs with a stage of the same name share it.
@@ -20,7 +22,7 @@ pub fn timeline(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotE
         for metric in &metrics {
             let heading = format!("{}: {} of stage {}", metric.title, place.1, place.0);
             if let Some(chart) = chart(&own, metric, wishes, heading, true)? {
-                let name = format!("timeline-{}-{}-{}", place.0, place.1, metric.name);
+                let name = format!("timeline-{}-{}-{}", place.0, place.1, metric.names.plot);
                 pictures.push(Picture::chart(name, chart));
             }
         }
@@ -37,7 +39,7 @@ pub fn aggregate(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, Plot
         for metric in metrics(wishes, &["throughput", "response"]) {
             let heading = format!("{}: {label}, all stages", metric.title);
             if let Some(chart) = chart(&own, metric, wishes, heading, false)? {
-                pictures.push(Picture::chart(format!("aggregate-{label}-{}", metric.name), chart));
+                pictures.push(Picture::chart(format!("aggregate-{label}-{}", metric.names.plot), chart));
             }
         }
     }
@@ -60,7 +62,7 @@ fn chart(
     heading: String,
     with_fit: bool,
 ) -> Result<Option<Chart>, PlotError> {
-    let Some(of_interval) = metric.of_interval else { return Ok(None) };
+    let Some(of_interval) = of_interval(metric) else { return Ok(None) };
     let mut curves = Vec::new();
     for pick in picks {
         let rows = pick.run.timeline(pick.stage_at)?;
@@ -75,7 +77,7 @@ fn chart(
     if curves.iter().all(|points| filled(points) < 2) || most <= 0.0 {
         return Ok(None);
     }
-    let (size, unit) = metric.unit_for(most);
+    let (size, unit) = unit_of(metric, most);
     let mut series = Vec::new();
     let mut fitted_any = false;
     for (look, (pick, points)) in picks.iter().zip(curves).enumerate() {
@@ -99,7 +101,7 @@ fn chart(
         text = format!("{thin}Bold: least squares, a polynomial of degree 6 at most. {text}");
     }
     let mut left = Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero);
-    left.at_least = (metric.name == "success").then_some(100.0);
+    left.at_least = (metric.names.plot == "success").then_some(100.0);
     Ok(Some(Chart {
         title: title(wishes, heading),
         x: Axis::new("Time since the first interval (s)", Scale::FromZero),

@@ -278,19 +278,22 @@ pub fn percentiles(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, Pl
     drop(csv.write_record(&csv_head));
     for pick in &picks {
         let op = pick.op;
-        let values =
-            || std::iter::once(op.mean_ms).chain(used.iter().map(|(share, _)| op.percentile(*share)));
+        let values = || {
+            std::iter::once(op.result.response_ms.mean)
+                .chain(used.iter().map(|(share, _)| op.percentile(*share)))
+        };
         let exact = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         let failed = op
+            .result
             .success_ratio
             .map_or_else(|| "-".to_owned(), |ratio| format!("{} %", trimmed((1.0 - ratio) * 100.0)));
         let names = [pick.run.label.clone(), pick.caption.clone(), op.label.clone()];
         let mut row = names.to_vec();
-        row.extend([crate::plot::scale::number(float(op.count), 1.0), failed]);
+        row.extend([crate::plot::scale::number(float(op.result.ok), 1.0), failed]);
         row.extend(values().map(|value| value.map_or_else(|| "-".to_owned(), precise)));
         rows.push(row);
         let mut line = names.to_vec();
-        line.extend([op.count.to_string(), exact(op.success_ratio)]);
+        line.extend([op.result.ok.to_string(), exact(op.result.success_ratio)]);
         line.extend(values().map(exact));
         drop(csv.write_record(line.iter().map(|cell| cosmark_archive::harmless(cell).into_owned())));
     }

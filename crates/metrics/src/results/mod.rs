@@ -1,0 +1,18 @@
+//! What a run is found to be, written once: the types of a result ([`OperationResult`], [`Latencies`]) and the table of
+//! figures ([`METRICS`]) that everything iterates that shows, writes, compares or judges results. The archive writes these
+//! types, REST and the report contain them.
+
+mod latencies;
+mod metric;
+mod operation;
+mod parts;
+mod table;
+
+pub use latencies::{Latencies, PERCENTILES, Percentile};
+pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
+pub use operation::{LoopKind, OperationResult};
+pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
+pub use table::METRICS;
+
+#[cfg(test)]
+mod tests;

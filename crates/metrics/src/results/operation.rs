@@ -1,0 +1,231 @@
+//! The results of one operation of one work over its measured window. The names in files are those
+//! of `run.json`; inside the code a quantity has the name that it has in [`OpSnapshot`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::parts::{endpoints, size_classes};
+use super::{DriverResult, EndpointResult, Latencies, METRICS, SizeClassResult};
+use crate::OpSnapshot;
+
+/// How operations of a work or stage are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum LoopKind {
+    /// A worker starts the next when the last is over: while the store stalls nothing is asked, so stalls are
+    /// under-sampled.
+    Closed,
+    /// The same, but not faster than a rate per worker, or with a pause between.
+    Paced,
+    /// Arrivals by the clock, whatever the store does.
+    Open,
+    /// Only of a stage: its works differ.
+    Mixed,
+}
+
+impl LoopKind {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Paced => "paced",
+            Self::Open => "open",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// Results of one operation of one work over its measured window, whole and by its parts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OperationResult {
+    /// Name of the work.
+    pub work: String,
+    /// Name of the operation, e.g. `1-read`.
+    pub name: String,
+    /// What it does, e.g. `read`, `prepare`.
+    pub op: String,
+    /// What its samples are, e.g. `read`, `write` for `prepare`.
+    pub sample: String,
+    /// `op1`, `op2`, .. over the whole stage.
+    #[serde(default)]
+    pub id: String,
+    /// Its tag in `histograms.hlog`, without the kind of time.
+    #[serde(default)]
+    pub tag: String,
+    /// Workers of the work, over all drivers.
+    pub workers: u32,
+    /// How its operations are started.
+    #[serde(default)]
+    pub arrival: Option<LoopKind>,
+    /// Length of the measured window in seconds.
+    pub window_s: f64,
+    /// Arrivals that were due in the window, whatever became of them; null without an open loop.
+    #[serde(default)]
+    pub intended: Option<u64>,
+    /// Successes.
+    #[serde(rename = "count")]
+    pub ok: u64,
+    /// Failures.
+    #[serde(rename = "failures")]
+    pub failed: u64,
+    /// Arrivals of an open loop that were dropped for want of a free worker.
+    pub missed: u64,
+    /// Arrivals that had to wait for a free worker.
+    #[serde(default)]
+    pub delayed: u64,
+    /// Operations that were due by the end of the window and had not finished then.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// Bodies that were compared with what they should be.
+    #[serde(default)]
+    pub checked: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
+    /// Body bytes of failures: what had arrived of a read; what the driver's system had taken of a write, of which the store
+    /// may have received less.
+    #[serde(default)]
+    pub partial_bytes: u64,
+    /// Successes per second of the window; null without a window.
+    pub throughput_per_s: Option<f64>,
+    /// Body bytes of successes per second of the window; null without a window.
+    pub bandwidth_bytes_per_s: Option<f64>,
+    /// Successes of all that ended, 0 to 1; null when nothing ended.
+    pub success_ratio: Option<f64>,
+    /// Mean number of operations in flight over the window; null without a window.
+    pub in_flight_mean: Option<f64>,
+    /// Seconds that the operations in flight at the start of the window had been in flight by then, all together; null where
+    /// it was not recorded. With `age_at_end_s` it makes Little's law exact: `in_flight_mean x window_s` is the sum of all
+    /// service times, less this, and `age_at_end_s` more.
+    #[serde(default)]
+    pub age_at_start_s: Option<f64>,
+    /// Seconds that the operations in flight at the end of the window had been in flight by then, all together; null where it
+    /// was not recorded.
+    #[serde(default)]
+    pub age_at_end_s: Option<f64>,
+    /// From the moment each operation was due.
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub response_ms: Latencies,
+    /// From the moment each was sent.
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub service_ms: Latencies,
+    /// From sent to the first byte of the answer.
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub first_byte_ms: Latencies,
+    /// To open a connection.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub connect_ms: Latencies,
+    /// Service times of failures.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub failed_service_ms: Latencies,
+    /// By how much arrivals were sent late though a worker was free: the lateness of the client itself.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub lag_ms: Latencies,
+    /// Ages, at the end of the window, of what was due in it and had not finished.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub unfinished_age_ms: Latencies,
+    /// By size; empty unless sizes of several classes occurred.
+    #[serde(default)]
+    #[cfg_attr(test, ts(skip))]
+    pub size_classes: Vec<SizeClassResult>,
+    /// By endpoint; empty unless the target has several.
+    #[serde(default)]
+    #[cfg_attr(test, ts(skip))]
+    pub endpoints: Vec<EndpointResult>,
+    /// By driver; empty unless there are several.
+    #[serde(default)]
+    #[cfg_attr(test, ts(skip))]
+    pub drivers: Vec<DriverResult>,
+    /// Failures by class, e.g. `http_503`, `timeout`.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+    /// Failures by the protocol's own code, e.g. `SlowDown`.
+    #[serde(default, rename = "error_codes")]
+    pub codes: BTreeMap<String, u64>,
+    /// The first error texts, secrets removed.
+    #[serde(default)]
+    pub error_examples: Vec<String>,
+    /// Requests on the wire.
+    #[serde(default)]
+    pub requests: u64,
+    /// Retries among them.
+    #[serde(default)]
+    pub retries: u64,
+    /// Connections opened.
+    #[serde(default)]
+    pub connections: u64,
+    /// Logins made again because the store said 401.
+    #[serde(default)]
+    pub renewals: u64,
+    /// Successes that the store only accepted (Swift's 202).
+    #[serde(default)]
+    pub accepted_only: u64,
+    /// Figures that have no field of their own, by name; what the data cannot support is not in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(test, ts(type = "{ [id in string]: number } | undefined"))]
+    pub metrics: BTreeMap<String, f64>,
+}
+
+impl OperationResult {
+    /// Reads the merged sums of an operation over a window of `window_s` seconds. What it is called, how it was loaded, its
+    /// `error_examples` and its `drivers` are left for the caller, who alone knows them.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "rates and means need no more than 53 bits")]
+    pub fn of(op: &OpSnapshot, window_s: f64) -> Self {
+        let per_s = |amount: u64| (window_s > 0.0).then(|| amount as f64 / window_s);
+        Self {
+            window_s: if window_s.is_finite() { window_s } else { 0.0 },
+            intended: Some(op.intended),
+            ok: op.ok,
+            failed: op.failed,
+            missed: op.missed,
+            delayed: op.delayed,
+            unfinished: op.unfinished,
+            checked: op.checked,
+            bytes: op.bytes,
+            partial_bytes: op.partial_bytes,
+            throughput_per_s: per_s(op.ok),
+            bandwidth_bytes_per_s: per_s(op.bytes),
+            success_ratio: (op.total() > 0).then(|| op.ok as f64 / op.total() as f64),
+            in_flight_mean: (window_s > 0.0).then(|| op.in_flight_ns as f64 / 1e9 / window_s),
+            age_at_start_s: Some(op.age_at_start_ns as f64 / 1e9),
+            age_at_end_s: Some(op.age_at_end_ns as f64 / 1e9),
+            response_ms: Latencies::of(op.response_or_service()),
+            service_ms: Latencies::of(&op.service),
+            first_byte_ms: Latencies::of(&op.first_byte),
+            connect_ms: Latencies::of(&op.connect),
+            failed_service_ms: Latencies::of(&op.failed_service),
+            lag_ms: Latencies::of(&op.lag),
+            unfinished_age_ms: Latencies::of(&op.unfinished_age),
+            size_classes: size_classes(op),
+            endpoints: endpoints(op),
+            errors: op.errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
+            codes: op.codes.clone(),
+            requests: op.requests,
+            retries: op.retries,
+            connections: op.connections,
+            renewals: op.renewals,
+            accepted_only: op.accepted_only,
+            metrics: Self::figures(op, window_s),
+            ..Self::default()
+        }
+    }
+}
+
+impl OperationResult {
+    /// The figures that have no field of their own, measured over a window of `window_s` seconds.
+    #[must_use]
+    pub fn figures(op: &OpSnapshot, window_s: f64) -> BTreeMap<String, f64> {
+        let value = |metric: &super::Metric| Some((metric.id.to_owned(), metric.measured(op, window_s)?));
+        METRICS.iter().filter_map(value).collect()
+    }
+}
