@@ -31,7 +31,7 @@ CARGO_TEST=(cargo test --workspace --locked)
 # What waits for nothing: the unit tests, but for whole searches and every flipped byte (FAST_SKIPS), and the rules.
 FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test gate --test choosing --test conversion
   --test diagnostics --test library --test limits --test selectors --test settings --test shares --test cosbench_keys
-  --test http_no_alloc --test judge --test lease_model --test conformance --test requests)
+  --test http_no_alloc --test judge --test conformance --test requests)
 FAST_SKIPS=()
 
 WORK=$(mktemp -d)

@@ -7,12 +7,19 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+
+#[path = "docs/wrap.rs"]
+mod wrap;
 
 #[allow(dead_code, reason = "only its table is needed here")]
 #[path = "../src/exit.rs"]
 mod exit;
+
+/// Held by whoever writes a page: the tests of this program run beside each other.
+static WRITING: Mutex<()> = Mutex::new(());
 
 const BEGIN: &str = "<!-- generated: UPDATE_DOCS=1 cargo test -p cosmark --test docs -->";
 const END: &str = "<!-- end of the generated part -->";
@@ -50,9 +57,11 @@ fn compare(page: &str, part: &str) {
 }
 
 fn compare_at(page: &str, part: &str) {
+    let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let path = root().join("docs").join(page);
     let is = fs::read_to_string(&path).unwrap();
     let should = with_part(&is, part).unwrap_or_else(|| panic!("{page} has no marks `{BEGIN}` and `{END}`"));
+    let should = wrap::wrap(&should);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, should).unwrap();
     } else {
@@ -209,7 +218,8 @@ fn pages() -> Vec<(PathBuf, String)> {
     while let Some(place) = places.pop() {
         for entry in fs::read_dir(&place).unwrap() {
             let path = entry.unwrap().path();
-            let below = place != root() || path.ends_with("docs") || path.ends_with("testbeds");
+            let below =
+                place != root() || ["docs", "testbeds", "benches"].iter().any(|name| path.ends_with(name));
             if path.is_dir() && below {
                 places.push(path);
             } else if path.extension().is_some_and(|end| end == "md") {
@@ -220,6 +230,25 @@ fn pages() -> Vec<(PathBuf, String)> {
     found.sort();
     assert!(found.len() > 10, "{found:?}");
     found
+}
+
+#[test]
+fn lines_of_prose_fit_on_a_screen() {
+    let _alone = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut long = Vec::new();
+    for (path, page) in pages() {
+        let filled = wrap::wrap(&page);
+        if filled != page && std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, filled).unwrap();
+        } else if filled != page {
+            long.push(path);
+        }
+    }
+    assert!(
+        long.is_empty(),
+        "paragraphs have lines of more than {} signs: UPDATE_DOCS=1 cargo test -p cosmark --test docs fills them: {long:?}",
+        wrap::WIDTH
+    );
 }
 
 fn guides() -> Vec<(PathBuf, String)> {
