@@ -202,7 +202,8 @@ fn a_nats_that_lost_its_data_under_living_drivers_ends_the_run_with_a_sentence_a
     for driver in &mut bed.drivers {
         driver.wait_for("NATS lost its data");
     }
-    let mut run = bed.start_run("short.yaml", &["--drivers", "d1,d2"]);
+    // They register again when they next look, not at once.
+    let mut run = bed.start_run("short.yaml", &["--drivers", "d1,d2", "--wait-for-drivers", "60s"]);
     assert_eq!(run.wait(), 0, "{}", bed.logs());
     assert_eq!(record(&bed, "w3-").stages[0].operations[0].ok, 40);
 }
