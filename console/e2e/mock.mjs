@@ -10,6 +10,13 @@ const DIST = fileURLToPath(new URL("../dist/console", import.meta.url));
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const STAGES = [["init", 4], ["prepare", 12], ["main", 60], ["cleanup", 8], ["dispose", 4]];
 const HEAT_FROM = 20;
+/** Bins of a stage's axis, as in the report of two operations. */
+const BINS = 600;
+const HEAT_COLUMNS = 160;
+const ROWS_PER_DECADE = 16;
+const FIRST_ROW = 80;
+/** Points of single drivers are fewer. */
+const PART_EVERY = 4;
 
 /** Numbers that look random and are the same every time. */
 function random(seed) {
@@ -113,6 +120,87 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     };
   }
 
+  /**
+   * The course of a running stage from bin `from` on. Times are made up as those of the rows are: what is given for a bin is
+   * that of its first interval.
+   */
+  function seriesOf(run, from) {
+    const { lines, phases, id, every, endS, windowS } = run.course;
+    const bins = Math.ceil(phases.length / every);
+    const group = (line, at, many = every) => line.rows.slice(at * many, (at + 1) * many);
+    const sum = (list, key) => list.reduce((all, one) => all + one[key], 0);
+    const range = (first, end, make) => Array.from({ length: Math.max(0, end - first) }, (_, at) => make(first + at));
+    const totalsOf = ({ window }) => {
+      const { count, failures, bytes, missed, times } = window;
+      const [mean, p50, p90, p95, p99, p99_9, max] = times ?? Array(7).fill(null);
+      return {
+        count, failures, bytes, missed, partial_bytes: 0, throughput_per_s: windowS ? count / windowS : null, bandwidth_bytes_per_s: windowS ? bytes / windowS : null,
+        response_ms: times ? { count, mean, min: 0.4, p50, p90, p95, p99, p99_9, p99_99: null, max, withheld: null } : null, service_ms: null, first_byte_ms: null,
+      };
+    };
+    const column = Math.ceil(bins / HEAT_COLUMNS);
+    const fromColumn = Math.floor(from / column);
+    const fromPart = Math.floor(from / PART_EVERY);
+    const rowOf = (index) => Math.floor(Math.log10(2 ** (index / 4) * 1000) * ROWS_PER_DECADE) - FIRST_ROW;
+    const parts = [...lines.values()].filter((line) => line.driver !== null);
+    return {
+      stage: id, from, time: { bin_s: intervalS * every, bins, end_s: endS }, window_s: windowS || null, left_out: 0,
+      phases: ["rampup", "window"].filter((phase) => phases.includes(phase)).map((phase) => ({ phase, from_s: phases.indexOf(phase) * intervalS, to_s: (phases.lastIndexOf(phase) + 1) * intervalS })),
+      operations: [...lines.values()].filter((line) => line.driver === null).map((line) => {
+        const sums = (key) => range(from, bins, (at) => sum(group(line, at), key));
+        const times = (i) => range(from, bins, (at) => group(line, at)[0].response_ms[i]);
+        const errorsOf = (label) => range(from, bins, (at) => group(line, at).flatMap((one) => one.errors).filter(([known]) => known === label).reduce((n, [, count]) => n + count, 0));
+        return {
+          work: "main", name: line.name, op: line.name, sample: line.name, ...totalsOf(line),
+          series: {
+            count: sums("count"), failures: sums("failures"), bytes: sums("bytes"), missed: sums("missed"), delayed: range(from, bins, () => 0),
+            in_flight: range(from, bins, (at) => sum(group(line, at), "in_flight") / group(line, at).length),
+            errors: Object.fromEntries([...line.labels].map((label) => [label, errorsOf(label)])), drivers: {},
+          },
+          latency: [{ from, kind: "response", every: 1, count: sums("count"), p50: times(1), p95: times(3), p99: times(4), max: times(6) }],
+          heat: {
+            from: fromColumn, every: column, first_row: FIRST_ROW, rows_per_decade: ROWS_PER_DECADE, rows: 60,
+            cells: range(fromColumn, Math.ceil(bins / column), (at) => {
+              const counts = new Map();
+              for (const [index, n] of group(line, at, every * column).flatMap((one) => one.heat)) counts.set(rowOf(index), (counts.get(rowOf(index)) ?? 0) + n);
+              return [...counts].sort((a, b) => a[0] - b[0]).flatMap(([place, n]) => [at, place, n]);
+            }).flat(),
+          },
+          parts: parts.filter((part) => part.name === line.name).map((part) => {
+            const points = (make) => range(fromPart, Math.ceil(bins / PART_EVERY), (at) => make(group(part, at, every * PART_EVERY)));
+            return {
+              by: "driver", label: part.driver, workers: null, ...totalsOf(part), from: fromPart, every: PART_EVERY,
+              series_count: points((list) => sum(list, "count")), series_bytes: points((list) => sum(list, "bytes")), p99: points((list) => list[0].response_ms[4]),
+            };
+          }),
+        };
+      }),
+    };
+  }
+  /** Adds an interval to the course, and tells who watches what changed. */
+  function course(run, id, rows, endS) {
+    if (run.course?.id !== id) run.course = { id, lines: new Map(), phases: [], every: 1, endS: 0, windowS: 0 };
+    const own = run.course;
+    const phase = rows[0].phase;
+    own.phases.push(phase);
+    own.endS = endS;
+    if (phase === "window") own.windowS += intervalS;
+    for (const row of rows) {
+      const key = `${row.operation} ${row.driver}`;
+      if (!own.lines.has(key)) own.lines.set(key, { name: row.operation, driver: row.driver, rows: [], labels: new Set(), window: { count: 0, failures: 0, bytes: 0, missed: 0, times: null } });
+      const line = own.lines.get(key);
+      line.rows.push(row);
+      row.errors.forEach(([label]) => line.labels.add(label));
+      if (phase !== "window") continue;
+      for (const sum of ["count", "failures", "bytes", "missed"]) line.window[sum] += row[sum];
+      line.window.times ??= row.response_ms;
+    }
+    const coarser = own.phases.length > BINS * own.every;
+    if (coarser) own.every *= 2;
+    const news = seriesOf(run, coarser ? 0 : Math.max(0, Math.ceil(own.phases.length / own.every) - 2));
+    for (const client of run.clients) write(client, "series", news);
+  }
+
   function begin(run) {
     const stages = STAGES.map(([name, seconds], index) => ({ id: `s${index + 1}-${name}`, index, state: "waiting", load_started: null, planned_s: name === "main" ? mainS : seconds, reason: null }));
     run.stages = stages;
@@ -146,6 +234,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     const rows = parts.flatMap((driver) => operations.map((operation) => row(run, operation, driver, from, intervalS, phase)));
     if (main) run.bins.push(rows.filter((one) => one.driver === null));
     say(run, "interval", { stage: stage.id, start_s: from, end_s: run.at.t, rows });
+    course(run, stage.id, rows, run.at.t);
     if (main && Math.round(from) % 10 === 0) {
       say(run, "verdict", {
         overall: from < 20 ? "not_proven" : "true_with_limits", reason: from < 20 ? "The window is still too short to say." : "The clock of driver-2 is only known to 41 µs.",
@@ -338,6 +427,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     if (run) {
       run.news.slice(Number(request.headers["last-event-id"] ?? 0)).forEach(([name, data], at) => write(response, name, data, Number(request.headers["last-event-id"] ?? 0) + at + 1));
       if (!run.news.length) write(response, "run", run.summary);
+      if (run.course) write(response, "series", seriesOf(run, 0));
       if (isOver(run)) return response.end();
     } else {
       write(response, "everything", { status: status(), drivers: [...fleet.values()], active: active() }, ++eventId);

@@ -1,7 +1,23 @@
 // From a stage of the report's data to the models of its charts.
-import type { ClientData, LatencySeries, OperationData, StageData, TimeAxis } from "../data/types";
+import type { ClientData, CountSeries, LatencySeries, OperationData, PhaseSpan, StageData, TimeAxis } from "../data/types";
 import type { ChartModel, HeatModel, Line, LineModel } from "./model";
 import { operationColours } from "./palette";
+
+/** What is drawn of an operation; one that runs has no more than that. */
+export interface Course {
+  work: string;
+  name: string;
+  op: string;
+  sample: string;
+  series: CountSeries | null;
+}
+
+/** What is drawn of a stage. */
+export interface StageCourse {
+  time: TimeAxis | null;
+  phases: PhaseSpan[];
+  operations: Course[];
+}
 
 /** Middle of bin `at` of an axis whose bins were taken together `every` at a time. */
 export function middle(axis: TimeAxis, at: number, every = 1): number {
@@ -25,24 +41,24 @@ function tidy(value: number): number {
   return Number(value.toFixed(3));
 }
 
-function points(axis: TimeAxis, values: (number | null)[], every = 1): [number, number | null][] {
+export function points(axis: TimeAxis, values: (number | null)[], every = 1): [number, number | null][] {
   return values.map((value, at) => [middle(axis, at, every), value]);
 }
 
 /** A last bin shorter than this share of a bin has no rate worth drawing. */
 const LEAST_SHARE = 0.25;
 
-function stub(axis: TimeAxis, at: number): boolean {
-  return at > 0 && width(axis, at) < axis.bin_s * LEAST_SHARE;
+function stub(axis: TimeAxis, at: number, every = 1): boolean {
+  return at > 0 && width(axis, at, every) < axis.bin_s * every * LEAST_SHARE;
 }
 
-function rates(axis: TimeAxis, counts: number[]): [number, number | null][] {
-  const rate = (count: number, at: number) => Number((count / width(axis, at)).toPrecision(6));
-  return counts.map((count, at) => [middle(axis, at), stub(axis, at) ? null : rate(count, at)]);
+export function rates(axis: TimeAxis, counts: number[], every = 1): [number, number | null][] {
+  const rate = (count: number, at: number) => Number((count / width(axis, at, every)).toPrecision(6));
+  return counts.map((count, at) => [middle(axis, at, every), stub(axis, at, every) ? null : rate(count, at)]);
 }
 
 /** Names that tell the operations of a stage apart. */
-export function operationNames(operations: OperationData[]): string[] {
+export function operationNames(operations: { work: string; name: string }[]): string[] {
   const works = new Set(operations.map((one) => one.work));
   const names = operations.map((one) => (works.size > 1 && one.work !== one.name ? `${one.work} ${one.name}` : one.name));
   return names.map((name, at) => (names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} (${at + 1})`));
@@ -50,7 +66,7 @@ export function operationNames(operations: OperationData[]): string[] {
 
 const PHASE_NAMES: Record<string, string> = { rampup: "ramp-up", rampdown: "ramp-down", drain: "drain" };
 
-function phases(stage: StageData): LineModel["phases"] {
+function phases(stage: { phases: PhaseSpan[] }): LineModel["phases"] {
   return stage.phases
     .filter((phase) => phase.phase !== "window" && phase.to_s > phase.from_s)
     .map((phase) => ({ name: PHASE_NAMES[phase.phase] ?? phase.phase, from: phase.from_s, to: phase.to_s }));
@@ -58,14 +74,14 @@ function phases(stage: StageData): LineModel["phases"] {
 
 type Base = Pick<LineModel, "kind" | "x" | "phases" | "xEnd">;
 
-function over(stage: StageData): Base {
+export function over(stage: { time: TimeAxis | null; phases: PhaseSpan[] }): Base {
   return { kind: "lines", x: "time", phases: phases(stage), xEnd: stage.time?.end_s ?? 1 };
 }
 
 const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive lacks histograms.hlog.";
 
 /** Operations per second. */
-export function throughput(stage: StageData): LineModel {
+export function throughput(stage: StageCourse): LineModel {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
@@ -82,7 +98,7 @@ export function throughput(stage: StageData): LineModel {
 }
 
 /** Body bytes per second; null where no operation moved any. */
-export function bandwidth(stage: StageData): LineModel | null {
+export function bandwidth(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
@@ -105,7 +121,7 @@ const KIND_HINTS: Record<string, string> = {
 };
 
 /** Percentiles of one operation over time. */
-export function percentiles(stage: StageData, operation: OperationData, series: LatencySeries): LineModel {
+export function percentiles(stage: Pick<StageCourse, "time" | "phases">, operation: { name: string }, series: LatencySeries): LineModel {
   const { time } = stage;
   const length = time ? time.bin_s * series.every : 0;
   const line = (name: string, colour: number, values: (number | null)[], more: Partial<Line> = {}): Line => ({
@@ -159,7 +175,7 @@ export function distributions(stage: StageData): LineModel {
 }
 
 /** Response times of one operation over time as a heat map. */
-export function heat(stage: StageData, operation: OperationData): HeatModel {
+export function heat(stage: Pick<StageCourse, "time" | "phases">, operation: Pick<OperationData, "name" | "heat">): HeatModel {
   const { time } = stage;
   const map = operation.heat;
   const title = `Response times of ${operation.name} as a heat map`;
@@ -182,7 +198,7 @@ export function heat(stage: StageData, operation: OperationData): HeatModel {
 }
 
 /** Failures per second by class, all operations together; null where there were none, or none is known over time. */
-export function errors(stage: StageData): LineModel | null {
+export function errors(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const failed = stage.operations.some((one) => one.series?.failures?.some((count) => count > 0));
   if (!time || !failed) return null;
@@ -205,7 +221,7 @@ export function errors(stage: StageData): LineModel | null {
 }
 
 /** Operations in flight; null where the archive does not have it. */
-export function inFlight(stage: StageData): LineModel | null {
+export function inFlight(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
@@ -219,7 +235,7 @@ export function inFlight(stage: StageData): LineModel | null {
 }
 
 /** Arrivals of an open loop that were dropped or had to wait; null where there were none. */
-export function schedule(stage: StageData): LineModel | null {
+export function schedule(stage: StageCourse): LineModel | null {
   const { time } = stage;
   if (!time) return null;
   const sum = (key: "missed" | "delayed") => {
@@ -234,7 +250,7 @@ export function schedule(stage: StageData): LineModel | null {
 }
 
 /** Throughput of each driver; null with fewer than two. */
-export function drivers(stage: StageData): LineModel | null {
+export function drivers(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const sums = new Map<string, number[]>();
   for (const operation of stage.operations) {

@@ -1,6 +1,8 @@
 // Generated from crates/service/src/api/types/mod.rs, which says what each field means:
 // UPDATE_TYPES=1 cargo test -p cosmark-service --lib types
 
+import type { SeriesNews } from "./types";
+
 export const API_VERSION = 1;
 
 export type Role = "view" | "operate";
@@ -603,7 +605,7 @@ drivers: Array<DriverInfo>,
  */
 active: Array<RunSummary>, } } | { "event": "status", "data": Status } | { "event": "driver", "data": DriverInfo } | { "event": "driver_gone", "data": string } | { "event": "run", "data": RunSummary };
 
-export type RunEvent = { "event": "run", "data": RunSummary } | { "event": "stage", "data": StageNews } | { "event": "interval", "data": Interval } | { "event": "log", "data": LogLine } | { "event": "verdict", "data": VerdictNews } | { "event": "end", "data": { 
+export type RunEvent = { "event": "run", "data": RunSummary } | { "event": "stage", "data": StageNews } | { "event": "interval", "data": Interval } | { "event": "series", "data": SeriesNews } | { "event": "log", "data": LogLine } | { "event": "verdict", "data": VerdictNews } | { "event": "end", "data": { 
 /**
  * State of the run.
  */

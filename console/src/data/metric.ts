@@ -1,6 +1,7 @@
 // A row of the table of figures (`metrics.ts`), and how a page reads it.
 import type { Unit } from "../format";
-import type { GroupData, OperationData } from "./types";
+import type { OperationResult } from "./results";
+import type { GroupData } from "./types";
 
 export interface Metric {
   /** Its name in `run.json`; a dot leads into a distribution. */
@@ -17,7 +18,7 @@ export interface Metric {
 }
 
 /** Its value for an operation or a part of one; null where it is not known. */
-export function valueOf(metric: Metric, one: OperationData | GroupData): number | null {
+export function valueOf(metric: Metric, one: OperationResult | GroupData): number | null {
   if (metric.id === "error_rate") return one.count + one.failures > 0 ? one.failures / (one.count + one.failures) : null;
   const measured = "metrics" in one ? one.metrics?.[metric.id] : undefined;
   const below = (value: unknown, name: string): unknown => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined);

@@ -441,3 +441,153 @@ tx_bytes_per_s: Array<number | null>,
  * Sockets in use.
  */
 sockets: Array<number | null>, };
+
+export type SeriesNews = { 
+/**
+ * Id of the stage.
+ */
+stage: string, 
+/**
+ * The first bin that is told; 0 = all are.
+ */
+from: number, 
+/**
+ * Axis of the series.
+ */
+time: TimeAxis, 
+/**
+ * Phases of the load so far.
+ */
+phases: Array<PhaseSpan>, 
+/**
+ * Seconds of the measured window so far; null before it begins.
+ */
+window_s: number | null, 
+/**
+ * Drivers and endpoints that have no lines of their own because there are too many.
+ */
+left_out: number, 
+/**
+ * Its operations, in the order of the workload.
+ */
+operations: Array<OperationNews>, };
+
+export type OperationNews = { 
+/**
+ * Counts of the bins that are told.
+ */
+series: CountSeries, 
+/**
+ * Times of the points that are told, by kind.
+ */
+latency: Array<LatencyNews>, 
+/**
+ * Columns of the heat map that are told.
+ */
+heat: HeatNews | null, 
+/**
+ * The same by driver and endpoint, where there are several.
+ */
+parts: Array<PartNews>, } & OperationResult;
+
+export type LatencyNews = { 
+/**
+ * Number of the first point.
+ */
+from: number, 
+/**
+ * `response`, `service` or `first_byte`.
+ */
+kind: string, 
+/**
+ * How many bins of the stage's axis make one of this series.
+ */
+every: number, 
+/**
+ * How many times lie in each bin.
+ */
+count: Array<number>, 
+/**
+ * Median in ms.
+ */
+p50: Array<number | null>, 
+/**
+ * 95th percentile in ms.
+ */
+p95: Array<number | null>, 
+/**
+ * 99th percentile in ms.
+ */
+p99: Array<number | null>, 
+/**
+ * Greatest in ms.
+ */
+max: Array<number | null>, };
+
+export type HeatNews = { 
+/**
+ * Number of the first column.
+ */
+from: number, 
+/**
+ * How many bins of the stage's axis make one column.
+ */
+every: number, 
+/**
+ * Row r holds times from `10^((first_row + r) / rows_per_decade)` ns on.
+ */
+first_row: number, 
+/**
+ * Rows per factor of ten.
+ */
+rows_per_decade: number, 
+/**
+ * Number of rows.
+ */
+rows: number, 
+/**
+ * Filled cells, three numbers each: column, row, count.
+ */
+cells: Array<number>, };
+
+export type PartNews = { 
+/**
+ * `driver` or `endpoint`.
+ */
+by: string, 
+/**
+ * Number of the first point.
+ */
+from: number, 
+/**
+ * How many bins of the stage's axis make a point.
+ */
+every: number, 
+/**
+ * Successes per point.
+ */
+series_count: Array<number>, 
+/**
+ * Body bytes of successes per point.
+ */
+series_bytes: Array<number>, 
+/**
+ * 99th percentile of the response time per point, in ms.
+ */
+p99: Array<number | null>, 
+/**
+ * Its name.
+ */
+label: string, 
+/**
+ * Workers, of a driver.
+ */
+workers: number | null, 
+/**
+ * Successes per second of the operation's window.
+ */
+throughput_per_s: number | null, 
+/**
+ * Body bytes of successes per second of the operation's window.
+ */
+bandwidth_bytes_per_s: number | null, } & PartResult;

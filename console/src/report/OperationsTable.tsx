@@ -2,13 +2,14 @@
 import { DataTable, type Column } from "../components/DataTable";
 import { valueOf, type Metric } from "../data/metric";
 import { METRICS } from "../data/metrics";
-import type { GroupData, OperationData } from "../data/types";
+import type { OperationResult } from "../data/results";
+import type { GroupData } from "../data/types";
 import { exact, grouped, short } from "../format";
 import { Failed } from "./Overview";
 
 export interface FigureRow {
   label: string;
-  totals: OperationData | GroupData;
+  totals: OperationResult | GroupData;
   workers?: number | null;
 }
 

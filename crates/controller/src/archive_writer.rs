@@ -2,6 +2,7 @@
 //! reported, the run goes on, and its results are still shown at the end.
 
 use std::path::Path;
+use std::time::Duration;
 
 use cosmark_archive::{
     ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord, StageState,
@@ -19,6 +20,35 @@ pub trait ArchiveListener {
 
     /// A line of the run's log, secrets removed.
     fn log(&mut self, level: &str, from: &str, text: &str);
+
+    /// What was measured of the stage at `index` (0-based).
+    fn measured(&mut self, _index: usize, _measured: &Measured<'_>) {}
+}
+
+/// What was measured, as it can be read from the archive. `first` is the number of the first operation that it is about, over
+/// the whole stage.
+#[derive(Debug)]
+pub enum Measured<'a> {
+    /// Lines of `intervals.csv`: one per operation of a work.
+    Interval {
+        /// The first operation.
+        first: usize,
+        /// The lines.
+        lines: &'a [IntervalLine],
+    },
+    /// The same of intervals that are not over, in place of those that were told before: first operation and lines.
+    Open(&'a [(usize, Vec<IntervalLine>)]),
+    /// A slice that went into the histogram log.
+    Slice {
+        /// The first operation.
+        first: usize,
+        /// Start in seconds since the load began.
+        start_s: f64,
+        /// Length in seconds.
+        length_s: f64,
+        /// Its sums.
+        snapshot: &'a Snapshot,
+    },
 }
 
 /// A run directory whose failures do not stop the run.
@@ -151,7 +181,54 @@ impl ArchiveWriter {
         self.keep(result);
     }
 
+    /// Number over the whole stage of a work's first operation.
+    fn first_of(&self, stage: usize, work: usize) -> usize {
+        let works = self.dir.layout().get(stage).map(|layout| layout.works.iter().take(work));
+        works.into_iter().flatten().map(|work| work.operations.len()).sum()
+    }
+
+    fn tell_measured(&mut self, stage: usize, measured: &Measured<'_>) {
+        if let Some(listener) = &mut self.listener {
+            listener.measured(stage, measured);
+        }
+    }
+
+    /// Whether somebody wants to be told what goes in.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// What is measured of intervals that are not over: work and lines.
+    pub(crate) fn show_open(&mut self, stage: usize, intervals: Vec<(usize, Vec<IntervalLine>)>) {
+        let written = |lines: Vec<IntervalLine>| lines.iter().map(IntervalLine::as_written).collect();
+        let open: Vec<_> =
+            intervals.into_iter().map(|(work, lines)| (self.first_of(stage, work), written(lines))).collect();
+        self.tell_measured(stage, &Measured::Open(&open));
+    }
+
+    /// The load of a stage began.
+    pub(crate) fn set_load_started(&mut self, stage: usize, at: Timestamp) {
+        self.dir.set_load_started(stage, at);
+    }
+
+    /// Tells of a slice as the histogram log has it, whose times are milliseconds since the run was submitted.
+    fn tell_slice(&mut self, stage: usize, start: Timestamp, snapshot: &Snapshot) {
+        let record = self.dir.record();
+        let began = record.stages.get(stage).and_then(|stage| stage.load_started);
+        let Some((began, base)) = began.zip(record.submitted) else { return };
+        let first = self.first_of(stage, usize::from(snapshot.work));
+        let in_log = |seconds: f64| (seconds * 1e3).round() / 1e3;
+        let origin_s = began.duration_since(base).as_secs_f64();
+        let start_s = in_log(start.duration_since(base).as_secs_f64()) - origin_s;
+        let length = Duration::from_nanos(snapshot.end_ns.saturating_sub(snapshot.start_ns));
+        let length_s = in_log(length.as_secs_f64());
+        self.tell_measured(stage, &Measured::Slice { first, start_s, length_s, snapshot });
+    }
+
     pub(crate) fn append_histograms(&mut self, stage: usize, start: Timestamp, snapshot: &Snapshot) {
+        if self.is_heard() {
+            self.tell_slice(stage, start, snapshot);
+        }
         let result = self.dir.append_histograms(stage, start, snapshot);
         self.keep(result);
     }
@@ -162,6 +239,11 @@ impl ArchiveWriter {
     }
 
     pub(crate) fn append_work_interval(&mut self, stage: usize, work: usize, lines: Vec<IntervalLine>) {
+        if self.is_heard() {
+            let first = self.first_of(stage, work);
+            let lines: Vec<_> = lines.iter().map(IntervalLine::as_written).collect();
+            self.tell_measured(stage, &Measured::Interval { first, lines: &lines });
+        }
         let result = self.dir.append_work_interval(stage, work, lines);
         self.keep(result);
     }

@@ -12,7 +12,7 @@ mod stage;
 mod tally;
 mod thresholds;
 
-pub use archive_writer::{ArchiveListener, ArchiveWriter};
+pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
 pub use job::{EndClass, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;

@@ -217,6 +217,21 @@ impl Tally {
         taken
     }
 
+    /// Intervals of each driver that are not complete yet.
+    pub fn open_work_intervals(&self) -> Vec<WorkInterval> {
+        let drivers = self.drivers.iter().enumerate();
+        let open = drivers.flat_map(|(number, driver)| driver.open.iter().map(move |open| (number, open)));
+        open.map(|(driver, ((_, work, phase), open))| WorkInterval {
+            driver,
+            work: *work,
+            phase: *phase,
+            start: Duration::from_nanos(open.start_ns),
+            end: Duration::from_nanos(open.end_ns),
+            operations: open.operations.clone(),
+        })
+        .collect()
+    }
+
     /// Results of each driver, work by work; empty unless there are several drivers.
     pub fn take_driver_windows(&mut self) -> Vec<Vec<Vec<DriverSums>>> {
         if self.drivers.len() < 2 {

@@ -34,16 +34,16 @@ pub fn mser5_cut(values: &[f64]) -> usize {
         return 0;
     }
     // Suffix sums, so that a long series costs one pass.
-    let (mut sum, mut sum_of_squares, mut kept) = (0.0, 0.0, 0.0_f64);
+    let (mut sum, mut sum_of_squares, mut used) = (0.0, 0.0, 0.0_f64);
     let middle = mean(&means);
     let mut best = (f64::INFINITY, 0);
     for at in (0..means.len()).rev() {
         let value = means.get(at).copied().unwrap_or(middle) - middle;
         sum += value;
         sum_of_squares += value * value;
-        kept += 1.0;
-        let spread = (sum_of_squares - sum * sum / kept).max(0.0);
-        let statistic = spread / (kept * kept);
+        used += 1.0;
+        let spread = (sum_of_squares - sum * sum / used).max(0.0);
+        let statistic = spread / (used * used);
         if at <= means.len() / 2 && statistic <= best.0 {
             best = (statistic, at);
         }

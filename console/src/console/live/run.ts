@@ -1,5 +1,6 @@
 // A run as its stream tells it.
-import type { Interval, LogLine, RunEvent, RunSummary, StageNews, VerdictNews } from "../../data/api";
+import type { LogLine, RunEvent, RunSummary, StageNews, VerdictNews } from "../../data/api";
+import type { SeriesNews } from "../../data/types";
 import { apiPath, ofRun } from "../api";
 import { EventStream, type Connection } from "../sse";
 import { Store } from "../store";
@@ -37,20 +38,17 @@ export class RunFeed {
   private pending: Partial<LiveRun> = {};
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly stream: EventStream;
-  /** Whether intervals may be missing before the next one: after a connection was lost. */
-  private torn = new Set<string>();
 
   constructor(readonly id: string) {
     this.stream = new EventStream(ofRun(id, "/events"), {
       onEvents: (events) => {
         for (const one of events) {
-          const event = typed<RunEvent>(one);
+          const event = typed<RunEvent | { event: "series"; data: SeriesNews }>(one);
           if (event) this.take(event);
         }
         this.draw();
       },
       onConnection: (connection) => {
-        if (connection.phase === "waiting" || connection.phase === "resting") this.torn = new Set(this.live.keys());
         this.store.set({ ...this.store.get(), connection });
       },
       onRefused: () => this.store.set({ ...this.store.get(), missing: true }),
@@ -68,7 +66,7 @@ export class RunFeed {
     return (this.pending[key] ?? this.store.get()[key]) as LiveRun[K];
   }
 
-  private take(event: RunEvent): void {
+  private take(event: RunEvent | { event: "series"; data: SeriesNews }): void {
     switch (event.event) {
       case "run":
         this.pending.run = event.data;
@@ -77,7 +75,11 @@ export class RunFeed {
         this.pending.stages = withStage(this.now("stages"), event.data);
         break;
       case "interval":
-        this.interval(event.data);
+        if (this.stage(event.data.stage).interval(event.data)) this.changed();
+        break;
+      case "series":
+        this.stage(event.data.stage).add(event.data);
+        this.changed();
         break;
       case "log":
         this.pending.log = withLine(this.now("log"), event.data);
@@ -92,16 +94,18 @@ export class RunFeed {
     }
   }
 
-  private interval(interval: Interval): void {
-    let stage = this.live.get(interval.stage);
+  private stage(id: string): LiveStage {
+    let stage = this.live.get(id);
     if (!stage) {
-      stage = new LiveStage(interval.stage);
-      this.live.set(interval.stage, stage);
+      stage = new LiveStage(id);
+      this.live.set(id, stage);
       const [oldest] = this.live.keys();
       if (this.live.size > KEPT_STAGES && oldest !== undefined) this.live.delete(oldest);
     }
-    if (!stage.add(interval, this.torn.has(interval.stage))) return;
-    this.torn.delete(interval.stage);
+    return stage;
+  }
+
+  private changed(): void {
     this.pending.drawn = this.now("drawn") + 1;
   }
 

@@ -1,134 +1,118 @@
 import { describe, expect, test } from "vitest";
-import type { Interval, IntervalRow } from "../../data/api";
-import { common, heat, percentiles } from "./charts";
-import { boundMs, CLASSES, quantile } from "./heat";
+import type { Interval } from "../../data/api";
+import type { CountSeries, OperationNews, PartNews, SeriesNews } from "../../data/types";
+import { common, heat, percentileBy, percentiles } from "./charts";
 import { withLine, withStage } from "./run";
-import { BINS, LiveStage, MOST_SERIES, OTHERS, TIMES } from "./series";
+import { LiveStage } from "./series";
 
-function row(more: Partial<IntervalRow> = {}): IntervalRow {
+const NO_TOTALS = {
+  count: 0, failures: 0, bytes: 0, partial_bytes: 0, throughput_per_s: null, bandwidth_bytes_per_s: null, response_ms: null, service_ms: null, first_byte_ms: null,
+};
+
+function counts(count: number[], more: Partial<CountSeries> = {}): CountSeries {
+  const none = count.map(() => 0);
+  return { count, failures: none, bytes: count.map((n) => n * 100), missed: none, delayed: none, in_flight: count.map(() => 4), errors: {}, drivers: {}, ...more };
+}
+
+function operation(count: number[], more: Partial<OperationNews> = {}): OperationNews {
+  return { ...NO_TOTALS, work: "main", name: "read", op: "read", sample: "read", missed: 0, series: counts(count), latency: [], heat: null, parts: [], ...more } as unknown as OperationNews;
+}
+
+function news(from: number, bins: number, operations: OperationNews[], more: Partial<SeriesNews> = {}): SeriesNews {
   return {
-    work: "main", operation: "read", driver: null, endpoint: null, phase: "window", count: 10, failures: 1, missed: 2, bytes: 1000, in_flight: 4,
-    response_ms: [2, 2, 3, 4, 5, 6, 7], errors: [["http_503", 1]], heat: [[40, 10]], ...more,
+    stage: "s1-main", from, time: { bin_s: 1, bins, end_s: bins }, phases: [{ phase: "rampup", from_s: 0, to_s: 1 }, { phase: "window", from_s: 1, to_s: bins }],
+    window_s: bins - 1, left_out: 0, operations, ...more,
   };
 }
 
-function interval(at: number, rows: IntervalRow[] = [row()], length = 1): Interval {
-  return { stage: "s1-main", start_s: at, end_s: at + length, rows };
+const latency = (from: number, every: number, p50: (number | null)[]) =>
+  ({ from, kind: "response", every, count: p50.map(() => 1000), p50, p95: p50, p99: p50, max: p50 });
+
+function interval(at: number, count: number): Interval {
+  const row = { work: "main", operation: "read", endpoint: null, phase: "window", count, failures: 0, missed: 0, bytes: 0, in_flight: 1, response_ms: null, errors: [], heat: [] };
+  return { stage: "s1-main", start_s: at, end_s: at + 1, rows: [{ ...row, driver: null }, { ...row, driver: "d1" }] };
 }
 
-const sum = (values: ArrayLike<number>) => Array.from(values).reduce((all, one) => all + one, 0);
-
 describe("bins of a running stage", () => {
-  test("hold every operation however often they were put together", () => {
+  test("are put together from what was told, the last of them anew", () => {
     const stage = new LiveStage("s1-main");
-    const n = BINS * 5 + 17;
-    for (let at = 0; at < n; at += 1) stage.add(interval(at));
-    const [read] = stage.operations();
-    expect(stage.used).toBeLessThanOrEqual(BINS);
-    expect(sum(read!.count)).toBe(n * 10);
-    expect(sum(read!.failures)).toBe(n);
-    expect(sum(read!.bytes)).toBe(n * 1000);
-    expect(sum(read!.errors.get("http_503")!)).toBe(n);
-    expect(sum(read!.heat)).toBe(n * 10);
-    expect(read!.totals.window).toEqual({ count: n * 10, failures: n, missed: n * 2, bytes: n * 1000 });
-    expect([stage.from[0], stage.endS, stage.windowS]).toEqual([0, n, n]);
-    expect(read!.inFlight[0]).toBeCloseTo(4);
+    stage.add(news(0, 3, [operation([10, 20, 5], { latency: [latency(0, 1, [2, 3, 4])] })]));
+    stage.add(news(2, 5, [operation([30, 40, 7], { series: counts([30, 40, 7], { errors: { http_503: [0, 1, 0] } }), latency: [latency(2, 1, [5, null, 6])] })]));
+    const [read] = stage.operations;
+    expect(read!.series.count).toEqual([10, 20, 30, 40, 7]);
+    expect(read!.series.bytes).toEqual([1000, 2000, 3000, 4000, 700]);
+    expect(read!.series.errors).toEqual({ http_503: [0, 0, 0, 1, 0] });
+    expect(read!.latency[0]!.p99).toEqual([2, 3, 5, null, 6]);
+    expect([stage.endS, stage.windowS]).toEqual([5, 4]);
   });
 
-  test("take no more memory for a long run than for a short one", () => {
+  test("give way to coarser ones, of the counts or of the percentiles alone", () => {
     const stage = new LiveStage("s1-main");
-    const bytes = () => [...stage.series.values()].reduce((all, one) => all + one.heat.byteLength + one.times.byteLength + one.count.byteLength * 5 + [...one.errors.values()].reduce((a, b) => a + b.byteLength, 0), 0);
-    stage.add(interval(0));
-    const first = bytes();
-    for (let at = 1; at < 5000; at += 1) stage.add(interval(at, [row({ errors: [[`http_${at}`, 1]] })]));
-    expect(bytes()).toBeLessThan(first + 14 * BINS * 8);
-    expect(stage.operations()[0]!.errors.has(OTHERS)).toBe(true);
+    stage.add(news(0, 4, [operation([1, 2, 3, 4], { latency: [latency(0, 1, [1, 1, 1, 1])] })]));
+    stage.add(news(3, 4, [operation([5], { latency: [latency(0, 2, [7, 8])] })]));
+    expect(stage.operations[0]!.latency[0]).toMatchObject({ every: 2, p50: [7, 8] });
+    expect(stage.operations[0]!.series.count).toEqual([1, 2, 3, 5]);
+    stage.add(news(0, 2, [operation([3, 8], { latency: [latency(0, 1, [9, 9])] })], { time: { bin_s: 2, bins: 2, end_s: 4 } }));
+    expect(stage.operations[0]!.series.count).toEqual([3, 8]);
+    expect(stage.time).toEqual({ bin_s: 2, bins: 2, end_s: 4 });
   });
 
-  test("have quantiles between those of their parts, weighed by the classes", () => {
+  test("without the beginning are not shown: it comes with the next connection", () => {
     const stage = new LiveStage("s1-main");
-    const fast = row({ count: 900, response_ms: [1, 1, 1, 1, 1, 1, 1], heat: [[40, 900]] });
-    const slow = row({ count: 100, response_ms: [100, 100, 100, 100, 100, 100, 100], heat: [[66, 100]] });
-    for (let at = 0; at < BINS; at += 1) stage.add(interval(at, [at % 2 ? slow : fast]));
-    stage.add(interval(BINS, [fast]));
-    const [read] = stage.operations();
-    expect(read!.time(0, TIMES.mean)).toBeCloseTo(10.9);
-    expect(read!.time(0, TIMES.p50)).toBeCloseTo(1, 0);
-    expect(read!.time(0, TIMES.p99)).toBeGreaterThan(70);
-    expect(read!.time(0, TIMES.max)).toBe(100);
+    stage.add(news(2, 3, [operation([1])]));
+    expect([stage.time, stage.operations]).toEqual([null, []]);
   });
 
-  test("are filled once when a stream begins again from the first event", () => {
+  test("keep the columns of a heat map when a lesser time comes in", () => {
     const stage = new LiveStage("s1-main");
-    for (const at of [0, 1, 2, 0, 1, 2, 3]) stage.add(interval(at));
-    expect(stage.used).toBe(4);
-    expect(sum(stage.operations()[0]!.count)).toBe(40);
+    const map = { every: 1, first_row: 100, rows_per_decade: 16, rows: 3 };
+    stage.add(news(0, 2, [operation([1, 1], { heat: { ...map, from: 0, cells: [0, 0, 7, 1, 2, 9] } })]));
+    stage.add(news(1, 3, [operation([1, 1], { heat: { ...map, first_row: 98, rows: 5, from: 1, cells: [1, 4, 9, 2, 0, 1] } })]));
+    expect(stage.operations[0]!.heat!.cells).toEqual([0, 2, 7, 1, 4, 9, 2, 0, 1]);
+    const model = heat(stage, stage.operations[0]);
+    expect(model.cells.reduce((all, cell) => all + cell[4], 0)).toBe(17);
   });
 
-  test("show a silence as nothing done, but not the gap of a lost connection", () => {
+  test("have the last interval beside them, once", () => {
     const stage = new LiveStage("s1-main");
-    stage.add(interval(0));
-    stage.add(interval(4));
-    expect([stage.used, stage.from[1], stage.to[1], stage.operations()[0]!.count[1]]).toEqual([3, 1, 4, 0]);
-    stage.add(interval(9), true);
-    expect([stage.used, stage.from[3]]).toEqual([4, 9]);
+    expect([stage.interval(interval(0, 5)), stage.interval(interval(0, 5)), stage.interval(interval(1, 7))]).toEqual([true, false, true]);
+    expect(stage.lastRows.map((row) => row.count)).toEqual([7]);
   });
-
-  test("put two phases of one interval together", () => {
-    const stage = new LiveStage("s1-main");
-    stage.add(interval(0, [row({ phase: "rampup", in_flight: 2 }), row({ in_flight: 4 })]));
-    const [read] = stage.operations();
-    expect([read!.count[0], read!.inFlight[0], read!.totals.window.count, read!.totals.all.count]).toEqual([20, 3, 10, 20]);
-  });
-
-  test("are of a bounded number of series, and those left out are named", () => {
-    const stage = new LiveStage("s1-main");
-    stage.add(interval(0, Array.from({ length: MOST_SERIES + 5 }, (_, at) => row({ driver: `d${at}` }))));
-    expect(stage.series.size).toBe(MOST_SERIES);
-    expect(stage.dropped.size).toBe(5);
-  });
-});
-
-test("a quantile of one class lies in that class", () => {
-  const counts = new Float64Array(CLASSES);
-  counts[40] = 100;
-  for (const q of [0.01, 0.5, 0.99]) {
-    const ms = quantile(counts, 0, q);
-    expect(ms).toBeLessThanOrEqual(boundMs(40) * 1.000001);
-    expect(ms).toBeGreaterThan(boundMs(39));
-  }
-  expect(quantile(new Float64Array(CLASSES), 0, 0.5)).toBeNaN();
 });
 
 describe("charts of a running stage", () => {
+  const part = (label: string, name: number[]): PartNews =>
+    ({ ...NO_TOTALS, by: "driver", label, workers: null, from: 0, every: 2, series_count: name, series_bytes: name, p99: name.map((n) => (n > 0 ? n / 10 : null)) });
   const stage = new LiveStage("s1-main");
-  stage.add(interval(0, [row({ phase: "rampup" }), row({ operation: "write", phase: "rampup", response_ms: null, count: 0, heat: [] })]));
-  stage.add(interval(1, [row(), row({ operation: "write" })], 2));
+  stage.add(news(0, 4, [
+    operation([10, 20, 30, 40], { latency: [latency(0, 1, [null, 2, 2, 2])], parts: [part("d1", [20, 40]), part("d2", [10, 30])] }),
+    operation([1, 1, 1, 1], { name: "write", op: "write", sample: "write", parts: [part("d1", [2, 2]), part("d2", [0, 0])] }),
+  ]));
 
-  test("show rates per second, and phases that are not the window", () => {
-    const [throughput] = common(stage, 3, "operation");
-    expect(throughput!.lines.map((line) => [line.name, line.points])).toEqual([["read", [[0.5, 10], [2, 5]]], ["write", [[0.5, 0], [2, 5]]]]);
+  test("are those of the report", () => {
+    const [throughput] = common(stage, "operation");
+    expect(throughput!.lines.map((line) => [line.name, line.points])).toEqual([
+      ["read", [[0.5, 10], [1.5, 20], [2.5, 30], [3.5, 40]]], ["write", [[0.5, 1], [1.5, 1], [2.5, 1], [3.5, 1]]],
+    ]);
     expect(throughput!.phases).toEqual([{ name: "ramp-up", from: 0, to: 1 }]);
+    expect(percentiles(stage, stage.operations[0])[0].lines[0]!.points).toEqual([[0.5, null], [1.5, 2], [2.5, 2], [3.5, 2]]);
   });
 
-  test("break the line where nothing succeeded", () => {
-    const [, write] = stage.operations();
-    expect(percentiles(stage, 3, write, "write").lines[0]!.points).toEqual([[0.5, null], [2, 2]]);
+  test("have a line for each driver, of all operations together", () => {
+    const [throughput, bandwidth] = common(stage, "driver");
+    expect(throughput!.lines.map((line) => [line.name, line.points])).toEqual([["d1", [[1, 11], [3, 21]]], ["d2", [[1, 5], [3, 15]]]]);
+    expect(bandwidth!.lines).toHaveLength(2);
+    expect(percentileBy(stage, "driver", stage.operations[1]).lines.map((line) => line.points)).toEqual([[[1, 0.2], [3, 0.2]], [[1, null], [3, null]]]);
   });
 
   test("are always the same ones, so that nothing moves when the first failure comes", () => {
     const quiet = new LiveStage("s1-main");
-    const titles = (one: LiveStage) => common(one, 1, "operation").map((model) => model.id);
-    const before = titles(quiet);
-    quiet.add(interval(0));
-    expect(titles(quiet)).toEqual(before);
-  });
-
-  test("a heat map has every operation in a cell", () => {
-    const [read] = stage.operations();
-    const model = heat(stage, 3, read, "read");
-    expect(model.cells.reduce((all, cell) => all + cell[4], 0)).toBe(20);
-    expect(model.cells[0]!.slice(0, 2)).toEqual([0, 1]);
+    const ids = (one: LiveStage) => common(one, "operation").map((model) => model.id);
+    expect(ids(quiet)).toEqual(ids(stage));
+    expect(common(quiet, "operation").every((model) => model.empty)).toBe(true);
+    const failing = new LiveStage("s1-main");
+    failing.add(news(0, 1, [operation([1], { series: counts([1], { failures: [2], missed: [1], errors: { timeout: [2] } }) })]));
+    expect(ids(failing)).toEqual(ids(stage));
   });
 });
 

@@ -7,7 +7,8 @@ import type { RunSummary, StageNews } from "../../data/api";
 import type { ReportData } from "../../data/types";
 import { StageView } from "../../report/StageView";
 import { get, ofRun } from "../api";
-import { common, heat, namesOf, percentileBy, percentiles, type Split } from "../live/charts";
+import { operationNames } from "../../charts/stage";
+import { common, heat, percentileBy, percentiles, type Split } from "../live/charts";
 import type { LiveRun } from "../live/run";
 import type { LiveStage } from "../live/series";
 import { Empty } from "../ui/states";
@@ -73,23 +74,23 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
   const [lastS, setLastS] = useState<number | null>(null);
   const [split, setSplit] = useState<Split>("operation");
   const [chosen, setChosen] = useState(0);
-  const operations = stage.operations();
-  const names = namesOf(operations);
+  const { operations } = stage;
+  const names = operationNames(operations);
   const operation = operations[Math.min(chosen, operations.length - 1)];
   const label = names[Math.min(chosen, names.length - 1)] ?? "operations";
-  const end = lastS === null ? Math.max(stage.endS, 1) : stage.endS;
-  const splits = (["driver", "endpoint"] as const).filter((one) => stage.parts(one).length > 0);
+  const splits = (["driver", "endpoint"] as const).filter((by) => operations.some((one) => one.parts.some((part) => part.by === by)));
 
   // A window that moves with the time, unless one was chosen by hand.
   const shown = range ?? (lastS !== null && stage.endS > lastS ? ([stage.endS - lastS, stage.endS] as [number, number]) : null);
   const zoom = useMemo(() => ({ range: shown, set: (next: [number, number] | null) => { setRange(next); if (next === null) setLastS(null); } }), [shown?.[0], shown?.[1]]);
 
   const models = useMemo(() => {
-    const all = common(stage, end, split);
-    const times = split === "operation" ? percentiles(stage, end, operation, label) : percentileBy(stage, end, split, operation);
-    return [all[0]!, times, all[1]!, heat(stage, end, operation, label), ...all.slice(2)];
+    const all = common(stage, split);
+    const [response, others] = percentiles(stage, operation);
+    const times = split === "operation" ? response : percentileBy(stage, split, operation);
+    return [all[0]!, times, all[1]!, heat(stage, operation), ...all.slice(2), ...others];
     // `drawn` says that the bins changed.
-  }, [stage, drawn, end, split, operation, label]);
+  }, [stage, drawn, split, operation]);
 
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
@@ -116,7 +117,7 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
       </ZoomContext.Provider>
       <SoFar stage={stage} drawn={drawn} />
       <SizeTable id={run.id} stage={name} />
-      {stage.dropped.size > 0 && <p className="hint">{stage.dropped.size} drivers or endpoints are not drawn one by one: there are too many. The report has them all.</p>}
+      {stage.leftOut > 0 && <p className="hint">{stage.leftOut} drivers or endpoints are not drawn one by one: there are too many. The report has them all.</p>}
     </section>
   );
 }

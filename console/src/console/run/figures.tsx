@@ -1,9 +1,9 @@
 // Figures of a running stage: of its last interval, and since its measured window began.
-import { DataTable, type Column } from "../../components/DataTable";
+import { operationNames } from "../../charts/stage";
+import type { IntervalRow } from "../../data/api";
 import { exact, grouped, share, short } from "../../format";
-import { namesOf } from "../live/charts";
-import { quantile } from "../live/heat";
-import { TIMES, type LiveStage, type Series } from "../live/series";
+import { OperationsTable, type FigureRow } from "../../report/OperationsTable";
+import type { LiveStage } from "../live/series";
 
 function Card(props: { label: string; value: string; title?: string | undefined; line: string; bad?: boolean }) {
   return (
@@ -15,22 +15,22 @@ function Card(props: { label: string; value: string; title?: string | undefined;
   );
 }
 
-const ms = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? null : value);
+/** Places in `response_ms` of an interval. */
+const [P50, P99] = [1, 4];
 
 /** Always the same cards, so that nothing moves while the numbers do. */
 export function Cards({ stage }: { stage: LiveStage }) {
-  const all = stage.operations();
-  const bin = stage.used - 1;
-  const seconds = bin < 0 ? 1 : Math.max(1e-9, stage.to[bin]! - stage.from[bin]!);
-  const last = (of: (one: Series) => ArrayLike<number>) => (bin < 0 ? 0 : all.reduce((sum, one) => sum + of(one)[bin]!, 0));
-  const total = (key: "count" | "failures" | "missed") => all.reduce((sum, one) => sum + one.totals.all[key], 0);
-  const lead = [...all].sort((a, b) => b.totals.all.count - a.totals.all.count)[0];
-  const p50 = lead && bin >= 0 ? ms(lead.time(bin, TIMES.p50)) : null;
-  const p99 = lead && bin >= 0 ? ms(lead.time(bin, TIMES.p99)) : null;
+  const rows = stage.lastRows;
+  const last = (key: "count" | "bytes" | "in_flight") => rows.reduce((sum, row) => sum + row[key], 0);
+  const total = (key: "count" | "failures" | "missed") =>
+    stage.operations.reduce((sum, one) => (one.series[key] ?? []).reduce((all, value) => all + value, sum), 0);
+  // Of two phases in one interval that of which there is more.
+  const lead = rows.reduce<IntervalRow | null>((most, row) => (most === null || row.count > most.count ? row : most), null);
+  const [p50, p99] = [lead?.response_ms?.[P50] ?? null, lead?.response_ms?.[P99] ?? null];
   const [count, failures] = [total("count"), total("failures")];
-  const rate = last((one) => one.count) / seconds;
-  const bytes = last((one) => one.bytes) / seconds;
-  const inFlight = last((one) => one.inFlight);
+  const rate = last("count") / stage.lastS;
+  const bytes = last("bytes") / stage.lastS;
+  const inFlight = last("in_flight");
   return (
     <div className="cards live-cards">
       <Card label="Operations per second" value={short(rate, "per_s")} title={exact(rate, "per_s")} line={`${grouped(count)} so far`} />
@@ -43,55 +43,26 @@ export function Cards({ stage }: { stage: LiveStage }) {
   );
 }
 
-interface Row {
-  label: string;
-  one: Series;
-}
-
-const PARTS: [string, (row: Row) => string | null][] = [["driver", (row) => row.one.driver], ["endpoint", (row) => row.one.endpoint]];
-
 /** Longer tables begin closed. */
 const MOST_OPEN = 12;
 
-/** Sums of the window so far (of all of it, before the window began), by operation, driver and endpoint. */
+/** Sums of the measured window so far, by operation, driver and endpoint: the figures of the report, as they stand. */
 export function SoFar({ stage }: { stage: LiveStage; drawn: number }) {
-  const which = stage.windowS > 0 ? "window" : "all";
-  const seconds = which === "window" ? stage.windowS : Math.max(1e-9, stage.endS);
-  const operations = stage.operations();
-  const names = namesOf(operations);
-  const columns = (first: string): Column<Row>[] => [
-    { head: first, text: true, cell: (row) => row.label },
-    { head: "operations", cell: (row) => grouped(row.one.totals[which].count) },
-    {
-      head: "failed",
-      cell: ({ one }) => {
-        const { count, failures } = one.totals[which];
-        return <span className={failures > 0 ? "failed" : ""}>{count + failures > 0 ? share(failures / (count + failures)) : "–"}</span>;
-      },
-      exact: ({ one }) => grouped(one.totals[which].failures),
-    },
-    { head: "op/s", cell: ({ one }) => short(one.totals[which].count / seconds, "per_s"), exact: ({ one }) => exact(one.totals[which].count / seconds, "per_s") },
-    { head: "bandwidth", cell: ({ one }) => short(one.totals[which].bytes / seconds || null, "bytes_per_s"), exact: ({ one }) => exact(one.totals[which].bytes / seconds, "bytes_per_s") },
-    ...([["median", 0.5], ["p95", 0.95], ["p99", 0.99]] as const).map(([head, q]) => ({
-      head: `${head} ≈`,
-      title: "From classes of response times: within 10 %. The report has it exactly.",
-      cell: ({ one }: Row) => short(ms(quantile(one.classes[which], 0, q)), "ms"),
-    })),
-    { head: "missed", cell: ({ one }) => grouped(one.totals[which].missed) },
-  ];
-  const rows = operations.map((one, at): Row => ({ label: names[at]!, one }));
+  const names = operationNames(stage.operations);
+  const rows = stage.operations.map((one, at): FigureRow => ({ label: names[at]!, totals: one }));
   return (
     <>
-      <h3>So far{which === "window" ? ", measured window" : ", before the measured window"}</h3>
-      <DataTable label="Sums by operation" columns={columns("operation")} rows={rows} keyOf={(row) => row.label} />
-      {PARTS.map(([word, of]) => {
-        const parts = stage.parts(word as "driver" | "endpoint").map((one): Row => ({ label: `${one[word as "driver" | "endpoint"]}, ${one.operation}`, one }));
+      <h3>So far, measured window</h3>
+      {stage.windowS === null && <p className="hint">It has not begun: what ends in the ramp-up is in the charts alone.</p>}
+      <OperationsTable label="Sums by operation" first="operation" rows={rows} />
+      {(["driver", "endpoint"] as const).map((by) => {
+        const parts = stage.operations.flatMap((one, at) => one.parts.filter((part) => part.by === by).map((part) => ({ part, name: names[at]! })));
         if (parts.length === 0) return null;
-        parts.sort((a, b) => (of(a) ?? "").localeCompare(of(b) ?? "", "en", { numeric: true }));
+        parts.sort((a, b) => a.part.label.localeCompare(b.part.label, "en", { numeric: true }));
         return (
-          <details key={word} className="parts" open={parts.length <= MOST_OPEN}>
-            <summary><h3>By {word}</h3></summary>
-            <DataTable label={`Sums by ${word}`} columns={columns(word)} rows={parts} keyOf={(row) => row.label} />
+          <details key={by} className="parts" open={parts.length <= MOST_OPEN}>
+            <summary><h3>By {by}</h3></summary>
+            <OperationsTable label={`Sums by ${by}`} first={by} rows={parts.map(({ part, name }): FigureRow => ({ label: `${part.label}, ${name}`, totals: part }))} />
           </details>
         );
       })}

@@ -39,6 +39,10 @@ pub(crate) const INTERVALS: Table = Table {
     figures: true,
 };
 
+/// Digits behind the point of times, and of a mean in flight.
+const START_DIGITS: usize = 3;
+const MEAN_DIGITS: usize = 4;
+
 /// A line of `intervals.csv`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct IntervalLine {
@@ -135,6 +139,18 @@ impl IntervalLine {
         }
     }
 
+    /// As it is read from the file: times in milliseconds, means with four digits.
+    #[must_use]
+    pub fn as_written(&self) -> Self {
+        let read = |value: f64, digits| decimal(value, digits).parse().unwrap_or(value);
+        Self {
+            start_s: read(self.start_s, START_DIGITS),
+            end_s: read(self.end_s, START_DIGITS),
+            in_flight_mean: self.in_flight_mean.map(|mean| read(mean, MEAN_DIGITS)),
+            ..self.clone()
+        }
+    }
+
     /// The counts as the sums of an operation that has no times.
     #[must_use]
     #[expect(
@@ -206,15 +222,15 @@ impl IntervalLine {
                 self.tag.clone(),
                 self.driver.clone(),
                 self.phase.clone(),
-                decimal(self.start_s, 3),
-                decimal(self.end_s, 3),
+                decimal(self.start_s, START_DIGITS),
+                decimal(self.end_s, START_DIGITS),
                 self.ok.to_string(),
                 self.failed.to_string(),
                 self.missed.to_string(),
                 self.delayed.to_string(),
                 self.bytes.to_string(),
                 self.partial_bytes.to_string(),
-                self.in_flight_mean.map_or_else(String::new, |mean| decimal(mean, 4)),
+                self.in_flight_mean.map_or_else(String::new, |mean| decimal(mean, MEAN_DIGITS)),
                 self.requests.to_string(),
                 self.retries.to_string(),
                 self.connections.to_string(),

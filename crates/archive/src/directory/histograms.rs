@@ -46,6 +46,18 @@ impl TimeKind {
     /// All of them.
     pub const ALL: [TimeKind; 3] = [TimeKind::Response, TimeKind::Service, TimeKind::FirstByte];
 
+    /// These times of an operation; `None` where they are not logged.
+    #[must_use]
+    pub fn of(self, op: &OpSnapshot) -> Option<&Latency> {
+        match self {
+            Self::Response => Some(op.response_or_service()),
+            // Without pacing the two are the same; once is enough.
+            Self::Service if op.response.count() == 0 => None,
+            Self::Service => Some(&op.service),
+            Self::FirstByte => Some(&op.first_byte),
+        }
+    }
+
     /// The word in a tag.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -112,13 +124,7 @@ impl LogWriter {
     ) -> Result<(), ArchiveError> {
         let mut text = String::new();
         for kind in TimeKind::ALL {
-            let times = match kind {
-                TimeKind::Response => op.response_or_service(),
-                // Without pacing the two are the same; once is enough.
-                TimeKind::Service if op.response.count() == 0 => continue,
-                TimeKind::Service => &op.service,
-                TimeKind::FirstByte => &op.first_byte,
-            };
+            let Some(times) = kind.of(op) else { continue };
             let suffix = phase_suffix(phase);
             self.push_line(&mut text, &format!("{tag}.{}{suffix}", kind.word()), start, length, times)?;
         }

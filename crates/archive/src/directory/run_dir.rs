@@ -331,6 +331,13 @@ impl RunDir {
         self.write_record(false)
     }
 
+    /// The load of stage `stage` (0-based) began at `at`; written with the next state that the stage enters.
+    pub fn set_load_started(&mut self, stage: usize, at: Timestamp) {
+        if let Some(record) = self.record.stages.get_mut(stage) {
+            record.load_started = Some(at);
+        }
+    }
+
     fn open_stage(&mut self, stage: usize) -> Result<(), ArchiveError> {
         let (Some(layout), Some(timeline)) = (self.layout.get(stage), self.timelines.get_mut(stage)) else {
             return Err(no_stage(stage));

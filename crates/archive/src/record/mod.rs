@@ -108,6 +108,9 @@ pub struct StageRecord {
     pub reason: Option<String>,
     /// When it left `waiting`.
     pub started: Option<Timestamp>,
+    /// When its load began, from where `intervals.csv` and `clients.csv` count; null when it did not, and in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_started: Option<Timestamp>,
     /// When it was over, the pause after it included.
     pub ended: Option<Timestamp>,
     /// Its process was killed: seconds of its load that were put together again from what was on disk; null otherwise.
@@ -198,6 +201,7 @@ impl StageRecord {
             reason: None,
             started: None,
             ended: None,
+            load_started: None,
             cut_s: None,
             window_s: None,
             history: vec![StateChange { state: StageState::Waiting, at }],

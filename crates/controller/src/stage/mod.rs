@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
-use crate::tally::Tally;
+use crate::tally::{Tally, WorkInterval};
 use crate::thresholds::Measured;
 use endpoints::EndpointNames;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
@@ -328,6 +328,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
         if let Some(peer) = self.peers.get_mut(driver) {
             peer.launch(launched);
         }
+        if let Some(origin) = self.first_launch().map(Launch::origin) {
+            self.job.dir.set_load_started(self.index, origin);
+        }
         self.enter(StageState::Running);
     }
 
@@ -441,6 +444,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
     /// Writes the rows of the timeline that are complete, and tells how it goes.
     fn tell(&mut self, observer: &mut dyn Observer) {
         self.write_intervals(false);
+        self.show_open_intervals();
         self.look_beside(observer);
         let news = [self.job.dir.news(), self.job.news_of_the_link()];
         news.iter().flatten().for_each(|text| observer.note(text));
@@ -505,10 +509,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let Some(launch) = self.first_launch().cloned() else { return };
         self.write_slices(&launch, up_to, all);
         for interval in self.tally.take_work_intervals(up_to, all) {
-            let driver = self.name_of(interval.driver);
-            let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
-            let line = |op| IntervalLine::of(&driver, interval.phase, start_s, end_s, op);
-            let lines = interval.operations.iter().map(line).collect();
+            let lines = self.lines_of(&interval);
             self.job.dir.append_work_interval(self.index, usize::from(interval.work), lines);
         }
         for interval in self.tally.take_intervals(up_to, all, &self.stage) {
@@ -519,6 +520,24 @@ impl<'r, 'a> StageRun<'r, 'a> {
             };
             self.job.dir.append_interval(self.index, &row);
         }
+    }
+
+    fn lines_of(&self, interval: &WorkInterval) -> Vec<IntervalLine> {
+        let driver = self.name_of(interval.driver);
+        let (start_s, end_s) = (interval.start.as_secs_f64(), interval.end.as_secs_f64());
+        let line = |op| IntervalLine::of(&driver, interval.phase, start_s, end_s, op);
+        interval.operations.iter().map(line).collect()
+    }
+
+    /// Who watches sees intervals grow.
+    fn show_open_intervals(&mut self) {
+        if !self.job.dir.is_heard() {
+            return;
+        }
+        let open = self.tally.open_work_intervals();
+        let lines = open.iter().map(|interval| (usize::from(interval.work), self.lines_of(interval)));
+        let lines = lines.collect();
+        self.job.dir.show_open(self.index, lines);
     }
 
     /// The histogram log knows no drivers: a slice of all of them is one entry.

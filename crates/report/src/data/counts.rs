@@ -1,106 +1,111 @@
-//! Counts over time, brought from the archive's rows onto a stage's axis.
+//! Counts of one operation over time, from the lines of `intervals.csv`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use cosmark_archive::{ArchiveError, IntervalLine, Run, StageRecord};
 
-use super::axis::Axis;
+use super::axis::{Axis, Span};
+use super::bins::{Bins, Sum};
 use super::model::CountSeries;
 use super::times::rounded;
 
-/// One per operation of a stage.
-type StageCounts = Vec<CountSeries>;
+/// A mean in `intervals.csv` has four digits: whole numbers of these add up the same in any order.
+const MEAN_DIGITS: f64 = 1e4;
 
-/// From `intervals.csv`; one entry per stage, `None` for a stage without an axis. The whole is `None` when the archive
-/// lacks the file, or a kill left nothing but its head.
-pub fn from_intervals(
-    run: &Run,
-    axes: &[Option<Axis>],
-) -> Result<Option<Vec<Option<StageCounts>>>, ArchiveError> {
-    let mut places = HashMap::new();
-    let mut all: Vec<Option<StageCounts>> = Vec::new();
-    for (at, (stage, axis)) in run.record.stages.iter().zip(axes).enumerate() {
-        for (operation, record) in stage.operations.iter().enumerate() {
-            places.insert((stage.id.clone(), record.tag.clone()), (at, operation));
-        }
-        all.push(axis.as_ref().map(|axis| stage.operations.iter().map(|_| empty(axis)).collect()));
-    }
-    let mut found = false;
-    run.intervals(|line| {
-        found = true;
-        let key = (line.stage.clone(), line.tag.clone());
-        let Some((stage, operation)) = places.get(&key).copied() else { return };
-        let axis = axes.get(stage).and_then(Option::as_ref);
-        let series = all.get_mut(stage).and_then(|stage| stage.as_mut()?.get_mut(operation));
-        if let (Some(axis), Some(series)) = (axis, series) {
-            add(series, &line, axis);
-        }
-    })?;
-    for (stage, axis) in all.iter_mut().zip(axes) {
-        if let (Some(stage), Some(axis)) = (stage, axis) {
-            stage.iter_mut().for_each(|series| finish(series, axis));
-        }
-    }
-    Ok(found.then_some(all))
+/// What was counted in one bin.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counted {
+    count: u64,
+    failures: u64,
+    bytes: u64,
+    missed: u64,
+    delayed: u64,
+    /// Time in flight: microseconds times [`MEAN_DIGITS`].
+    in_flight: u128,
+    errors: BTreeMap<String, u64>,
+    drivers: BTreeMap<String, u64>,
 }
 
-fn empty(axis: &Axis) -> CountSeries {
-    let bins = axis.time.bins as usize;
-    let zeros = || vec![0; bins];
-    CountSeries {
-        count: zeros(),
-        failures: Some(zeros()),
-        bytes: Some(zeros()),
-        missed: Some(zeros()),
-        delayed: Some(zeros()),
-        in_flight: Some(vec![0.0; bins]),
+impl Counted {
+    /// Adds what a line says of `span`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean in flight is not negative"
+    )]
+    pub fn add(&mut self, line: &IntervalLine, span: Span) {
+        let mean = (line.in_flight_mean.unwrap_or(0.0).max(0.0) * MEAN_DIGITS).round() as u128;
+        self.count += line.ok;
+        self.failures += line.failed;
+        self.bytes += line.bytes;
+        self.missed += line.missed;
+        self.delayed += line.delayed;
+        self.in_flight += mean * u128::from(span.length_us);
+        for (label, count) in &line.errors {
+            *self.errors.entry(label.clone()).or_default() += count;
+        }
+        *self.drivers.entry(line.driver.clone()).or_default() += line.ok;
+    }
+
+    /// Mean in flight over so many seconds.
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+    fn in_flight(&self, length_s: f64) -> f64 {
+        rounded(self.in_flight as f64 / MEAN_DIGITS / 1e6 / length_s.max(1e-9), 4)
+    }
+}
+
+impl Sum for Counted {
+    fn merge(&mut self, other: &Self) {
+        let Self { count, failures, bytes, missed, delayed, in_flight, errors, drivers } = other;
+        self.count += count;
+        self.failures += failures;
+        self.bytes += bytes;
+        self.missed += missed;
+        self.delayed += delayed;
+        self.in_flight += in_flight;
+        for (mine, theirs) in [(&mut self.errors, errors), (&mut self.drivers, drivers)] {
+            theirs.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
+        }
+    }
+}
+
+/// The bins of `axis` from number `from` on; `open` is what belongs to intervals that are not over.
+pub fn series(bins: &Bins<Counted>, open: &[(Span, Counted)], axis: &Axis, from: u32) -> CountSeries {
+    let mut sums = bins.merged(axis, 1, from);
+    for (span, counted) in open {
+        let at = axis.bin(*span).checked_sub(from).and_then(|at| sums.get_mut(at as usize));
+        if let Some(sum) = at {
+            sum.merge(counted);
+        }
+    }
+    let all = || bins.iter().map(|(_, counted)| counted).chain(open.iter().map(|(_, counted)| counted));
+    let mut series = CountSeries {
+        count: sums.iter().map(|sum| sum.count).collect(),
+        failures: Some(sums.iter().map(|sum| sum.failures).collect()),
+        bytes: Some(sums.iter().map(|sum| sum.bytes).collect()),
+        missed: Some(sums.iter().map(|sum| sum.missed).collect()),
+        delayed: Some(sums.iter().map(|sum| sum.delayed).collect()),
+        in_flight: Some((from..).zip(&sums).map(|(bin, sum)| sum.in_flight(axis.length_s(bin))).collect()),
         errors: BTreeMap::new(),
         drivers: BTreeMap::new(),
-    }
-}
-
-fn add(series: &mut CountSeries, line: &IntervalLine, axis: &Axis) {
-    let length_s = line.end_s - line.start_s;
-    let bin = axis.bin_of(line.start_s, length_s);
-    let bins = axis.time.bins as usize;
-    let more = |values: &mut Vec<u64>, amount: u64| {
-        values.resize(bins, 0);
-        if let Some(value) = values.get_mut(bin) {
-            *value += amount;
-        }
     };
-    more(&mut series.count, line.ok);
-    for (values, amount) in [
-        (&mut series.failures, line.failed),
-        (&mut series.bytes, line.bytes),
-        (&mut series.missed, line.missed),
-        (&mut series.delayed, line.delayed),
+    for (into, of) in [
+        (&mut series.errors, (|sum: &Counted| &sum.errors) as fn(&Counted) -> &BTreeMap<String, u64>),
+        (&mut series.drivers, |sum: &Counted| &sum.drivers),
     ] {
-        more(values.get_or_insert_with(Vec::new), amount);
+        let mut names: Vec<&String> = all().flat_map(|counted| of(counted).keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let counts = sums.iter().map(|sum| of(sum).get(name).copied().unwrap_or(0)).collect();
+            into.insert(name.clone(), counts);
+        }
     }
-    if let (Some(mean), Some(values)) = (line.in_flight_mean, series.in_flight.as_mut())
-        && let Some(value) = values.get_mut(bin)
-    {
-        // Seconds spent in operations for now: divided by the bin's length when all are added.
-        *value += mean * length_s;
-    }
-    for (label, count) in &line.errors {
-        more(series.errors.entry(label.clone()).or_default(), *count);
-    }
-    more(series.drivers.entry(line.driver.clone()).or_default(), line.ok);
-}
-
-/// A single driver needs no series of its own; time in flight becomes a mean.
-fn finish(series: &mut CountSeries, axis: &Axis) {
+    // A single driver needs no series of its own.
     if series.drivers.len() < 2 {
         series.drivers.clear();
     }
-    let last = axis.time.bins.saturating_sub(1);
-    for (bin, value) in (0..=last).zip(series.in_flight.iter_mut().flatten()) {
-        let begin_s = f64::from(bin) * axis.time.bin_s;
-        let length_s = if bin == last { axis.time.end_s - begin_s } else { axis.time.bin_s };
-        *value = rounded(*value / length_s.max(1e-9), 4);
-    }
+    series
 }
 
 /// From a stage's timeline (COSBench's table), which has successes and their bytes: for archives that lack
@@ -109,13 +114,13 @@ pub fn from_timeline(
     run: &Run,
     stage: &StageRecord,
     axis: &Axis,
-) -> Result<Option<StageCounts>, ArchiveError> {
+) -> Result<Option<Vec<CountSeries>>, ArchiveError> {
     if !run.path.join(format!("{}.csv", stage.id)).exists() {
         return Ok(None);
     }
     let entries = run.timeline(stage)?;
     let bins = axis.time.bins as usize;
-    let mut series: StageCounts = stage
+    let mut series: Vec<CountSeries> = stage
         .operations
         .iter()
         .map(|_| CountSeries { count: vec![0; bins], bytes: Some(vec![0; bins]), ..CountSeries::default() })

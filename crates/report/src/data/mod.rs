@@ -2,24 +2,31 @@
 //! histograms and adding counts, so that every figure on the page is exact for the time that it covers.
 
 mod axis;
+mod bins;
 mod clients;
 mod counts;
+mod logged;
 pub mod model;
+mod parts;
 mod records;
+mod series;
 mod sparse;
 #[cfg(test)]
 mod tests;
 mod times;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use cosmark_archive::{Run, StageRecord, open_run};
+use cosmark_archive::{ArchiveError, HistogramLog, Run, StageRecord, open_run};
 
 use self::axis::Axis;
-pub use self::model::ReportData;
-use self::model::{ClientSeries, CountSeries, StageData};
-use self::times::OperationTimes;
+use self::logged::{Logged, Place, logged, origin_s, places};
+use self::model::{ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, StageData};
+pub use self::model::{ReportData, SeriesNews};
+pub use self::parts::{PartName, PartSlice};
+pub use self::series::{SeriesShown, StageSeries};
+use self::sparse::steps_of;
 use crate::ReportError;
 
 /// How finely a report shows things.
@@ -63,18 +70,18 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     let operations = record.stages.iter().map(|stage| stage.operations.len()).sum();
     let detail = detail.unwrap_or_else(|| Detail::for_operations(operations));
     let mut notes = Vec::new();
-    let places = axis::places(record);
+    let places = places(record);
     let has_log = run.path.join("histograms.hlog").exists();
-    let axes: Vec<Option<Axis>> = record
-        .stages
-        .iter()
-        .zip(axis::seen(run, &places, has_log)?)
-        .map(|(stage, seen)| Axis::of(&seen, stage, record, detail.bins))
-        .collect();
-    let mut times = record.stages.iter().map(|_| None).collect();
+    let mut series: Vec<StageSeries> =
+        record.stages.iter().map(|stage| StageSeries::new(stage.operations.len(), detail)).collect();
+    let counted = read_intervals(run, &mut series)?;
+    let logged = if has_log { logged(run, &places)? } else { vec![None; series.len()] };
+    let origins = origins_s(run, &mut series, &counted, &logged);
+    let axes: Vec<Option<Axis>> = series.iter().map(StageSeries::axis).collect();
+    let mut times: Vec<Option<Vec<OperationTimes>>> = record.stages.iter().map(|_| None).collect();
     if has_log {
         let late;
-        (times, late) = times::read(run, &places, &axes, detail.heat_columns)?;
+        (times, late) = read_times(run, &places, &mut series, &origins, detail.heat_columns)?;
         if late > 0 {
             notes.push(format!("{late} lines of histograms.hlog are out of order and are not shown."));
         }
@@ -88,8 +95,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     if workload.is_none() {
         notes.push("workload.yaml is not in the archive: the configuration cannot be shown.".to_owned());
     }
-    let mut counts = counts::from_intervals(run, &axes)?;
-    if counts.is_none() && has_log {
+    if !counted.any && has_log {
         notes.push(
             "intervals.csv is not in the archive or empty: failures, dropped arrivals and operations in flight are not shown over time."
                 .to_owned(),
@@ -107,7 +113,10 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         let axis = axes.get(at).and_then(Option::as_ref);
         let own = StageSources {
             times: times.get_mut(at).and_then(Option::take).unwrap_or_default(),
-            counts: counts.as_mut().and_then(|all| all.get_mut(at)).and_then(Option::take),
+            counts: axis.filter(|_| counted.any).and_then(|axis| {
+                let own = series.get(at)?;
+                Some((0..stage.operations.len()).map(|operation| own.counts(operation, axis, 0)).collect())
+            }),
             courses: courses.as_mut().and_then(|all| all.get_mut(at)).map(std::mem::take).unwrap_or_default(),
         };
         stages.push(stage_data(run, stage, axis, own)?);
@@ -121,6 +130,125 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         workload,
         notes,
     })
+}
+
+/// What `intervals.csv` has.
+struct IntervalsRead {
+    /// Anything at all; false also when a kill left nothing but its head.
+    any: bool,
+    /// Start of the first interval with a success, stage by stage.
+    first_success_s: Vec<Option<f64>>,
+}
+
+fn read_intervals(run: &Run, series: &mut [StageSeries]) -> Result<IntervalsRead, ArchiveError> {
+    let mut places = HashMap::new();
+    for (at, stage) in run.record.stages.iter().enumerate() {
+        for (operation, record) in stage.operations.iter().enumerate() {
+            places.insert((stage.id.clone(), record.tag.clone()), (at, operation));
+        }
+    }
+    let mut read = IntervalsRead { any: false, first_success_s: vec![None; series.len()] };
+    run.intervals(|line| {
+        read.any = true;
+        let key = (line.stage.clone(), line.tag.clone());
+        let Some((stage, operation)) = places.get(&key).copied() else { return };
+        if let Some(own) = series.get_mut(stage) {
+            own.add_interval(operation, &line);
+        }
+        if let Some(first_s) = read.first_success_s.get_mut(stage).filter(|_| line.ok > 0) {
+            *first_s = Some(first_s.map_or(line.start_s, |first_s: f64| first_s.min(line.start_s)));
+        }
+    })?;
+    Ok(read)
+}
+
+/// When the load of each stage began on the log's clock. A stage of which nothing was counted reaches as far as the log.
+fn origins_s(
+    run: &Run,
+    series: &mut [StageSeries],
+    counted: &IntervalsRead,
+    logged: &[Option<Logged>],
+) -> Vec<f64> {
+    let mut origins_s = Vec::new();
+    for (at, (stage, own)) in run.record.stages.iter().zip(series).enumerate() {
+        let Some(Some(logged)) = logged.get(at) else {
+            origins_s.push(0.0);
+            continue;
+        };
+        let first_s = counted.first_success_s.get(at).copied().flatten();
+        let origin_s = origin_s(logged, first_s, stage, &run.record);
+        if own.is_empty() {
+            own.set_extent(logged.extent(origin_s));
+        }
+        own.settle();
+        origins_s.push(origin_s);
+    }
+    origins_s
+}
+
+/// What one operation took over time.
+#[derive(Default)]
+struct OperationTimes {
+    /// Successes per bin.
+    count: Vec<u64>,
+    latency: Vec<LatencySeries>,
+    distributions: Vec<Distribution>,
+    heat: Option<HeatMap>,
+}
+
+/// Times of each operation of each stage; `None` for a stage without an axis.
+type AllTimes = Vec<Option<Vec<OperationTimes>>>;
+
+/// Reads the histogram log; one stage's histograms are in memory at a time. The second value counts lines that came after
+/// their stage was over.
+fn read_times(
+    run: &Run,
+    places: &HashMap<String, Place>,
+    series: &mut [StageSeries],
+    origins_s: &[f64],
+    heat_columns: u32,
+) -> Result<(AllTimes, u64), ReportError> {
+    let mut all: AllTimes = series.iter().map(|_| None).collect();
+    let (mut open, mut late) = (None, 0);
+    for line in HistogramLog::open(&run.path)? {
+        let line = line?;
+        let Some(place) = places.get(&line.tag) else { continue };
+        if open != Some(place.stage) {
+            if all.get(place.stage).is_some_and(Option::is_some) {
+                late += 1;
+                continue;
+            }
+            if let Some(before) = open.replace(place.stage) {
+                close_times(before, series, heat_columns, &mut all);
+            }
+        }
+        let origin_s = origins_s.get(place.stage).copied().unwrap_or_default();
+        let span = (line.start.as_secs_f64() - origin_s, line.length.as_secs_f64());
+        if let Some(own) = series.get_mut(place.stage) {
+            own.add_times(place.operation, place.kind, place.phase, span, steps_of(&line.histogram));
+        }
+    }
+    if let Some(last) = open {
+        close_times(last, series, heat_columns, &mut all);
+    }
+    Ok((all, late))
+}
+
+fn close_times(stage: usize, series: &mut [StageSeries], heat_columns: u32, all: &mut AllTimes) {
+    let (Some(own), Some(slot)) = (series.get_mut(stage), all.get_mut(stage)) else { return };
+    let Some(axis) = own.axis() else { return };
+    let of = |operation| {
+        let times = own.times(operation)?;
+        let latency = times.latency(&axis, 0, &mut Default::default());
+        Some(OperationTimes {
+            count: times.counts(&axis),
+            latency: latency.into_iter().map(|news| news.series).collect(),
+            distributions: times.distributions(),
+            heat: times.heat(&axis, heat_columns, 0, &mut 0).map(|news| news.map),
+        })
+    };
+    *slot = Some((0..own.operations()).map_while(of).collect());
+    own.drop_times();
 }
 
 /// What only prepares a measurement, or cleans up after it.

@@ -273,6 +273,87 @@ pub struct HeatMap {
     pub cells: Vec<u64>,
 }
 
+/// The course of a stage that runs, as far as it changed: bins from `from` on. What a client had before stays; what reaches
+/// beyond `time` goes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SeriesNews {
+    /// Id of the stage.
+    pub stage: String,
+    /// The first bin that is told; 0 = all are.
+    pub from: u32,
+    /// Axis of the series.
+    pub time: TimeAxis,
+    /// Phases of the load so far.
+    pub phases: Vec<PhaseSpan>,
+    /// Seconds of the measured window so far; null before it begins.
+    pub window_s: Option<f64>,
+    /// Drivers and endpoints that have no lines of their own because there are too many.
+    pub left_out: u32,
+    /// Its operations, in the order of the workload.
+    pub operations: Vec<OperationNews>,
+}
+
+/// One operation of a stage that runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OperationNews {
+    /// Of the measured window so far, as `run.json` will have them.
+    #[serde(flatten)]
+    pub result: Shown<OperationResult>,
+    /// Counts of the bins that are told.
+    pub series: CountSeries,
+    /// Times of the points that are told, by kind.
+    pub latency: Vec<LatencyNews>,
+    /// Columns of the heat map that are told.
+    pub heat: Option<HeatNews>,
+    /// The same by driver and endpoint, where there are several.
+    pub parts: Vec<PartNews>,
+}
+
+/// Points of a series of times.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LatencyNews {
+    /// Number of the first point.
+    pub from: u32,
+    /// The points.
+    #[serde(flatten)]
+    pub series: LatencySeries,
+}
+
+/// Columns of a heat map.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct HeatNews {
+    /// Number of the first column.
+    pub from: u32,
+    /// Its cells are those of these columns; the rest is that of the whole map.
+    #[serde(flatten)]
+    pub map: HeatMap,
+}
+
+/// What one driver or one endpoint did of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PartNews {
+    /// `driver` or `endpoint`.
+    pub by: String,
+    /// Its name, and counts and rates of the measured window so far.
+    #[serde(flatten)]
+    pub group: GroupData,
+    /// Number of the first point.
+    pub from: u32,
+    /// How many bins of the stage's axis make a point.
+    pub every: u32,
+    /// Successes per point.
+    pub series_count: Vec<u64>,
+    /// Body bytes of successes per point.
+    pub series_bytes: Vec<u64>,
+    /// 99th percentile of the response time per point, in ms.
+    pub p99: Vec<Option<f64>>,
+}
+
 /// What one driver's machine was like during a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

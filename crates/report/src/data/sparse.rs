@@ -1,37 +1,62 @@
 //! A histogram that holds only its filled buckets: hundreds of them fit where one HdrHistogram of an hour in ns takes
 //! 290 KiB. Values and percentiles are the same as those of the HdrHistogram it was filled from.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use hdrhistogram::Histogram;
 
 /// A percentile is shown when at least this many values lie beyond it; the rule of `cosmark_metrics::PERCENTILES`.
 pub const VALUES_BEYOND: u64 = 10;
 
-/// Filled buckets by the greatest value that each holds, in ns.
+/// The values in ns of a histogram and how many there are of each.
+pub fn steps_of(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
+    histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+}
+
+/// Filled buckets: the greatest value that each holds, in ns, and how many values, ascending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sparse {
-    counts: BTreeMap<u64, u64>,
+    counts: Vec<(u64, u64)>,
     total: u64,
 }
 
 impl Sparse {
-    /// Adds all values of a histogram.
-    pub fn add(&mut self, histogram: &Histogram<u64>) {
-        for step in histogram.iter_recorded() {
-            let count = step.count_since_last_iteration();
-            *self.counts.entry(step.value_iterated_to()).or_default() += count;
-            self.total += count;
-        }
+    /// Values in ns, ascending, with how many there are of each.
+    pub fn of_steps(steps: impl Iterator<Item = (u64, u64)>) -> Self {
+        let counts: Vec<(u64, u64)> = steps.collect();
+        let total = counts.iter().map(|(_, count)| count).sum();
+        Self { counts, total }
     }
 
     /// Adds all values of another.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn add_all(&mut self, other: &Self) {
         let Self { counts, total } = other;
-        for (value, count) in counts {
-            *self.counts.entry(*value).or_default() += count;
-        }
         self.total += total;
+        if self.counts.is_empty() {
+            self.counts.clone_from(counts);
+            return;
+        }
+        let mut sum = Vec::with_capacity(self.counts.len() + counts.len());
+        let (mut mine, mut theirs) = (self.counts.as_slice(), counts.as_slice());
+        while let (Some((one, left)), Some((other, right))) = (mine.split_first(), theirs.split_first()) {
+            match one.0.cmp(&other.0) {
+                Ordering::Less => {
+                    sum.push(*one);
+                    mine = left;
+                }
+                Ordering::Greater => {
+                    sum.push(*other);
+                    theirs = right;
+                }
+                Ordering::Equal => {
+                    sum.push((one.0, one.1 + other.1));
+                    (mine, theirs) = (left, right);
+                }
+            }
+        }
+        sum.extend_from_slice(mine);
+        sum.extend_from_slice(theirs);
+        self.counts = sum;
     }
 
     /// How many values.
@@ -41,12 +66,17 @@ impl Sparse {
 
     /// Values in ns and how many there are of each, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.counts.iter().map(|(value, count)| (*value, *count))
+        self.counts.iter().copied()
+    }
+
+    /// The least value in ns.
+    pub fn min(&self) -> Option<u64> {
+        self.counts.first().map(|(ns, _)| *ns)
     }
 
     /// The greatest value in ns.
     pub fn max(&self) -> Option<u64> {
-        self.counts.keys().next_back().copied()
+        self.counts.last().map(|(ns, _)| *ns)
     }
 
     /// The values in ns that the shares `quantiles` (0..=1, ascending) of all values do not exceed.
@@ -101,11 +131,8 @@ mod tests {
         let (a, b) = (filled(1, 700), filled(2, 2301));
         let mut whole = a.clone();
         whole.add(&b).unwrap();
-        let mut sparse = Sparse::default();
-        sparse.add(&a);
-        let mut other = Sparse::default();
-        other.add(&b);
-        sparse.merge(&other);
+        let mut sparse = Sparse::of_steps(steps_of(&a));
+        sparse.add_all(&Sparse::of_steps(steps_of(&b)));
         let quantiles = [0.0, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0];
         let expected: Vec<u64> =
             quantiles.iter().map(|quantile| whole.value_at_quantile(*quantile)).collect();
@@ -115,11 +142,10 @@ mod tests {
 
     #[test]
     fn a_percentile_without_ten_values_beyond_it_is_withheld() {
-        let mut sparse = Sparse::default();
-        sparse.add(&filled(3, 999));
+        let mut sparse = Sparse::of_steps(steps_of(&filled(3, 999)));
         assert_eq!(sparse.supported(0.99), None);
         assert!(sparse.supported(0.95).is_some());
-        sparse.add(&filled(4, 1));
+        sparse.add_all(&Sparse::of_steps(steps_of(&filled(4, 1))));
         assert!(sparse.supported(0.99).is_some());
     }
 }

@@ -144,8 +144,8 @@ fn percentiles_are_read_from_merged_histograms() {
     let root = tempfile::tempdir().unwrap();
     let path = archive(root.path());
     let record = open_run(&path).unwrap().record;
-    // One bin for the ramp-up of 10 s and three for the window.
-    let data = read(&path, Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
+    // Five bins of 8 s.
+    let data = read(&path, Some(Detail { bins: 5, heat_columns: 4 })).unwrap();
     let operation = &data.stages[0].operations[0];
     let response = operation.distributions.iter().find(|one| one.kind == "response").unwrap();
     let merged = HistogramLog::merged(&path, &operation.result.tag, TimeKind::Response).unwrap().unwrap();
@@ -155,7 +155,7 @@ fn percentiles_are_read_from_merged_histograms() {
         assert!((ms / expected - 1.0).abs() < 0.002, "{nines}: {ms} instead of {expected}");
     }
     let latency = operation.latency.iter().find(|one| one.kind == "response").unwrap();
-    assert_eq!((latency.every, latency.p99.len()), (1, 4));
+    assert_eq!((latency.every, latency.p99.len()), (1, 5));
     let whole = record.stages[0].operations[0].response_ms.p99.unwrap();
     for p99 in &latency.p99 {
         assert!((p99.unwrap() / whole - 1.0).abs() < 0.05, "{p99:?} {whole}");
@@ -207,13 +207,13 @@ fn without_our_tables_counts_come_from_cosbenchs_table() {
 #[test]
 fn the_client_is_shown_on_the_axis_of_its_stage() {
     let root = tempfile::tempdir().unwrap();
-    let data = read(&archive(root.path()), Some(Detail { bins: 4, heat_columns: 4 })).unwrap();
+    let data = read(&archive(root.path()), Some(Detail { bins: 5, heat_columns: 4 })).unwrap();
     let client = &data.stages[0].clients[0];
     let series = client.series.as_ref().unwrap();
-    assert_eq!(series.thread_busy_max, [Some(0.09), Some(0.19), Some(0.29), Some(0.39)]);
+    assert_eq!(series.thread_busy_max, [Some(0.07), Some(0.15), Some(0.23), Some(0.31), Some(0.39)]);
     let pauses: Vec<f64> = series.pause_max_ms.iter().map(|ms| ms.unwrap().round()).collect();
-    assert_eq!(pauses, [0.0, 40.0, 0.0, 0.0]);
-    assert_eq!(series.machine_busy, [None; 4], "what the system did not tell is not 0");
+    assert_eq!(pauses, [0.0, 0.0, 40.0, 0.0, 0.0]);
+    assert_eq!(series.machine_busy, [None; 5], "what the system did not tell is not 0");
 }
 
 #[test]
@@ -244,6 +244,11 @@ fn types() -> String {
         ClientData::decl(&config),
         Fact::decl(&config),
         ClientSeries::decl(&config),
+        SeriesNews::decl(&config),
+        OperationNews::decl(&config),
+        LatencyNews::decl(&config),
+        HeatNews::decl(&config),
+        PartNews::decl(&config),
     ];
     let mut text = "// Generated from crates/report/src/data/model.rs, which says what each field means:\n\
                     // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n\

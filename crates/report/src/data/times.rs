@@ -1,15 +1,13 @@
-//! Response, service and first-byte times from the histogram log: percentiles per bin, distributions of the window, and
-//! the heat map. Histograms are merged and never averaged; one stage is in memory at a time.
+//! Response, service and first-byte times of one operation: percentiles per bin, distributions of the window, and the heat
+//! map. Histograms are merged and never averaged.
 
-use std::collections::HashMap;
-
-use cosmark_archive::{HistogramLog, LoggedHistogram, Run, TimeKind};
+use cosmark_archive::TimeKind;
 use cosmark_metrics::Phase;
 
-use super::axis::{Axis, Place};
-use super::model::{Distribution, HeatMap, LatencySeries};
+use super::axis::{Axis, Span};
+use super::bins::{Bins, Sum};
+use super::model::{Distribution, HeatMap, HeatNews, LatencyNews, LatencySeries};
 use super::sparse::{Sparse, VALUES_BEYOND};
-use crate::ReportError;
 
 /// Rows of a heat map per factor of ten: about 15 % each.
 const ROWS_PER_DECADE: u32 = 16;
@@ -18,114 +16,92 @@ const POINTS_PER_DECADE: u32 = 30;
 /// A series keeps at least this many points where wider bins would support more percentiles.
 const LEAST_POINTS: usize = 20;
 
-/// What one operation took over time.
-#[derive(Debug, Default)]
-pub struct OperationTimes {
-    /// Successes per bin.
-    pub count: Vec<u64>,
-    pub latency: Vec<LatencySeries>,
-    pub distributions: Vec<Distribution>,
-    pub heat: Option<HeatMap>,
+impl Sum for Sparse {
+    fn merge(&mut self, other: &Self) {
+        self.add_all(other);
+    }
 }
 
-/// Times of each operation of each stage; `None` for a stage without an axis.
-pub type AllTimes = Vec<Option<Vec<OperationTimes>>>;
-
-/// What is collected of one operation.
-struct Collected {
-    /// One per kind and bin.
-    bins: [Vec<Sparse>; 3],
+/// What one operation took over time, kind by kind.
+#[derive(Debug, Clone, Default)]
+pub struct Times {
+    bins: [Bins<Sparse>; 3],
     window: [Sparse; 3],
 }
 
-impl Collected {
-    fn new(bins: usize) -> Self {
-        Self { bins: std::array::from_fn(|_| vec![Sparse::default(); bins]), window: Default::default() }
+/// How many bins made one point when a series was last shown; 0 = it was not.
+pub type BinsPerPoint = [u32; 3];
+
+impl Times {
+    /// Adds the times of a stretch.
+    pub fn add(&mut self, kind: TimeKind, phase: Phase, span: Span, times: &Sparse) {
+        let at = TimeKind::ALL.iter().position(|one| *one == kind).unwrap_or(0);
+        let (Some(bins), Some(window)) = (self.bins.get_mut(at), self.window.get_mut(at)) else { return };
+        bins.at(span).add_all(times);
+        if phase == Phase::Window {
+            window.add_all(times);
+        }
+    }
+
+    /// Keeps memory bounded: see [`Bins::fold_if_many`].
+    pub fn fold_if_many(&mut self, axis: &Axis, most_bins: u32) {
+        self.bins.iter_mut().for_each(|bins| bins.fold_if_many(axis, most_bins));
+    }
+
+    /// Puts everything into the bins of an axis that will not change.
+    pub fn settle(&mut self, axis: &Axis) {
+        self.bins.iter_mut().for_each(|bins| bins.fold(axis.bin_us));
+    }
+
+    /// Successes per bin; empty where nothing succeeded.
+    pub fn counts(&self, axis: &Axis) -> Vec<u64> {
+        let [response, ..] = &self.bins;
+        if response.is_empty() { Vec::new() } else { totals(response, axis) }
+    }
+
+    /// Percentiles over time from bin `from` on, kind by kind. A kind whose points are made of another number of bins than
+    /// `shown` says comes as a whole; `shown` then says what was given.
+    pub fn latency(&self, axis: &Axis, from: u32, shown: &mut BinsPerPoint) -> Vec<LatencyNews> {
+        let kinds = TimeKind::ALL.iter().zip(&self.bins).zip(shown);
+        let filled = kinds.filter(|((_, bins), _)| !bins.is_empty());
+        filled.map(|((kind, bins), shown)| series(kind.word(), bins, axis, from, shown)).collect()
+    }
+
+    /// Distributions of the window.
+    pub fn distributions(&self) -> Vec<Distribution> {
+        let filled = TimeKind::ALL.iter().zip(&self.window).filter(|(_, window)| window.total() > 0);
+        filled.map(|(kind, window)| distribution(kind.word(), window)).collect()
+    }
+
+    /// The heat map of the response times, from the column that holds bin `from` on; as a whole where a column is made of
+    /// another number of bins than `shown`.
+    pub fn heat(&self, axis: &Axis, most_columns: u32, from: u32, shown: &mut u32) -> Option<HeatNews> {
+        let [response, ..] = &self.bins;
+        heat_map(response, axis, most_columns, from, shown)
     }
 }
 
-/// Reads the log of a run; the second value counts lines that came after their stage was over.
-pub fn read(
-    run: &Run,
-    places: &HashMap<String, Place>,
-    axes: &[Option<Axis>],
-    most_columns: u32,
-) -> Result<(AllTimes, u64), ReportError> {
-    let mut all: AllTimes = axes.iter().map(|_| None).collect();
-    let mut open: Option<(usize, Vec<Collected>)> = None;
-    let mut late = 0;
-    let close = |open: Option<(usize, Vec<Collected>)>, all: &mut AllTimes| {
-        let Some((stage, collected)) = open else { return };
-        if let Some(slot) = all.get_mut(stage) {
-            *slot = Some(collected.iter().map(|one| reduce(one, most_columns)).collect());
-        }
-    };
-    for line in HistogramLog::open(&run.path)? {
-        let line = line?;
-        let Some(place) = places.get(&line.tag) else { continue };
-        let Some(Some(axis)) = axes.get(place.stage) else { continue };
-        if open.as_ref().is_none_or(|(stage, _)| *stage != place.stage) {
-            if all.get(place.stage).is_some_and(Option::is_some) {
-                late += 1;
-                continue;
-            }
-            close(open.take(), &mut all);
-            let operations = run.record.stages.get(place.stage).map_or(0, |stage| stage.operations.len());
-            let bins = axis.time.bins as usize;
-            open = Some((place.stage, (0..operations).map(|_| Collected::new(bins)).collect()));
-        }
-        if let Some(collected) = open.as_mut().and_then(|(_, ops)| ops.get_mut(place.operation)) {
-            add(collected, place, axis, &line);
+/// Values per bin.
+pub fn totals(bins: &Bins<Sparse>, axis: &Axis) -> Vec<u64> {
+    let mut totals = vec![0; axis.time.bins as usize];
+    for (span, sparse) in bins.iter() {
+        if let Some(total) = totals.get_mut(axis.bin(span) as usize) {
+            *total += sparse.total();
         }
     }
-    close(open.take(), &mut all);
-    Ok((all, late))
-}
-
-fn kind_index(kind: TimeKind) -> usize {
-    TimeKind::ALL.iter().position(|one| *one == kind).unwrap_or(0)
-}
-
-fn add(collected: &mut Collected, place: &Place, axis: &Axis, line: &LoggedHistogram) {
-    let kind = kind_index(place.kind);
-    let bin = axis.bin(line.start, line.length);
-    if let Some(sparse) = collected.bins.get_mut(kind).and_then(|bins| bins.get_mut(bin)) {
-        sparse.add(&line.histogram);
-    }
-    if place.phase == Phase::Window
-        && let Some(window) = collected.window.get_mut(kind)
-    {
-        window.add(&line.histogram);
-    }
-}
-
-fn reduce(collected: &Collected, most_columns: u32) -> OperationTimes {
-    let mut times = OperationTimes::default();
-    for ((kind, bins), window) in TimeKind::ALL.iter().zip(&collected.bins).zip(&collected.window) {
-        if bins.iter().any(|bin| bin.total() > 0) {
-            times.latency.push(series(kind.word(), bins));
-        }
-        if window.total() > 0 {
-            times.distributions.push(distribution(kind.word(), window));
-        }
-    }
-    if let Some(response) = collected.bins.first() {
-        times.count = response.iter().map(Sparse::total).collect();
-        times.heat = heat_map(response, most_columns);
-    }
-    times
+    totals
 }
 
 /// How many bins have to be taken together so that the 99th percentile, or else the 95th, is supported in most of them,
-/// with [`LEAST_POINTS`] points left.
-fn bins_together(bins: &[Sparse]) -> usize {
-    let mut counts: Vec<u64> = bins.iter().map(Sparse::total).filter(|total| *total > 0).collect();
+/// with [`LEAST_POINTS`] points left. `totals` are the values per bin.
+pub fn bins_together(totals: &[u64]) -> u32 {
+    let mut counts: Vec<u64> = totals.iter().copied().filter(|total| *total > 0).collect();
     counts.sort_unstable();
     let usual = counts.get(counts.len() / 2).copied().unwrap_or(0).max(1);
-    let most = (bins.len() / LEAST_POINTS).max(1);
+    let most = u32::try_from(totals.len() / LEAST_POINTS).unwrap_or(u32::MAX).max(1);
     let wanted = [0.99, 0.95].iter().filter_map(|quantile| {
         let percentile = cosmark_metrics::PERCENTILES.iter().find(|one| one.quantile == *quantile)?;
-        usize::try_from(percentile.needs().div_ceil(usual)).ok()
+        u32::try_from(percentile.needs().div_ceil(usual)).ok()
     });
     let nice = [1, 2, 3, 5, 10, 15, 20, 30, 60, 120];
     wanted
@@ -134,29 +110,25 @@ fn bins_together(bins: &[Sparse]) -> usize {
         .unwrap_or(1)
 }
 
-fn series(kind: &str, bins: &[Sparse]) -> LatencySeries {
-    let every = bins_together(bins);
-    let groups: Vec<Sparse> = bins.chunks(every).map(merged).collect();
+fn series(kind: &str, bins: &Bins<Sparse>, axis: &Axis, from: u32, shown: &mut u32) -> LatencyNews {
+    let every = bins_together(&totals(bins, axis));
+    let from = if std::mem::replace(shown, every) == every { from / every } else { 0 };
+    let groups = bins.merged(axis, every, from);
     let at = |quantile| groups.iter().map(|group| group.supported(quantile).map(ms)).collect();
-    LatencySeries {
+    let series = LatencySeries {
         kind: kind.to_owned(),
-        every: u32::try_from(every).unwrap_or(1),
+        every,
         count: groups.iter().map(Sparse::total).collect(),
         p50: at(0.5),
         p95: at(0.95),
         p99: at(0.99),
         max: groups.iter().map(|group| group.max().map(ms)).collect(),
-    }
-}
-
-fn merged(bins: &[Sparse]) -> Sparse {
-    let mut sum = Sparse::default();
-    bins.iter().for_each(|bin| sum.merge(bin));
-    sum
+    };
+    LatencyNews { from, series }
 }
 
 /// Milliseconds with the four digits that the histogram has.
-fn ms(ns: u64) -> f64 {
+pub fn ms(ns: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
     let ms = ns as f64 / 1e6;
     rounded(ms, 4)
@@ -209,39 +181,53 @@ fn row_of(ns: u64) -> i32 {
     ((ns.max(1) as f64).log10() * f64::from(ROWS_PER_DECADE)).floor() as i32
 }
 
-fn heat_map(bins: &[Sparse], most_columns: u32) -> Option<HeatMap> {
-    let every = bins.len().div_ceil(most_columns.max(1) as usize).max(1);
-    let values = || bins.iter().flat_map(Sparse::iter).map(|(ns, _)| ns);
-    let (first_row, last_row) = (row_of(values().min()?), row_of(values().max()?));
+fn heat_map(
+    bins: &Bins<Sparse>,
+    axis: &Axis,
+    most_columns: u32,
+    from: u32,
+    shown: &mut u32,
+) -> Option<HeatNews> {
+    let every = axis.time.bins.div_ceil(most_columns.max(1)).max(1);
+    let ends = || bins.iter().filter_map(|(_, sparse)| sparse.min().zip(sparse.max()));
+    let first_row = row_of(ends().map(|(min, _)| min).min()?);
+    let last_row = row_of(ends().map(|(_, max)| max).max()?);
+    let from = if std::mem::replace(shown, every) == every { from / every } else { 0 };
     let mut cells = Vec::new();
-    for (column, group) in (0_u64..).zip(bins.chunks(every)) {
+    for (column, group) in (u64::from(from)..).zip(bins.merged(axis, every, from)) {
         let mut filled = std::collections::BTreeMap::<u64, u64>::new();
-        for (ns, count) in group.iter().flat_map(Sparse::iter) {
+        for (ns, count) in group.iter() {
             let row = u64::try_from(row_of(ns) - first_row).unwrap_or(0);
             *filled.entry(row).or_default() += count;
         }
         filled.into_iter().for_each(|(row, count)| cells.extend([column, row, count]));
     }
-    Some(HeatMap {
-        every: u32::try_from(every).unwrap_or(u32::MAX),
-        first_row,
-        rows_per_decade: ROWS_PER_DECADE,
-        rows: u32::try_from(last_row - first_row + 1).unwrap_or(1),
-        cells,
-    })
+    let rows = u32::try_from(last_row - first_row + 1).unwrap_or(1);
+    Some(HeatNews { from, map: HeatMap { every, first_row, rows_per_decade: ROWS_PER_DECADE, rows, cells } })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::axis::Extent;
+    use crate::data::sparse::steps_of;
     use hdrhistogram::Histogram;
 
     fn sparse(values: impl IntoIterator<Item = u64>) -> Sparse {
         let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
         values.into_iter().for_each(|value| histogram.record(value).unwrap());
-        let mut sparse = Sparse::default();
-        sparse.add(&histogram);
-        sparse
+        Sparse::of_steps(steps_of(&histogram))
+    }
+
+    /// One bin a second.
+    fn binned(seconds: &[Sparse]) -> (Bins<Sparse>, Axis) {
+        let (mut bins, mut extent) = (Bins::<Sparse>::default(), Extent::default());
+        for (second, sparse) in (0_u32..).zip(seconds) {
+            let span = Span::of(f64::from(second), 1.0);
+            extent.add(Phase::Window, span);
+            bins.at(span).merge(sparse);
+        }
+        (bins, Axis::of(&extent, 600))
     }
 
     #[test]
@@ -267,16 +253,19 @@ mod tests {
     #[test]
     fn cells_of_the_heat_map_hold_every_operation() {
         let bins = [sparse([100, 200_000, 200_001]), sparse([]), sparse([5_000_000; 40])];
-        let heat = heat_map(&bins, 2).unwrap();
+        let (bins, axis) = binned(&bins);
+        let heat = heat_map(&bins, &axis, 2, 0, &mut 0).unwrap().map;
         assert_eq!(heat.every, 2);
         assert_eq!(heat.cells.chunks(3).map(|cell| cell[2]).sum::<u64>(), 43);
         assert!(heat.cells.chunks(3).all(|cell| cell[0] < 2 && cell[1] < u64::from(heat.rows)));
-        assert_eq!(heat_map(&[Sparse::default()], 2), None);
+        assert_eq!(heat_map(&Bins::default(), &axis, 2, 0, &mut 0), None);
+        let rest = heat_map(&bins, &axis, 2, 2, &mut 2).unwrap();
+        assert_eq!((rest.from, &rest.map.cells[..1]), (1, &[1][..]), "what was shown is not shown again");
     }
 
     #[test]
     fn bins_are_taken_together_until_a_tail_can_be_seen() {
-        let bins = |count: u64, bins: usize| vec![sparse((0..count).map(|n| 1000 + n)); bins];
+        let bins = |count: u64, bins: usize| vec![count; bins];
         assert_eq!(bins_together(&bins(1000, 40)), 1);
         assert_eq!(bins_together(&bins(300, 100)), 5, "5 bins of 300 support p99");
         assert_eq!(

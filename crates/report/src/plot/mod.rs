@@ -192,6 +192,6 @@ fn tell_apart(pictures: &mut [Picture]) {
 
 /// A name for a file: letters, digits, `.`, `_`, `-`.
 fn safe(name: &str) -> String {
-    let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
-    name.chars().take(120).map(kept).collect::<String>().trim_start_matches('.').to_owned()
+    let stays = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    name.chars().take(120).map(stays).collect::<String>().trim_start_matches('.').to_owned()
 }

@@ -1,6 +1,7 @@
 //! Server-sent events (WHATWG HTML, 9.2). Ids are `<process>.<number>`: a client that comes again to the same process goes on
 //! after the event that it saw last; to another one, or after a gap, it gets everything again.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::runs::find;
 use super::system::status_of;
 use super::{App, No, Shared};
 use crate::api::types::RunSummary;
-use crate::live::{Feed, Line};
+use crate::live::{CourseSeen, Feed, Line, LiveRun};
 
 /// A comment comes this often when nothing happens.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -43,44 +44,102 @@ fn first(name: &str, data: &impl Serialize, id: Option<String>) -> Option<Event>
     })
 }
 
+/// A run whose course is told beside its events, and what was told of it.
+struct Course {
+    live: Arc<LiveRun>,
+    seen: CourseSeen,
+}
+
+impl Course {
+    /// What has changed, as events without a number: who comes again is told everything. `None` when nobody can look any
+    /// more; the stream ends then, and the client comes again.
+    async fn news(mut self) -> Option<(Self, VecDeque<Event>)> {
+        let looked = tokio::task::spawn_blocking(move || {
+            let news = self.live.course_news(&mut self.seen);
+            (self, news)
+        });
+        let (course, news) = looked.await.ok()?;
+        Some((course, news.iter().filter_map(|news| first("series", news, None)).collect()))
+    }
+}
+
 struct Reading {
     feed: Arc<Feed>,
     news: tokio::sync::watch::Receiver<u64>,
     seen: u64,
     waiting: std::vec::IntoIter<Line>,
+    course: Option<Course>,
+    /// Goes out before anything else.
+    made: VecDeque<Event>,
     over: bool,
     /// A gap at the beginning is no reason to cut.
     begun: bool,
 }
 
-/// What comes after `seen`, until it is over or the client has fallen behind what is kept.
-fn follow(feed: Arc<Feed>, seen: u64, epoch: u64) -> impl Stream<Item = Event> {
-    let news = feed.subscribe();
-    let reading = Reading { feed, news, seen, waiting: Vec::new().into_iter(), over: false, begun: false };
-    stream::unfold(reading, move |mut reading| async move {
+impl Reading {
+    /// Looks at the course; false when nobody can any more.
+    async fn look(&mut self) -> bool {
+        let Some(course) = self.course.take() else { return true };
+        let Some((course, made)) = course.news().await else { return false };
+        self.course = Some(course);
+        self.made.extend(made);
+        true
+    }
+
+    async fn next(&mut self, epoch: u64) -> Option<Event> {
         loop {
-            if let Some(line) = reading.waiting.next() {
-                reading.seen = line.number;
-                return Some((event_of(epoch, &line), reading));
+            if let Some(event) = self.made.pop_front() {
+                return Some(event);
             }
-            if reading.over {
-                return None;
-            }
-            reading.news.mark_unchanged();
-            let batch = reading.feed.after(reading.seen);
-            if batch.gap && reading.begun {
-                return None;
-            }
-            reading.begun = true;
-            reading.over = batch.over;
-            if batch.lines.is_empty() {
-                if reading.over || reading.news.changed().await.is_err() {
+            if let Some(line) = self.waiting.next() {
+                self.seen = line.number;
+                // Who is told of the end listens no longer.
+                if line.name == "end" && !self.look().await {
                     return None;
                 }
+                self.made.push_back(event_of(epoch, &line));
                 continue;
             }
-            reading.waiting = batch.lines.into_iter();
+            if self.over {
+                return None;
+            }
+            self.news.mark_unchanged();
+            let batch = self.feed.after(self.seen);
+            if batch.gap && self.begun {
+                return None;
+            }
+            self.begun = true;
+            self.over = batch.over;
+            if !batch.lines.is_empty() {
+                self.waiting = batch.lines.into_iter();
+                continue;
+            }
+            // Who has read everything is told of the course: a slow client is told of it once in a while, as it is then.
+            if self.over || !self.look().await {
+                return None;
+            }
+            if self.made.is_empty() && self.news.changed().await.is_err() {
+                return None;
+            }
         }
+    }
+}
+
+/// What comes after `seen`, until it is over or the client has fallen behind what is kept.
+fn follow(feed: Arc<Feed>, course: Option<Course>, seen: u64, epoch: u64) -> impl Stream<Item = Event> {
+    let reading = Reading {
+        news: feed.subscribe(),
+        feed,
+        seen,
+        waiting: Vec::new().into_iter(),
+        course,
+        made: VecDeque::new(),
+        over: false,
+        begun: false,
+    };
+    stream::unfold(reading, move |mut reading| async move {
+        let event = reading.next(epoch).await?;
+        Some((event, reading))
     })
 }
 
@@ -120,7 +179,7 @@ pub async fn of_all(State(app): State<Shared>, headers: HeaderMap) -> Result<Res
             first("everything", &data, Some(format!("{}.{last}", app.epoch)))
         }
     };
-    let rest = follow(feed, known.unwrap_or(last), app.epoch);
+    let rest = follow(feed, None, known.unwrap_or(last), app.epoch);
     Ok(answer(&app, stream::iter(everything).chain(rest)))
 }
 
@@ -135,7 +194,8 @@ pub async fn of_run(
     // As it stands in the queue, with its place there.
     let summary = app.queue.find(&id).unwrap_or_else(|| live.summary());
     let begin = first("run", &summary, None);
-    let rest = follow(Arc::clone(&live.feed), known.unwrap_or(0), app.epoch);
+    let course = Course { live: Arc::clone(&live), seen: CourseSeen::default() };
+    let rest = follow(Arc::clone(&live.feed), Some(course), known.unwrap_or(0), app.epoch);
     Ok(answer(&app, stream::iter(begin).chain(rest)))
 }
 

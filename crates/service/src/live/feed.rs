@@ -31,13 +31,13 @@ pub struct Batch {
 
 /// Events of one thing.
 pub struct Feed {
-    kept: Mutex<Kept>,
+    buffer: Mutex<Buffer>,
     news: watch::Sender<u64>,
     most_bytes: usize,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Buffer {
     lines: VecDeque<Line>,
     last: u64,
     bytes: usize,
@@ -51,12 +51,12 @@ impl Feed {
     /// Empty; keeps about `most_bytes` of the latest events.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
-        Self { kept: Mutex::default(), news: watch::Sender::new(0), most_bytes }
+        Self { buffer: Mutex::default(), news: watch::Sender::new(0), most_bytes }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
         // Events stay whole whatever happened to who held them.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds an event: `event` is an enum with `event` and `data`, as the types of the interface are.
@@ -64,33 +64,33 @@ impl Feed {
         // The types of the interface are maps, lists, numbers and texts: all can be written.
         let Ok(text) = serde_json::to_string(data) else { return };
         let last = {
-            let mut kept = self.kept();
-            if kept.closed {
+            let mut buffer = self.buffer();
+            if buffer.closed {
                 return;
             }
-            kept.last += 1;
-            kept.bytes += text.len();
-            let number = kept.last;
-            kept.lines.push_back(Line { number, name, data: text.into() });
-            while kept.bytes > self.most_bytes && kept.lines.len() > 1 {
-                let gone = kept.lines.pop_front().map_or(0, |line| line.data.len());
-                kept.bytes -= gone;
+            buffer.last += 1;
+            buffer.bytes += text.len();
+            let number = buffer.last;
+            buffer.lines.push_back(Line { number, name, data: text.into() });
+            while buffer.bytes > self.most_bytes && buffer.lines.len() > 1 {
+                let gone = buffer.lines.pop_front().map_or(0, |line| line.data.len());
+                buffer.bytes -= gone;
             }
-            kept.last
+            buffer.last
         };
         self.news.send_replace(last);
     }
 
     /// Nothing will come any more.
     pub fn close(&self) {
-        self.kept().closed = true;
+        self.buffer().closed = true;
         self.news.send_modify(|_| {});
     }
 
     /// Number of the last event.
     #[must_use]
     pub fn last(&self) -> u64 {
-        self.kept().last
+        self.buffer().last
     }
 
     /// Tells when something has come.
@@ -102,13 +102,13 @@ impl Feed {
     /// What comes after the event `seen`.
     #[must_use]
     pub fn after(&self, seen: u64) -> Batch {
-        let kept = self.kept();
-        let first = kept.lines.front().map_or(kept.last + 1, |line| line.number);
+        let buffer = self.buffer();
+        let first = buffer.lines.front().map_or(buffer.last + 1, |line| line.number);
         let gap = seen + 1 < first;
         let skip = usize::try_from((seen + 1).saturating_sub(first)).unwrap_or(usize::MAX);
-        let lines: Vec<Line> = kept.lines.iter().skip(skip).take(BATCH).cloned().collect();
-        let at_end = lines.last().map_or(seen, |line| line.number) >= kept.last;
-        Batch { lines, gap, over: kept.closed && at_end }
+        let lines: Vec<Line> = buffer.lines.iter().skip(skip).take(BATCH).cloned().collect();
+        let at_end = lines.last().map_or(seen, |line| line.number) >= buffer.last;
+        Batch { lines, gap, over: buffer.closed && at_end }
     }
 }
 

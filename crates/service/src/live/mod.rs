@@ -2,9 +2,13 @@
 
 pub mod feed;
 mod run;
+mod series;
 pub mod sums;
+#[cfg(test)]
+mod tests;
 mod watcher;
 
 pub use feed::{Batch, Feed, Line};
 pub use run::{LiveRun, class_word, news_of, overall_word};
+pub use series::{CourseSeen, Courses};
 pub use watcher::{RunListener, Watcher};

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmark_archive::{ArchiveError, CheckStatus, Overall, Run, StageState, Timestamp, Verdict, open_run};
 use cosmark_controller::EndClass;
+use cosmark_report::data::SeriesNews;
 use cosmark_verdict::judge;
 
 use super::feed::Feed;
+use super::series::{CourseSeen, Courses};
 use super::sums::StageSums;
 use crate::api::types::{LogLine, RunEvent, RunSummary, VerdictNews};
 
@@ -21,6 +23,7 @@ pub struct LiveRun {
     /// Its events.
     pub feed: Arc<Feed>,
     seen: Mutex<Seen>,
+    courses: Mutex<Courses>,
 }
 
 struct Seen {
@@ -69,7 +72,8 @@ impl LiveRun {
     pub fn new(summary: RunSummary) -> Arc<Self> {
         let id = summary.id.clone();
         let seen = Mutex::new(Seen { summary, path: None, sums: None });
-        Arc::new(Self { id, feed: Arc::new(Feed::new(MOST_BYTES)), seen })
+        let feed = Arc::new(Feed::new(MOST_BYTES));
+        Arc::new(Self { id, feed, seen, courses: Mutex::default() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -110,6 +114,8 @@ impl LiveRun {
             RunEvent::Run(data) => self.feed.push("run", data),
             RunEvent::Stage(data) => self.feed.push("stage", data),
             RunEvent::Interval(data) => self.feed.push("interval", data),
+            // Each client is told of it as far as it has not been.
+            RunEvent::Series(_) => {}
             RunEvent::Log(data) => self.feed.push("log", data),
             RunEvent::Verdict(data) => self.feed.push("verdict", data),
             RunEvent::End { state } => {
@@ -132,6 +138,23 @@ impl LiveRun {
     /// Sets or changes the sums of the running stage.
     pub fn with_sums<T>(&self, change: impl FnOnce(&mut Option<StageSums>) -> T) -> T {
         change(&mut self.seen().sums)
+    }
+
+    /// The course of its stages, to change it.
+    pub fn courses(&self) -> MutexGuard<'_, Courses> {
+        // Sums stay whole whatever happened to who held them.
+        self.courses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has changed in the course of its stages since `seen`. Takes as long as there is to tell: not for the run's own
+    /// task.
+    pub fn course_news(&self, seen: &mut CourseSeen) -> Vec<SeriesNews> {
+        let so_far = self.seen().sums.as_mut().and_then(StageSums::take_results);
+        let mut courses = self.courses();
+        if let Some(record) = so_far {
+            courses.set_results(&record);
+        }
+        courses.news(seen)
     }
 
     /// The archive so far, with the results of the running stage as they stand.

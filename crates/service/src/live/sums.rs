@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_archive::{StageRecord, phase_word};
+use cosmark_archive::{StageRecord, Timestamp, phase_word};
 use cosmark_controller::SliceNews;
 use cosmark_metrics::{Latency, OpSnapshot, PartSums, Phase};
 use cosmark_workload::model::Stage;
@@ -42,7 +42,9 @@ pub struct StageSums {
     given: u64,
     /// Sums of the measured window, work by work.
     window: Vec<Vec<OpSnapshot>>,
-    told_s: f64,
+    watermark_s: f64,
+    /// Up to where results were taken.
+    taken_s: f64,
 }
 
 impl StageSums {
@@ -61,7 +63,8 @@ impl StageSums {
             open: BTreeMap::new(),
             given: 0,
             window,
-            told_s: 0.0,
+            watermark_s: 0.0,
+            taken_s: 0.0,
         }
     }
 
@@ -93,9 +96,9 @@ impl StageSums {
         }
     }
 
-    /// Intervals that are complete when everything up to `told` was told; with `all`, whatever there is.
-    pub fn take(&mut self, told: Duration, all: bool) -> Vec<Interval> {
-        let complete = u64::try_from(told.as_nanos()).unwrap_or(u64::MAX) / WIDTH_NS;
+    /// Intervals that are complete when everything before `watermark` was reported; with `all`, whatever there is.
+    pub fn take(&mut self, watermark: Duration, all: bool) -> Vec<Interval> {
+        let complete = u64::try_from(watermark.as_nanos()).unwrap_or(u64::MAX) / WIDTH_NS;
         let mut taken = Vec::new();
         while let Some((number, _)) = self.open.first_key_value() {
             let number = *number;
@@ -124,7 +127,7 @@ impl StageSums {
     #[expect(clippy::cast_precision_loss, reason = "seconds of a run")]
     fn interval(&mut self, number: u64, rows: &BTreeMap<RowKey, OpSnapshot>) -> Interval {
         let (start_s, end_s) = (number as f64, (number + 1) as f64);
-        self.told_s = end_s;
+        self.watermark_s = end_s;
         let mut totals: Vec<IntervalRow> = Vec::new();
         let mut parts = Vec::new();
         for ((work, op, part, phase), sums) in rows {
@@ -175,7 +178,7 @@ impl StageSums {
             .iter()
             .zip(&self.window)
             .map(|(work, ops)| {
-                let so_far = (self.told_s - work.rampup.as_secs_f64()).max(0.0);
+                let so_far = (self.watermark_s - work.rampup.as_secs_f64()).max(0.0);
                 let runtime = work.runtime.as_secs_f64();
                 let window_s = if work.runtime.is_zero() { so_far } else { so_far.min(runtime) };
                 (window_s, ops.clone())
@@ -185,6 +188,17 @@ impl StageSums {
             record.set_results(&self.stage, self.index, &results);
             record.forget_ages();
         }
+    }
+
+    /// The results so far, when they are others than those that were taken last.
+    pub fn take_results(&mut self) -> Option<StageRecord> {
+        if self.watermark_s <= self.taken_s {
+            return None;
+        }
+        self.taken_s = self.watermark_s;
+        let mut record = StageRecord::waiting(&self.stage, self.index, Timestamp::UNIX_EPOCH);
+        self.fill(&mut record);
+        Some(record)
     }
 
     /// 0-based index of the stage.
@@ -260,7 +274,6 @@ fn heat(latency: &Latency) -> Vec<(u16, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cosmark_archive::Timestamp;
     use cosmark_metrics::Snapshot;
     use cosmark_workload::{Environment, Format, parse};
 

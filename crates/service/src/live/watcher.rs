@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{OperationResult, RunRecord, StageRecord, StageState, Timestamp, append_log};
-use cosmark_controller::{ArchiveListener, Observer, Progress, SliceNews, StageNews};
+use cosmark_controller::{ArchiveListener, Measured, Observer, Progress, SliceNews, StageNews};
 
 use super::run::LiveRun;
 use super::sums::StageSums;
@@ -82,6 +82,7 @@ impl Observer for Watcher {
         self.load_told = false;
         let sums = StageSums::new(news.stage, news.index, self.several);
         self.live.with_sums(|slot| *slot = Some(sums));
+        self.live.courses().begin(news.stage, news.index);
         let workers: u64 = news.stage.works.iter().map(|work| u64::from(work.workers)).sum();
         let long = self.planned_s.map(|seconds| format!(", {seconds} s")).unwrap_or_default();
         let (id, at, of) = (news.stage.id(news.index), news.index + 1, news.of);
@@ -105,6 +106,7 @@ impl Observer for Watcher {
                 sums.add(slice);
             }
         });
+        self.live.courses().add_slice(slice, self.several);
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
@@ -129,8 +131,10 @@ impl Observer for Watcher {
             record.id,
             record.state.word()
         ));
-        self.give(Duration::ZERO, true);
-        self.live.with_sums(|sums| *sums = None);
+        let last = self.live.with_sums(|sums| sums.take().map(|mut sums| sums.take(Duration::ZERO, true)));
+        // Those who are told of the last intervals find the results as they are.
+        self.live.courses().set_results(record);
+        last.into_iter().flatten().for_each(|interval| self.live.tell(&RunEvent::Interval(interval)));
         // The next look is at a stage that is over.
         self.judged = self.judged.checked_sub(VERDICT_EVERY).unwrap_or(self.judged);
         self.look_for_verdict();
@@ -161,6 +165,10 @@ impl RunListener {
 }
 
 impl ArchiveListener for RunListener {
+    fn measured(&mut self, index: usize, measured: &Measured<'_>) {
+        self.live.courses().add(index, measured);
+    }
+
     fn stage(&mut self, index: usize, record: &RunRecord) {
         let Some(stage) = record.stages.get(index) else { return };
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

@@ -114,6 +114,7 @@ impl Runner {
         let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
         dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
+        live.courses().show_as_report(&workload);
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
             Arc::new(move || changed(&id))

@@ -2,6 +2,7 @@
 //! types are generated from them. The numbers of a run are not defined here but in `run.json` (crate archive) and in
 //! the report's data (crate report).
 
+use cosmark_report::data::SeriesNews;
 use cosmark_wire::message::Nic;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -342,7 +343,7 @@ pub enum SystemEvent {
 
 /// Data of the events of `/api/v1/runs/ID/events`. The event's name is the tag. A connection first gets all rows of the
 /// run so far (or from `Last-Event-ID` on), then what comes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[expect(clippy::large_enum_variant, reason = "each is made to be written at once, never kept")]
@@ -353,6 +354,8 @@ pub enum RunEvent {
     Stage(StageNews),
     /// One interval of one stage, complete for every driver that is alive.
     Interval(Interval),
+    /// Bins of the running stage that changed, as the report will show them; without a number, and whole for who comes new.
+    Series(#[cfg_attr(test, ts(type = "SeriesNews"))] Series),
     /// A line of the run's log.
     Log(LogLine),
     /// The verdict as it forms: checks that can be made so far.
@@ -363,6 +366,12 @@ pub enum RunEvent {
         state: String,
     },
 }
+
+/// The course of a stage, in the report's own types.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(transparent)]
+#[schema(value_type = Object)]
+pub struct Series(pub SeriesNews);
 
 /// A stage's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -49,6 +49,7 @@ fn types() -> String {
     let mut text = format!(
         "// Generated from crates/service/src/api/types/mod.rs, which says what each field means:\n\
          // UPDATE_TYPES=1 cargo test -p cosmark-service --lib types\n\
+         \nimport type {{ SeriesNews }} from \"./types\";\n\
          \nexport const API_VERSION = {API_VERSION};\n"
     );
     for one in declared {
