@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+// The same filling of lines as for all documents.
+#[path = "../../cli/tests/docs/wrap.rs"]
+mod wrap;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,7 +94,7 @@ fn every_shipped_workload_leaves_nothing_behind() {
 fn the_reference_pages_are_what_the_tables_say() {
     for (file, format) in [("workload-xml.md", Format::Xml), ("workload-yaml.md", Format::Yaml)] {
         let path = root().join("docs/reference").join(file);
-        let page = reference_markdown(format);
+        let page = wrap::wrap(&reference_markdown(format));
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, &page).unwrap();
         }
