@@ -114,32 +114,9 @@ fn a_nats_that_dies_under_a_controller_costs_nothing_and_requests_are_told_so_me
     assert_eq!(within(|| ask(&c, "runs")).as_array().unwrap().len(), 2, "what was refused is not there");
 }
 
-/// Ends the server of a state directory, whatever became of the test.
-struct NoServer(std::path::PathBuf);
-
-impl NoServer {
-    fn pid(&self) -> Option<libc::pid_t> {
-        fs::read_to_string(&self.0).ok()?.trim().parse().ok()
-    }
-
-    fn kill(&self) {
-        if let Some(pid) = self.pid() {
-            // SAFETY: a plain system call; the process is the server that the controller of this test started.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
-        }
-    }
-}
-
-impl Drop for NoServer {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 #[test]
 fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole() {
     let dir = tempfile::tempdir().unwrap();
-    let server = NoServer(dir.path().join("a/nats/pid"));
     let mut c = Controller::launch(dir.path(), "a", &["--name", "a"]);
     within(|| ask(&c, "status"));
     let said = log_of(dir.path());
@@ -149,16 +126,16 @@ fn a_controllers_own_nats_server_that_dies_is_started_again_and_the_run_is_whole
     wait_for_drivers(&c, 2);
     let id = c.submit(&counted("survives", 15));
     wait_for_progress(&c, &id, 0.1);
-    let first = server.pid().unwrap();
-    server.kill();
-    within(|| server.pid().filter(|pid| *pid != first));
+    let first = c.own_server().unwrap();
+    c.kill_own_server();
+    within(|| c.own_server().filter(|pid| *pid != first));
     within(|| log_of(dir.path()).contains("was started again").then_some(()));
     let operation = finished(&c, &id, || log_of(dir.path()));
     assert_eq!((&operation["count"], &operation["failures"]), (&json!(TOTAL), &json!(0)), "{operation}");
     // It goes with the controller.
     signal(&c.child, libc::SIGTERM);
     assert!(c.child.wait().unwrap().success());
-    assert_eq!(server.pid(), None);
+    assert_eq!(c.own_server(), None);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Controller {
     pub directory: PathBuf,
     pub url: String,
     pub token: String,
+    /// Where a server of NATS of its own would note its process.
+    own_server: PathBuf,
 }
 
 impl Controller {
@@ -64,9 +66,23 @@ impl Controller {
                 .map(|text| text.trim().to_owned())
         });
         let token = fs::read_to_string(directory.join(state).join("local-token")).unwrap().trim().to_owned();
-        let controller = Self { child, directory: directory.to_owned(), url, token };
+        let own_server = directory.join(state).join("nats/pid");
+        let controller = Self { child, directory: directory.to_owned(), url, token, own_server };
         within(|| (controller.curl(&["-o", "/dev/null"], "/healthz").0 == 200).then_some(()));
         controller
+    }
+
+    /// The process of the server of NATS that it started, if there is one.
+    pub fn own_server(&self) -> Option<libc::pid_t> {
+        fs::read_to_string(&self.own_server).ok()?.trim().parse().ok()
+    }
+
+    /// `kill -9` of that server.
+    pub fn kill_own_server(&self) {
+        if let Some(pid) = self.own_server() {
+            // SAFETY: a plain system call; the process is the server that this controller started and noted.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
     }
 
     /// What curl prints, and the status.
@@ -136,6 +152,8 @@ impl Drop for Controller {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // A controller that is killed leaves it for the next one: here there is none.
+        self.kill_own_server();
     }
 }
 
