@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests that failed once more, each alone: a test that one unlucky moment beside others made fail passes then.
-#   scripts/repeat_failed.sh LOG COMMAND..
-# LOG is what COMMAND (`cargo test` with a selection of packages) printed. For each test one line is printed:
+#   scripts/repeat_failed.sh LOG [--ignored] COMMAND..
+# LOG is what COMMAND (`cargo test` with a selection of packages) printed; --ignored: for tests that are ignored, which
+# is how the tests of the test beds are marked. For each test one line is printed:
 #   FLAKY NAME: failed beside others, passed alone
 #   FAILED NAME: failed twice
 # A FLAKY line is a defect of the test, to be fixed. More than 5 failed tests, and programs that crashed, are no unlucky
@@ -12,6 +13,11 @@ LIMIT=300  # seconds for one test
 
 log=$1
 shift
+kind_of_test=()
+if [[ ${1:-} == --ignored ]]; then
+  kind_of_test=(--ignored)
+  shift
+fi
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
@@ -35,7 +41,7 @@ for row in "${rows[@]}"; do
     continue
   fi
   # shellcheck disable=SC2086 # "--test NAME" is two words
-  if timeout --kill-after=30 "$LIMIT" "$@" $selection -- --exact "$name" >"$output" 2>&1 </dev/null &&
+  if timeout --kill-after=30 "$LIMIT" "$@" $selection -- "${kind_of_test[@]}" --exact "$name" >"$output" 2>&1 </dev/null &&
     awk -f "$(dirname "${BASH_SOURCE[0]}")/cargo_log.awk" "$output" | grep -q $'^count\t[1-9]'; then
     printf 'FLAKY %s: failed beside others, passed alone\n' "$name"
   else

@@ -143,7 +143,8 @@ test_collect() {
   count "$status"
 }
 
-# repeat_failed COMMAND...: what the last test phase, which ran COMMAND, reported as failed runs once more alone.
+# repeat_failed [--ignored] COMMAND...: what the last test phase, which ran COMMAND (for ignored tests), reported as
+# failed runs once more alone.
 repeat_failed() {
   local again
   ((RESULT_FAILED)) || return 0
@@ -195,6 +196,7 @@ run_bed() {
     # One at a time: the tests measure, and they share the machine with what they measure.
     test_phase "bed $bed: tests" 1200 "${CARGO_TEST[@]}" --test beds -- --ignored --test-threads=1 --exact "$@"
     RUN_BY_BEDS=$((RUN_BY_BEDS + RESULT_PASSED + RESULT_FAILED))
+    repeat_failed --ignored "${CARGO_TEST[@]}"
   fi
   stop_bed
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
-use cosmark_workload::{Diagnostic, Format, Target, Workload};
+use cosmark_workload::{Diagnostic, Format, Severity, Target, Workload};
 
 use crate::diagnose;
 use crate::exit::Problem;
@@ -99,20 +99,40 @@ pub fn load_for(
     let Reading { workload, mistakes: diagnostics, format } =
         read_workload(catalog, &host::environment(), &source, base_name, target.as_ref());
     diagnose::show(shown_name, &source, &diagnostics);
-    let Some(mut workload) = workload else {
-        let count = diagnose::count(&diagnostics);
-        return Err(Problem::usage(format!("{shown_name}: {count}; nothing was sent")));
-    };
+    let mut workload = workload.ok_or_else(|| refused(shown_name, &diagnostics))?;
     apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
 }
 
-fn load_target(catalog: &Catalog, path: &Path) -> Result<Target, Problem> {
+/// Reads a workload that was run before: its warnings were shown then, only what it cannot be read for is shown.
+///
+/// # Errors
+/// When one of the mistakes is an error.
+pub fn load_again(
+    catalog: &Catalog,
+    source: &str,
+    shown_name: &str,
+    base_name: &str,
+    target: Option<&Target>,
+) -> Result<Workload, Problem> {
+    let mut reading = read_workload(catalog, &host::environment(), source, base_name, target);
+    reading.mistakes.retain(|mistake| mistake.severity == Severity::Error);
+    diagnose::show(shown_name, source, &reading.mistakes);
+    reading.workload.ok_or_else(|| refused(shown_name, &reading.mistakes))
+}
+
+fn refused(shown_name: &str, diagnostics: &[Diagnostic]) -> Problem {
+    Problem::usage(format!("{shown_name}: {}; nothing was sent", diagnose::count(diagnostics)))
+}
+
+/// Reads and checks a target file; shows all mistakes.
+///
+/// # Errors
+/// When one of them is an error.
+pub fn load_target(catalog: &Catalog, path: &Path) -> Result<Target, Problem> {
     let text = read_text(path)?;
     let shown = path.display().to_string();
     let (target, diagnostics) = read_target(catalog, &text);
     diagnose::show(&shown, &text, &diagnostics);
-    target.ok_or_else(|| {
-        Problem::usage(format!("{shown}: {}; nothing was sent", diagnose::count(&diagnostics)))
-    })
+    target.ok_or_else(|| refused(&shown, &diagnostics))
 }

@@ -79,6 +79,10 @@ fn read_log(log: &str) -> Vec<String> {
 
 /// What `repeat_failed.sh` makes of a log, and the calls of cargo that it made.
 fn repeat(log: &str) -> (Output, Vec<String>) {
+    repeat_with(&[], log)
+}
+
+fn repeat_with(options: &[&str], log: &str) -> (Output, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let [log_path, cargo, calls] = ["log", "cargo", "calls"].map(|name| directory.path().join(name));
     fs::write(&log_path, log).unwrap();
@@ -86,6 +90,7 @@ fn repeat(log: &str) -> (Output, Vec<String>) {
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
     let output = Command::new(script("repeat_failed.sh"))
         .arg(&log_path)
+        .args(options)
         .arg(&cargo)
         .args(["test", "--workspace"])
         .env("CALLS", &calls)
@@ -146,6 +151,10 @@ fn a_test_that_passes_alone_is_flaky_and_one_that_fails_twice_fails() {
     );
     let (output, _) = repeat(&failed_list(&["only::is_unlucky"]));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // The tests of the test beds are ignored by cargo unless it is told.
+    let (output, calls) = repeat_with(&["--ignored"], &failed_list(&["only::is_unlucky"]));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(calls, ["test --workspace --test many -- --ignored --exact only::is_unlucky"]);
     // A name that selects no test proves nothing.
     let (output, _) = repeat(&failed_list(&["the_test_is_gone"]));
     assert_eq!(output.status.code(), Some(1), "{output:?}");

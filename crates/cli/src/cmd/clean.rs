@@ -1,20 +1,19 @@
 //! `cosmark clean`: removes from a store what a run left there, and nothing else.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
 use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
-use cosmark_workload::Workload;
 use cosmark_workload::leftovers::{leftovers, written_names};
 use cosmark_workload::model::{ConfigValue, TargetSpec};
+use cosmark_workload::{Target, Workload};
 use serde_json::{Value, json};
 
 use crate::args::CleanArgs;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::load::load_text;
+use crate::load::{load_again, load_target};
 use crate::registry::{CATALOG, READING};
 use crate::runs::find;
 use crate::secrets::Own;
@@ -125,12 +124,10 @@ fn workload_of(run: &Run, args: &CleanArgs) -> Result<Workload, Problem> {
     let source = run.workload_yaml()?.ok_or_else(|| {
         Problem::usage(format!("{id} has no workload.yaml: what it would have written is not known"))
     })?;
-    let load = |target: Option<&Path>| {
-        let shown = format!("workload.yaml of {id}");
-        load_text(&READING, source.clone(), &shown, "workload.yaml", target, &[])
-            .map(|loaded| loaded.workload)
-    };
-    let mut workload = load(args.target.as_deref())?;
+    let target = args.target.as_deref().map(|path| load_target(&READING, path)).transpose()?;
+    let shown = format!("workload.yaml of {id}");
+    let load = |target: Option<&Target>| load_again(&READING, &source, &shown, "workload.yaml", target);
+    let mut workload = load(target.as_ref())?;
     if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !args.another_address) {
         return Err(Problem::usage(format!(
             "the target is another store than that of {id}: {other}; if both are addresses of one store, say --another-address"
