@@ -252,7 +252,7 @@ fn close_times(stage: usize, series: &mut [StageSeries], heat_columns: u32, all:
 }
 
 /// What only prepares a measurement, or cleans up after it.
-const SETUP: [&str; 5] = ["init", "prepare", "cleanup", "dispose", "delay"];
+const SETUP: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
 
 /// What was read of one stage beside its record.
 struct StageSources {
