@@ -12,7 +12,7 @@ use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
 use crate::checks::{CHECKS, findings};
-use crate::evidence::{Evidence, OperationEvidence, Series, StoreEvidence, WorkEvidence};
+use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Series, StoreEvidence, WorkEvidence};
 use crate::finding::Finding;
 use crate::from_archive::{is_special, miss_of};
 use crate::judge::{check, named, verdict_of};
@@ -166,7 +166,7 @@ fn evidence_of(
     let operations: Vec<OperationEvidence> = view
         .measured()
         .map(|op| OperationEvidence {
-            work: "all".into(),
+            work: ALL_WORKS.into(),
             name: op.label.clone(),
             kind: op.op.clone(),
             window_s,
@@ -185,7 +185,7 @@ fn evidence_of(
         window_s,
         rampup_s: Some(works.iter().map(|work| work.rampup.as_secs_f64()).fold(0.0, f64::max)),
         works: vec![WorkEvidence {
-            name: "all".into(),
+            name: ALL_WORKS.into(),
             workers: view.workers().unwrap_or(0),
             window_s,
             ..WorkEvidence::default()
@@ -225,7 +225,7 @@ fn series_of(view: &StageView<'_>) -> Option<Series> {
         }
     }
     let response_ms = vec![None; rates.len()];
-    Some(Series { work: "all".into(), step_s, rate_per_s: rates, response_ms, ..Series::default() })
+    Some(Series { work: ALL_WORKS.into(), step_s, rate_per_s: rates, response_ms, ..Series::default() })
 }
 
 /// C1. Time of the workers against rate times mean: Little's law with what the tables have. Times are cut to whole

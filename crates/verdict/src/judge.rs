@@ -41,8 +41,10 @@ fn archived_workload(run: &Run) -> Option<Workload> {
 
 /// A stage that was to measure something, whether or not it came to it.
 fn is_measured(stage: &StageRecord, plan: Option<&Stage>) -> bool {
-    from_archive::measured(stage).next().is_some()
-        || plan.is_some_and(|plan| plan.works.iter().any(|work| work.kind == WorkKind::Normal))
+    match plan.filter(|plan| !plan.works.is_empty()) {
+        Some(plan) => plan.works.iter().any(|work| work.kind == WorkKind::Normal),
+        None => from_archive::measured(stage).next().is_some(),
+    }
 }
 
 fn measured_stage(
@@ -92,7 +94,8 @@ fn unmeasured_stage(stage: &StageRecord) -> Option<Check> {
         return None;
     }
     let share = failed as f64 / ended as f64;
-    let prepares = stage.operations.iter().any(|op| matches!(op.op.as_str(), "prepare" | "init"));
+    let prepares =
+        stage.operations.iter().any(|op| matches!(op.op.as_str(), "prepare" | "mprepare" | "init"));
     let class = stage.operations.iter().flat_map(|op| &op.errors).max_by_key(|(_, count)| **count);
     let class = class.map(|(class, _)| format!(", most of them {class}")).unwrap_or_default();
     let finding = if prepares && share > 0.01 {

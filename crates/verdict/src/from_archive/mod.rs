@@ -21,7 +21,7 @@ use crate::evidence::{
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
 #[must_use]
 pub fn is_special(operation: &str) -> bool {
-    matches!(operation, "init" | "prepare" | "cleanup" | "dispose")
+    matches!(operation, "init" | "prepare" | "mprepare" | "cleanup" | "dispose")
 }
 
 /// Operations of a stage that measure something; none in a stage that only prepares or clears up.
@@ -129,6 +129,7 @@ pub fn miss_of(missing: &Missing) -> Miss {
         kind: missing.kind.word().to_owned(),
         share: missing.share,
         may_succeed: missing.kind == OpKind::Delete,
+        is_unwritten: missing.is_unwritten,
         cause: missing.cause.clone(),
     }
 }

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::model::selector::IntSelector;
-use crate::model::{Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::model::{Division, Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
+use crate::plan::share::{WorkerIndex, slice_of};
 use crate::reachability::areas::{Area, Naming, area};
 pub use crate::reachability::read_bytes::{read_bytes, read_bytes_of_stages};
 
@@ -43,9 +44,14 @@ pub struct Missing {
     /// Share of its calls that find nothing, 0 to 1: over the stage where the number of operations is known, else what
     /// it tends to.
     pub share: f64,
+    /// True when nothing in the workload writes what is missing: a run before this one may have done so, as a fill run does.
+    pub is_unwritten: bool,
     /// Why, with the names and ranges that are to blame.
     pub cause: String,
 }
+
+/// Storages that hold no objects and find every one.
+const FIND_ALL: &[&str] = &["mock", "none"];
 
 /// A rectangle of keys and how likely each of them exists.
 #[derive(Debug, Clone)]
@@ -53,7 +59,14 @@ struct Cell {
     area: Area,
     exists: f64,
     /// What took some of them away.
-    cause: Option<Rc<str>>,
+    cause: Option<Cause>,
+}
+
+/// Why keys are not there.
+#[derive(Debug, Clone)]
+struct Cause {
+    text: Rc<str>,
+    is_unwritten: bool,
 }
 
 /// The keys under one naming of one store.
@@ -92,7 +105,8 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     let mut effort = EFFORT + EFFORT_PER_OPERATION * operations;
     for (index, stage) in workload.stages.iter().enumerate() {
         let mut stores: BTreeMap<String, Vec<(usize, &Work)>> = BTreeMap::new();
-        for (work_index, work) in stage.works.iter().enumerate() {
+        let keeps = |work: &Work| !FIND_ALL.contains(&work.storage.kind.as_str());
+        for (work_index, work) in stage.works.iter().enumerate().filter(|(_, work)| keeps(work)) {
             let store = store_of(work);
             created(&store, work, &mut containers);
             stores.entry(store).or_default().push((work_index, work));
@@ -110,15 +124,16 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
             for (&(work_index, work), &weight) in works.iter().zip(&weights) {
                 for (op_index, operation) in work.operations.iter().enumerate() {
                     let Some((naming, _)) = area(operation) else { continue };
-                    let calls = calls(counts, index, work_index, op_index, work, weight)
-                        .filter(|_| known)
-                        .unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
+                    let made = calls(counts, index, work_index, op_index, work, weight).filter(|_| known);
+                    let calls = made.unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
                     by_naming.entry(naming).or_default().push(Draw {
                         work,
                         work_index,
                         op_index,
                         operation,
-                        pieces: pieces(operation),
+                        pieces: made
+                            .and_then(|made| begun_pieces(work, operation, made))
+                            .unwrap_or_else(|| pieces(operation)),
                         calls,
                         in_order: is_in_order(operation),
                     });
@@ -200,6 +215,41 @@ fn pieces(operation: &Operation) -> Vec<(Area, f64)> {
     ranges(containers).into_iter().flat_map(of_container).collect()
 }
 
+/// What `calls` writes or deletes that go through their numbers in order have come to, where that is not all of them: from the
+/// first number on, in the whole range or in each worker's part of it. `None` for everything else.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of operations fit 53 bits and are not negative"
+)]
+fn begun_pieces(work: &Work, operation: &Operation, calls: f64) -> Option<Vec<(Area, f64)>> {
+    let changes = is_write(operation.kind) || operation.kind == OpKind::Delete;
+    if work.kind != WorkKind::Normal || !changes || !is_in_order(operation) {
+        return None;
+    }
+    let containers = operation.containers.as_ref().filter(|selector| selector.count() == 1)?.bounds();
+    let objects = operation.objects.as_ref()?;
+    let (first, count) = (objects.bounds().0, objects.count());
+    let workers = match operation.division {
+        Division::Object => work.workers,
+        Division::Container => return None,
+        Division::None => 1,
+    };
+    if calls < 1.0 || calls >= count as f64 || workers as usize > MOST_PIECES {
+        return None;
+    }
+    let parts = (0..workers).filter_map(|index| {
+        let own = slice_of(count, WorkerIndex { index, total: workers });
+        let made = ((calls / f64::from(workers)).round() as u64).min(own.len);
+        let lo = first + own.offset;
+        (made > 0).then(|| Area { containers, objects: (lo, lo + made - 1) })
+    });
+    let parts: Vec<Area> = parts.collect();
+    let all: f64 = parts.iter().map(|part| size(*part)).sum();
+    (!parts.is_empty()).then(|| parts.into_iter().map(|part| (part, size(part) / all)).collect())
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a share of numbers")]
 pub(crate) fn size(area: Area) -> f64 {
     let length = |(lo, hi): (u64, u64)| hi.saturating_sub(lo) as f64 + 1.0;
@@ -273,17 +323,19 @@ fn follow(
         keys.lost = true;
         return;
     };
-    let mut missed: BTreeMap<(usize, usize), (f64, f64, Rc<str>)> = BTreeMap::new();
+    let mut missed: BTreeMap<(usize, usize), (f64, f64, Cause)> = BTreeMap::new();
     for cell in cells {
         let before = touched.iter().find(|known| known.area.overlaps(cell));
         let change =
             Change::of(cell, draws, known, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
-        let cause: Rc<str> =
-            match (change.cause(cell, draws, &stage_id), before.and_then(|cell| cell.cause.clone())) {
-                (Some(own), _) => own.into(),
-                (None, Some(earlier)) => earlier,
-                (None, None) => format!("nothing before it writes {}", text_of(cell)).into(),
-            };
+        let cause = match (change.cause(cell, draws, &stage_id), before.and_then(|cell| cell.cause.clone())) {
+            (Some(own), _) => Cause { text: own.into(), is_unwritten: false },
+            (None, Some(earlier)) => earlier,
+            (None, None) => {
+                let text = format!("nothing before it writes {}", text_of(cell));
+                Cause { text: text.into(), is_unwritten: true }
+            }
+        };
         for draw in draws
             .iter()
             .filter(|draw| matches!(draw.operation.kind, OpKind::Read | OpKind::Head | OpKind::Delete))
@@ -299,13 +351,12 @@ fn follow(
             } else {
                 1.0 - change.average
             };
-            let entry = missed
-                .entry((draw.work_index, draw.op_index))
-                .or_insert_with(|| (0.0, 0.0, Rc::clone(&cause)));
+            let entry =
+                missed.entry((draw.work_index, draw.op_index)).or_insert_with(|| (0.0, 0.0, cause.clone()));
             entry.0 += hits * absent;
             if hits * absent > entry.1 {
                 entry.1 = hits * absent;
-                entry.2 = Rc::clone(&cause);
+                entry.2 = cause.clone();
             }
         }
         if ours {
@@ -329,7 +380,8 @@ fn follow(
             operation: operation.name.clone(),
             kind: operation.kind,
             share: share.clamp(0.0, 1.0),
-            cause: cause.to_string(),
+            is_unwritten: cause.is_unwritten,
+            cause: cause.text.to_string(),
         });
     }
 }
@@ -538,6 +590,7 @@ fn without_container(
                 operation: operation.name.clone(),
                 kind: operation.kind,
                 share,
+                is_unwritten: true,
                 cause: format!(
                     "it uses {}, and the workload creates only {}",
                     span(range, "container"),
@@ -631,6 +684,64 @@ mod tests {
         let workload = workload(&format!("{PREPARE}{}", main_stage("mix", "total_ops: 20000", MIX)));
         let simulated = f64::from(misses) / f64::from(reads);
         assert!((missing(&workload, None)[0].share - simulated).abs() < 0.01, "{simulated}");
+    }
+
+    /// Writes in order and then reads; `made` of the writes came to an end.
+    fn written_in_order(write: &str, read: &str, made: f64) -> Vec<Missing> {
+        let workload = workload(&format!(
+            "{}{}",
+            main_stage(
+                "fill",
+                "runtime: 60s",
+                &format!("{{type: write, containers: c(1), {write}, sizes: c(4)KB}}")
+            ),
+            main_stage("reads", "runtime: 60s", &format!("{{type: read, containers: c(1), {read}}}"))
+        ));
+        let counts = |stage: usize, _: usize, _: usize| Some(if stage == 0 { made } else { 3000.0 });
+        missing(&workload, Some(&counts))
+    }
+
+    #[test]
+    fn writes_in_order_that_time_cuts_off_have_written_the_first_numbers() {
+        let found = |read: &str, made: f64| written_in_order("objects: 's(1,2000)'", read, made);
+        assert_eq!(found("objects: 'u(1,1000)'", 1500.0), []);
+        assert_eq!(found("objects: 'u(1,1000)'", 1000.0), []);
+        assert_eq!(found("objects: 'u(1,2000)'", 5000.0), []);
+        let half = found("objects: 'u(1,2000)'", 1000.0);
+        assert!(half.len() == 1 && half[0].share == 0.5 && half[0].is_unwritten, "{half:?}");
+        assert!(half[0].cause.contains("nothing before it writes objects 1001 to 2000"), "{half:?}");
+        // Numbers that are drawn fill the whole range, with gaps.
+        let drawn = written_in_order("objects: 'u(1,2000)'", "objects: 'u(1,1000)'", 2000.0);
+        assert!((drawn[0].share - (-1.0_f64).exp()).abs() < 1e-6, "{drawn:?}");
+        // Each of the 8 workers has written the first half of its own 250.
+        let own = |read: &str| written_in_order("objects: 's(1,2000)', division: object", read, 1000.0);
+        assert_eq!(own("objects: 'u(1,125)'"), []);
+        assert_eq!(own("objects: 'u(251,375)'"), []);
+        assert_eq!(own("objects: 'u(126,250)'")[0].share, 1.0);
+    }
+
+    #[test]
+    fn what_is_deleted_is_told_from_what_a_run_before_may_have_written() {
+        let mix = workload(&format!("{PREPARE}{}", main_stage("mix", "runtime: 60s", MIX)));
+        assert!(missing(&mix, None).iter().all(|miss| !miss.is_unwritten));
+        let more = "{type: read, containers: c(1), objects: 'u(1,2000)'}";
+        let more = workload(&format!("{PREPARE}{}", main_stage("main", "runtime: 60s", more)));
+        assert!(missing(&more, None).iter().all(|miss| miss.is_unwritten && miss.share == 0.5));
+        // Nothing here writes them at all: a run of its own did, as is usual with COSBench.
+        let only = "{type: read, containers: c(1), objects: 'u(1,2000)'}";
+        assert_eq!(missing(&workload(&main_stage("main", "runtime: 60s", only)), None), []);
+    }
+
+    #[test]
+    fn a_storage_that_holds_nothing_misses_nothing() {
+        for kind in ["mock", "none"] {
+            let text = format!(
+                "name: t\nstorage: {{type: {kind}}}\nstages:\n{PREPARE}{}",
+                main_stage("mix", "runtime: 60s", MIX)
+            );
+            let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
+            assert_eq!(missing(&workload.unwrap_or_else(|| panic!("{mistakes:?}")), None), [], "{kind}");
+        }
     }
 
     #[test]
