@@ -28,9 +28,10 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
         (5.0 * rampup, format!("5 times the rampup of {} s", plain(rampup))),
     ];
     let ended = evidence.ended();
-    let workers = evidence.workers().max(1);
-    let per_worker = ended as f64 / workers as f64;
-    if evidence.any(Pacing::Closed) && per_worker < LEAST_PER_WORKER {
+    // COSBench's tables may not tell how many there were.
+    let workers = evidence.workers();
+    let per_worker = ended as f64 / workers.max(1) as f64;
+    if workers > 0 && evidence.any(Pacing::Closed) && per_worker < LEAST_PER_WORKER {
         let message = format!(
             "only {} operations per worker ended: times longer than the window are missing; set a longer runtime, or \
              fewer workers",
@@ -51,7 +52,11 @@ pub(super) fn length(evidence: &Evidence) -> Finding {
         );
         return Finding::too_little(window, need, message);
     }
-    Finding::pass(window, need, format!("{} s, {} operations per worker", plain(window), plain(per_worker)))
+    let counted = match workers {
+        0 => format!("{ended} operations"),
+        _ => format!("{} operations per worker", plain(per_worker)),
+    };
+    Finding::pass(window, need, format!("{} s, {counted}", plain(window)))
 }
 
 /// How many of `ages` lie above `limit_ms`, read from the percentiles that there are: the least share that they allow is

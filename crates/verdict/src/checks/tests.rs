@@ -25,6 +25,15 @@ fn stood_still_at_the_edge(evidence: &mut Evidence, share: f64, pause_ms: f64) {
     evidence.clients[0].pause_max_ms = Some(pause_ms);
 }
 
+/// 0.03 in flight, of which so much was counted, and the client once paused for so long.
+fn hardly_any(evidence: &mut Evidence, share: f64, pause_ms: f64) {
+    let op = &mut evidence.operations[0];
+    (op.ok, op.service) = (1800, times(1.0, 1800));
+    op.in_flight_mean = Some(share * 1800.0 / 60.0 * op.service.mean.unwrap() / 1000.0);
+    (op.age_at_start_s, op.age_at_end_s) = (Some(0.0), Some(0.0));
+    evidence.clients[0].pause_max_ms = Some(pause_ms);
+}
+
 /// Reads whose bytes were not compared, of objects whose sizes are known.
 fn unverified(evidence: &mut Evidence, sizes: (u64, u64)) {
     evidence.operations[0].checked = Some(0);
@@ -194,6 +203,8 @@ const CASES: &[Case] = &[
     ("V1", healthy, |e| e.operations[0].in_flight_mean = Some(9.5), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| *e.operations[0].in_flight_mean.as_mut().unwrap() *= 1.03, Status::Warn, "off by"),
     ("V1", healthy, |e| stood_still_at_the_edge(e, 0.97, 1200.0), Status::Pass, "off by"),
+    ("V1", healthy, |e| hardly_any(e, 0.95, 60.0), Status::Pass, "off by"),
+    ("V1", healthy, |e| hardly_any(e, 0.80, 1.0), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| few_long(e, Some((9.0, 21.0))), Status::Pass, "off by 0 %"),
     ("V1", healthy, |e| few_long(e, Some((9.0, 3.0))), Status::Fail, "missing from the record"),
     ("V1", healthy, |e| few_long(e, None), Status::Pass, "off by 6.3 %"),
@@ -465,6 +476,13 @@ const CASES: &[Case] = &[
         "driver d2 from 15 s on",
     ),
     ("V17", || two_drivers(1000.0, 400.0), |_| {}, Status::Fail, "100 times as high on driver b as on a"),
+    (
+        "V17",
+        || two_drivers(10.0, 0.0),
+        |_| {},
+        Status::Fail,
+        "driver b delivered nothing of read, and driver a did",
+    ),
     ("V17", || two_drivers(10.0, 300.0), |_| {}, Status::Warn, "rate per worker"),
     ("V18", healthy, |e| e.operations[0].connections = 47_000, Status::Fail, "opened a new connection"),
     ("V18", healthy, |e| e.operations[0].connections = 1_000, Status::Warn, "2.1 %"),
@@ -731,4 +749,44 @@ fn what_decides_the_verdict_comes_first() {
     found.sort_by_key(rank);
     let order: String = found.iter().map(|found| found.message.as_str()).collect();
     assert_eq!(order, "ftwupn");
+}
+
+#[test]
+fn runs_of_any_shape_are_judged_without_a_panic_and_in_sentences() {
+    let shapes: [(&str, fn(&mut Evidence)); 9] = [
+        ("no operation", |e| e.operations.clear()),
+        ("no window", |e| (e.window_s, e.operations[0].window_s, e.works[0].window_s) = (0.0, 0.0, 0.0)),
+        ("nothing ended", |e| {
+            e.operations[0] =
+                OperationEvidence { work: "main".into(), kind: "read".into(), ..Default::default() };
+        }),
+        ("one operation of one worker", |e| {
+            e.works[0].workers = 1;
+            few(e, 1);
+        }),
+        ("all failed", |e| {
+            e.operations[0].ok = 0;
+            (e.operations[0].response, e.operations[0].service) = Default::default();
+            fail(e, 100, 1.0);
+        }),
+        ("no workers", |e| e.works.clear()),
+        ("no series", |e| e.series.clear()),
+        ("steps of nothing", |e| e.series[0].step_s = 0.0),
+        ("numbers that are none", |e| {
+            e.series[0].rate_per_s[3] = f64::NAN;
+        }),
+    ];
+    for (name, change) in shapes {
+        let mut evidence = healthy();
+        change(&mut evidence);
+        for (row, found) in findings(&evidence) {
+            assert!(found.message.len() > 10, "{name}, {}: {found:?}", row.id);
+            let number = |word: &str| found.message.contains(word);
+            assert!(
+                !["inf", "NaN"].into_iter().any(|word| number(&format!(" {word} "))),
+                "{name}, {}: {found:?}",
+                row.id
+            );
+        }
+    }
 }

@@ -41,8 +41,13 @@ struct Course<'a> {
 
 /// V8.
 pub(super) fn steadiness(evidence: &Evidence) -> Finding {
-    let (long, short): (Vec<_>, Vec<_>) =
-        evidence.series.iter().partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
+    // A damaged file may hold what is no number.
+    let is_sound = |series: &&Series| {
+        let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
+        series.step_s > 0.0 && values.all(|value| value.is_finite())
+    };
+    let sound = evidence.series.iter().filter(is_sound);
+    let (long, short): (Vec<_>, Vec<_>) = sound.partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
     let several = evidence.series.len() > 1;
     let named = |series: &Series, text: String| {
         if several { format!("work {}: {text}", series.work) } else { text }
