@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cosmark_driver::{Catalog, ReadsPlugins};
 use cosmark_workload::Workload;
-use cosmark_workload::model::{OpKind, WorkKind};
+use cosmark_workload::model::WorkKind;
 
 use crate::args::CheckArgs;
 use crate::cmd::driver::is_directory;
