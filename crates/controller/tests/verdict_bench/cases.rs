@@ -67,7 +67,8 @@ impl Case {
     }
 
     pub fn behaviour(&self) -> Behaviour {
-        let mut behaviour = json!({"store": {"mode": "null", "null_bytes": 65_536}, "time_zero": "first_request"});
+        let mut behaviour =
+            json!({"store": {"mode": "null", "null_bytes": 65_536}, "time_zero": "first_request"});
         merge(&mut behaviour, &self.store);
         Behaviour::from_yaml(&behaviour.to_string()).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }

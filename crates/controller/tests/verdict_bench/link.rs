@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cosmark_metrics::{ClientFacts, Phase};
 use cosmark_wire::{
-    Began, ClockDrift, ClockFix, ContainersBefore, DriverEvent, DriverLink, EventSender, Launched, MissionReport,
-    StageOrder, TriggerOrder, TriggerReport,
+    Began, ClockDrift, ClockFix, ContainersBefore, DriverEvent, DriverLink, EventSender, Launched,
+    MissionReport, StageOrder, TriggerOrder, TriggerReport,
 };
 use tokio::sync::mpsc;
 
@@ -31,7 +31,15 @@ impl Bed {
     pub fn new(store: Store, plants: Vec<DriverPlant>, seed: u64) -> Arc<Mutex<Self>> {
         let drivers = plants.len();
         let orders = vec![None; drivers];
-        Arc::new(Mutex::new(Self { store, plants, seed, orders, told: Vec::new(), since_s: None, looks_beside: false }))
+        Arc::new(Mutex::new(Self {
+            store,
+            plants,
+            seed,
+            orders,
+            told: Vec::new(),
+            since_s: None,
+            looks_beside: false,
+        }))
     }
 
     /// Makes the load of the stage that all have orders for.
@@ -64,7 +72,12 @@ impl Bed {
 }
 
 /// Everything that a driver says of a stage, in its order.
-fn tell(mut shares: Vec<Share>, machine: &mut Machine, is_compared: bool, origin_unix_ns: i64) -> Vec<(f64, DriverEvent)> {
+fn tell(
+    mut shares: Vec<Share>,
+    machine: &mut Machine,
+    is_compared: bool,
+    origin_unix_ns: i64,
+) -> Vec<(f64, DriverEvent)> {
     let plant = machine.plant.clone();
     let clock = is_compared.then_some(ClockFix {
         wall_offset_ns: (plant.clock_ahead_ms * 1e6) as i64,
@@ -107,7 +120,9 @@ fn tell(mut shares: Vec<Share>, machine: &mut Machine, is_compared: bool, origin
     told.insert(1, (0.0, DriverEvent::Facts(facts)));
     told.push(match plant.lost_at_s {
         Some(lost_s) => (lost_s + 20.0, DriverEvent::Lost { silent_ms: 20_000, late: None }),
-        None => (ended_s, DriverEvent::Ended { missions: shares.iter().map(report).collect(), gave_up: None }),
+        None => {
+            (ended_s, DriverEvent::Ended { missions: shares.iter().map(report).collect(), gave_up: None })
+        }
     });
     told
 }

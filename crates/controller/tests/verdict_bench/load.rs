@@ -82,9 +82,16 @@ struct Current {
 enum Pace {
     Closed,
     /// Seconds between two due times of a worker, and pause after an operation.
-    Paced { period_s: Option<f64>, think_s: f64 },
+    Paced {
+        period_s: Option<f64>,
+        think_s: f64,
+    },
     /// Arrivals that are not due yet, those that wait, free workers.
-    Open { waiting: VecDeque<f64>, free: Vec<usize>, drops: bool },
+    Open {
+        waiting: VecDeque<f64>,
+        free: Vec<usize>,
+        drops: bool,
+    },
 }
 
 struct Loop {
@@ -149,7 +156,8 @@ impl StageLoad<'_> {
         let late_s = self.machines[driver].plant.late_s;
         let drivers = self.machines.len();
         let plan = slice_plan(work);
-        let stop_s = if plan.stop_ns == u64::MAX { f64::INFINITY } else { (plan.stop_ns - ORIGIN_NS) as f64 / 1e9 };
+        let stop_s =
+            if plan.stop_ns == u64::MAX { f64::INFINITY } else { (plan.stop_ns - ORIGIN_NS) as f64 / 1e9 };
         let begin = self.workers.len();
         let pace = match &work.load {
             Load::Closed => Pace::Closed,
@@ -179,7 +187,9 @@ impl StageLoad<'_> {
         let at = self.loops.len();
         for index in first..first + workers {
             let place = WorkerIndex { index, total: work.workers };
-            let rng = Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(0x9e37_79b9) ^ u64::from(index) << 20 ^ at as u64);
+            let rng = Xoshiro256PlusPlus::seed_from_u64(
+                seed.wrapping_mul(0x9e37_79b9) ^ u64::from(index) << 20 ^ at as u64,
+            );
             let mut worker = Worker {
                 share: at,
                 rng,
@@ -251,7 +261,11 @@ impl StageLoad<'_> {
             return;
         }
         let sent_s = self.machines[driver].act(at_s, 0.5);
-        let due_s = if matches!(self.loops[at].pace, Pace::Closed) { sent_s } else { self.workers[worker].next_due_s };
+        let due_s = if matches!(self.loops[at].pace, Pace::Closed) {
+            sent_s
+        } else {
+            self.workers[worker].next_due_s
+        };
         // What the last operation made late is no lag of the client.
         self.send(worker, due_s, sent_s, at_s > due_s);
     }
@@ -362,7 +376,8 @@ impl StageLoad<'_> {
         let at = self.workers[worker].share;
         self.loops[at].roll(&self.workers, end_s);
         let Some(current) = self.workers[worker].current.take() else { return };
-        let Current { op, due_s, sent_s, delayed, connect_s, opened, retried, asked_bytes, verify, answer } = current;
+        let Current { op, due_s, sent_s, delayed, connect_s, opened, retried, asked_bytes, verify, answer } =
+            current;
         let own = &mut self.loops[at];
         let plan = own.plan;
         let (is_ok, received) = (answer.outcome.is_ok(), if asked_bytes == 0 { answer.bytes } else { 0 });
@@ -503,8 +518,12 @@ fn choosers(work: &Work, worker: WorkerIndex) -> Vec<Choosers> {
         let objects = objects.map(|objects| if special { walk(objects) } else { objects.clone() });
         Choosers {
             up_to,
-            containers: operation.containers.as_ref().map(|own| Chooser::new(own, Slice::Whole, worker).unwrap()),
-            objects: objects.map(|own| Chooser::new(&own, if special { Slice::Whole } else { slice }, worker).unwrap()),
+            containers: operation
+                .containers
+                .as_ref()
+                .map(|own| Chooser::new(own, Slice::Whole, worker).unwrap()),
+            objects: objects
+                .map(|own| Chooser::new(&own, if special { Slice::Whole } else { slice }, worker).unwrap()),
             sizes: operation.sizes.as_ref().map(|own| SizeChooser::new(own, worker).unwrap()),
         }
     };
@@ -514,8 +533,14 @@ fn choosers(work: &Work, worker: WorkerIndex) -> Vec<Choosers> {
 /// Operations of a work that goes through its numbers once; it uses one container.
 fn special_total(work: &Work) -> u64 {
     let operation = &work.operations[0];
-    let count = |selector: Option<&cosmark_workload::IntSelector>| selector.map_or(1, |selector| selector.count().max(1));
-    assert_eq!(count(operation.containers.as_ref()), 1, "special works of several containers are not simulated");
+    let count = |selector: Option<&cosmark_workload::IntSelector>| {
+        selector.map_or(1, |selector| selector.count().max(1))
+    };
+    assert_eq!(
+        count(operation.containers.as_ref()),
+        1,
+        "special works of several containers are not simulated"
+    );
     count(operation.objects.as_ref())
 }
 
@@ -538,7 +563,13 @@ fn slice_plan(work: &Work) -> SlicePlan {
     let slice_ns = work.interval.as_nanos().clamp(100_000_000, 1_000_000_000) as u64;
     let window_start_ns = ns(work.rampup.as_secs_f64());
     if work.runtime.is_zero() {
-        return SlicePlan { start_ns: ORIGIN_NS, window_start_ns: ORIGIN_NS, window_end_ns: u64::MAX, stop_ns: u64::MAX, slice_ns };
+        return SlicePlan {
+            start_ns: ORIGIN_NS,
+            window_start_ns: ORIGIN_NS,
+            window_end_ns: u64::MAX,
+            stop_ns: u64::MAX,
+            slice_ns,
+        };
     }
     let window_end_ns = window_start_ns + work.runtime.as_nanos() as u64;
     let stop_ns = window_end_ns + work.rampdown.as_nanos() as u64;
@@ -549,7 +580,10 @@ fn slice_plan(work: &Work) -> SlicePlan {
 fn due_times(law: &Arrivals, stop_s: f64, rng: &mut Xoshiro256PlusPlus, mut each: impl FnMut(f64)) {
     match law {
         Arrivals::Constant { rate_per_s } => {
-            (0..).map(|number| f64::from(number) / rate_per_s).take_while(|due_s| *due_s < stop_s).for_each(each);
+            (0..)
+                .map(|number| f64::from(number) / rate_per_s)
+                .take_while(|due_s| *due_s < stop_s)
+                .for_each(each);
         }
         Arrivals::Poisson { rate_per_s } => {
             let mut due_s = exponential(rng) / rate_per_s;

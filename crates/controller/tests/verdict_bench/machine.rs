@@ -142,7 +142,16 @@ impl Machine {
         }
         pauses.sort_by(|a, b| a.0.total_cmp(&b.0));
         let seconds = vec![Second::default(); length_s.ceil() as usize + 1];
-        Self { plant, rng, free_s: 0.0, pauses, at_pause: 0, period: (0, 0.0), throttled: Vec::new(), seconds }
+        Self {
+            plant,
+            rng,
+            free_s: 0.0,
+            pauses,
+            at_pause: 0,
+            period: (0, 0.0),
+            throttled: Vec::new(),
+            seconds,
+        }
     }
 
     /// The load thread has something to do that falls due at `at_s` and takes a part of an operation's processor time;

@@ -46,7 +46,10 @@ impl Score {
         let reason = verdict.reason.clone().unwrap_or_default();
         let right_word = case.right.contains(&verdict.overall);
         let named = case.is_healthy()
-            || case.first.iter().any(|wanted| *wanted == first || (!is_id(wanted) && reason.contains(wanted)));
+            || case
+                .first
+                .iter()
+                .any(|wanted| *wanted == first || (!is_id(wanted) && reason.contains(wanted)));
         self.wrong_word += usize::from(!right_word);
         self.wrong_first += usize::from(!named);
         if !(right_word && named) {
@@ -92,7 +95,9 @@ pub fn table(scores: &[(Case, Score)]) -> String {
 
 /// False alarms, misses, first reasons.
 pub fn matrix(scores: &[(Case, Score)]) -> String {
-    let of = |healthy: bool| scores.iter().filter(move |(case, _)| case.is_healthy() == healthy).map(|(_, score)| score);
+    let of = |healthy: bool| {
+        scores.iter().filter(move |(case, _)| case.is_healthy() == healthy).map(|(_, score)| score)
+    };
     let sum = |healthy, field: fn(&Score) -> usize| of(healthy).map(field).sum::<usize>();
     let (healthy, spoilt) = (sum(true, |score| score.runs), sum(false, |score| score.runs));
     let named = spoilt - sum(false, |score| score.wrong_first);

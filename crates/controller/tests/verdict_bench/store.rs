@@ -79,7 +79,10 @@ impl Store {
             ..Behaviour::default()
         };
         assert_eq!(simulated, behaviour, "a behaviour that is not simulated");
-        assert!(behaviour.stalls.iter().all(|stall| stall.kind == StallKind::Freeze), "only stalls that freeze are simulated");
+        assert!(
+            behaviour.stalls.iter().all(|stall| stall.kind == StallKind::Freeze),
+            "only stalls that freeze are simulated"
+        );
         let servers = behaviour.capacity.as_ref().map_or(0, |capacity| capacity.servers as usize);
         let buckets = behaviour.rate_cap.iter().map(|cap| (cap.burst, 0.0)).collect();
         Self {
@@ -99,7 +102,10 @@ impl Store {
         self.zero_s = zero_s;
         self.link_free_s = 0.0;
         self.servers.fill(0.0);
-        self.buckets.iter_mut().zip(&self.behaviour.rate_cap).for_each(|(bucket, cap)| *bucket = (cap.burst, 0.0));
+        self.buckets
+            .iter_mut()
+            .zip(&self.behaviour.rate_cap)
+            .for_each(|(bucket, cap)| *bucket = (cap.burst, 0.0));
     }
 
     /// Somebody wrote this long ago.
@@ -165,7 +171,10 @@ impl Store {
             }
         }
         for (at, reset) in Arc::clone(&self.behaviour).reset.iter().enumerate() {
-            assert!(matches!(reset.at, ResetAt::Request | ResetAt::Reply), "only resets of requests are simulated");
+            assert!(
+                matches!(reset.at, ResetAt::Request | ResetAt::Reply),
+                "only resets of requests are simulated"
+            );
             if self.selects("reset", at, &reset.select(), request.op, since_s) {
                 return Some(Answer { closes: true, ..failed(back_s, "reset", 0) });
             }
@@ -175,7 +184,13 @@ impl Store {
                 const DOCUMENT_BYTES: u64 = 231;
                 let delay_s = self.delays(came_s, request);
                 let (first_byte_s, end_s) = (back_s + delay_s, back_s + delay_s);
-                let answer = Answer { first_byte_s, end_s, outcome: Outcome::OK, bytes: DOCUMENT_BYTES, closes: false };
+                let answer = Answer {
+                    first_byte_s,
+                    end_s,
+                    outcome: Outcome::OK,
+                    bytes: DOCUMENT_BYTES,
+                    closes: false,
+                };
                 return Some(self.body(answer, request));
             }
         }
@@ -185,7 +200,8 @@ impl Store {
     /// When a server takes it up.
     fn queued(&mut self, came_s: f64, request: &Request) -> f64 {
         let behaviour = Arc::clone(&self.behaviour);
-        let Some(capacity) = behaviour.capacity.as_ref().filter(|capacity| capacity.op.contains(request.op)) else {
+        let Some(capacity) = behaviour.capacity.as_ref().filter(|capacity| capacity.op.contains(request.op))
+        else {
             return came_s;
         };
         let law = capacity.law().unwrap_or(Law::ConstantMs(0.0));
@@ -234,7 +250,8 @@ impl Store {
         let mut body_s = 0.0;
         for (at, rule) in Arc::clone(&self.behaviour).bandwidth.iter().enumerate() {
             if body_s == 0.0 && self.selects("bandwidth", at, &rule.select(), request.op, since_s) {
-                body_s = rule.first_byte_ms / 1000.0 + rule.bytes_per_s.map_or(0.0, |rate| bytes as f64 / rate);
+                body_s =
+                    rule.first_byte_ms / 1000.0 + rule.bytes_per_s.map_or(0.0, |rate| bytes as f64 / rate);
             }
         }
         if let Some(rate) = self.behaviour.link.as_ref().and_then(|link| link.download_bytes_per_s) {
@@ -303,9 +320,15 @@ impl Store {
                 list[(*place as usize - 1) % list.len()]
             }
             Law::Decay { from_ms, to_ms, tau_s } => to_ms + (from_ms - to_ms) * (-since_s / tau_s).exp(),
-            Law::Linear { from_ms, to_ms, over_s } => from_ms + (to_ms - from_ms) * (since_s / over_s).clamp(0.0, 1.0),
-            Law::ByBytes { base_ms, per_mib_ms } => base_ms + per_mib_ms * request.bytes as f64 / f64::from(1 << 20),
-            Law::ByObjects { base_ms, per_million_ms } => base_ms + per_million_ms * self.objects.len() as f64 / 1e6,
+            Law::Linear { from_ms, to_ms, over_s } => {
+                from_ms + (to_ms - from_ms) * (since_s / over_s).clamp(0.0, 1.0)
+            }
+            Law::ByBytes { base_ms, per_mib_ms } => {
+                base_ms + per_mib_ms * request.bytes as f64 / f64::from(1 << 20)
+            }
+            Law::ByObjects { base_ms, per_million_ms } => {
+                base_ms + per_million_ms * self.objects.len() as f64 / 1e6
+            }
             Law::File(_) => panic!("laws from files are not simulated"),
         };
         ms / 1000.0
