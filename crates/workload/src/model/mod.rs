@@ -395,18 +395,6 @@ pub struct RangeRead {
     pub chunk_length_bytes: u64,
 }
 
-impl Work {
-    /// What one of its operations is called in results: a special work gives its own word, so that an `mprepare`, which makes
-    /// the same requests as `mwrite`, is not taken for a measurement.
-    #[must_use]
-    pub fn word_of(&self, operation: &Operation) -> &'static str {
-        match self.kind {
-            WorkKind::Normal => operation.kind.word(),
-            kind => crate::assemble::type_of(kind, Some(operation.kind)).word,
-        }
-    }
-}
-
 impl Operation {
     /// Numbers of the batch in which object `number` lies: whole batches, counted from 1.
     #[must_use]

@@ -6,16 +6,16 @@
 //! p(t) = w/(w+d) + (p(0) - w/(w+d)) exp(-(w+d) t), which is averaged over the stage.
 
 pub(crate) mod areas;
+mod pieces;
 mod read_bytes;
 pub mod read_sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::model::selector::IntSelector;
-use crate::model::{Division, Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
-use crate::plan::share::{WorkerIndex, slice_of};
+use crate::model::{Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::reachability::areas::{Area, Naming, area};
+use crate::reachability::pieces::{begun_pieces, is_in_order, pieces, ranges};
 pub use crate::reachability::read_bytes::{read_bytes, read_bytes_of_stages};
 
 /// More cells than this are not followed.
@@ -24,8 +24,6 @@ const MOST_CELLS: usize = 4_096;
 /// costs grows with the workload, and not with its square.
 const EFFORT_PER_OPERATION: u64 = 2_000;
 const EFFORT: u64 = 200_000;
-/// Buckets of a histogram that are told apart.
-const MOST_PIECES: usize = 64;
 
 /// How many operations of (stage, work, operation), all 0-based, were or will be made.
 pub type Counts<'a> = &'a dyn Fn(usize, usize, usize) -> Option<f64>;
@@ -115,30 +113,7 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
             for (_, work) in &works {
                 found.extend(without_container(&store, index, work, &containers));
             }
-            let weights: Vec<f64> =
-                works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
-            let known = works.iter().zip(&weights).all(|((w, work), weight)| {
-                (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
-            });
-            let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
-            for (&(work_index, work), &weight) in works.iter().zip(&weights) {
-                for (op_index, operation) in work.operations.iter().enumerate() {
-                    let Some((naming, _)) = area(operation) else { continue };
-                    let made = calls(counts, index, work_index, op_index, work, weight).filter(|_| known);
-                    let calls = made.unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
-                    by_naming.entry(naming).or_default().push(Draw {
-                        work,
-                        work_index,
-                        op_index,
-                        operation,
-                        pieces: made
-                            .and_then(|made| begun_pieces(work, operation, made))
-                            .unwrap_or_else(|| pieces(operation)),
-                        calls,
-                        in_order: is_in_order(operation),
-                    });
-                }
-            }
+            let (by_naming, known) = draws_of(index, &works, counts);
             let state = keys.entry(store).or_default();
             for (naming, draws) in by_naming {
                 follow(
@@ -154,6 +129,39 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     }
     found.retain(|miss| miss.share > 1e-4);
     found
+}
+
+/// How the works of one stage on one store choose keys, by naming; and whether it is known how many operations each makes.
+fn draws_of<'a>(
+    index: usize,
+    works: &[(usize, &'a Work)],
+    counts: Option<Counts<'_>>,
+) -> (BTreeMap<Naming, Vec<Draw<'a>>>, bool) {
+    let weights: Vec<f64> =
+        works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
+    let known = works.iter().zip(&weights).all(|((w, work), weight)| {
+        (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
+    });
+    let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
+    for (&(work_index, work), &weight) in works.iter().zip(&weights) {
+        for (op_index, operation) in work.operations.iter().enumerate() {
+            let Some((naming, _)) = area(operation) else { continue };
+            let made = calls(counts, index, work_index, op_index, work, weight).filter(|_| known);
+            let calls = made.unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
+            by_naming.entry(naming).or_default().push(Draw {
+                work,
+                work_index,
+                op_index,
+                operation,
+                pieces: made
+                    .and_then(|made| begun_pieces(work, operation, made))
+                    .unwrap_or_else(|| pieces(operation)),
+                calls,
+                in_order: is_in_order(operation),
+            });
+        }
+    }
+    (by_naming, known)
 }
 
 fn store_of(work: &Work) -> String {
@@ -185,69 +193,8 @@ fn calls(
     work.total_ops.filter(|_| work.runtime.is_zero()).map(|total| total as f64 * share_of(weight, operation))
 }
 
-fn is_in_order(operation: &Operation) -> bool {
-    matches!(operation.objects, Some(IntSelector::Sequential { .. } | IntSelector::Range { .. }))
-}
-
 pub(crate) fn is_write(kind: OpKind) -> bool {
     kind.row().effect == Effect::Writes
-}
-
-/// A selector as ranges with weights that add up to 1.
-fn ranges(selector: &IntSelector) -> Vec<((u64, u64), f64)> {
-    match selector {
-        IntSelector::Histogram { buckets } if buckets.len() <= MOST_PIECES => {
-            let total: f64 = buckets.iter().map(|bucket| bucket.weight).sum();
-            buckets.iter().map(|bucket| ((bucket.lo, bucket.hi), bucket.weight / total)).collect()
-        }
-        other => vec![(other.bounds(), 1.0)],
-    }
-}
-
-fn pieces(operation: &Operation) -> Vec<(Area, f64)> {
-    let (Some(containers), Some(objects)) = (&operation.containers, &operation.objects) else {
-        return Vec::new();
-    };
-    let objects = ranges(objects);
-    let of_container = |(containers, share): ((u64, u64), f64)| {
-        objects.iter().map(move |(objects, own)| (Area { containers, objects: *objects }, share * own))
-    };
-    ranges(containers).into_iter().flat_map(of_container).collect()
-}
-
-/// What `calls` writes or deletes that go through their numbers in order have come to, where that is not all of them: from the
-/// first number on, in the whole range or in each worker's part of it. `None` for everything else.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts of operations fit 53 bits and are not negative"
-)]
-fn begun_pieces(work: &Work, operation: &Operation, calls: f64) -> Option<Vec<(Area, f64)>> {
-    let changes = is_write(operation.kind) || operation.kind == OpKind::Delete;
-    if work.kind != WorkKind::Normal || !changes || !is_in_order(operation) {
-        return None;
-    }
-    let containers = operation.containers.as_ref().filter(|selector| selector.count() == 1)?.bounds();
-    let objects = operation.objects.as_ref()?;
-    let (first, count) = (objects.bounds().0, objects.count());
-    let workers = match operation.division {
-        Division::Object => work.workers,
-        Division::Container => return None,
-        Division::None => 1,
-    };
-    if calls < 1.0 || calls >= count as f64 || workers as usize > MOST_PIECES {
-        return None;
-    }
-    let parts = (0..workers).filter_map(|index| {
-        let own = slice_of(count, WorkerIndex { index, total: workers });
-        let made = ((calls / f64::from(workers)).round() as u64).min(own.len);
-        let lo = first + own.offset;
-        (made > 0).then(|| Area { containers, objects: (lo, lo + made - 1) })
-    });
-    let parts: Vec<Area> = parts.collect();
-    let all: f64 = parts.iter().map(|part| size(*part)).sum();
-    (!parts.is_empty()).then(|| parts.into_iter().map(|part| (part, size(part) / all)).collect())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share of numbers")]
