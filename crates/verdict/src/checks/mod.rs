@@ -136,7 +136,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "length",
         question: "Was the window long enough?",
         needs: "a measured window",
-        warns: "never",
+        warns: "shorter than 60 s where the storage says sut_window: short",
         fails: "not proven when shorter than 60 s, than 30 times the p99 or than 5 times the rampup, or fewer than 20 operations per worker",
         remedy: "a longer runtime",
         look: data::length,

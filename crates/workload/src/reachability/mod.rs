@@ -275,14 +275,7 @@ fn follow(
         let before = touched.iter().find(|known| known.area.overlaps(cell));
         let change =
             Change::of(cell, draws, known, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
-        let cause = match (change.cause(cell, draws, &stage_id), before.and_then(|cell| cell.cause.clone())) {
-            (Some(own), _) => Cause { text: own.into(), is_unwritten: false },
-            (None, Some(earlier)) => earlier,
-            (None, None) => {
-                let text = format!("nothing before it writes {}", text_of(cell));
-                Cause { text: text.into(), is_unwritten: true }
-            }
-        };
+        let cause = change.cause_of(cell, draws, &stage_id, before);
         for draw in draws
             .iter()
             .filter(|draw| matches!(draw.operation.kind, OpKind::Read | OpKind::Head | OpKind::Delete))
@@ -419,6 +412,18 @@ impl Change {
             average,
             after: long_run + (before - long_run) * fading,
             absent_for_deletes: 1.0 - average,
+        }
+    }
+
+    /// Why keys of a cell are not there: this stage, one before it, or that nobody wrote them.
+    fn cause_of(&self, cell: Area, draws: &[Draw<'_>], stage_id: &str, before: Option<&Cell>) -> Cause {
+        match (self.cause(cell, draws, stage_id), before.and_then(|cell| cell.cause.clone())) {
+            (Some(own), _) => Cause { text: own.into(), is_unwritten: false },
+            (None, Some(earlier)) => earlier,
+            (None, None) => {
+                let text = format!("nothing before it writes {}", text_of(cell));
+                Cause { text: text.into(), is_unwritten: true }
+            }
         }
     }
 
