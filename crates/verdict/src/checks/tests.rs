@@ -89,6 +89,7 @@ fn healthy() -> Evidence {
             replicas: None,
             ram_bytes: Some(64e9),
             cache_intended: false,
+            short_intended: false,
             writes_zeros: Some(false),
             background: Some("none".into()),
         },
