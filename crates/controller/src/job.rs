@@ -8,6 +8,7 @@ use cosmark_workload::model::Workload;
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
+use crate::settle::Settle;
 
 /// How urgently the user wants it to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +42,8 @@ pub struct RunJob<'a> {
     /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
     /// these, too.
     pub tidies_up: bool,
+    /// Stages that time ends stop before their time when their headline figures are known well enough.
+    pub settle: Option<Settle>,
     /// Index in the workload of the stage that goes on: one with a search has many in the record.
     pub(crate) planned_stage: usize,
     /// Stages and triggers that were begun.
@@ -70,6 +73,7 @@ impl<'a> RunJob<'a> {
             drain: None,
             clock: RunClock::default(),
             tidies_up: false,
+            settle: None,
             planned_stage: 0,
             steps: 0,
             step_teller: None,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
-use cosmark_controller::{ArchiveWriter, Ended, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
 use cosmark_workload::{Workload, search, to_xml};
@@ -40,8 +40,9 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 
 /// Who makes the load.
 enum Place<'a> {
-    /// This process, with trigger scripts of a directory; a run that the user ends deletes what it wrote, if that is wanted.
-    Here { scripts: Option<PathBuf>, tidies_up: bool },
+    /// This process, with trigger scripts of a directory; a run that the user ends deletes what it wrote, and
+    /// stages end when enough is known, if that is wanted.
+    Here { scripts: Option<PathBuf>, tidies_up: bool, settle: Option<Settle> },
     /// Drivers that joined this NATS.
     Drivers { url: &'a str, many: &'a ManyArgs },
 }
@@ -51,15 +52,19 @@ enum Place<'a> {
 /// # Errors
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
-    execute_at(loaded, &Place::Here { scripts, tidies_up: false }, options)
+    execute_at(loaded, &Place::Here { scripts, tidies_up: false, settle: None }, options)
 }
 
 /// The same for a workload that Cosmark wrote: when the user ends the run, its last stages still delete what it wrote.
 ///
 /// # Errors
 /// As [`execute`].
-pub fn execute_and_tidy_up(loaded: Loaded, options: &RunOptions) -> Result<Ended, Problem> {
-    execute_at(loaded, &Place::Here { scripts: None, tidies_up: true }, options)
+pub fn execute_and_tidy_up(
+    loaded: Loaded,
+    settle: Option<Settle>,
+    options: &RunOptions,
+) -> Result<Ended, Problem> {
+    execute_at(loaded, &Place::Here { scripts: None, tidies_up: true, settle }, options)
 }
 
 /// The whole way of a run: prepare, connect, open the archive, make the load, show what came of it.
@@ -198,13 +203,14 @@ async fn make_load(
             let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
             remote.run(run, &workload, dir, options, stop, &redact, watching).await
         }
-        (None, Place::Here { scripts, tidies_up }) => {
+        (None, Place::Here { scripts, tidies_up, settle }) => {
             let operation_log = open_log(&dir, options)?;
             let driver = local_driver(scripts.clone(), options);
             let mut job =
                 RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
             job.operation_log = operation_log;
             job.tidies_up = *tidies_up;
+            job.settle = *settle;
             Ok(run_workload(job, watching).await)
         }
         (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
