@@ -296,3 +296,43 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use cosmark_archive::StageState;
+
+    use super::*;
+    use crate::args::{Args, Command};
+    use crate::load::load_text;
+
+    const TEXT: &str = "name: t\nstorage: {type: mock, delay: 1ms}\nstages:\n  - name: main\n    works:\n      - {name: main, \
+                        workers: 4, runtime: 300s, interval: 100ms, operations: [{type: read, containers: c(1), objects: \
+                        c(1)}]}\n";
+
+    #[test]
+    fn a_stage_ends_when_its_figures_are_known_and_they_are_those_of_the_window_that_it_had() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = directory.path().to_str().unwrap();
+        let args = ["cosmark", "run", "t.yaml", "--archive", archive, "--quiet", "--no-report"];
+        let Command::Run(args) = Args::parse_from(args).command else { panic!("another subcommand") };
+        let loaded = load_text(&CATALOG, TEXT.to_owned(), "t", "t.yaml", None, &[]).ok().unwrap();
+        let second = Duration::from_secs(1);
+        let settle = Settle { least: second, every: second, within: 5.0 };
+        let ended = execute_and_tidy_up(loaded, Some(settle), &args.options).ok().unwrap();
+        let stage = &ended.record.stages[0];
+        assert_eq!(stage.state, StageState::Completed, "{:?}", stage.reason);
+        let why = stage.stopped_early.as_deref().unwrap_or_default();
+        assert!(why.starts_with("stopped after"), "{why}");
+        let window_s = stage.window_s.unwrap();
+        assert!((1.0..300.0).contains(&window_s), "{window_s}");
+        let read = &stage.operations[0];
+        let counted = read.throughput_per_s.unwrap() * window_s / read.ok as f64;
+        assert!((counted - 1.0).abs() < 1e-6, "{counted}");
+        // A window that was meant to end is not one that was cut.
+        let offered = ended.record.verdict.checks.iter().find(|check| check.id == "V4").unwrap();
+        assert!(!offered.message.contains("was to be"), "{offered:?}");
+        let remarks = table::remarks(&ended.record);
+        assert!(remarks.iter().any(|remark| remark.contains("stopped after")), "{remarks:?}");
+    }
+}
