@@ -4,8 +4,8 @@
 
 use cosmark_report::data::SeriesNews;
 use cosmark_wire::message::Nic;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 mod access;
 mod doing;
@@ -19,7 +19,7 @@ pub use submission::Submission;
 pub const API_VERSION: u32 = 1;
 
 /// What a person or script may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Role {
@@ -30,7 +30,7 @@ pub enum Role {
 }
 
 /// Who is logged in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SessionInfo {
     /// What they may do.
@@ -40,7 +40,7 @@ pub struct SessionInfo {
 }
 
 /// The controller at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Status {
     /// Name of the controller that answers.
@@ -70,7 +70,7 @@ pub struct Status {
 }
 
 /// How a driver is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum DriverState {
@@ -87,7 +87,7 @@ pub enum DriverState {
 }
 
 /// A driver as the controller knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DriverInfo {
     /// Its name, unique.
@@ -138,7 +138,7 @@ pub struct DriverInfo {
 }
 
 /// A network interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct NicInfo {
     /// Such as `eth0`.
@@ -158,7 +158,7 @@ impl From<&Nic> for NicInfo {
 }
 
 /// A mistake in a workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Mistake {
     /// `error` or `warning`.
@@ -178,7 +178,7 @@ pub struct Mistake {
 }
 
 /// What a submission would do: the answer to a check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CheckResult {
     /// True if it would be accepted.
@@ -194,7 +194,7 @@ pub struct CheckResult {
 }
 
 /// A stage before it is run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StagePreview {
     /// Such as `s3-main`.
@@ -216,7 +216,7 @@ pub struct StagePreview {
 }
 
 /// What became of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Submitted {
     /// Id of the run, such as `w12`.
@@ -226,7 +226,7 @@ pub struct Submitted {
 }
 
 /// A run, wherever it is: in the queue, running, or in the archive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunSummary {
     /// Such as `w12`.
@@ -281,7 +281,7 @@ pub struct RunSummary {
 }
 
 /// A move in the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct QueueMove {
@@ -294,7 +294,7 @@ pub struct QueueMove {
 }
 
 /// A file of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FileInfo {
     /// Path below the run's directory.
@@ -307,7 +307,7 @@ pub struct FileInfo {
 }
 
 /// A refusal: the body of every answer with a status of 400 or more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Refusal {
     /// One sentence, with the remedy.
@@ -318,7 +318,7 @@ pub struct Refusal {
 }
 
 /// Data of the events of `/api/v1/events`. The event's name is the tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum SystemEvent {
@@ -343,7 +343,7 @@ pub enum SystemEvent {
 
 /// Data of the events of `/api/v1/runs/ID/events`. The event's name is the tag. A connection first gets all rows of the
 /// run so far (or from `Last-Event-ID` on), then what comes.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[expect(clippy::large_enum_variant, reason = "each is made to be written at once, never kept")]
@@ -368,13 +368,12 @@ pub enum RunEvent {
 }
 
 /// The course of a stage, in the report's own types.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct Series(pub SeriesNews);
+pub struct Series(#[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")] pub SeriesNews);
 
 /// A stage's state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StageNews {
     /// Such as `s3-main`.
@@ -392,7 +391,7 @@ pub struct StageNews {
 }
 
 /// Sums of one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Interval {
     /// Such as `s3-main`.
@@ -406,7 +405,7 @@ pub struct Interval {
 }
 
 /// Sums of one operation in one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct IntervalRow {
     /// Name of the work.
@@ -442,7 +441,7 @@ pub struct IntervalRow {
 }
 
 /// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LogLine {
     /// RFC 3339.
@@ -456,7 +455,7 @@ pub struct LogLine {
 }
 
 /// A verdict, perhaps before its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct VerdictNews {
     /// `true`, `true_with_limits`, `not_proven` or `false`.
@@ -468,7 +467,7 @@ pub struct VerdictNews {
 }
 
 /// Whether a driver is to be given work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Drain {
@@ -477,7 +476,7 @@ pub struct Drain {
 }
 
 /// How a run is to end.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Cancel {
@@ -487,7 +486,7 @@ pub struct Cancel {
 }
 
 /// A change of tags.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TagChange {
@@ -500,7 +499,7 @@ pub struct TagChange {
 }
 
 /// Whether a run is the baseline of its workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Baseline {
@@ -509,7 +508,7 @@ pub struct Baseline {
 }
 
 /// The texts of a run's workload, secrets removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SourceText {
     /// Name of the file it came in.
@@ -523,7 +522,7 @@ pub struct SourceText {
 }
 
 /// A target to be tried: YAML with `auth:` and `storage:`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TargetText {
@@ -532,7 +531,7 @@ pub struct TargetText {
 }
 
 /// How a target answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TargetTest {
     /// True: it let us in and answered.
@@ -548,7 +547,7 @@ pub struct TargetTest {
 }
 
 /// A workload or target that comes with Cosmark.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LibraryEntry {
     /// `workload` or `target`.
@@ -566,7 +565,7 @@ pub struct LibraryEntry {
 }
 
 /// A workload to be converted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConvertText {
@@ -575,7 +574,7 @@ pub struct ConvertText {
 }
 
 /// A workload in both formats; none where its mistakes are too many.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Converted {
     /// COSBench XML.
