@@ -44,7 +44,7 @@ impl ChunkCoder for ValueCoder {
     }
 
     fn after(&mut self, out: &mut Vec<u8>) {
-        let encoded = BASE64.encode((&*out).as_ref());
+        let encoded = BASE64.encode(out);
         out.clear();
         out.extend_from_slice(encoded.as_bytes());
     }

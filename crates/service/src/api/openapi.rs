@@ -14,7 +14,7 @@ fn schemas() -> Map<String, Value> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = SCHEMAS.into();
     let mut all = settings.into_generator();
-    let put: [fn(&mut SchemaGenerator) -> schemars::Schema; 25] = [
+    let put: &[fn(&mut SchemaGenerator) -> schemars::Schema] = &[
         SchemaGenerator::subschema_for::<types::Refusal>,
         SchemaGenerator::subschema_for::<types::SessionInfo>,
         SchemaGenerator::subschema_for::<types::Login>,
@@ -24,6 +24,7 @@ fn schemas() -> Map<String, Value> {
         SchemaGenerator::subschema_for::<types::Submission>,
         SchemaGenerator::subschema_for::<types::CheckResult>,
         SchemaGenerator::subschema_for::<types::Submitted>,
+        SchemaGenerator::subschema_for::<types::LostDriver>,
         SchemaGenerator::subschema_for::<types::RunSummary>,
         SchemaGenerator::subschema_for::<types::QueueMove>,
         SchemaGenerator::subschema_for::<types::Cancel>,
