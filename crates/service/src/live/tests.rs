@@ -126,7 +126,7 @@ fn health(random: &mut Random, second: u64) -> HealthSample {
             steal_ns: Some(random.below(99)),
         }),
         pause,
-        tcp_segments_retransmitted: (second % 7 != 0).then(|| random.below(3)),
+        tcp_segments_retransmitted: (!second.is_multiple_of(7)).then(|| random.below(3)),
         nics: vec![NicHealth {
             name: "eth0".into(),
             rx_bytes: random.below(1 << 30),
