@@ -167,8 +167,7 @@ async fn finish(
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
-    let verdict = cosmark_verdict::judge(&run, Some(job.workload), &[]);
-    let record = RunRecord { verdict, ..run.record };
+    let record = cosmark_verdict::judged(&run, Some(job.workload));
     job.dir.finish(&record, &tables);
     if !job.dir.says_its_end() {
         wait_for_room(&mut job, &record, &tables, observer).await;

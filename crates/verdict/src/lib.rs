@@ -7,6 +7,7 @@
 //! E-divisive), censoring (Kaplan and Meier), SNIA PTS, MLPerf Storage, Hoefler and Belli, "Scientific benchmarking of
 //! parallel computing systems" (SC 2015). Limits are constants of the check that uses them.
 
+pub mod bounds;
 mod checks;
 mod cosbench;
 pub mod evidence;
@@ -18,5 +19,5 @@ mod numbers;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
 pub use cosbench::judge_cosbench;
 pub use finding::{Allows, Finding, Status, rank};
-pub use judge::{judge, judge_so_far, most_telling, preflight, telling_order};
+pub use judge::{judge, judge_so_far, judged, most_telling, preflight, telling_order};
 pub use numbers::{percent, plain};

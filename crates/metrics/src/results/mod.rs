@@ -2,12 +2,14 @@
 //! figures ([`METRICS`]) that everything iterates that shows, writes, compares or judges results. The archive writes these
 //! types, REST and the report contain them.
 
+mod bound;
 mod latencies;
 mod metric;
 mod operation;
 mod parts;
 mod table;
 
+pub use bound::{Bound, Cause, Spread, Times};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
 pub use operation::{LoopKind, OperationResult};
