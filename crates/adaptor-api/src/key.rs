@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cosmark_units::{Plain, has_no_unit, parse_bool, parse_duration_as, parse_signed, parse_size};
+use cosmark_units::{Plain, has_no_unit, parse_bool, parse_duration_as, parse_signed, parse_size, unit_hint};
 
 use crate::{Error, ErrorKind, Reach, Result, Secret};
 
@@ -382,8 +382,8 @@ fn parse_time(text: &str) -> Option<Duration> {
     parse_duration_as(text, Plain::Milliseconds).ok()
 }
 
-/// The times among `entries` that say no unit. In COSBench's XML they are milliseconds; anywhere else a reader who sees
-/// `runtime: 30` beside `timeout: 30` takes both for the same unit, so it has to be written.
+/// The times among `entries` that say no unit. In COSBench's XML they are milliseconds; anywhere else the unit has to be
+/// written, as in every other time of a native workload.
 pub fn times_without_unit<'a>(
     keys: &[Key],
     entries: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -396,9 +396,7 @@ pub fn times_without_unit<'a>(
             entry,
             fatal: true,
             message: format!("`{name}={value}` says no unit"),
-            hint: Some(format!(
-                "write {value}s or {value}ms; only COSBench's XML counts in ms without a word"
-            )),
+            hint: Some(unit_hint(value)),
         })
         .collect()
 }

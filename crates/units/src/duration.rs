@@ -22,13 +22,15 @@ const UNITS: &[(&str, u64)] = &[
 /// What a number without a unit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plain {
-    /// Seconds, as everywhere in a workload.
+    /// Seconds, as COSBench's stages and works have it.
     Seconds,
     /// Milliseconds, as COSBench's storages and auths have it.
     Milliseconds,
+    /// Nothing: the unit has to be written, as everywhere in native YAML. `0` is nothing in every unit.
+    Refused,
 }
 
-/// Reads `5s`, `2m`, `500ms`, `1h`, `1.5s` or a plain number of seconds.
+/// Reads `5s`, `2m`, `500ms`, `1h`, `1.5s` or a plain number of seconds: what is no value of a native workload.
 ///
 /// # Errors
 /// What is wrong with it and how to write it.
@@ -42,12 +44,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, Complaint> {
 /// What is wrong with it and how to write it.
 pub fn parse_duration_as(text: &str, plain: Plain) -> Result<Duration, Complaint> {
     let text = text.trim();
+    if plain == Plain::Refused && has_no_unit(text) {
+        return Err((format!("`{}` says no unit", shown(text)), unit_hint(text)));
+    }
     let (unit_of_plain, word) = match plain {
-        Plain::Seconds => ("s", "seconds"),
-        Plain::Milliseconds => ("ms", "milliseconds"),
+        Plain::Seconds => ("s", "; a plain number is seconds"),
+        Plain::Milliseconds => ("ms", "; a plain number is milliseconds"),
+        Plain::Refused => ("s", ""),
     };
     let bad = || {
-        let hint = format!("write a number and ns, us, ms, s, m, h or d, e.g. 30s; a plain number is {word}");
+        let hint = format!("write a number and ns, us, ms, s, m, h or d, e.g. 30s{word}");
         (format!("`{}` is not a duration", shown(text)), hint)
     };
     let (number, unit) = split(text);
@@ -67,6 +73,16 @@ pub fn parse_duration_as(text: &str, plain: Plain) -> Result<Duration, Complaint
 pub fn has_no_unit(text: &str) -> bool {
     let (number, unit) = split(text.trim());
     unit.is_empty() && decimal_times(number, 1_000_000_000).is_some_and(|nanos| nanos > 0)
+}
+
+/// What to write instead of a duration that [`has_no_unit`].
+#[must_use]
+pub fn unit_hint(text: &str) -> String {
+    let number = shown(text.trim());
+    format!(
+        "write {number}s or {number}ms; only COSBench's XML leaves the unit out: seconds in stages and works, milliseconds in \
+         storages and auths"
+    )
 }
 
 fn split(text: &str) -> (&str, &str) {
@@ -94,10 +110,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(nanos in 0..=3_162_240_000_000_000_000u64, plain: bool) {
+        fn what_is_written_is_read_back(nanos in 0..=3_162_240_000_000_000_000u64) {
             let duration = Duration::from_nanos(nanos);
-            let plain = if plain { Plain::Seconds } else { Plain::Milliseconds };
-            prop_assert_eq!(parse_duration_as(&duration_text(duration), plain), Ok(duration));
+            for plain in [Plain::Seconds, Plain::Milliseconds, Plain::Refused] {
+                prop_assert_eq!(parse_duration_as(&duration_text(duration), plain), Ok(duration));
+            }
             prop_assert!(!has_no_unit(&duration_text(duration)));
         }
 
@@ -135,6 +152,15 @@ mod tests {
         }
         assert!(parse_duration("40000d").unwrap_err().0.contains("too long"));
         assert!(parse_duration_as("x", Plain::Milliseconds).unwrap_err().1.contains("milliseconds"));
+    }
+
+    #[test]
+    fn where_a_unit_has_to_be_written_a_number_alone_is_refused_with_the_remedy() {
+        let (message, hint) = parse_duration_as(" 30 ", Plain::Refused).unwrap_err();
+        assert!(message == "`30` says no unit" && hint.starts_with("write 30s or 30ms"), "{message}: {hint}");
+        assert_eq!(parse_duration_as("0", Plain::Refused), Ok(Duration::ZERO));
+        assert_eq!(parse_duration_as("30s", Plain::Refused), Ok(Duration::from_secs(30)));
+        assert!(!parse_duration_as("soon", Plain::Refused).unwrap_err().1.contains("plain number"));
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod number;
 mod rate;
 mod size;
 
-pub use duration::{MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as};
+pub use duration::{
+    MAX_DURATION, Plain, duration_text, has_no_unit, parse_duration, parse_duration_as, unit_hint,
+};
 pub use number::{parse_bool, parse_integer, parse_signed};
 pub use rate::{MAX_RATE_PER_S, parse_rate, parse_rate_or_zero, rate_text};
 pub use size::{SizeUnit, bytes_text, parse_size};

@@ -1,9 +1,11 @@
 //! What XML and YAML share when a workload is put together: special works, triggers, operation ids.
 
+use std::time::Duration;
+
 use cosmark_units::Complaint;
 
 use crate::diagnostics::shown;
-use crate::model::{Config, Division, OpKind, Stage, TargetSpec, Trigger, WorkKind, Workload};
+use crate::model::{Config, Division, Load, OpKind, Stage, TargetSpec, Trigger, Work, WorkKind, Workload};
 
 /// Most stages of a workload.
 pub const MAX_STAGES: usize = 10_000;
@@ -53,6 +55,30 @@ pub(crate) const DIVISIONS: &[(&str, Division)] =
 
 pub(crate) fn division_word(division: Division) -> &'static str {
     DIVISIONS.iter().find(|row| row.1 == division).map_or("none", |row| row.0)
+}
+
+/// A work of which nothing is said: where it differs from this one, its values are written.
+pub(crate) fn blank_work(kind: WorkKind) -> Work {
+    Work {
+        name: String::new(),
+        kind,
+        workers: 1,
+        interval: Duration::from_secs(5),
+        division: Division::None,
+        runtime: Duration::ZERO,
+        rampup: Duration::ZERO,
+        rampdown: Duration::ZERO,
+        total_ops: None,
+        total_bytes: None,
+        afr_per_million: if kind == WorkKind::Normal { DEFAULT_AFR_PER_MILLION } else { 0 },
+        driver: None,
+        load: Load::Closed,
+        histogram: true,
+        auth: no_target(),
+        storage: no_target(),
+        operations: Vec::new(),
+        span: crate::Span::default(),
+    }
 }
 
 /// The target of a work that names none.

@@ -109,7 +109,7 @@ fn what_xml_cannot_carry_is_reported_and_not_silently_changed() {
 #[test]
 fn ratios_become_whole_percents_that_sum_to_100_and_stay_exact() {
     let text = "name: w\nstorage: {type: mock}\ndefaults: {containers: c(1), objects: c(1)}\nstages:\n- name: s\n  works:\n  \
-                - name: w\n    workers: 1\n    runtime: 1\n    operations:\n    - {type: read, ratio: 1}\n    \
+                - name: w\n    workers: 1\n    runtime: 1s\n    operations:\n    - {type: read, ratio: 1}\n    \
                 - {type: head, ratio: 1}\n    - {type: delete, ratio: 1}\n";
     let workload = read(text, Format::Yaml);
     let (xml, _) = to_xml(&workload);

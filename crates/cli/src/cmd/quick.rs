@@ -12,6 +12,7 @@ use crate::load::load_text;
 use crate::registry::CATALOG;
 use cosmark_metrics::results::Statistic;
 use cosmark_workload::threshold::Threshold;
+use cosmark_workload::units::has_no_unit;
 
 /// Runs the subcommand.
 pub fn run(args: &QuickArgs) -> Outcome {
@@ -295,11 +296,13 @@ fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
     text += &search(args);
     text += "    works:\n      - name: main\n";
     let runtime = args.runtime.as_deref().unwrap_or(if args.search.is_empty() { "30s" } else { TRIAL });
+    // A plain number is seconds on a command line; a workload wants the unit.
+    let unit = if has_no_unit(runtime) { "s" } else { "" };
     let _ = writeln!(
         text,
         "        workers: {}\n        rampup: 2s\n        runtime: {}",
         workers(args),
-        quoted(runtime)
+        quoted(&format!("{runtime}{unit}"))
     );
     if !args.search.is_empty() && args.over == "rate" {
         text += "        rate: {shape: poisson, rate: 1/s}\n";

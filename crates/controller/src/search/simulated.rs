@@ -21,7 +21,7 @@ const BATCHES: usize = 20;
 
 fn stage() -> Arc<Stage> {
     let text = "name: x\nstorage: {type: mock}\nstages:\n  - name: main\n    thresholds: [p95 <= 200 ms]\n    works:\n      \
-                - {name: main, workers: 500, runtime: 20, rate: 1/s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+                - {name: main, workers: 500, runtime: 20s, rate: 1/s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
     let (workload, mistakes) = parse(text, Format::Yaml, &Environment::default());
     Arc::new(workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0))
 }

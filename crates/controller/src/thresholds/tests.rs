@@ -8,7 +8,7 @@ use super::*;
 fn stage(thresholds: &str, rate: &str) -> Stage {
     let text = format!(
         "name: x\nstorage: {{type: mock}}\nstages:\n  - name: main\n    thresholds: {thresholds}\n    works:\n      \
-         - {{name: main, workers: 1, runtime: 20, {rate} operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
+         - {{name: main, workers: 1, runtime: 20s, {rate} operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
     );
     let (workload, mistakes) = parse(&text, Format::Yaml, &Environment::default());
     workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0)

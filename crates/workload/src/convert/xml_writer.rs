@@ -3,18 +3,17 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use cosmark_units::{duration_text, rate_text};
+use cosmark_units::parse_size;
 
 use super::{is_nothing, shared};
-use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
+use crate::assemble::{blank_work, division_word, type_of};
 use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
-use crate::keys::attributes;
+use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::operation::{self, Dialect};
-use crate::keys::{KEYS, Key, KeyId, Scope};
-use crate::model::arrivals::{arrivals_text, when_full_text};
-use crate::model::{
-    ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind, Workload,
-};
+use crate::keys::values::{parse_share, parse_time};
+use crate::keys::{KEYS, Key, KeyId, Scope, ValueKind};
+use crate::model::arrivals::Parts;
+use crate::model::{ConfigValue, Load, Operation, Stage, TargetSpec, Trigger, Work, WorkKind, Workload};
 use crate::xml::config_list;
 use crate::xml::secret_reference;
 
@@ -87,10 +86,9 @@ impl Writer {
         self.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let (auth, storage) = (shared(workload, |w| &w.auth), shared(workload, |w| &w.storage));
         let mut config = ConfigText::default();
-        for (row, access) in attributes::of_workload().filter(|(row, _)| row.xml.is_empty()) {
-            let Some(value) = (access.get)(workload) else { continue };
-            let key = KEYS.iter().find(|key| key.scope == Scope::Workload && key.yaml == row.yaml);
-            if let Some(key) = key {
+        for (row, of) in attributes::of_workload().filter(|(row, _)| row.xml.is_empty()) {
+            let Some(value) = (of.get)(workload) else { continue };
+            if let Some(key) = config_key(Scope::Workload, row) {
                 config.push(key.xml, &value);
                 continue;
             }
@@ -153,7 +151,10 @@ impl Writer {
         let expanded = self.expanded;
         let mut tag = self.tag(2, "workstage", stage.span);
         tag.attribute("name", &stage.name);
-        seconds(&mut tag, &mut config, KeyId::ClosureDelay, stage.closure_delay, expanded);
+        for (row, value) in attributes::of_stage() {
+            let text = (value.get)(stage).filter(|_| expanded || !stage.closure_delay.is_zero());
+            attribute(&mut tag, &mut config, Scope::Stage, row, text);
+        }
         trigger(&mut tag, stage.trigger.as_ref());
         config.write(&mut tag);
         self.out.push_str(">\n");
@@ -192,34 +193,21 @@ impl Writer {
         if expanded || !normal {
             tag.attribute("type", work_type.word);
         }
-        tag.number("workers", u64::from(work.workers));
-        if expanded || work.interval != Duration::from_secs(5) {
-            seconds(&mut tag, &mut config, KeyId::Interval, work.interval, true);
-        }
-        if expanded || normal && work.division != Division::None {
-            tag.attribute("division", division_word(work.division));
-        }
-        seconds(&mut tag, &mut config, KeyId::Runtime, work.runtime, expanded);
-        seconds(&mut tag, &mut config, KeyId::Rampup, work.rampup, expanded);
-        seconds(&mut tag, &mut config, KeyId::Rampdown, work.rampdown, expanded);
-        let default_afr = if normal { DEFAULT_AFR_PER_MILLION } else { 0 };
-        if expanded || work.afr_per_million != default_afr {
-            tag.number("afr", u64::from(work.afr_per_million));
-        }
-        let total_ops = if normal { work.total_ops } else { expanded.then_some(u64::from(work.workers)) };
-        if let Some(total) = total_ops.or(expanded.then_some(0)) {
-            tag.number("totalOps", total);
-        }
-        if let Some(total) = work.total_bytes.or(expanded.then_some(0)) {
-            tag.number("totalBytes", total);
-        }
-        if let Some(driver) = &work.driver {
-            tag.attribute("driver", driver);
+        let blank = blank_work(work.kind);
+        for (row, value) in attributes::of_work() {
+            let text = match (value.get)(work) {
+                // Words that COSBench's own expanded files carry.
+                _ if expanded && !normal && row.yaml == "total_ops" => Some(work.workers.to_string()),
+                None if expanded && matches!(row.value, ValueKind::Integer | ValueKind::Bytes) => {
+                    Some("0".to_owned())
+                }
+                text if expanded && !row.xml.is_empty() || row.is_required() => text,
+                _ if !normal && row.normal_only => None,
+                text => text.filter(|text| (value.get)(&blank).as_ref() != Some(text)),
+            };
+            attribute(&mut tag, &mut config, Scope::Work, row, text);
         }
         load(&mut config, &work.load);
-        if !work.histogram {
-            config.push(Key::of(KeyId::Histogram).xml, "false");
-        }
         if !normal {
             work.operations
                 .iter()
@@ -289,36 +277,45 @@ fn operation_keys(config: &mut ConfigText, operation: &Operation, names: &[Strin
 }
 
 fn load(config: &mut ConfigText, load: &Load) {
-    let mut push = |id: KeyId, value: String| config.push(Key::of(id).xml, &value);
-    match load {
-        Load::Closed => {}
-        Load::Paced { think_time, rate_per_worker } => {
-            if let Some(time) = think_time {
-                push(KeyId::ThinkTime, duration_text(*time));
-            }
-            if let Some(rate) = rate_per_worker {
-                push(KeyId::RatePerWorker, rate_text(*rate));
-            }
-        }
-        Load::Open { arrivals, when_full } => {
-            push(KeyId::Rate, arrivals_text(arrivals));
-            if *when_full != WhenFull::Wait {
-                push(KeyId::WhenFull, when_full_text(*when_full).to_owned());
-            }
+    let parts = Parts::of(load);
+    for (row, value) in attributes::of_load() {
+        if let (Some(key), Some(text)) = (config_key(Scope::Work, row), (value.get)(&parts)) {
+            config.push(key.xml, &text);
         }
     }
 }
 
-/// Whole seconds as an attribute; a fraction is rounded up there and exact in the config.
-fn seconds(tag: &mut Tag<'_>, config: &mut ConfigText, id: KeyId, time: Duration, always: bool) {
-    if time.is_zero() && !always {
+/// The config key that stands in for what XML has no attribute for.
+fn config_key(scope: Scope, row: &AttributeRow) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.scope == scope && key.yaml == row.yaml)
+}
+
+/// A value as COSBench has it: times in whole seconds, shares per million, sizes in bytes. A fraction of a second is rounded
+/// up there and exact in the config, where everything stands that is no attribute.
+fn attribute(
+    tag: &mut Tag<'_>,
+    config: &mut ConfigText,
+    scope: Scope,
+    row: &AttributeRow,
+    text: Option<String>,
+) {
+    let Some(text) = text else { return };
+    let key = config_key(scope, row).map(|key| key.xml);
+    let time =
+        if row.value == ValueKind::Duration { parse_time(&text).unwrap_or_default() } else { Duration::ZERO };
+    let is_exact = !row.xml.is_empty() && time.subsec_nanos() == 0;
+    if let Some(key) = key.filter(|_| !is_exact) {
+        config.push(key, &text);
+    }
+    if row.xml.is_empty() {
         return;
     }
-    let fraction = time.subsec_nanos() > 0;
-    tag.number(Key::of(id).xml, time.as_secs() + u64::from(fraction));
-    if fraction {
-        config.push(Key::of(id).xml, &duration_text(time));
-    }
+    match row.value {
+        ValueKind::Duration => tag.number(row.xml, time.as_secs() + u64::from(!is_exact)),
+        ValueKind::Share => tag.number(row.xml, u64::from(parse_share(&text).unwrap_or_default())),
+        ValueKind::Bytes => tag.number(row.xml, parse_size(&text).unwrap_or_default()),
+        _ => tag.attribute(row.xml, &text),
+    };
 }
 
 fn trigger(tag: &mut Tag<'_>, trigger: Option<&Trigger>) {

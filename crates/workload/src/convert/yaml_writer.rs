@@ -1,20 +1,18 @@
 //! Writes native YAML in block style: no line means something else to another YAML tool.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use cosmark_units::{bytes_text, duration_text, rate_text};
+use cosmark_units::{duration_text, rate_text};
 
 use super::{is_nothing, shared};
-use crate::assemble::{DEFAULT_AFR_PER_MILLION, division_word, type_of};
+use crate::assemble::{blank_work, division_word, type_of};
 use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
-use crate::model::arrivals::when_full_text;
+use crate::model::arrivals::{Parts, when_full_text};
 use crate::model::search::{Loads, load_text};
 use crate::model::{
-    Arrivals, ConfigValue, Division, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind,
-    Workload,
+    Arrivals, ConfigValue, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind, Workload,
 };
 use crate::plan::drivers::DriversWanted;
 use crate::yaml::matrix;
@@ -82,8 +80,8 @@ impl Writer {
 
     fn workload(&mut self, workload: &Workload) {
         self.text("name", &workload.name);
-        for (row, access) in attributes::of_workload() {
-            match (access.get)(workload) {
+        for (row, value) in attributes::of_workload() {
+            match (value.get)(workload) {
                 Some(_) if row.yaml == "drivers" && workload.drivers.wait.is_some() => {
                     self.drivers(&workload.drivers)
                 }
@@ -167,7 +165,11 @@ impl Writer {
             self.trigger(stage.trigger.as_ref());
             return;
         }
-        self.duration("closure_delay", stage.closure_delay, Duration::ZERO);
+        for (row, value) in attributes::of_stage().filter(|_| !stage.closure_delay.is_zero()) {
+            if let Some(text) = (value.get)(stage) {
+                self.text(row.yaml, &text);
+            }
+        }
         self.trigger(stage.trigger.as_ref());
         self.goals(stage);
         self.list("works", &stage.works, |writer, work| writer.work(work, shared_auth, shared_storage));
@@ -193,18 +195,12 @@ impl Writer {
                 self.line("steps", &format!("[{}]", steps.join(", ")));
             }
         }
-        self.line("width", &search.width.to_string());
-        self.line("extend", &search.extend.to_string());
-        self.line("confirm", &search.confirm.to_string());
-        self.line("max_trials", &search.max_trials.to_string());
-        self.line("max_time", &duration_text(search.max_time));
-        self.close();
-    }
-
-    fn duration(&mut self, key: &str, value: Duration, default: Duration) {
-        if value != default {
-            self.line(key, &duration_text(value));
+        for (row, value) in attributes::of_search() {
+            if let Some(text) = (value.get)(search) {
+                self.text(row.yaml, &text);
+            }
         }
+        self.close();
     }
 
     fn work(&mut self, work: &Work, shared_auth: bool, shared_storage: bool) {
@@ -218,28 +214,13 @@ impl Writer {
                 self.text("name", &work.name);
             }
         }
-        self.line("workers", &work.workers.to_string());
-        self.duration("interval", work.interval, Duration::from_secs(5));
-        if normal && work.division != Division::None {
-            self.line("division", division_word(work.division));
-        }
-        self.duration("rampup", work.rampup, Duration::ZERO);
-        self.duration("runtime", work.runtime, Duration::ZERO);
-        self.duration("rampdown", work.rampdown, Duration::ZERO);
-        if let Some(total) = work.total_ops {
-            self.line("total_ops", &total.to_string());
-        }
-        if let Some(total) = work.total_bytes {
-            self.line("total_bytes", &bytes_text(total));
-        }
-        if work.afr_per_million != if normal { DEFAULT_AFR_PER_MILLION } else { 0 } {
-            self.line("acceptable_failure_ratio", &(f64::from(work.afr_per_million) / 1e6).to_string());
-        }
-        if let Some(driver) = &work.driver {
-            self.text("driver", driver);
-        }
-        if !work.histogram {
-            self.line("histogram", "false");
+        let blank = blank_work(work.kind);
+        for (row, value) in attributes::of_work().filter(|(row, _)| normal || !row.normal_only) {
+            let text = (value.get)(work)
+                .filter(|text| row.is_required() || (value.get)(&blank).as_ref() != Some(text));
+            if let Some(text) = text {
+                self.text(row.yaml, &text);
+            }
         }
         self.load(&work.load);
         if !shared_auth && !is_nothing(&work.auth) {
@@ -300,13 +281,13 @@ impl Writer {
     fn load(&mut self, load: &Load) {
         match load {
             Load::Closed => {}
-            Load::Paced { think_time, rate_per_worker } => {
+            Load::Paced { .. } => {
                 self.open("pace");
-                if let Some(time) = think_time {
-                    self.line("think_time", &duration_text(*time));
-                }
-                if let Some(rate) = rate_per_worker {
-                    self.line("rate_per_worker", &rate_text(*rate));
+                let parts = Parts::of(load);
+                for (row, value) in attributes::of_load() {
+                    if let Some(text) = (value.get)(&parts) {
+                        self.text(row.yaml, &text);
+                    }
                 }
                 self.close();
             }

@@ -1,15 +1,15 @@
-//! The tables of attributes (XML) and fields (YAML) of workload, stage, work, operation and target: spelling, type, default.
-//! Readers, schema and reference pages derive from them, as they do from [`crate::keys::KEYS`] for config keys. A field of the
-//! workload that is one value says in its row how it is read and written: the YAML reader and writer, `--set`, COSBench's
-//! config keys and what is said about a loss in XML follow.
-
-use std::time::Duration;
-
-use cosmark_units::{Complaint, duration_text, parse_duration, parse_integer, shown};
+//! The tables of attributes (XML) and fields (YAML) of workload, stage, work, operation, target, pace, rate and search:
+//! spelling, kind of value, default, one sentence, and for each single value how it is read and written
+//! ([`values`]). From them come both readers and writers, `--set`, COSBench's config keys of works, what is said about a loss
+//! in XML, the JSON Schema and the reference pages, as from [`crate::keys::KEYS`] for the keys of operations.
+//!
+//! A time says its unit everywhere but in COSBench's XML, whose attributes are whole seconds.
 
 use crate::keys::ValueKind;
-use crate::model::{LossRule, OnDriverLoss, OpKind, Workload};
-use crate::plan::drivers::DriversWanted;
+use crate::keys::values::{self, Access, Value};
+use crate::model::arrivals::Parts;
+use crate::model::search::Search;
+use crate::model::{OpKind, Stage, Work, Workload};
 
 /// One attribute or field; an empty spelling means that the format has none.
 #[derive(Debug, Clone, Copy)]
@@ -24,27 +24,26 @@ pub struct AttributeRow {
     pub default: &'static str,
     /// One sentence.
     pub help: &'static str,
-    /// How the one value of a workload is read and written; `None` where a reader has its own way.
-    pub(crate) access: Option<Access>,
-}
-
-/// A value of the workload as text.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Access {
-    /// Reads it.
-    pub(crate) set: fn(&mut Workload, &str) -> Result<(), Complaint>,
-    /// What to write to get it back; `None` when the default says the same.
-    pub(crate) get: fn(&Workload) -> Option<String>,
+    /// Only normal works have a use for it: special ones make one pass over their range.
+    pub(crate) normal_only: bool,
+    /// How a single value is read and written; [`Access::Own`] where a reader has its own way.
+    pub(crate) access: Access,
 }
 
 impl AttributeRow {
-    const fn access(
-        mut self,
-        set: fn(&mut Workload, &str) -> Result<(), Complaint>,
-        get: fn(&Workload) -> Option<String>,
-    ) -> Self {
-        self.access = Some(Access { set, get });
+    const fn access(mut self, access: Access) -> Self {
+        self.access = access;
         self
+    }
+
+    const fn normal_only(mut self) -> Self {
+        self.normal_only = true;
+        self
+    }
+
+    /// Has to be given, so it is always written.
+    pub(crate) fn is_required(&self) -> bool {
+        self.default == "required"
     }
 }
 
@@ -54,7 +53,7 @@ const fn row(
     default: &'static str,
     help: &'static str,
 ) -> AttributeRow {
-    AttributeRow { xml, yaml, value, default, help, access: None }
+    AttributeRow { xml, yaml, value, default, help, normal_only: false, access: Access::Own }
 }
 
 const CONFIG: AttributeRow = row(
@@ -91,26 +90,15 @@ const TRIGGER: AttributeRow = row(
 /// The workload itself.
 pub const WORKLOAD: &[AttributeRow] = &[
     row(("name", "name"), ValueKind::Text, "required", "Name of the workload and of its archive."),
-    row(("description", "description"), ValueKind::Text, "", "Free text.").access(
-        |workload, text| {
-            workload.description = Some(text.to_owned());
-            Ok(())
-        },
-        |workload| workload.description.clone(),
-    ),
+    row(("description", "description"), ValueKind::Text, "", "Free text.")
+        .access(Access::Workload(values::DESCRIPTION)),
     row(
         ("", "seed"),
         ValueKind::Integer,
         "drawn and recorded",
         "Seed of every random choice; the same seed gives the same requests, over any number of drivers and threads. Each worker has a stream of its own: with another number of workers the first ones choose as before, and share the work differently.",
     )
-    .access(
-        |workload, text| {
-            workload.seed = Some(seed(text)?);
-            Ok(())
-        },
-        |workload| workload.seed.map(|seed| seed.to_string()),
-    ),
+    .access(Access::Workload(values::SEED)),
     row(
         ("", "drivers"),
         ValueKind::Nested("drivers"),
@@ -118,46 +106,21 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "How many drivers, or which, by labels or names: `3`, `zone=a`, `3,zone=a`, or `{count: 3, labels: zone=a, wait: 2m}`. The \
          run waits for them in the queue; after `wait` (2m) it ends with the reason.",
     )
-    .access(
-        |workload, text| {
-            let wanted = DriversWanted::of_text(text)?;
-            workload.drivers = DriversWanted { wait: workload.drivers.wait, ..wanted };
-            Ok(())
-        },
-        |workload| (workload.drivers != DriversWanted::default()).then(|| workload.drivers.to_string()),
-    ),
+    .access(Access::Workload(values::DRIVERS)),
     row(
         ("", "on_driver_loss"),
         ValueKind::Words(&["fail", "continue"]),
         "fail",
         "When a driver is lost: stop, or go on without it and say what is missing.",
     )
-    .access(
-        |workload, text| {
-            workload.loss.on_loss = on_loss(text)?;
-            Ok(())
-        },
-        |workload| {
-            let on_loss = workload.loss.on_loss;
-            (on_loss != LossRule::default().on_loss).then(|| on_loss.word().to_owned())
-        },
-    ),
+    .access(Access::Workload(values::ON_DRIVER_LOSS)),
     row(
         ("", "lost_after"),
         ValueKind::Duration,
         "20s",
         "A driver of which nothing is heard for this long is lost.",
     )
-    .access(
-        |workload, text| {
-            workload.loss.lost_after = lost_after(text)?;
-            Ok(())
-        },
-        |workload| {
-            let time = workload.loss.lost_after;
-            (time != LossRule::default().lost_after).then(|| duration_text(time))
-        },
-    ),
+    .access(Access::Workload(values::LOST_AFTER)),
     TRIGGER,
     CONFIG,
     AUTH,
@@ -171,36 +134,6 @@ pub const WORKLOAD: &[AttributeRow] = &[
     ),
     row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
 ];
-
-/// The rows of the workload that are one value, with how they are read and written.
-pub(crate) fn of_workload() -> impl Iterator<Item = (&'static AttributeRow, Access)> {
-    WORKLOAD.iter().filter_map(|row| Some((row, row.access?)))
-}
-
-fn seed(text: &str) -> Result<u64, Complaint> {
-    parse_integer(text).ok_or_else(|| {
-        let message = format!("the seed `{}` is not a whole number", shown(text));
-        (message, "write a number from 0 to 18446744073709551615".to_owned())
-    })
-}
-
-/// Shorter silences are those of a busy machine.
-const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
-
-fn on_loss(text: &str) -> Result<OnDriverLoss, Complaint> {
-    OnDriverLoss::of_word(text).ok_or_else(|| {
-        (format!("unknown on_driver_loss `{}`", shown(text)), "known: fail continue".to_owned())
-    })
-}
-
-fn lost_after(text: &str) -> Result<Duration, Complaint> {
-    let time = parse_duration(text)?;
-    if time < LEAST_LOST_AFTER {
-        let message = format!("lost_after `{}` is shorter than the pauses of a busy machine", shown(text));
-        return Err((message, format!("give at least {LEAST_LOST_AFTER:?}")));
-    }
-    Ok(time)
-}
 
 /// `<workflow>`.
 pub const WORKFLOW: &[AttributeRow] = &[CONFIG];
@@ -218,7 +151,8 @@ pub const STAGE: &[AttributeRow] = &[
         ValueKind::Duration,
         "0",
         "Pause after the stage; XML: whole seconds.",
-    ),
+    )
+    .access(Access::Stage(values::CLOSURE_DELAY)),
     row(("", "delay"), ValueKind::Duration, "", "A stage without works that only waits."),
     TRIGGER,
     CONFIG,
@@ -248,7 +182,7 @@ pub const STAGE: &[AttributeRow] = &[
     row(("", "works"), ValueKind::Nested("works"), "required", "The works; they run at the same time."),
 ];
 
-/// A work.
+/// A work, in the order in which both formats are written.
 pub const WORK: &[AttributeRow] = &[
     row(("name", "name"), ValueKind::Text, "required for normal works, else the type", "Name."),
     row(
@@ -262,55 +196,164 @@ pub const WORK: &[AttributeRow] = &[
         ValueKind::Count,
         "required",
         "Concurrent clients over all drivers; above 0.",
-    ),
-    row(("interval", "interval"), ValueKind::Duration, "5s", "Period of the timeline; XML: whole seconds."),
+    )
+    .access(Access::Work(values::WORKERS)),
+    row(("interval", "interval"), ValueKind::Duration, "5s", "Period of the timeline; XML: whole seconds.")
+        .access(Access::Work(values::INTERVAL)),
     row(
         ("division", "division"),
         ValueKind::Words(&["none", "container", "object"]),
         "none",
         "How workers share the numbers: everyone sees all, or has containers or objects of its own. Forced for special works.",
-    ),
+    )
+    .normal_only()
+    .access(Access::Work(values::DIVISION)),
     row(
         ("runtime", "runtime"),
         ValueKind::Duration,
         "0 (no limit)",
         "Measured time, without ramps; XML: whole seconds.",
-    ),
-    row(("rampup", "rampup"), ValueKind::Duration, "0", "Load before the measured time; XML: whole seconds."),
+    )
+    .normal_only()
+    .access(Access::Work(values::RUNTIME)),
+    row(("rampup", "rampup"), ValueKind::Duration, "0", "Load before the measured time; XML: whole seconds.")
+        .normal_only()
+        .access(Access::Work(values::RAMPUP)),
     row(
         ("rampdown", "rampdown"),
         ValueKind::Duration,
         "0",
         "Load after the measured time; XML: whole seconds.",
-    ),
-    row(("totalOps", "total_ops"), ValueKind::Integer, "0 (no limit)", "Operations over all workers."),
-    row(("totalBytes", "total_bytes"), ValueKind::Bytes, "0 (no limit)", "Bytes over all workers."),
+    )
+    .normal_only()
+    .access(Access::Work(values::RAMPDOWN)),
     row(
         ("afr", "acceptable_failure_ratio"),
         ValueKind::Share,
         "0.2, special works 0",
         "Share of failures up to which the stage counts as passed; XML: per million.",
-    ),
+    )
+    .access(Access::Work(values::ACCEPTABLE_FAILURE_RATIO)),
+    row(("totalOps", "total_ops"), ValueKind::Integer, "0 (no limit)", "Operations over all workers.")
+        .normal_only()
+        .access(Access::Work(values::TOTAL_OPS)),
+    row(("totalBytes", "total_bytes"), ValueKind::Bytes, "0 (no limit)", "Bytes over all workers.")
+        .normal_only()
+        .access(Access::Work(values::TOTAL_BYTES)),
     row(
         ("driver", "driver"),
         ValueKind::Text,
         "",
         "Name of the driver that does the whole work, or a label `key=value` of those that share it.",
-    ),
-    row(("", "histogram"), ValueKind::Bool, "true", "false: no response-time histogram and no percentiles."),
+    )
+    .access(Access::Work(values::DRIVER)),
+    row(("", "histogram"), ValueKind::Bool, "true", "false: no response-time histogram and no percentiles.")
+        .access(Access::Work(values::HISTOGRAM)),
     row(
         ("", "rate"),
         ValueKind::Nested("rate"),
         "",
         "Open loop: operations per second over all drivers, whatever the store does.",
-    ),
-    row(("", "pace"), ValueKind::Nested("pace"), "", "Closed loop with a pause or a rate per worker."),
+    )
+    .normal_only()
+    .access(Access::Load(values::RATE)),
+    row(("", "pace"), ValueKind::Nested("pace"), "", "Closed loop with a pause or a rate per worker.")
+        .normal_only(),
     row(("id", ""), ValueKind::Text, "", "Tolerated and ignored."),
     CONFIG,
     AUTH,
     STORAGE,
     DEFAULTS,
-    row(("", "operations"), ValueKind::Nested("operations"), "required for normal works", "The mix."),
+    row(("", "operations"), ValueKind::Nested("operations"), "required for normal works", "The mix.")
+        .normal_only(),
+];
+
+/// `pace:` of a work.
+pub const PACE: &[AttributeRow] = &[
+    row(("", "think_time"), ValueKind::Duration, "", "Pause of a worker after each operation.")
+        .normal_only()
+        .access(Access::Load(values::THINK_TIME)),
+    row(("", "rate_per_worker"), ValueKind::Rate, "", "At most this many operations per second and worker.")
+        .normal_only()
+        .access(Access::Load(values::RATE_PER_WORKER)),
+];
+
+/// `rate:` of a work as a map.
+pub const RATE: &[AttributeRow] = &[
+    row(
+        ("", "shape"),
+        ValueKind::Words(&["constant", "poisson", "ramp", "step", "recorded"]),
+        "constant",
+        "How arrivals follow each other; it decides which of the others are needed.",
+    ),
+    row(("", "rate"), ValueKind::Rate, "", "`constant`, `poisson`: the rate, or its mean."),
+    row(("", "from"), ValueKind::Rate, "", "`ramp`: the rate at the beginning of the run, ramps included."),
+    row(("", "to"), ValueKind::Rate, "", "`ramp`: the rate at its end."),
+    row(
+        ("", "steps"),
+        ValueKind::Nested("steps"),
+        "",
+        "`step`: a list of `{rate: 100/s, for: 10s}`; the last one stays.",
+    ),
+    row(
+        ("", "file"),
+        ValueKind::Text,
+        "",
+        "`recorded`: file on the driver with one offset in seconds per line (what comes after a comma is left out); \
+         `cosmark convert access.log` makes such files.",
+    ),
+    row(("", "time_warp"), ValueKind::Number, "1", "`recorded`: 2 is twice as fast."),
+    row(
+        ("", "when_full"),
+        ValueKind::Words(&["wait", "drop"]),
+        "wait",
+        "An operation that finds no free worker waits, or is dropped and counted as missed.",
+    )
+    .normal_only()
+    .access(Access::Load(values::WHEN_FULL)),
+];
+
+/// `search:` of a stage.
+pub const SEARCH: &[AttributeRow] = &[
+    row(
+        ("", "over"),
+        ValueKind::Words(&["rate", "workers"]),
+        "required",
+        "What is varied. With `rate` the work's `workers` bound the pool.",
+    ),
+    row(
+        ("", "from"),
+        ValueKind::Load,
+        "",
+        "Lowest load. It is doubled until a trial fails, then the gap is halved.",
+    ),
+    row(("", "to"), ValueKind::Load, "", "Highest load: no trial goes beyond it."),
+    row(
+        ("", "steps"),
+        ValueKind::Nested("loads"),
+        "",
+        "All of these instead. The answer is the one with the highest throughput that meets the thresholds.",
+    ),
+    row(("", "width"), ValueKind::Percent, "5 %", "The gap at which the answer is settled.")
+        .access(Access::Search(values::WIDTH)),
+    row(
+        ("", "extend"),
+        ValueKind::Count,
+        "3",
+        "A trial that decides nothing is run again and the results are put together, up to so many; then the load is left open.",
+    )
+    .access(Access::Search(values::EXTEND)),
+    row(
+        ("", "confirm"),
+        ValueKind::Integer,
+        "3",
+        "Fresh trials at both ends of the answer: those at the answer have to pass, those above it to miss.",
+    )
+    .access(Access::Search(values::CONFIRM)),
+    row(("", "max_trials"), ValueKind::Count, "60", "No more trials.")
+        .access(Access::Search(values::MAX_TRIALS)),
+    row(("", "max_time"), ValueKind::Duration, "24h", "No trial begins later.")
+        .access(Access::Search(values::MAX_TIME)),
 ];
 
 /// An operation.
@@ -347,6 +390,38 @@ pub const TARGET: &[AttributeRow] = &[
         "XML: its keys. YAML: keys that cannot stand beside `type`, such as one that is called `type` itself.",
     ),
 ];
+
+/// The single values of a workload.
+pub(crate) fn of_workload() -> impl Iterator<Item = (&'static AttributeRow, Value<Workload>)> {
+    WORKLOAD
+        .iter()
+        .filter_map(|row| if let Access::Workload(value) = row.access { Some((row, value)) } else { None })
+}
+
+/// The single values of a stage.
+pub(crate) fn of_stage() -> impl Iterator<Item = (&'static AttributeRow, Value<Stage>)> {
+    STAGE
+        .iter()
+        .filter_map(|row| if let Access::Stage(value) = row.access { Some((row, value)) } else { None })
+}
+
+/// The single values of a work, but for its load.
+pub(crate) fn of_work() -> impl Iterator<Item = (&'static AttributeRow, Value<Work>)> {
+    WORK.iter().filter_map(|row| if let Access::Work(value) = row.access { Some((row, value)) } else { None })
+}
+
+/// The single values of a work's load, wherever YAML has them.
+pub(crate) fn of_load() -> impl Iterator<Item = (&'static AttributeRow, Value<Parts>)> {
+    let rows = WORK.iter().chain(RATE).chain(PACE);
+    rows.filter_map(|row| if let Access::Load(value) = row.access { Some((row, value)) } else { None })
+}
+
+/// The single values of a search.
+pub(crate) fn of_search() -> impl Iterator<Item = (&'static AttributeRow, Value<Search>)> {
+    SEARCH
+        .iter()
+        .filter_map(|row| if let Access::Search(value) = row.access { Some((row, value)) } else { None })
+}
 
 /// Spellings in XML.
 pub(crate) fn xml_names(rows: &[AttributeRow]) -> impl Iterator<Item = &'static str> + Clone {

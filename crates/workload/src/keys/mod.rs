@@ -8,6 +8,7 @@ pub mod operation;
 pub mod reference;
 pub mod schema;
 pub mod setting;
+pub(crate) mod values;
 
 use crate::diagnostics::suggest;
 pub use crate::keys::id::KeyId;
@@ -72,6 +73,10 @@ pub enum ValueKind {
     Number,
     /// A share of 1.
     Share,
+    /// A share of 1, or percent.
+    Percent,
+    /// What a search varies: operations per second, or workers.
+    Load,
     /// Operations per second: `5000/s`, or shape and numbers.
     Rate,
     /// One of these words.

@@ -64,6 +64,12 @@ impl Page {
         self.operations();
         self.keys("Keys of operations", |scope| scope == Scope::Operations);
         self.text(YAML_REST);
+        self.rows("`rate`", attributes::RATE);
+        self.text(YAML_RATE);
+        self.rows("`pace`", attributes::PACE);
+        self.text(YAML_GOALS);
+        self.rows("`search`", attributes::SEARCH);
+        self.text(YAML_SEARCH);
         self.selectors();
     }
 
@@ -146,8 +152,11 @@ fn value_words(kind: ValueKind, format: Format) -> String {
         ValueKind::Number => "number".to_owned(),
         ValueKind::Share if format == Format::Yaml => "share of 1".to_owned(),
         ValueKind::Share => "whole number, per million".to_owned(),
+        ValueKind::Percent => "share, e.g. `5 %`".to_owned(),
+        ValueKind::Load => "rate or workers".to_owned(),
         ValueKind::Rate => "rate, e.g. `5000/s`".to_owned(),
         ValueKind::Words(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
+        ValueKind::Nested("steps" | "loads") => "list".to_owned(),
         ValueKind::Nested(name) if format == Format::Yaml => format!("see {name}"),
         ValueKind::Nested(_) => "text".to_owned(),
     }
@@ -280,9 +289,9 @@ stages:
       - {type: dispose, workers: 1}
 ```
 
-Unknown fields are errors. Durations are `5s`, `2m`, `500ms`, `1h` or a plain number of seconds. Times of a storage or
-auth (`timeout: 30s`) need their unit. Inside `{..}` and `[..]`
-YAML ends a plain value at a comma; Cosmark puts `u(1,4)` together again, other tools need quotes.
+Unknown fields are errors. A duration says its unit, in stages and works as in a storage or auth: `5s`, `2m`, `500ms`,
+`1h`; only `0` needs none. `runtime: 30` is refused, and so is `--set runtime=30`. Inside `{..}` and `[..]` YAML ends a
+plain value at a comma; Cosmark puts `u(1,4)` together again, other tools need quotes.
 
 "#;
 
@@ -294,26 +303,15 @@ These keys stand in an operation, in the `defaults` of workload, stage and work,
 
 `trigger: {script: before.sh, args: [a, b]}` or `trigger: before.sh(a,b)`.
 
-## `rate`
+"#;
 
-`rate: 5000/s`, or a map:
+const YAML_RATE: &str = r#"
+`rate: 5000/s` is a constant rate. The one-line forms of XML are taken as well: `rate: poisson,5000/s`,
+`rate: step,100/s:10s,200/s:20s`.
 
-| shape | fields |
-|---|---|
-| `constant` | `rate` |
-| `poisson` | `rate`, the mean |
-| `ramp` | `from`, `to`: the rate moves over the whole run, ramps included |
-| `step` | `steps`, a list of `{rate: 100/s, for: 10s}`; the last one stays |
-| `recorded` | `file` on the driver with one offset in seconds per line (what comes after a comma is left out), `time_warp` (2 is twice as fast); `cosmark convert access.log` makes such files |
+"#;
 
-`when_full: wait` (default) lets an operation that finds no free worker wait, `drop` counts it as missed.
-The one-line forms of XML are taken as well: `rate: poisson,5000/s`.
-
-## `pace`
-
-`pace: {think_time: 10ms}` pauses each worker after each operation; `pace: {rate_per_worker: 10/s}` gives each worker a
-schedule of its own.
-
+const YAML_GOALS: &str = r#"
 ## `matrix`
 
 A map of axes and their values. The stage is repeated for every combination, the last axis moving fastest, with
@@ -356,22 +354,12 @@ A percentile or an error rate is met when its 95 % bound lies on the good side t
 bad side, and *not decided* otherwise, also where there are too few operations. Failed operations count as beyond any limit of a
 percentile. A run with a threshold that is missed or not decided ends with exit code 6.
 
-## `search`
+"#;
 
-Looks for the highest load that meets the thresholds of the stage. The stage has one normal work with a runtime; each
-trial is a stage of the run, called `main-rate400` or `main-w64`. [finding-the-knee.md](../guide/finding-the-knee.md) explains how it
-goes.
-
-| field | value | default | meaning |
-|---|---|---|---|
-| `over` | `rate` `workers` | required | What is varied. With `rate` the work's `workers` bound the pool. |
-| `from`, `to` | rate or workers |  | Doubles the load from the first until a trial fails, then halves the gap. Never beyond `to`. |
-| `steps` | list |  | All of these instead. The answer is the one with the highest throughput that meets the thresholds. |
-| `width` | share | 5 % | The gap at which the answer is settled. |
-| `extend` | whole number | 3 | A trial that decides nothing is run again and the results are put together, up to so many; then the load is left open. |
-| `confirm` | whole number | 3 | Fresh trials at both ends of the answer: those at the answer have to pass, those above it to miss. |
-| `max_trials` | whole number | 60 | No more trials. |
-| `max_time` | duration | 24h | No trial begins later. |
+const YAML_SEARCH: &str = r#"
+A search looks for the highest load that meets the thresholds of the stage. The stage has one normal work with a runtime;
+each trial is a stage of the run, called `main-rate400` or `main-w64`.
+[finding-the-knee.md](../guide/finding-the-knee.md) explains how it goes.
 
 ## Special works
 

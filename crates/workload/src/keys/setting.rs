@@ -1,62 +1,35 @@
 //! `--set KEY=VALUE`: changes a workload that was read. KEY is `[stage.[work.]]attribute`; without a stage it means every
 //! work that the attribute fits.
 
-use std::time::Duration;
-
-use cosmark_units::{Complaint, parse_bool, parse_duration, parse_integer, parse_rate, parse_size};
+use cosmark_units::{Complaint, parse_integer};
 
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
-use crate::keys::attributes;
+use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::operation::{self, Dialect, Setting, Settings, value_text};
+use crate::keys::values::Value;
 use crate::keys::{KEYS, Key, KeyId};
-use crate::model::arrivals::{self, parse_arrivals};
+use crate::model::arrivals::Parts;
 use crate::model::selector::IntSelector;
-use crate::model::{ConfigEntry, Load, Stage, TargetSpec, WhenFull, Work, WorkKind, Workload};
+use crate::model::{ConfigEntry, Stage, TargetSpec, Work, WorkKind, Workload};
 use crate::xml::secret_reference;
-use crate::yaml::work::{parse_division, parse_share, parse_whole, parse_workers};
 use crate::{Diagnostic, Span};
 
-/// Attributes of works and stages, and the name; values of the workload and keys of operations come from their tables.
-const ATTRIBUTES: &[&str] = &[
-    "workers",
-    "runtime",
-    "rampup",
-    "rampdown",
-    "interval",
-    "total_ops",
-    "total_bytes",
-    "afr",
-    "acceptable_failure_ratio",
-    "division",
-    "driver",
-    "histogram",
-    "rate",
-    "when_full",
-    "think_time",
-    "rate_per_worker",
-    "closure_delay",
-    "name",
-];
+/// COSBench's word for the acceptable failure ratio, which counts per million.
+const AFR: &str = "afr";
 
+/// The single values of works, of stages and of the workload, and the name; keys of operations come from their table.
 fn words() -> impl Iterator<Item = &'static str> + Clone {
-    let values = attributes::WORKLOAD.iter().filter(|row| row.access.is_some());
-    ATTRIBUTES.iter().copied().chain(values.map(|row| row.yaml))
+    let of_works = || attributes::of_work().map(|(row, _)| row.yaml);
+    let of_loads = || attributes::of_load().map(|(row, _)| row.yaml);
+    let outer = || {
+        attributes::of_stage()
+            .map(|(row, _)| row.yaml)
+            .chain(attributes::of_workload().map(|(row, _)| row.yaml))
+    };
+    let words: Vec<&str> = of_works().chain(of_loads()).chain([AFR, "name"]).chain(outer()).collect();
+    words.into_iter()
 }
-
-/// What a special work has no use for.
-const NORMAL_ONLY: &[&str] = &[
-    "runtime",
-    "rampup",
-    "rampdown",
-    "total_ops",
-    "total_bytes",
-    "division",
-    "rate",
-    "when_full",
-    "think_time",
-    "rate_per_worker",
-];
 
 /// Applies one `KEY=VALUE`. Nothing is changed when it cannot be applied. The caller checks the workload again
 /// ([`crate::check::check`]).
@@ -105,12 +78,12 @@ fn find_and_apply(workload: &mut Workload, path: &str, value: &str) -> Result<()
             return Ok(());
         }
         (word, stage)
-            if let Some((_, access)) = attributes::of_workload().find(|(row, _)| row.yaml == word) =>
+            if let Some((_, value_of)) = attributes::of_workload().find(|(row, _)| row.yaml == word) =>
         {
             if stage.is_some() {
                 return Err(complaint("belongs to the workload", word, "write it without a stage"));
             }
-            return (access.set)(workload, value);
+            return (value_of.set)(workload, value);
         }
         _ => {}
     }
@@ -180,8 +153,10 @@ fn place<'p>(workload: &Workload, path: &'p str) -> Result<Place<'p>, Complaint>
 }
 
 fn apply_to_stage(stage: &mut Stage, place: &Place<'_>, value: &str) -> Result<bool, Complaint> {
-    if place.attribute == "closure_delay" && place.work.is_none() {
-        stage.closure_delay = parse_duration(value)?;
+    if place.work.is_none()
+        && let Some((_, value_of)) = attributes::of_stage().find(|(row, _)| row.yaml == place.attribute)
+    {
+        (value_of.set)(stage, value)?;
         return Ok(true);
     }
     if place.attribute == "name" && place.work.is_none() {
@@ -190,9 +165,6 @@ fn apply_to_stage(stage: &mut Stage, place: &Place<'_>, value: &str) -> Result<b
     let mut applied = false;
     for work in &mut stage.works {
         if place.work.is_some_and(|name| name != work.name) {
-            continue;
-        }
-        if work.kind != WorkKind::Normal && NORMAL_ONLY.contains(&place.attribute) {
             continue;
         }
         applied |= apply_to_work(work, place.attribute, value)?;
@@ -209,60 +181,53 @@ fn apply_to_work(work: &mut Work, attribute: &str, value: &str) -> Result<bool, 
         set_target(&mut work.auth, key, value);
         return Ok(true);
     }
-    let limit = |n: u64| (n > 0).then_some(n);
-    match attribute {
-        "workers" => work.workers = parse_workers(value)?,
-        "runtime" => work.runtime = parse_duration(value)?,
-        "rampup" => work.rampup = parse_duration(value)?,
-        "rampdown" => work.rampdown = parse_duration(value)?,
-        "interval" => work.interval = parse_duration(value)?,
-        "total_ops" => work.total_ops = limit(parse_whole(value)?),
-        "total_bytes" => work.total_bytes = limit(parse_size(value)?),
-        "acceptable_failure_ratio" => work.afr_per_million = parse_share(value)?,
-        "afr" => work.afr_per_million = parse_afr(value)?,
-        "driver" => work.driver = Some(value.to_owned()).filter(|name| !name.is_empty() && name != "none"),
-        "histogram" => {
-            work.histogram = parse_bool(value)
-                .ok_or_else(|| complaint("neither true nor false", value, "true or false"))?;
-        }
-        "division" => {
-            let division = parse_division(value)?;
-            work.division = division;
-            work.operations.iter_mut().for_each(|o| o.division = division);
-        }
-        "rate" | "when_full" | "think_time" | "rate_per_worker" => set_load(work, attribute, value)?,
-        "name" => return Err(complaint("works keep their names", value, "rename the work in the file")),
-        key => return apply_to_operations(work, key, value),
+    let afr;
+    let (attribute, value) = if attribute == AFR {
+        afr = share_of_afr(value);
+        ("acceptable_failure_ratio", afr.as_str())
+    } else {
+        (attribute, value)
+    };
+    let skipped = |row: &AttributeRow| row.normal_only && work.kind != WorkKind::Normal;
+    if let Some((row, value_of)) = attributes::of_work().find(|(row, _)| row.yaml == attribute) {
+        return if skipped(row) { Ok(false) } else { (value_of.set)(work, value).map(|()| true) };
     }
-    Ok(true)
+    if let Some((row, value_of)) = attributes::of_load().find(|(row, _)| row.yaml == attribute) {
+        return if skipped(row) { Ok(false) } else { set_load(work, row, value_of, value).map(|()| true) };
+    }
+    if attribute == "name" {
+        return Err(complaint("works keep their names", value, "rename the work in the file"));
+    }
+    apply_to_operations(work, attribute, value)
 }
 
-/// COSBench's parts per million when it is a whole number above 1, else a share of 1.
-fn parse_afr(value: &str) -> Result<u32, Complaint> {
-    match parse_integer(value).filter(|n| *n > 1) {
-        Some(n) if n <= 1_000_000 => Ok(u32::try_from(n).unwrap_or(1_000_000)),
-        _ => parse_share(value),
-    }
+/// COSBench's parts per million when it is a whole number above 1, else a share of 1 as it stands.
+fn share_of_afr(value: &str) -> String {
+    let per_million = parse_integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 1);
+    per_million.map_or_else(|| value.to_owned(), |n| (f64::from(n) / 1e6).to_string())
 }
 
-fn set_load(work: &mut Work, attribute: &str, value: &str) -> Result<(), Complaint> {
-    match (attribute, &mut work.load) {
-        ("rate", Load::Open { arrivals, .. }) => *arrivals = parse_arrivals(value)?,
-        ("rate", load) => *load = Load::Open { arrivals: parse_arrivals(value)?, when_full: WhenFull::Wait },
-        ("when_full", Load::Open { when_full, .. }) => *when_full = arrivals::parse_when_full(value)?,
-        ("when_full", _) => return Err(complaint("belongs to an open loop", value, "set a rate first")),
-        ("think_time", Load::Paced { think_time, .. }) => *think_time = Some(pause(value)?),
-        ("think_time", load) => {
-            *load = Load::Paced { think_time: Some(pause(value)?), rate_per_worker: None }
-        }
-        (_, Load::Paced { rate_per_worker, .. }) => *rate_per_worker = Some(parse_rate(value)?),
-        (_, load) => *load = Load::Paced { think_time: None, rate_per_worker: Some(parse_rate(value)?) },
+/// A rate opens the loop; a pause or a rate per worker closes it.
+fn set_load(
+    work: &mut Work,
+    row: &AttributeRow,
+    value_of: Value<Parts>,
+    value: &str,
+) -> Result<(), Complaint> {
+    let mut parts = Parts::of(&work.load);
+    let is_open = parts.arrivals.is_some();
+    (value_of.set)(&mut parts, value)?;
+    if row.yaml == "when_full" && !is_open {
+        return Err(complaint("belongs to an open loop", value, "set a rate first"));
     }
+    let paces = attributes::PACE.iter().any(|pace| pace.yaml == row.yaml);
+    parts = if paces {
+        Parts { arrivals: None, when_full: None, ..parts }
+    } else {
+        Parts { think_time: None, rate_per_worker: None, ..parts }
+    };
+    work.load = parts.load()?;
     Ok(())
-}
-
-fn pause(value: &str) -> Result<Duration, Complaint> {
-    parse_duration(value)
 }
 
 fn set_target(target: &mut TargetSpec, key: &str, value: &str) {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use cosmark_units::{
-    Complaint, duration_text, parse_duration, parse_rate, parse_rate_or_zero, rate_text, shown,
+    Complaint, Plain, duration_text, parse_duration_as, parse_rate, parse_rate_or_zero, rate_text, shown,
 };
 
 use crate::model::{Arrivals, Load, WhenFull};
@@ -24,11 +24,11 @@ pub(crate) fn ramp(from_per_s: f64, to_per_s: f64) -> Result<Arrivals, Complaint
     Ok(Arrivals::Ramp { from_per_s, to_per_s })
 }
 
-/// Reads arrivals from one line of text.
+/// Reads arrivals from one line of text; `plain` is what the time of a step without a unit counts.
 ///
 /// # Errors
 /// What is wrong with it and how to write it.
-pub(crate) fn parse_arrivals(text: &str) -> Result<Arrivals, Complaint> {
+pub(crate) fn parse_arrivals(text: &str, plain: Plain) -> Result<Arrivals, Complaint> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let complaint = |how: &str| (format!("the rate `{}` cannot be read", shown(text)), how.to_owned());
     match fields[..] {
@@ -45,7 +45,7 @@ pub(crate) fn parse_arrivals(text: &str) -> Result<Arrivals, Complaint> {
             let steps = steps.iter().map(|step| {
                 let (rate, time) =
                     step.split_once(':').ok_or_else(|| complaint("a step is RATE:TIME, e.g. 100/s:10s"))?;
-                Ok((parse_rate(rate)?, step_time(time)?))
+                Ok((parse_rate(rate)?, step_time(time, plain)?))
             });
             Ok(Arrivals::Step { steps: steps.collect::<Result<_, Complaint>>()? })
         }
@@ -64,8 +64,8 @@ pub(crate) fn parse_arrivals(text: &str) -> Result<Arrivals, Complaint> {
 }
 
 /// A step that takes no time is a mistake.
-pub(crate) fn step_time(text: &str) -> Result<Duration, Complaint> {
-    let time = parse_duration(text)?;
+pub(crate) fn step_time(text: &str, plain: Plain) -> Result<Duration, Complaint> {
+    let time = parse_duration_as(text, plain)?;
     if time.is_zero() {
         return Err(("a step takes no time".to_owned(), "give each step a time, e.g. 10s".to_owned()));
     }
@@ -107,6 +107,19 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The values of a load.
+    pub(crate) fn of(load: &Load) -> Parts {
+        match load {
+            Load::Closed => Parts::default(),
+            Load::Paced { think_time, rate_per_worker } => {
+                Parts { think_time: *think_time, rate_per_worker: *rate_per_worker, ..Parts::default() }
+            }
+            Load::Open { arrivals, when_full } => {
+                Parts { arrivals: Some(arrivals.clone()), when_full: Some(*when_full), ..Parts::default() }
+            }
+        }
+    }
+
     /// Puts them together.
     ///
     /// # Errors
@@ -161,11 +174,11 @@ mod tests {
             "step,100/s:10s,200.5/s:1500ms",
             "recorded,2,/a/b,c d.txt",
         ] {
-            let arrivals = parse_arrivals(text).unwrap();
+            let arrivals = parse_arrivals(text, Plain::Refused).unwrap();
             assert_eq!(arrivals_text(&arrivals), text);
         }
-        assert_eq!(parse_arrivals("300/m"), Ok(Arrivals::Constant { rate_per_s: 5.0 }));
-        assert_eq!(parse_arrivals("constant, 5"), Ok(Arrivals::Constant { rate_per_s: 5.0 }));
+        assert_eq!(parse_arrivals("300/m", Plain::Refused), Ok(Arrivals::Constant { rate_per_s: 5.0 }));
+        assert_eq!(parse_arrivals("constant, 5", Plain::Refused), Ok(Arrivals::Constant { rate_per_s: 5.0 }));
     }
 
     #[test]
@@ -185,7 +198,9 @@ mod tests {
             "step,1/s:0s",
             "x,1",
         ] {
-            assert!(parse_arrivals(text).is_err(), "{text}");
+            assert!(parse_arrivals(text, Plain::Seconds).is_err(), "{text}");
         }
+        assert!(parse_arrivals("step,1/s:10", Plain::Refused).is_err(), "no unit");
+        assert!(parse_arrivals("step,1/s:10", Plain::Seconds).is_ok(), "as XML has it");
     }
 }

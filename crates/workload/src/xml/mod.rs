@@ -8,14 +8,15 @@ pub(crate) mod work;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use cosmark_units::{MAX_DURATION, parse_duration};
+use cosmark_units::MAX_DURATION;
 
 use crate::Environment;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes::{self, AttributeRow};
-use crate::keys::{Found, KEYS, Key, KeyId, Scope};
+use crate::keys::values::Value;
+use crate::keys::{Found, KEYS, Key, Scope, ValueKind};
 use crate::model::{Config, ConfigEntry, ConfigValue, Stage, TargetSpec, Workload};
 use crate::xml::config_list::{Budget, Entry};
 use crate::xml::tree::{Attribute, Element};
@@ -149,12 +150,25 @@ impl XmlReader<'_> {
         }
         let trigger = self.trigger(element);
         let level = self.enter(element, outer);
-        let mut closure_delay = self.seconds(element, "closuredelay").unwrap_or_default();
+        let mut stage = Stage {
+            name,
+            closure_delay: Duration::ZERO,
+            trigger,
+            thresholds: Vec::new(),
+            search: None,
+            works: Vec::new(),
+            span: element.span,
+        };
         let entries = self.interpolated(&level.entries);
-        if let Some(entry) = entries.iter().find(|e| e.own && e.key == Key::of(KeyId::ClosureDelay).xml) {
-            match parse_duration(&entry.value) {
-                Ok(delay) => closure_delay = delay,
-                Err((message, hint)) => self.mistakes.error(entry.value_span, message, hint),
+        for (row, value) in attributes::of_stage() {
+            self.put(element, row, value, &mut stage);
+            let is_own = |e: &&Entry| {
+                e.own && e.row.is_some_and(|key| key.scope == Scope::Stage && key.yaml == row.yaml)
+            };
+            let Some(entry) = entries.iter().find(is_own) else { continue };
+            let text = work::in_native_words(row.value, &entry.value);
+            if let Err((message, hint)) = text.and_then(|text| (value.set)(&mut stage, &text)) {
+                self.mistakes.error(entry.value_span, message, hint);
             }
         }
         let (mut works, mut delays) = (Vec::new(), Vec::new());
@@ -177,16 +191,8 @@ impl XmlReader<'_> {
                 works.push(work);
             }
         }
-        self.delays(element, &delays, !works.is_empty(), closure_delay);
-        Stage {
-            name,
-            closure_delay,
-            trigger,
-            thresholds: Vec::new(),
-            search: None,
-            works,
-            span: element.span,
-        }
+        self.delays(element, &delays, !works.is_empty(), stage.closure_delay);
+        Stage { works, ..stage }
     }
 
     /// A stage of nothing but delay works is a pause; beside other works they have no meaning.
@@ -220,12 +226,12 @@ impl XmlReader<'_> {
 
     /// Config keys that speak of the workload.
     fn values(&mut self, workload: &mut Workload, level: &Level) {
-        for (row, access) in attributes::of_workload() {
+        for (row, value) in attributes::of_workload() {
             let key = KEYS.iter().find(|key| key.scope == Scope::Workload && key.yaml == row.yaml);
             let Some(entry) = key.and_then(|key| level.entries.iter().find(|e| e.key == key.xml)) else {
                 continue;
             };
-            if let Err((message, hint)) = (access.set)(workload, &entry.value) {
+            if let Err((message, hint)) = (value.set)(workload, &entry.value) {
                 self.mistakes.error(entry.value_span, message, hint);
             }
         }
@@ -342,8 +348,35 @@ impl XmlReader<'_> {
         }
     }
 
-    pub(crate) fn seconds(&mut self, element: &Element, name: &str) -> Option<Duration> {
-        self.whole(element, name, MAX_DURATION.as_secs()).map(Duration::from_secs)
+    /// Reads the attribute of `row` into `whole`, as COSBench has it: times in whole seconds, shares per million, an empty
+    /// text as nothing.
+    pub(crate) fn put<T>(&mut self, element: &Element, row: &AttributeRow, value: Value<T>, whole: &mut T) {
+        let name = row.xml;
+        let text = match row.value {
+            _ if name.is_empty() => None,
+            ValueKind::Duration => {
+                self.whole(element, name, MAX_DURATION.as_secs()).map(|seconds| format!("{seconds}s"))
+            }
+            ValueKind::Share => {
+                self.whole(element, name, 1_000_000).map(|number| (number as f64 / 1e6).to_string())
+            }
+            ValueKind::Count => {
+                self.whole(element, name, u64::from(u32::MAX)).map(|number| number.to_string())
+            }
+            ValueKind::Integer | ValueKind::Bytes => {
+                self.whole(element, name, u64::MAX).map(|number| number.to_string())
+            }
+            _ => self
+                .text(element, name)
+                .map(|a| a.text.value.trim().to_owned())
+                .filter(|text| !text.is_empty()),
+        };
+        if let Some(text) = text
+            && let Err((message, hint)) = (value.set)(whole, &text)
+        {
+            let span = self.text(element, name).map_or(element.span, |attribute| attribute.text.span);
+            self.mistakes.error(span, message, hint);
+        }
     }
 
     fn trigger(&mut self, element: &Element) -> Option<crate::model::Trigger> {

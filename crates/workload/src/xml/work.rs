@@ -1,16 +1,17 @@
 //! `<work>` and `<operation>`: COSBench user guide, sections "work" and "operation"; special works discard their
 //! operations and make their own.
 
-use cosmark_units::{Complaint, parse_bool, parse_duration};
+use cosmark_units::{Complaint, Plain, has_no_unit};
 
-use crate::assemble::{DEFAULT_AFR_PER_MILLION, DIVISIONS, MAX_PER_PARENT, WORK_TYPES, WorkType};
+use crate::assemble::{MAX_PER_PARENT, WORK_TYPES, WorkType, blank_work};
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
 use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect, Setting, Settings};
-use crate::keys::{Key, KeyId, Scope};
-use crate::model::arrivals::{self, Parts};
-use crate::model::{ConfigValue, Division, Load, OpKind, Operation, TargetSpec, Work, WorkKind};
+use crate::keys::values::parse_division;
+use crate::keys::{Key, KeyId, Scope, ValueKind};
+use crate::model::arrivals::{Parts, arrivals_text, parse_arrivals};
+use crate::model::{ConfigValue, Division, OpKind, Operation, TargetSpec, Work, WorkKind};
 use crate::xml::config_list::Entry;
 use crate::xml::tree::Element;
 use crate::xml::{Level, XmlReader};
@@ -22,29 +23,29 @@ pub(crate) fn read(reader: &mut XmlReader<'_>, element: &Element, outer: &Level)
     let level = reader.enter(element, outer);
     let entries = reader.interpolated(&level.entries);
     let (auth, storage) = reader.targets(&level);
+    if reader.text(element, "workers").is_none() {
+        let hint = "add workers=\"8\": it is the total over all drivers";
+        reader.mistakes.error(element.span, "must specify 'workers' for a work", hint);
+    }
     let mut work = Work {
         name: name(reader, element, work_type),
-        kind: work_type.kind,
-        workers: workers(reader, element),
-        interval: reader.seconds(element, "interval").unwrap_or(std::time::Duration::from_secs(5)),
-        division: division(reader, element).unwrap_or_default(),
-        runtime: reader.seconds(element, "runtime").unwrap_or_default(),
-        rampup: reader.seconds(element, "rampup").unwrap_or_default(),
-        rampdown: reader.seconds(element, "rampdown").unwrap_or_default(),
-        total_ops: reader.whole(element, "totalOps", u64::MAX).filter(|n| *n > 0),
-        total_bytes: reader.whole(element, "totalBytes", u64::MAX).filter(|n| *n > 0),
-        afr_per_million: afr(reader, element, work_type),
-        driver: driver(reader, element),
-        load: Load::Closed,
-        histogram: true,
         auth,
         storage,
-        operations: Vec::new(),
         span: element.span,
+        ..blank_work(work_type.kind)
     };
+    // What a special work has no use for is read, to be refused where it is wrong, and forgotten.
+    let mut unused = work.clone();
+    for (row, value) in attributes::of_work() {
+        let place = if row.normal_only && work_type.special.is_some() { &mut unused } else { &mut work };
+        reader.put(element, row, value, place);
+    }
     work_keys(reader, &mut work, &entries);
     match work_type.special {
-        Some((kind, division)) => special(reader, &mut work, element, &entries, kind, division),
+        Some((kind, division)) => {
+            useless(reader, &unused, work.workers, element, division);
+            special(reader, &mut work, element, &entries, kind, division);
+        }
         None => normal(reader, &mut work, element, &level),
     }
     Some(work)
@@ -77,46 +78,9 @@ fn name(reader: &mut XmlReader<'_>, element: &Element, work_type: &WorkType) -> 
     work_type.word.to_owned()
 }
 
-fn workers(reader: &mut XmlReader<'_>, element: &Element) -> u32 {
-    let given = reader.text(element, "workers").is_some();
-    let number = reader.whole(element, "workers", u64::from(u32::MAX));
-    if !given {
-        let hint = "add workers=\"8\": it is the total over all drivers";
-        reader.mistakes.error(element.span, "must specify 'workers' for a work", hint);
-    }
-    // A number that cannot be read was reported; 1 keeps the check from saying it again.
-    number.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
-}
-
-fn afr(reader: &mut XmlReader<'_>, element: &Element, work_type: &WorkType) -> u32 {
-    let default = if work_type.kind == WorkKind::Normal { DEFAULT_AFR_PER_MILLION } else { 0 };
-    let afr = reader.whole(element, "afr", 1_000_000);
-    afr.and_then(|n| u32::try_from(n).ok()).unwrap_or(default)
-}
-
-fn driver(reader: &XmlReader<'_>, element: &Element) -> Option<String> {
-    let driver = reader.text(element, "driver")?.text.value.trim().to_owned();
-    (!driver.is_empty() && driver != "none").then_some(driver)
-}
-
-fn division(reader: &mut XmlReader<'_>, element: &Element) -> Option<Division> {
-    let attribute = reader.text(element, "division")?;
-    let word = attribute.text.value.trim();
-    if word.is_empty() {
-        return None;
-    }
-    let found = DIVISIONS.iter().find(|row| row.0 == word).map(|row| row.1);
-    if found.is_none() {
-        let message = format!("unrecognized division strategy: {}", shown(word));
-        let hint = suggest::hint(word, DIVISIONS.iter().map(|row| row.0));
-        reader.mistakes.error(attribute.text.span, message, hint);
-    }
-    found
-}
-
 /// Keys of the `config` that speak of the work: histogram, pacing, times with a fraction.
 fn work_keys(reader: &mut XmlReader<'_>, work: &mut Work, entries: &[Entry]) {
-    let special = work.kind != WorkKind::Normal;
+    let is_special = work.kind != WorkKind::Normal;
     let mut parts = Parts::default();
     let mut load_span = None;
     for entry in entries {
@@ -124,7 +88,10 @@ fn work_keys(reader: &mut XmlReader<'_>, work: &mut Work, entries: &[Entry]) {
         if key.scope != Scope::Work {
             continue;
         }
-        if special && !matches!(key.id, KeyId::Histogram | KeyId::Interval) {
+        let of_work = attributes::of_work().find(|(row, _)| row.yaml == key.yaml);
+        let of_load = attributes::of_load().find(|(row, _)| row.yaml == key.yaml);
+        let row = of_work.map(|(row, _)| row).or(of_load.map(|(row, _)| row));
+        if is_special && row.is_some_and(|row| row.normal_only) {
             if entry.own {
                 let message = format!("{} has no effect on a special work", key.xml);
                 reader.mistakes.warning(
@@ -135,9 +102,15 @@ fn work_keys(reader: &mut XmlReader<'_>, work: &mut Work, entries: &[Entry]) {
             }
             continue;
         }
-        if let Err((message, hint)) = work_key(work, &mut parts, key.id, &entry.value) {
+        let text = in_native_words(key.value, &entry.value);
+        let mut set = |text: &str| match (of_work, of_load) {
+            (Some((_, value)), _) => (value.set)(work, text),
+            (_, Some((_, value))) => (value.set)(&mut parts, text),
+            (None, None) => Ok(()),
+        };
+        if let Err((message, hint)) = text.and_then(|text| set(&text)) {
             reader.mistakes.error(entry.value_span, message, hint);
-        } else if matches!(key.id, KeyId::Rate | KeyId::WhenFull | KeyId::ThinkTime | KeyId::RatePerWorker) {
+        } else if of_load.is_some() {
             load_span = Some(entry.value_span);
         }
     }
@@ -147,24 +120,32 @@ fn work_keys(reader: &mut XmlReader<'_>, work: &mut Work, entries: &[Entry]) {
     }
 }
 
-fn work_key(work: &mut Work, parts: &mut Parts, id: KeyId, value: &str) -> Result<(), Complaint> {
-    match id {
-        KeyId::Histogram => {
-            let message = || format!("histogram is neither true nor false: `{}`", shown(value));
-            work.histogram =
-                parse_bool(value).ok_or_else(|| (message(), "write true or false".to_owned()))?;
-        }
-        KeyId::Rate => parts.arrivals = Some(arrivals::parse_arrivals(value)?),
-        KeyId::WhenFull => parts.when_full = Some(arrivals::parse_when_full(value)?),
-        KeyId::ThinkTime => parts.think_time = Some(parse_duration(value)?),
-        KeyId::RatePerWorker => parts.rate_per_worker = Some(cosmark_units::parse_rate(value)?),
-        KeyId::Runtime => work.runtime = parse_duration(value)?,
-        KeyId::Rampup => work.rampup = parse_duration(value)?,
-        KeyId::Rampdown => work.rampdown = parse_duration(value)?,
-        KeyId::Interval => work.interval = parse_duration(value)?,
-        _ => {}
+/// What a special work has no use for.
+fn useless(reader: &mut XmlReader<'_>, unused: &Work, workers: u32, element: &Element, division: Division) {
+    let word = reader.text(element, "type").map(|a| a.text.value.trim().to_owned()).unwrap_or_default();
+    if unused.division != division && unused.division != Division::None {
+        let span = reader.text(element, "division").map_or(element.span, |a| a.text.span);
+        let message = format!("a {word} work is always divided its own way");
+        reader.mistakes.warning(span, message, "drop the division");
     }
-    Ok(())
+    // COSBench's own expanded files carry totalOps=workers on special works.
+    let usual = unused.total_ops.is_none_or(|n| n == u64::from(workers));
+    let times = [unused.runtime, unused.rampup, unused.rampdown];
+    if !usual || unused.total_bytes.is_some() || times.iter().any(|t| !t.is_zero()) {
+        let message = format!("runtime, ramps, totalOps and totalBytes have no effect on a {word} work");
+        reader.mistakes.warning(element.span, message, "it makes one pass over its range");
+    }
+}
+
+/// The value of a config key as native YAML has it: times that say no unit are seconds here.
+pub(crate) fn in_native_words(kind: ValueKind, text: &str) -> Result<String, Complaint> {
+    match kind {
+        ValueKind::Duration if has_no_unit(text) => Ok(format!("{}s", text.trim())),
+        ValueKind::Rate if text.trim_start().starts_with("step") => {
+            parse_arrivals(text, Plain::Seconds).map(|arrivals| arrivals_text(&arrivals))
+        }
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// init, prepare, cleanup, dispose: one operation, a forced division, no limits.
@@ -184,20 +165,7 @@ fn special(
             reader.mistakes.warning(child.span, message, hint);
         }
     }
-    if work.division != division && work.division != Division::None {
-        let span = reader.text(element, "division").map_or(element.span, |a| a.text.span);
-        let message = format!("a {word} work is always divided its own way");
-        reader.mistakes.warning(span, message, "drop the division");
-    }
-    // COSBench's own expanded files carry totalOps=workers on special works.
-    let usual = work.total_ops.is_none_or(|n| n == u64::from(work.workers));
-    let times = [work.runtime, work.rampup, work.rampdown];
-    if !usual || work.total_bytes.is_some() || times.iter().any(|t| !t.is_zero()) {
-        let message = format!("runtime, ramps, totalOps and totalBytes have no effect on a {word} work");
-        reader.mistakes.warning(element.span, message, "it makes one pass over its range");
-    }
-    (work.runtime, work.rampup, work.rampdown) = Default::default();
-    (work.total_ops, work.total_bytes, work.division) = (None, None, division);
+    work.division = division;
     let settings = settings(entries, kind, &work.storage);
     let mut operation = operation::build(kind, true, &settings, Dialect::Xml, element.span, reader.mistakes);
     operation.division = division;
@@ -276,6 +244,12 @@ fn read_operation(
         own_name: settings.get(KeyId::Name).is_some(),
         has_weight: weight.is_some(),
     })
+}
+
+fn division(reader: &mut XmlReader<'_>, element: &Element) -> Option<Division> {
+    let attribute = reader.text(element, "division").filter(|a| !a.text.value.trim().is_empty())?;
+    let (read, span) = (parse_division(&attribute.text.value), attribute.text.span);
+    read.map_err(|(message, hint)| reader.mistakes.error(span, message, hint)).ok()
 }
 
 fn op_kind(reader: &mut XmlReader<'_>, element: &Element) -> Option<OpKind> {

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cosmark_units::{Complaint, parse_bool, parse_duration};
+use cosmark_units::Complaint;
 
 use crate::diagnostics::suggest;
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::attributes::{AttributeRow, yaml_names};
 use crate::keys::operation::{Setting, Settings};
+use crate::keys::values::{Value, parse_time};
 use crate::keys::{KEYS, Key};
 use crate::model::{Config, ConfigEntry, ConfigValue, TargetSpec};
 use crate::yaml::tree::{Node, NodeKind, Pair};
@@ -84,15 +85,21 @@ impl<'n> Fields<'n> {
         parse(text).map_err(|(message, hint)| mistakes.error(span, message, hint)).ok()
     }
 
-    pub(crate) fn duration(&self, key: &str, mistakes: &mut Mistakes) -> Option<Duration> {
-        self.read(key, mistakes, parse_duration)
+    /// A time that says its unit.
+    pub(crate) fn time(&self, key: &str, mistakes: &mut Mistakes) -> Option<Duration> {
+        self.read(key, mistakes, parse_time)
     }
 
-    pub(crate) fn boolean(&self, key: &str, mistakes: &mut Mistakes) -> Option<bool> {
-        self.read(key, mistakes, |text| {
-            let message = || format!("{key} is neither true nor false: `{}`", shown(text));
-            parse_bool(text).ok_or_else(|| (message(), "write true or false".to_owned()))
-        })
+    /// Reads the value of `row` into `whole`; false when it is given and cannot be read.
+    pub(crate) fn put<T>(
+        &self,
+        row: &AttributeRow,
+        value: Value<T>,
+        whole: &mut T,
+        mistakes: &mut Mistakes,
+    ) -> bool {
+        let given = self.get(row.yaml).is_some();
+        !given || self.read(row.yaml, mistakes, |text| (value.set)(whole, text)).is_some()
     }
 
     /// A name that may not be empty.

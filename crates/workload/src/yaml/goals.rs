@@ -1,15 +1,14 @@
 //! `thresholds:`, `search:` and `repeat:` of native YAML.
 
 use crate::diagnostics::shown;
-use crate::model::search::{
-    Loads, MOST_REPEATS, MOST_STEPS, MOST_TRIALS, Over, Search, parse_load, parse_over, parse_width,
-};
+use crate::keys::attributes;
+use crate::keys::values::parse_whole;
+use crate::model::search::{Loads, MOST_REPEATS, MOST_STEPS, Over, Search, parse_load, parse_over};
 use crate::model::threshold::{MOST_THRESHOLDS, Threshold};
 use crate::model::{Stage, Work, WorkKind};
 use crate::yaml::YamlReader;
 use crate::yaml::fields::{Fields, text_of};
 use crate::yaml::tree::{Node, NodeKind};
-use crate::yaml::work::parse_whole;
 
 impl YamlReader<'_> {
     /// The thresholds of a stage; each names an operation that the stage has.
@@ -102,30 +101,18 @@ impl YamlReader<'_> {
 
     /// The search of a stage.
     pub(crate) fn search(&mut self, outer: &Fields<'_>, works: &[Work]) -> Option<Search> {
-        const KNOWN: &[&str] =
-            &["over", "from", "to", "steps", "width", "extend", "confirm", "max_trials", "max_time"];
         let node = outer.get("search")?;
         let fields = Fields::of(node, "a search", self.mistakes)?;
-        fields.check_words(KNOWN, self.mistakes);
+        fields.check(attributes::SEARCH, false, self.mistakes);
         if fields.get("over").is_none() {
             self.mistakes.error(fields.span, "a search needs `over`", "write over: rate or over: workers");
         }
         let over = fields.read("over", self.mistakes, parse_over);
         let loads = self.loads(&fields, over)?;
         let mut search = Search::new(over?, loads);
-        let mistakes = &mut *self.mistakes;
-        search.width = fields.read("width", mistakes, parse_width).unwrap_or(search.width);
-        let small = |text: &str| {
-            let count = parse_whole(text)?;
-            u32::try_from(count)
-                .ok()
-                .filter(|n| *n <= MOST_TRIALS)
-                .ok_or_else(|| (format!("`{}` is too many", shown(text)), format!("at most {MOST_TRIALS}")))
-        };
-        search.extend = fields.read("extend", mistakes, small).unwrap_or(search.extend).max(1);
-        search.confirm = fields.read("confirm", mistakes, small).unwrap_or(search.confirm);
-        search.max_trials = fields.read("max_trials", mistakes, small).unwrap_or(search.max_trials).max(1);
-        search.max_time = fields.duration("max_time", mistakes).unwrap_or(search.max_time);
+        for (row, value) in attributes::of_search() {
+            fields.put(row, value, &mut search, self.mistakes);
+        }
         self.search_fits(&fields, works);
         Some(search)
     }

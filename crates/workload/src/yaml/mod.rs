@@ -107,14 +107,13 @@ impl YamlReader<'_> {
 
     /// The fields that are one value each.
     fn values(&mut self, workload: &mut Workload, fields: &Fields<'_>) {
-        for (row, access) in attributes::of_workload() {
+        for (row, value) in attributes::of_workload() {
             match fields.get(row.yaml) {
-                None => {}
                 Some(node) if row.yaml == "drivers" && matches!(node.kind, NodeKind::Mapping(_)) => {
                     workload.drivers = self.drivers(node);
                 }
-                Some(_) => {
-                    fields.read(row.yaml, self.mistakes, |text| (access.set)(workload, text));
+                _ => {
+                    fields.put(row, value, workload, self.mistakes);
                 }
             }
         }
@@ -124,8 +123,7 @@ impl YamlReader<'_> {
     fn drivers(&mut self, node: &Node) -> DriversWanted {
         let Some(own) = Fields::of(node, "drivers", self.mistakes) else { return DriversWanted::default() };
         own.check_words(&["count", "labels", "wait"], self.mistakes);
-        let mut wanted =
-            DriversWanted { wait: own.duration("wait", self.mistakes), ..DriversWanted::default() };
+        let mut wanted = DriversWanted { wait: own.time("wait", self.mistakes), ..DriversWanted::default() };
         wanted.count = own.read("count", self.mistakes, |text| {
             let wrong = || {
                 (format!("`{}` is no number of drivers", shown(text)), "give a number from 1 on".to_owned())
@@ -243,15 +241,26 @@ impl YamlReader<'_> {
         }
         let trigger = self.trigger(fields);
         let level = self.enter(fields, outer);
-        let mut closure_delay = fields.duration("closure_delay", self.mistakes).unwrap_or_default();
-        let mut works = Vec::new();
+        let mut stage = Stage {
+            name,
+            closure_delay: Duration::ZERO,
+            trigger,
+            thresholds: Vec::new(),
+            search: None,
+            works: Vec::new(),
+            span: fields.span,
+        };
+        for (row, value) in attributes::of_stage() {
+            fields.put(row, value, &mut stage, self.mistakes);
+        }
+        let works = &mut stage.works;
         match (fields.get("delay"), fields.get("works")) {
             (Some(delay), Some(_)) => {
                 let hint = "for a pause after the works write closure_delay";
                 self.mistakes.error(delay.span, "a stage has works or a delay, not both", hint);
             }
             (Some(_), None) => {
-                let delay = fields.duration("delay", self.mistakes).unwrap_or(Duration::from_secs(1));
+                let delay = fields.time("delay", self.mistakes).unwrap_or(Duration::from_secs(1));
                 if delay.is_zero() {
                     self.mistakes.warning(
                         fields.span,
@@ -259,7 +268,7 @@ impl YamlReader<'_> {
                         "give a delay, e.g. delay: 30s",
                     );
                 }
-                closure_delay = closure_delay.saturating_add(delay);
+                stage.closure_delay = stage.closure_delay.saturating_add(delay);
             }
             (None, Some(list)) => {
                 for node in self.items(list, "works") {
@@ -282,9 +291,9 @@ impl YamlReader<'_> {
                 );
             }
         }
-        let thresholds = self.thresholds(fields, &works);
-        let search = self.search(fields, &works);
-        Some(Stage { name, closure_delay, trigger, thresholds, search, works, span: fields.span })
+        stage.thresholds = self.thresholds(fields, &stage.works);
+        stage.search = self.search(fields, &stage.works);
+        Some(stage)
     }
 
     /// What the children of a map inherit: its own auth, storage and defaults over the outer ones.

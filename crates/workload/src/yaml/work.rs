@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use cosmark_units::{Complaint, parse_integer, parse_size};
+use cosmark_units::{Complaint, Plain};
 
-use crate::assemble::{DEFAULT_AFR_PER_MILLION, DIVISIONS, MAX_PER_PARENT, WORK_TYPES, WorkType, no_target};
+use crate::assemble::{MAX_PER_PARENT, WORK_TYPES, WorkType, blank_work, no_target};
 use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
-use crate::keys::attributes;
+use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::operation::{self, Dialect};
-use crate::keys::{Key, KeyId};
+use crate::keys::values::{self, Access, parse_division};
+use crate::keys::{Key, KeyId, ValueKind};
 use crate::model::arrivals::{self, MAX_STEPS, Parts};
-use crate::model::{Arrivals, Division, Load, OpKind, Operation, Work, WorkKind};
+use crate::model::{Arrivals, Load, Operation, Work, WorkKind};
 use crate::xml::work::parse_op_word;
 use crate::yaml::fields::{Fields, settings};
 use crate::yaml::tree::{Node, NodeKind};
@@ -35,31 +36,40 @@ pub(crate) fn read(reader: &mut YamlReader<'_>, node: &Node, outer: &Level) -> O
     reader.stored &= level.storage.is_some();
     let mut work = Work {
         name: name(reader, &fields, work_type),
-        kind: work_type.kind,
-        workers: workers(reader, &fields),
-        interval: fields.duration("interval", reader.mistakes).unwrap_or(Duration::from_secs(5)),
-        division: fields.read("division", reader.mistakes, parse_division).unwrap_or_default(),
-        runtime: limit(&fields, "runtime", Duration::from_secs(1), |f, k| f.duration(k, reader.mistakes))
-            .unwrap_or_default(),
-        rampup: fields.duration("rampup", reader.mistakes).unwrap_or_default(),
-        rampdown: fields.duration("rampdown", reader.mistakes).unwrap_or_default(),
-        total_ops: limit(&fields, "total_ops", 1, |f, k| f.read(k, reader.mistakes, parse_whole))
-            .filter(|n| *n > 0),
-        total_bytes: limit(&fields, "total_bytes", 1, |f, k| f.read(k, reader.mistakes, parse_size))
-            .filter(|n| *n > 0),
-        afr_per_million: fields
-            .read("acceptable_failure_ratio", reader.mistakes, parse_share)
-            .unwrap_or(if work_type.kind == WorkKind::Normal { DEFAULT_AFR_PER_MILLION } else { 0 }),
-        driver: fields.name("driver", reader.mistakes).filter(|name| name != "none"),
-        load: Load::Closed,
-        histogram: fields.boolean("histogram", reader.mistakes).unwrap_or(true),
         auth: level.auth.clone().unwrap_or_else(no_target),
         storage: level.storage.clone().unwrap_or_else(no_target),
-        operations: Vec::new(),
         span: fields.span,
+        ..blank_work(work_type.kind)
     };
+    if fields.get("workers").is_none() {
+        let hint = "add workers: 8, the total over all drivers";
+        reader.mistakes.error(fields.span, "must specify 'workers' for a work", hint);
+    }
+    // What a special work has no use for is read, to be refused where it is wrong, and forgotten.
+    let mut unused = work.clone();
+    for (row, value) in attributes::of_work() {
+        let place = if row.normal_only && work_type.special.is_some() { &mut unused } else { &mut work };
+        // An empty name of a driver is a mistake.
+        let read = if row.value == ValueKind::Text && fields.get(row.yaml).is_some() {
+            let name = fields.name(row.yaml, reader.mistakes);
+            name.is_none_or(|name| (value.set)(place, &name).is_ok())
+        } else {
+            fields.put(row, value, place, reader.mistakes)
+        };
+        if !read {
+            stand_in(row, |text| (value.set)(place, text));
+        }
+    }
     match work_type.special {
-        Some((kind, division)) => special(reader, &mut work, &fields, &level, kind, division, work_type.word),
+        Some((kind, division)) => {
+            let own = unused.division == division;
+            useless(reader, &fields, own, work_type.word);
+            work.division = division;
+            let mut operation =
+                operation::build(kind, true, &level.settings, Dialect::Yaml, fields.span, reader.mistakes);
+            operation.division = division;
+            work.operations = vec![operation];
+        }
         None => {
             work.load = load(reader, &fields);
             normal(reader, &mut work, &fields, &level);
@@ -69,14 +79,14 @@ pub(crate) fn read(reader: &mut YamlReader<'_>, node: &Node, outer: &Level) -> O
 }
 
 /// A limit that is given but cannot be read is reported once: the stand-in keeps the check from saying that it is missing.
-fn limit<T>(
-    fields: &Fields<'_>,
-    key: &str,
-    stand_in: T,
-    read: impl FnOnce(&Fields<'_>, &str) -> Option<T>,
-) -> Option<T> {
-    fields.get(key)?;
-    Some(read(fields, key).unwrap_or(stand_in))
+fn stand_in(row: &AttributeRow, set: impl FnOnce(&str) -> Result<(), Complaint>) {
+    let text = match row.value {
+        ValueKind::Duration => "1s",
+        ValueKind::Count | ValueKind::Integer | ValueKind::Bytes => "1",
+        _ => return,
+    };
+    // A stand-in is always taken.
+    drop(set(text));
 }
 
 fn name(reader: &mut YamlReader<'_>, fields: &Fields<'_>, work_type: &WorkType) -> String {
@@ -84,15 +94,6 @@ fn name(reader: &mut YamlReader<'_>, fields: &Fields<'_>, work_type: &WorkType) 
         reader.mistakes.error(fields.span, "work name cannot be empty", "add name: to the work");
     }
     fields.name("name", reader.mistakes).unwrap_or_else(|| work_type.word.to_owned())
-}
-
-fn workers(reader: &mut YamlReader<'_>, fields: &Fields<'_>) -> u32 {
-    if fields.get("workers").is_none() {
-        let hint = "add workers: 8, the total over all drivers";
-        reader.mistakes.error(fields.span, "must specify 'workers' for a work", hint);
-    }
-    // A number that cannot be read was reported; 1 keeps the check from saying it again.
-    fields.read("workers", reader.mistakes, parse_workers).unwrap_or(1)
 }
 
 fn parse_work_type(text: &str) -> Result<&'static WorkType, Complaint> {
@@ -107,66 +108,11 @@ fn parse_work_type(text: &str) -> Result<&'static WorkType, Complaint> {
     Err((format!("unknown work type `{}`", shown(word)), hint))
 }
 
-/// `none`, `container` or `object`.
-pub(crate) fn parse_division(text: &str) -> Result<Division, Complaint> {
-    let word = text.trim();
-    DIVISIONS.iter().find(|row| row.0 == word).map(|row| row.1).ok_or_else(|| {
-        let hint = suggest::hint(word, DIVISIONS.iter().map(|row| row.0));
-        (format!("unrecognized division strategy: {}", shown(word)), hint)
-    })
-}
-
-/// A number of workers; 0 is left to the check.
-pub(crate) fn parse_workers(text: &str) -> Result<u32, Complaint> {
-    parse_integer(text).and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
-        let message = format!("workers is not a whole number: `{}`", shown(text));
-        (message, format!("write a number from 1 to {}", u32::MAX))
-    })
-}
-
-/// A whole number.
-pub(crate) fn parse_whole(text: &str) -> Result<u64, Complaint> {
-    parse_integer(text).ok_or_else(|| {
-        (
-            format!("`{}` is not a whole number", shown(text)),
-            "write decimal digits, without a sign".to_owned(),
-        )
-    })
-}
-
-/// A share of 1, in parts per million.
-pub(crate) fn parse_share(text: &str) -> Result<u32, Complaint> {
-    let share = text.trim().parse::<f64>().ok().filter(|s| (0.0..=1.0).contains(s));
-    share.map(|s| (s * 1e6).round() as u32).ok_or_else(|| {
-        let message = format!("`{}` is not a share from 0 to 1", shown(text));
-        (message, "write 0.2 for 20 %".to_owned())
-    })
-}
-
-/// init, prepare, cleanup, dispose: one operation made of the keys of the work, a forced division, no limits.
-fn special(
-    reader: &mut YamlReader<'_>,
-    work: &mut Work,
-    fields: &Fields<'_>,
-    level: &Level,
-    kind: OpKind,
-    division: Division,
-    word: &str,
-) {
-    let pointless = [
-        "runtime",
-        "rampup",
-        "rampdown",
-        "total_ops",
-        "total_bytes",
-        "rate",
-        "pace",
-        "operations",
-        "division",
-    ];
-    for pair in fields.pairs.iter().filter(|p| pointless.contains(&p.key.as_str())) {
-        let own = pair.key == "division" && work.division == division;
-        if !own {
+/// Fields that a special work has no use for; `own_division` when the division is the one that it has anyway.
+fn useless(reader: &mut YamlReader<'_>, fields: &Fields<'_>, own_division: bool, word: &str) {
+    let useless = |key: &str| attributes::WORK.iter().any(|row| row.normal_only && row.yaml == key);
+    for pair in fields.pairs.iter().filter(|p| useless(&p.key)) {
+        if pair.key != "division" || !own_division {
             let message = format!("{} has no effect on {word}", pair.key);
             reader.mistakes.warning(
                 pair.key_span,
@@ -175,12 +121,6 @@ fn special(
             );
         }
     }
-    (work.runtime, work.rampup, work.rampdown) = Default::default();
-    (work.total_ops, work.total_bytes, work.division) = (None, None, division);
-    let mut operation =
-        operation::build(kind, true, &level.settings, Dialect::Yaml, fields.span, reader.mistakes);
-    operation.division = division;
-    work.operations = vec![operation];
 }
 
 fn normal(reader: &mut YamlReader<'_>, work: &mut Work, fields: &Fields<'_>, level: &Level) {
@@ -281,9 +221,8 @@ fn load(reader: &mut YamlReader<'_>, fields: &Fields<'_>) -> Load {
     if let Some(node) = fields.get("pace") {
         span = node.span;
         if let Some(pace) = Fields::of(node, "pace", reader.mistakes) {
-            pace.check_words(&["think_time", "rate_per_worker"], reader.mistakes);
-            parts.think_time = pace.duration("think_time", reader.mistakes);
-            parts.rate_per_worker = pace.read("rate_per_worker", reader.mistakes, cosmark_units::parse_rate);
+            pace.check(attributes::PACE, false, reader.mistakes);
+            of_load(reader, &pace, attributes::PACE, &mut parts);
         }
     }
     parts.load().unwrap_or_else(|(message, hint)| {
@@ -292,20 +231,28 @@ fn load(reader: &mut YamlReader<'_>, fields: &Fields<'_>) -> Load {
     })
 }
 
+/// The single values of `rows`.
+fn of_load(reader: &mut YamlReader<'_>, fields: &Fields<'_>, rows: &[AttributeRow], parts: &mut Parts) {
+    for row in rows {
+        if let Access::Load(value) = row.access {
+            fields.put(row, value, parts, reader.mistakes);
+        }
+    }
+}
+
 /// One line, or a map with a shape.
 fn rate(reader: &mut YamlReader<'_>, node: &Node, parts: &mut Parts) {
     let NodeKind::Mapping(_) = node.kind else {
         let text = crate::yaml::fields::text_of(node, "rate", reader.mistakes);
-        if let Some((text, span)) = text {
-            match arrivals::parse_arrivals(text) {
-                Ok(arrivals) => parts.arrivals = Some(arrivals),
-                Err((message, hint)) => reader.mistakes.error(span, message, hint),
-            }
+        if let Some((text, span)) = text
+            && let Err((message, hint)) = (values::RATE.set)(parts, text)
+        {
+            reader.mistakes.error(span, message, hint);
         }
         return;
     };
     let Some(fields) = Fields::of(node, "a rate", reader.mistakes) else { return };
-    parts.when_full = fields.read("when_full", reader.mistakes, arrivals::parse_when_full);
+    of_load(reader, &fields, attributes::RATE, parts);
     let shape = fields.text("shape", reader.mistakes).map_or("constant", |(text, _)| text);
     let mut fail = |message: String, hint: String| reader.mistakes.error(fields.span, message, hint);
     let known: &[&'static str] = match shape {
@@ -376,6 +323,6 @@ fn step(reader: &mut YamlReader<'_>, node: &Node) -> Option<(f64, Duration)> {
         }
     }
     let rate = fields.read("rate", reader.mistakes, cosmark_units::parse_rate);
-    let time = fields.read("for", reader.mistakes, arrivals::step_time);
+    let time = fields.read("for", reader.mistakes, |text| arrivals::step_time(text, Plain::Refused));
     Some((rate?, time?))
 }

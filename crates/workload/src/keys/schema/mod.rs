@@ -60,12 +60,17 @@ pub fn json_schema() -> Value {
                 "read.p95 <= 20 ms", "error_rate <= 0.1 %", "throughput >= 1000/s", "p95 <= 200 ms + size / 1 MB/s"
             ]}},
         ]},
-        "search": search(),
-        "rate": rate(),
-        "pace": closed("Closed loop with a pause or a rate per worker", map([
-            ("think_time", fragment(ValueKind::Duration)),
-            ("rate_per_worker", fragment(ValueKind::Rate)),
-        ])),
+        "search": object("Trials of several loads", attributes::SEARCH, false, &["over"]),
+        "rate": {"anyOf": [
+            fragment(ValueKind::Rate),
+            object("Arrivals by the clock", attributes::RATE, false, &[]),
+        ]},
+        "pace": object("Closed loop with a pause or a rate per worker", attributes::PACE, false, &[]),
+        "steps": {"type": "array", "minItems": 1, "items": closed("A rate that holds for a time", map([
+            ("rate", fragment(ValueKind::Rate)),
+            ("for", fragment(ValueKind::Duration)),
+        ]))},
+        "loads": {"type": "array", "minItems": 1, "items": fragment(ValueKind::Load)},
     });
     schema
 }
@@ -79,51 +84,6 @@ fn matrix() -> Value {
         "properties": {"include": rules, "exclude": rules},
         "additionalProperties": {"anyOf": [single, {"type": "array", "minItems": 1, "items": single}]},
     })
-}
-
-fn search() -> Value {
-    let load = fragment(ValueKind::Rate);
-    let mut search = closed(
-        "Trials of several loads",
-        map([
-            (
-                "over",
-                json!({"enum": crate::model::search::Over::TABLE.iter().map(|row| row.1).collect::<Vec<_>>()}),
-            ),
-            ("from", load.clone()),
-            ("to", load.clone()),
-            ("steps", json!({"type": "array", "minItems": 1, "items": load})),
-            ("width", json!({"type": ["number", "string"], "examples": ["5 %"]})),
-            ("extend", fragment(ValueKind::Count)),
-            ("confirm", fragment(ValueKind::Integer)),
-            ("max_trials", fragment(ValueKind::Count)),
-            ("max_time", fragment(ValueKind::Duration)),
-        ]),
-    );
-    search["required"] = json!(["over"]);
-    search
-}
-
-fn rate() -> Value {
-    let shape = json!({"enum": ["constant", "poisson", "ramp", "step", "recorded"]});
-    let when_full = KEYS.iter().find(|k| k.xml == "when_full").map(|k| fragment(k.value)).unwrap_or_default();
-    let step = closed(
-        "A rate that holds for a time",
-        map([("rate", fragment(ValueKind::Rate)), ("for", fragment(ValueKind::Duration))]),
-    );
-    json!({"anyOf": [
-        fragment(ValueKind::Rate),
-        closed("Arrivals by the clock", map([
-            ("shape", shape),
-            ("rate", fragment(ValueKind::Rate)),
-            ("from", fragment(ValueKind::Rate)),
-            ("to", fragment(ValueKind::Rate)),
-            ("steps", json!({"type": "array", "minItems": 1, "items": step})),
-            ("file", json!({"type": "string", "description": "File on the driver: one offset in seconds per line"})),
-            ("time_warp", fragment(ValueKind::Number)),
-            ("when_full", when_full),
-        ])),
-    ]})
 }
 
 fn map<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
@@ -168,6 +128,9 @@ fn describe(value: &mut Value, help: &str, default: &str) {
     value["description"] = json!(format!("{help}{default}"));
 }
 
+/// A time says its unit, or stands for `${{ matrix.x }}`.
+const TIME: &str = "[a-z]|\\$\\{\\{";
+
 /// What a value may look like; texts are allowed wherever `${{ matrix.x }}` may stand.
 fn fragment(kind: ValueKind) -> Value {
     match kind {
@@ -181,9 +144,12 @@ fn fragment(kind: ValueKind) -> Value {
         ValueKind::Count => json!({"type": ["integer", "string"], "minimum": 1}),
         ValueKind::Integer => json!({"type": ["integer", "string"], "minimum": 0}),
         ValueKind::Bytes => json!({"type": ["integer", "string"], "minimum": 0, "examples": ["5MiB"]}),
-        ValueKind::Duration => {
-            json!({"type": ["number", "string"], "minimum": 0, "examples": ["30s", "500ms"]})
-        }
+        ValueKind::Duration => json!({
+            "anyOf": [{"const": 0}, {"type": "string", "pattern": TIME}],
+            "examples": ["30s", "500ms"],
+        }),
+        ValueKind::Percent => json!({"type": ["number", "string"], "examples": ["5 %"]}),
+        ValueKind::Load => fragment(ValueKind::Rate),
         ValueKind::Number => json!({"type": ["number", "string"], "minimum": 0}),
         ValueKind::Share => json!({"type": ["number", "string"], "minimum": 0, "maximum": 1}),
         ValueKind::Rate => json!({"type": ["number", "string"], "examples": ["5000/s"]}),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::json_schema;
+use super::{TIME, json_schema};
 use crate::diagnostics::Mistakes;
 use crate::yaml::tree::{self, Node, NodeKind};
 
@@ -65,8 +65,16 @@ impl Validator {
                 Err(format!("{path}: {text} is no {words:?}"))
             };
         }
-        if schema["pattern"].is_string() && !text.contains("${{") {
-            return Err(format!("{path}: {text} is no reference"));
+        if !schema["const"].is_null() {
+            let is_it = text.parse::<f64>().ok() == schema["const"].as_f64();
+            return if is_it { Ok(()) } else { Err(format!("{path}: {text} is not {}", schema["const"])) };
+        }
+        if let Some(pattern) = schema["pattern"].as_str() {
+            // The two patterns that the schema uses.
+            let has_unit = pattern == TIME && text.contains(|c: char| c.is_ascii_lowercase());
+            if !has_unit && !text.contains("${{") {
+                return Err(format!("{path}: {text} does not match {pattern}"));
+            }
         }
         let types = match &schema["type"] {
             Value::Array(types) => types.clone(),
@@ -128,6 +136,11 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("name: x\nstages: [{name: a, works: [{type: init}]}]\n", "lacks \"workers\""),
         ("name: x\nstages: {name: a}\n", "is no object"),
         ("name: x\n", "lacks \"stages\""),
+        ("name: x\nlost_after: 30\nstages: [{name: a, delay: 1s}]\n", "30 does not match"),
+        (
+            "name: x\nstages: [{name: a, closure_delay: 5, works: [{type: init, workers: 1}]}]\n",
+            "5 does not match",
+        ),
     ] {
         let error = validate(text).unwrap_err();
         assert!(error.contains(part), "{text}: {error}");
