@@ -1,39 +1,6 @@
 //! A ladder: the same load at rising rates, with what each unit of the store's machines was busy with at each step.
 
-/// What kind of thing a unit is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// All processors of a machine together.
-    Machine,
-    /// One logical processor.
-    Core,
-    /// One thread of a named daemon: it can fill one processor while its machine is idle.
-    Thread,
-    /// The processor time that a control group may use.
-    CpuQuota,
-    /// One block device.
-    Disk,
-    /// One direction of a network interface.
-    NetworkReceive,
-    /// The other direction.
-    NetworkTransmit,
-}
-
-impl Kind {
-    /// As a sentence says it, singular.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Machine => "processors",
-            Self::Core => "processor",
-            Self::Thread => "thread",
-            Self::CpuQuota => "CPU quota",
-            Self::Disk => "disk",
-            Self::NetworkReceive => "network (receiving)",
-            Self::NetworkTransmit => "network (sending)",
-        }
-    }
-}
+pub use cosmark_metrics::{ResourceKind as Kind, Waiting};
 
 /// The smallest thing that can be full.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,27 +13,6 @@ pub struct Unit {
     pub kind: Kind,
     /// Its name there: `cpu3`, `sda`, `eth0`, `swift-proxy-server/1234`.
     pub name: String,
-}
-
-/// Work that waited for a unit, as its source counts it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Waiting {
-    /// How many wait: runnable tasks, queued requests.
-    Queue(f64),
-    /// Share of the time in which something waits, 0 to 1: pressure stall information, throttled periods.
-    Share(f64),
-    /// Events per second that come of waiting: drops, overflows. Only its order over the steps of one ladder means anything.
-    Events(f64),
-}
-
-impl Waiting {
-    /// The number, whatever it counts.
-    #[must_use]
-    pub fn amount(self) -> f64 {
-        match self {
-            Self::Queue(amount) | Self::Share(amount) | Self::Events(amount) => amount,
-        }
-    }
 }
 
 /// What was seen of one unit during one step. Both are means over the step's window.

@@ -4,36 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_capacity::ladder::{Kind, Usage, Waiting};
+use cosmark_metrics::{QuantityResult, ResourceKind as Kind, UnitResult, Waiting};
 
-use crate::quantity::{self as q, Aspect, Quantity, Reads, Resource};
+use crate::quantity::{self as q, Aspect, Quantity, Reads, Resource, quantity};
 use crate::reading::Reading;
-
-/// One quantity of one unit over a window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
-    /// What it is.
-    pub quantity: &'static Quantity,
-    /// Which one of the machine's; empty for what it has once.
-    pub unit: String,
-    /// Per second for a counter, the mean for a gauge.
-    pub mean: f64,
-    /// The highest between two successive readings, or of one reading.
-    pub highest: f64,
-}
-
-/// One thing that can be full, over a window.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UnitUsage {
-    /// What it is.
-    pub kind: Kind,
-    /// Its name on the machine.
-    pub name: String,
-    /// How busy, and what waited.
-    pub usage: Usage,
-    /// The highest share of busy time between two successive readings.
-    pub highest_busy: Option<f64>,
-}
 
 /// What one machine did.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,9 +19,9 @@ pub struct NodeFigures {
     /// Counters that began anew in the window.
     pub resets: usize,
     /// All quantities.
-    pub figures: Vec<Figure>,
+    pub quantities: Vec<QuantityResult>,
     /// What can be full.
-    pub units: Vec<UnitUsage>,
+    pub units: Vec<UnitResult>,
 }
 
 /// The numbers of one quantity of one unit, each with its time.
@@ -76,10 +50,10 @@ pub fn over(readings: &[Reading], from_ns: u64, to_ns: u64) -> NodeFigures {
             Reads::Counter => counter(&points, &mut found.resets),
         };
         if let Some((mean, highest)) = figure {
-            found.figures.push(Figure { quantity, unit, mean, highest });
+            found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
         }
     }
-    found.units = units(&found.figures);
+    found.units = units(&found.quantities);
     found
 }
 
@@ -130,25 +104,25 @@ fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
     changes.into_iter().reduce(f64::max)
 }
 
-fn units(figures: &[Figure]) -> Vec<UnitUsage> {
-    let of = |quantity: &Quantity, unit: &str| {
-        figures.iter().find(|figure| figure.quantity.id == quantity.id && figure.unit == unit)
+fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
+    let rate = |row: &Quantity, unit: &str| {
+        figures
+            .iter()
+            .find(|figure| figure.quantity == row.id && figure.unit == unit)
+            .map(|figure| figure.mean)
     };
-    let rate = |quantity: &Quantity, unit: &str| of(quantity, unit).map(|figure| figure.mean);
     let mut units = Vec::new();
-    for figure in figures.iter().filter(|figure| figure.quantity.aspect == Aspect::Utilisation) {
+    for figure in figures {
+        let Some(row) = quantity(&figure.quantity).filter(|row| row.aspect == Aspect::Utilisation) else {
+            continue;
+        };
         let name = figure.unit.as_str();
         let mut add = |kind: Kind, full: f64, waiting: Option<Waiting>| {
             let share = |rate: f64| (rate / full).clamp(0.0, 1.0);
-            let usage = Usage { busy: Some(share(figure.mean)), waiting };
-            units.push(UnitUsage {
-                kind,
-                name: name.to_owned(),
-                usage,
-                highest_busy: Some(share(figure.highest)),
-            });
+            let (busy, highest_busy) = (share(figure.mean), share(figure.highest));
+            units.push(UnitResult { kind, name: name.to_owned(), busy, highest_busy, waiting });
         };
-        match figure.quantity.of {
+        match row.of {
             Resource::Core => add(Kind::Core, 1.0, rate(&q::CPU_RUN_QUEUE, name).map(Waiting::Queue)),
             Resource::Thread => add(Kind::Thread, 1.0, rate(&q::THREAD_RUN_QUEUE, name).map(Waiting::Share)),
             Resource::CpuQuota => {
@@ -158,7 +132,7 @@ fn units(figures: &[Figure]) -> Vec<UnitUsage> {
             }
             Resource::Disk => add(Kind::Disk, 1.0, rate(&q::DISK_QUEUE, name).map(Waiting::Queue)),
             Resource::Network => {
-                let receives = figure.quantity.id == q::NETWORK_RECEIVED.id;
+                let receives = row.id == q::NETWORK_RECEIVED.id;
                 let kind = if receives { Kind::NetworkReceive } else { Kind::NetworkTransmit };
                 let drops = if receives { &q::NETWORK_RECEIVE_DROPS } else { &q::NETWORK_SEND_DROPS };
                 if let Some(full) = rate(&q::NETWORK_SPEED, name).filter(|speed| *speed > 0.0) {
@@ -174,22 +148,23 @@ fn units(figures: &[Figure]) -> Vec<UnitUsage> {
 
 /// All processors together: the mean of each, and the pressure on all.
 #[expect(clippy::cast_precision_loss, reason = "a handful of processors")]
-fn machine(figures: &[Figure]) -> Option<UnitUsage> {
-    let cores: Vec<&Figure> = figures.iter().filter(|figure| figure.quantity.id == q::CPU_BUSY.id).collect();
-    let count = cores.len() as f64;
-    let mean = |of: &dyn Fn(&Figure) -> f64| {
-        (cores.iter().map(|core| of(core)).sum::<f64>() / count).clamp(0.0, 1.0)
+fn machine(figures: &[QuantityResult]) -> Option<UnitResult> {
+    let of = |row: &Quantity| -> Vec<&QuantityResult> {
+        figures.iter().filter(|figure| figure.quantity == row.id).collect()
     };
-    let of = |quantity: &Quantity| figures.iter().find(|figure| figure.quantity.id == quantity.id);
-    let queues = figures.iter().filter(|figure| figure.quantity.id == q::CPU_RUN_QUEUE.id);
-    let queue = queues.map(|figure| figure.mean).reduce(|a, b| a + b).map(Waiting::Queue);
-    let runnable = of(&q::TASKS_RUNNABLE).map(|figure| Waiting::Queue((figure.mean - count).max(0.0)));
-    let pressure = of(&q::CPU_PRESSURE).map(|figure| Waiting::Share(figure.mean));
-    (!cores.is_empty()).then(|| UnitUsage {
+    let (cores, queues) = (of(&q::CPU_BUSY), of(&q::CPU_RUN_QUEUE));
+    let count = cores.len() as f64;
+    let mean = |sum: f64| (sum / count).clamp(0.0, 1.0);
+    let queue = queues.iter().map(|figure| figure.mean).reduce(|a, b| a + b).map(Waiting::Queue);
+    let runnable = of(&q::TASKS_RUNNABLE);
+    let runnable = runnable.first().map(|figure| Waiting::Queue((figure.mean - count).max(0.0)));
+    let pressure = of(&q::CPU_PRESSURE).first().map(|figure| Waiting::Share(figure.mean));
+    (!cores.is_empty()).then(|| UnitResult {
         kind: Kind::Machine,
         name: "cpu".to_owned(),
-        usage: Usage { busy: Some(mean(&|core| core.mean)), waiting: queue.or(pressure).or(runnable) },
-        highest_busy: Some(mean(&|core| core.highest)),
+        busy: mean(cores.iter().map(|core| core.mean).sum()),
+        highest_busy: mean(cores.iter().map(|core| core.highest).sum()),
+        waiting: queue.or(pressure).or(runnable),
     })
 }
 
@@ -216,7 +191,7 @@ mod tests {
         let found = over(&read, ALL.0, ALL.1);
         assert_eq!((found.readings, found.resets), (5, 1));
         assert_eq!(
-            (found.figures[0].mean, found.figures[0].highest),
+            (found.quantities[0].mean, found.quantities[0].highest),
             ((50.0 + 20.0 + 10.0 + 20.0) / 4.0, 50.0)
         );
     }
@@ -225,7 +200,7 @@ mod tests {
     fn a_counter_that_is_renewed_rarely_has_no_peaks_of_its_own_and_its_age_is_told() {
         let read = readings(&q::DISK_READS, "sda", &[0.0, 0.0, 0.0, 300.0, 300.0, 300.0, 600.0]);
         let found = over(&read, ALL.0, ALL.1);
-        assert_eq!((found.figures[0].mean, found.figures[0].highest), (100.0, 100.0));
+        assert_eq!((found.quantities[0].mean, found.quantities[0].highest), (100.0, 100.0));
         assert_eq!(found.renewed_every_s, Some(3.0));
     }
 
@@ -233,8 +208,8 @@ mod tests {
     fn only_the_window_counts_and_one_reading_is_no_rate() {
         let read = readings(&q::DISK_READS, "sda", &[0.0, 1000.0, 1010.0, 1020.0, 9000.0]);
         let found = over(&read, 1_000_000_000, 3_000_000_000);
-        assert_eq!((found.readings, found.figures[0].mean), (3, 10.0));
-        assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).figures, []);
+        assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
+        assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
         assert_eq!(over(&[], 0, 1), NodeFigures::default());
     }
 
@@ -255,11 +230,8 @@ mod tests {
             reading.add(&q::QUOTA_PROCESSORS, "proxy", 0.5);
         }
         let found = over(&read, ALL.0, ALL.1);
-        let busy: Vec<_> = found
-            .units
-            .iter()
-            .map(|unit| (unit.kind, unit.name.as_str(), unit.usage.busy.unwrap()))
-            .collect();
+        let busy: Vec<_> =
+            found.units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.busy)).collect();
         assert_eq!(
             busy,
             [
@@ -271,7 +243,7 @@ mod tests {
                 (Kind::Machine, "cpu", 0.25),
             ]
         );
-        assert_eq!(found.units[2].usage.waiting, Some(Waiting::Queue(7.0)));
-        assert_eq!(found.units[5].usage.waiting, Some(Waiting::Share(0.25)));
+        assert_eq!(found.units[2].waiting, Some(Waiting::Queue(7.0)));
+        assert_eq!(found.units[5].waiting, Some(Waiting::Share(0.25)));
     }
 }
