@@ -8,3 +8,5 @@ pub mod frame;
 pub mod prometheus;
 pub mod quantity;
 pub mod reading;
+pub mod source;
+pub mod watch;

@@ -1,6 +1,7 @@
 //! Collectors: each brings readings of one machine, again and again, until it is stopped.
 
 pub mod local;
+pub mod scrape;
 pub mod ssh;
 
 use std::time::{SystemTime, UNIX_EPOCH};
