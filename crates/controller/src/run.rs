@@ -168,7 +168,9 @@ async fn finish(
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
     let verdict = cosmark_verdict::judge(&run, Some(job.workload), &[]);
-    let record = RunRecord { verdict, ..run.record };
+    let mut record = RunRecord { verdict, ..run.record };
+    record.idle_nodes = std::mem::take(&mut job.idle_nodes);
+    record.bottlenecks = cosmark_verdict::bottlenecks(&record);
     job.dir.finish(&record, &tables);
     if !job.dir.says_its_end() {
         wait_for_room(&mut job, &record, &tables, observer).await;

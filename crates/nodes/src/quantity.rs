@@ -115,3 +115,18 @@ quantities! {
 pub fn quantity(id: &str) -> Option<&'static Quantity> {
     QUANTITIES.iter().copied().find(|row| row.id == id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_quantity_has_one_name_and_stands_in_the_reference() {
+        let page = include_str!("../../../docs/reference/nodes.md");
+        for row in QUANTITIES {
+            assert!(page.contains(&format!("`{}`", row.id)), "docs/reference/nodes.md has no `{}`", row.id);
+            assert_eq!(QUANTITIES.iter().filter(|other| other.id == row.id).count(), 1, "{}", row.id);
+            assert!(std::ptr::eq(quantity(row.id).unwrap_or(&CPU_BUSY), *row), "{}", row.id);
+        }
+    }
+}
