@@ -241,7 +241,11 @@ fn the_stores_machines_stand_beside_the_results_and_a_limit_of_slots_is_blamed_o
     );
     let file = workload(directory.path(), &store, &stages);
     let mut command = support::cosmark(directory.path());
-    let output = command.args(["run", &file, "--json"]).env("COSMARK_TEST_TOKEN", "bearer-of-nothing").output().unwrap();
+    let output = command
+        .args(["run", &file, "--json"])
+        .env("COSMARK_TEST_TOKEN", "bearer-of-nothing")
+        .output()
+        .unwrap();
     let record: cosmark_archive::RunRecord = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let [here, gone] = record.idle_nodes.as_slice() else { panic!("{:?}", record.idle_nodes) };

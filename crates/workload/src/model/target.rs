@@ -20,7 +20,8 @@ pub struct Target {
 #[must_use]
 pub fn parse_target(text: &str) -> (Option<Target>, Vec<Diagnostic>) {
     let mut mistakes = Mistakes::default();
-    let target = yaml::parse_target(text, &mut mistakes);
+    let parts = yaml::parse_target(text, &mut mistakes);
+    let target = parts.map(|(auth, storage, nodes)| Target { auth, storage, nodes });
     let target = target.filter(|_| !mistakes.any_error());
     (target, mistakes.finish())
 }

@@ -17,7 +17,7 @@ use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
 use crate::keys::operation::Settings;
 use crate::model::search::{Order, repeated};
-use crate::model::target::Target;
+use crate::model::nodes::NodeSpec;
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::plan::drivers::DriversWanted;
 use crate::yaml::fields::{Fields, settings, text_of};
@@ -34,8 +34,11 @@ pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
     Some(workload)
 }
 
+/// Auth, storage and nodes.
+type TargetParts = (Option<TargetSpec>, Option<TargetSpec>, Vec<NodeSpec>);
+
 /// Reads a target file.
-pub(crate) fn parse_target(source: &str, mistakes: &mut Mistakes) -> Option<Target> {
+pub(crate) fn parse_target(source: &str, mistakes: &mut Mistakes) -> Option<TargetParts> {
     let root = tree::read(source, mistakes)?;
     tree::report_duplicates(&root, mistakes);
     let fields = Fields::of(&root, "a target", mistakes)?;
@@ -47,7 +50,7 @@ pub(crate) fn parse_target(source: &str, mistakes: &mut Mistakes) -> Option<Targ
         mistakes.error(fields.span, "a target has an auth, a storage or both", hint);
     }
     let nodes = fields.get("nodes").map(|node| nodes::read(node, mistakes)).unwrap_or_default();
-    Some(Target { auth, storage, nodes })
+    Some((auth, storage, nodes))
 }
 
 /// What a stage or a work inherits.
