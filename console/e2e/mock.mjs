@@ -78,7 +78,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     const run = {
       order: number, clients: new Set(), news: [], random: random(number * 7919), timer: null, at: null, bins: [], source: more.source ?? "name: mixed\nstages: []\n",
       summary: {
-        id, name, state: "queuing", reason: null, waits_for: null, class: null, submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
+        id, name, state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
         progress: null, remaining_s: null, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
       },
     };

@@ -7,7 +7,7 @@ import { widths } from "./run/Timeline";
 
 export function run(id: string, more: Partial<RunSummary> = {}): RunSummary {
   return {
-    id, name: "mixed", state: "queuing", reason: null, waits_for: null, class: null, submitted: null, started: null, ended: null, priority: 0, position: 0, stage: null, stages_done: 0, stages: 5,
+    id, name: "mixed", state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: null, started: null, ended: null, priority: 0, position: 0, stage: null, stages_done: 0, stages: 5,
     progress: null, remaining_s: null, verdict: null, verdict_reason: null, operations: [], tags: [], baseline: false, submitted_by: null, drivers: [], ...more,
   };
 }

@@ -325,6 +325,20 @@ id: string,
  */
 mistakes: Array<Mistake>, };
 
+export type LostDriver = { 
+/**
+ * Its name.
+ */
+driver: string, 
+/**
+ * From when on its part is missing, seconds since the load began.
+ */
+from_s: number, 
+/**
+ * Share of the stage's workers that it had, 0 to 1.
+ */
+share: number, };
+
 export type RunSummary = { 
 /**
  * Such as `w12`.
@@ -410,6 +424,10 @@ submitted_by: string | null,
  * Drivers that work or worked on it.
  */
 drivers: Array<string>, 
+/**
+ * Drivers that the running stage has lost: it goes on without them.
+ */
+lost: Array<LostDriver>, 
 /**
  * What a run that waits waits for beside its turn, in words: `waiting for 250 drivers, 200 are there`.
  */

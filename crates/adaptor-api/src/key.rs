@@ -361,6 +361,11 @@ pub const STORE_FACTS: &[Key] = &[
     Key::new("sut_replicas", KeyKind::Float(1.0, 100.0), "Copies that the store keeps of each object"),
     Key::new("sut_cache", KeyKind::Choice(&["intended"]), "`intended`: a cache is what is measured"),
     Key::new(
+        "sut_window",
+        KeyKind::Choice(&["short"]),
+        "`short`: a window below 60 s is meant so, and what the store does less often is not asked for",
+    ),
+    Key::new(
         "sut_background",
         KeyKind::Text,
         "`none`, or what else the store was doing, e.g. recovery, rebalancing, scrubbing",

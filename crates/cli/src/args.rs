@@ -167,7 +167,7 @@ pub struct DemoArgs {
     #[command(flatten)]
     pub options: RunOptions,
     /// Seconds of the main stage
-    #[arg(long, value_name = "S", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub runtime: u64,
 }
 

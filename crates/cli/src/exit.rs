@@ -24,6 +24,8 @@ pub enum Exit {
     Missed,
     /// `--strict`, and the verdict is FALSE.
     Untrusted,
+    /// A condition of a comparison could not be tested.
+    Untested,
 }
 
 impl Exit {
@@ -41,6 +43,11 @@ impl Exit {
             "a threshold is missed or not decided, a search found no load, or a comparison fails on a difference",
         ),
         (Exit::Untrusted, 7, "--strict, and the verdict is FALSE: the numbers cannot be trusted"),
+        (
+            Exit::Untested,
+            8,
+            "a condition of compare --fail-on could not be tested: the runs are too short or too unlike",
+        ),
     ];
 
     /// The number.

@@ -130,6 +130,13 @@ fn a_slower_store_is_found_by_comparing_and_repetitions_are_put_together() {
     let slower = run(directory.path(), &["compare", "w1", "w3", "--fail-on", "mean +20%"]);
     assert_eq!(slower.status.code(), Some(6), "{}", stdout(&slower));
     assert!(stdout(&slower).contains("WORSE (fails)"), "{}", stdout(&slower));
+    // Of so few operations there is no p99: that condition cannot be tested, which is no pass.
+    let gate = ["compare", "w1", "w3", "--fail-on", "p99 +5%"];
+    let untested = run(directory.path(), &gate);
+    assert_eq!(untested.status.code(), Some(8), "{}", stderr(&untested));
+    assert!(stderr(&untested).contains("not tested: p99: neither w1 nor w3 has it"), "{}", stderr(&untested));
+    let allowed = run(directory.path(), &[&gate[..], &["--allow-untested"]].concat());
+    assert!(allowed.status.success(), "{}", stderr(&allowed));
     let json = run(directory.path(), &["compare", "w1", "w3", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(value["pairs"][0]["rows"].as_array().unwrap().len() >= 5);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{StageRecord, Timestamp};
+use cosmark_archive::{MissingRecord, StageRecord, Timestamp};
 use cosmark_metrics::{OpSnapshot, Snapshot};
 use cosmark_workload::model::Stage;
 
@@ -81,4 +81,6 @@ pub struct Progress<'a> {
     pub total_ok: u64,
     /// Failures since the stage began.
     pub total_failed: u64,
+    /// Drivers whose part is missing from some moment on.
+    pub missing: Vec<MissingRecord>,
 }

@@ -27,11 +27,13 @@ pub struct Options {
     pub effect: f64,
     /// Conditions under which the comparison fails.
     pub fail_on: Vec<FailOn>,
+    /// A condition that could not be tested is no reason to stop.
+    pub allow_untested: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { confidence: 0.95, least: 0.01, effect: 0.05, fail_on: Vec::new() }
+        Self { confidence: 0.95, least: 0.01, effect: 0.05, fail_on: Vec::new(), allow_untested: false }
     }
 }
 
@@ -144,6 +146,11 @@ pub struct Row {
     pub note: Option<String>,
     /// A condition of `--fail-on` is met.
     pub fails: bool,
+    /// A condition of `--fail-on` asks for this row, it could not be tested, and that was not allowed.
+    pub untested: bool,
+    /// It prepares a measurement or clears up after it.
+    #[serde(skip)]
+    pub setup: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -162,6 +169,9 @@ pub struct Pair {
     pub rows: Vec<Row>,
     /// What makes the two hard to compare.
     pub warnings: Vec<String>,
+    /// Operations that only one side has.
+    #[serde(skip)]
+    unmatched: Vec<String>,
 }
 
 /// The first side against every other.
@@ -177,9 +187,39 @@ pub struct Comparison {
     pub effect: f64,
     /// One per other side.
     pub pairs: Vec<Pair>,
+    /// Conditions of `--fail-on` that could not be tested, with the reason; empty where that is allowed.
+    pub untested: Vec<String>,
 }
 
 impl Comparison {
+    /// Marks the rows that a condition asks for and no test could be made of. Rows of what prepares and clears up are asked only
+    /// where there are no others.
+    fn mark_untested(&mut self, fail_on: &[FailOn]) {
+        for fail in fail_on {
+            let word = fail.metric.names.compare;
+            for pair in &mut self.pairs {
+                let Pair { a, b, rows, unmatched, .. } = pair;
+                let has_measured = rows.iter().any(|row| row.metric == fail.metric && !row.setup);
+                let own = |row: &&mut Row| row.metric == fail.metric && (!row.setup || !has_measured);
+                let mut any = false;
+                for row in rows.iter_mut().filter(own) {
+                    any = true;
+                    if !matches!(row.outcome, Outcome::NotTested | Outcome::TooShort) {
+                        continue;
+                    }
+                    row.untested = true;
+                    let why =
+                        row.note.as_deref().unwrap_or("even twice as much could hide in so little data");
+                    self.untested.push(format!("{word} of {} {}: {why}", row.stage, row.operation));
+                }
+                if !any {
+                    self.untested.push(format!("{word}: neither {a} nor {b} has it"));
+                }
+                self.untested.extend(unmatched.iter().map(|text| format!("{word} of {text}")));
+            }
+        }
+    }
+
     /// True when a row meets a condition of `--fail-on`.
     #[must_use]
     pub fn fails(&self) -> bool {
@@ -262,6 +302,7 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
             least: options.least,
             effect: options.effect,
             pairs: Vec::new(),
+            untested: Vec::new(),
         };
     };
     let mut drafts: Vec<_> = others.iter().map(|other| rows::drafts(first, other)).collect();
@@ -277,9 +318,15 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
             b: label(other),
             rows: draft.rows.drain(..).map(|row| row.finish(alpha, options)).collect(),
             warnings: std::mem::take(&mut draft.warnings),
+            unmatched: std::mem::take(&mut draft.unmatched),
         })
         .collect();
-    Comparison { confidence: options.confidence, tests, least: options.least, effect: options.effect, pairs }
+    let Options { confidence, least, effect, .. } = *options;
+    let mut made = Comparison { confidence, tests, least, effect, pairs, untested: Vec::new() };
+    if !options.allow_untested {
+        made.mark_untested(&options.fail_on);
+    }
+    made
 }
 
 /// Runs on each side that a comparison of so many rows needs.

@@ -84,13 +84,13 @@ pub struct Drift {
     pub p_value: f64,
 }
 
-/// Least squares over equally spaced values; `None` for fewer than five values, or a mean of 0.
+/// Least squares over equally spaced values; `None` for fewer than five values, a mean of 0, or what is no number.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 pub fn drift(values: &[f64]) -> Option<Drift> {
     let n = values.len();
     let middle = mean(values);
-    if n < 5 || middle.abs() < f64::MIN_POSITIVE {
+    if n < 5 || middle.abs() < f64::MIN_POSITIVE || !middle.is_finite() {
         return None;
     }
     let centre = (n as f64 - 1.0) / 2.0;

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use cosmark_metrics::Latencies;
 
+/// Name of the work of operations whose works are not told apart: COSBench's tables have only their names.
+pub const ALL_WORKS: &str = "all";
+
 /// One measured stage and the client that measured it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Evidence {
@@ -255,6 +258,8 @@ pub struct Miss {
     pub share: f64,
     /// True when a store may answer them with success (a delete on S3).
     pub may_succeed: bool,
+    /// True when nothing in the workload writes what is missing: a run before it may have done so.
+    pub is_unwritten: bool,
     /// Why, in words, with the ranges that are to blame.
     pub cause: String,
 }
@@ -272,6 +277,8 @@ pub struct StoreEvidence {
     pub ram_bytes: Option<f64>,
     /// The user measures a cache, and says so.
     pub cache_intended: bool,
+    /// The window is short on purpose: what happens less often than once in it is not asked for.
+    pub short_intended: bool,
     /// Something that is written compresses and is alike: zeros. `None` when nothing is written or it is not known.
     pub writes_zeros: Option<bool>,
     /// What the store did beside, as the user says: `none`, `recovery`, ..

@@ -20,5 +20,5 @@ pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
 pub use cosbench::judge_cosbench;
 pub use finding::{Allows, Finding, Status, rank};
-pub use judge::{judge, most_telling, preflight, telling_order};
+pub use judge::{judge, judge_so_far, most_telling, preflight, telling_order};
 pub use numbers::{percent, plain};

@@ -104,6 +104,144 @@ fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     assert_eq!(check(&found, "s4-reads", "C2").status, CheckStatus::Pass);
 }
 
+/// The reads of the last stage replaced, in this state, with what the index file says of the workers.
+fn ended(reads: &str, state: &str, index: Option<&str>) -> Verdict {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("w55-mix");
+    std::fs::create_dir(&path).unwrap();
+    let mut table = table(reads);
+    let at = table.rfind(",completed,waiting").unwrap();
+    table.replace_range(at..at + ",completed".len(), &format!(",{state}"));
+    std::fs::write(path.join("w55-mix.csv"), table).unwrap();
+    std::fs::write(path.join("workload-config.xml"), CONFIG).unwrap();
+    if let Some(rows) = index {
+        std::fs::write(directory.path().join("workloads.csv"), rows).unwrap();
+    }
+    judge_cosbench(&CosbenchRun::open(&path).unwrap())
+}
+
+const NO_READS: &str = "read,0,0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,0,0,N/A";
+const ALL_READS: &str = "read,432000,1728000000,10.9,8,10,10,10,20,20,80,720,2880000,100%";
+
+#[test]
+fn what_has_no_figure_is_named_and_is_no_success() {
+    // Marked failed without a count: the store answered, with what is only in the log.
+    let failed = ended(NO_READS, "failed", None);
+    let found = check(&failed, "s4-reads", "V12");
+    assert!(found.status == CheckStatus::Fail && found.message.contains("no read succeeded"), "{found:?}");
+    assert!(!found.message.contains("no answer at all"), "{found:?}");
+    let refused = ended(&NO_READS.replace("N/A,0,0,N/A", "N/A,0,0,0%"), "failed", None);
+    let found = check(&refused, "s4-reads", "V12");
+    assert!(found.message.contains("every operation of it failed"), "{found:?}");
+    // Finished, and nothing in it: worse than too little.
+    let finished = ended(NO_READS, "completed", None);
+    let found = check(&finished, "s4-reads", "V12");
+    assert!(found.status == CheckStatus::Fail && found.message.contains("has not one figure"), "{found:?}");
+    assert_eq!(finished.overall, Overall::False);
+    for state in ["terminated", "cancelled", "aborted"] {
+        let found = ended(NO_READS, state, None);
+        let length = check(&found, "s4-reads", "V9");
+        assert!(length.message.contains(&format!("the stage was {state}")), "{length:?}");
+        assert_eq!(check(&found, "s4-reads", "V12").status, CheckStatus::NotRun);
+    }
+    let full = ended(ALL_READS, "failed", None);
+    let found = check(&full, "s4-reads", "V12");
+    assert!(
+        found.status == CheckStatus::Fail && found.message.contains("calls the stage failed"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn one_operation_without_a_figure_is_not_hidden_by_the_others() {
+    let without = table(READS).replace(
+        "write,72000,288000000,15.2,15,20,20,20,30,40,90,120,480000,100%",
+        &NO_READS.replace("read,", "write,"),
+    );
+    let verdict = judged(&without, CONFIG);
+    let found = check(&verdict, "s3-mix", "V12");
+    assert!(
+        found.status == CheckStatus::Fail && found.message.contains("of write there is no figure"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_finished_run_whose_every_stage_is_empty_is_false() {
+    let bare = |name: &str| {
+        let nothing = ["N/A"; 15].join(",");
+        format!("{name},{nothing},completed,waiting @ 2014-05-07 10:00:00,completed @ 2014-05-07 10:01:00\n")
+    };
+    for config in [CONFIG, "<workload"] {
+        let verdict = judged(
+            &[TABLE_HEAD.to_owned(), bare("init"), bare("prepare"), bare("mix"), bare("reads")].concat(),
+            config,
+        );
+        assert_eq!(verdict.overall, Overall::False, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_read_of_what_an_earlier_run_wrote_finds_it_and_is_believed() {
+    let config = CONFIG.replace(r#"<workstage name="mix">"#, r#"<workstage name="mix"><!--"#).replace(
+        r#"</work></workstage>
+    <workstage name="reads">"#,
+        r#"--><work name="mix" workers="8" rampup="120" runtime="600"><operation type="read" ratio="100" config="containers=c(1);objects=u(1,5000)"/></work></workstage>
+    <workstage name="reads">"#,
+    );
+    let only_reads = [
+        TABLE_HEAD.to_owned(),
+        line("s1-init", "init-write", "init,0,0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,0,0,N/A"),
+        line("s2-prepare", "prepare-write", "prepare,1000,4000000,5.1,5.1,10,10,10,10,20,30,190,760000,100%"),
+        line("s3-mix", "read", ALL_READS),
+        line("s4-reads", "read", ALL_READS),
+    ];
+    let found = judged(&only_reads.concat(), &config);
+    let found = check(&found, "s3-mix", "V13");
+    assert!(
+        found.status == CheckStatus::Pass && found.message.contains("a run before it wrote them"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn workers_that_died_are_missing_and_unknown_ones_make_no_operations_per_worker() {
+    let row = |workers: u64| {
+        format!(
+            "Id,Op-Name\nw55-s4-reads-1,read,432000,1728000000,{workers},10.9,8,10,10,10,20,20,80,720,2880000,100%,100% containers=c(1)\n"
+        )
+    };
+    for (workers, status) in [(8, CheckStatus::Pass), (6, CheckStatus::Fail)] {
+        let found = ended(ALL_READS, "completed", Some(&row(workers)));
+        let found = check(&found, "s4-reads", "C6");
+        assert!(
+            found.status == status && found.message.contains(&format!("{workers} of 8 workers")),
+            "{found:?}"
+        );
+    }
+    let unknown = judged(&table(ALL_READS), "<workload");
+    let length = check(&unknown, "s4-reads", "V9");
+    assert!(!length.message.contains("per worker"), "{length:?}");
+}
+
+#[test]
+fn a_listing_that_takes_no_time_was_never_sent() {
+    let config = CONFIG.replace(
+        r#"<operation type="delete" ratio="5" config="containers=c(1);objects=u(1,1000)"/>"#,
+        r#"<operation type="list" ratio="5" config="containers=c(1)"/>"#,
+    );
+    let rows = |times: &str| {
+        table(READS).replace("delete,delete,24000,0,12.1,12.1", &format!("list,list,24000,0,{times}"))
+    };
+    let sent = judged(&rows("12.1,12.1"), &config);
+    assert_eq!(check(&sent, "s3-mix", "C7").status, CheckStatus::Pass);
+    let never = judged(&rows("0.1,0.1"), &config);
+    let found = check(&never, "s3-mix", "C7");
+    assert!(found.status == CheckStatus::Fail && found.message.contains("nothing was sent"), "{found:?}");
+    let swift = judged(&rows("0.1,0.1"), &config.replace(r#"type="s3""#, r#"type="swift""#));
+    assert_eq!(check(&swift, "s3-mix", "C7").status, CheckStatus::Pass);
+}
+
 #[test]
 fn without_a_workload_nothing_is_invented() {
     let verdict = judged(&table(READS), "<workload");

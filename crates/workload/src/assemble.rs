@@ -5,7 +5,9 @@ use std::time::Duration;
 use cosmark_units::Complaint;
 
 use crate::diagnostics::shown;
-use crate::model::{Config, Division, Load, OpKind, Stage, TargetSpec, Trigger, Work, WorkKind, Workload};
+use crate::model::{
+    Config, Division, Load, OpKind, Operation, Stage, TargetSpec, Trigger, Work, WorkKind, Workload,
+};
 
 /// Most stages of a workload.
 pub const MAX_STAGES: usize = 10_000;
@@ -47,6 +49,18 @@ pub(crate) const WORK_TYPES: &[WorkType] = &[
 pub(crate) fn type_of(kind: WorkKind, operation: Option<OpKind>) -> &'static WorkType {
     let exact = WORK_TYPES.iter().find(|t| t.kind == kind && t.special.map(|s| s.0) == operation);
     exact.or_else(|| WORK_TYPES.iter().find(|t| t.kind == kind)).unwrap_or(&WORK_TYPES[0])
+}
+
+impl Work {
+    /// What one of its operations is called in results: a special work gives its own word, so that an `mprepare`, which makes
+    /// the same requests as `mwrite`, is not taken for a measurement.
+    #[must_use]
+    pub fn word_of(&self, operation: &Operation) -> &'static str {
+        match self.kind {
+            WorkKind::Normal => operation.kind.word(),
+            kind => type_of(kind, Some(operation.kind)).word,
+        }
+    }
 }
 
 /// Words of `division`.

@@ -95,7 +95,7 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
       <h2 className="visually-hidden">Stage {name}, live</h2>
-      <Cards stage={stage} />
+      <Cards stage={stage} lost={run.stage === name ? (run.lost ?? []) : []} />
       <div className="live-tools">
         <div role="group" aria-label="Operation" className="segments">
           {names.map((one, at) => <button key={one} type="button" aria-pressed={one === label} onClick={() => setChosen(at)}>{one}</button>)}

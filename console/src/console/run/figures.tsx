@@ -1,6 +1,6 @@
 // Figures of a running stage: of its last interval, and since its measured window began.
 import { operationNames } from "../../charts/stage";
-import type { IntervalRow } from "../../data/api";
+import type { IntervalRow, LostDriver } from "../../data/api";
 import { exact, grouped, share, short } from "../../format";
 import { OperationsTable, type FigureRow } from "../../report/OperationsTable";
 import type { LiveStage } from "../live/series";
@@ -18,8 +18,19 @@ function Card(props: { label: string; value: string; title?: string | undefined;
 /** Places in `response_ms` of an interval. */
 const [P50, P99] = [1, 4];
 
+/** What a driver that is lost would have done is missed, too, and counted nowhere. */
+export function missed(count: number, lost: LostDriver[]): string {
+  const [first] = lost;
+  if (first) {
+    const part = lost.reduce((sum, one) => sum + one.share, 0);
+    const who = lost.length === 1 ? `driver ${first.driver}` : `${lost.length} drivers`;
+    return `and ${share(part)} of the load, of ${who}, lost after ${short(Math.min(...lost.map((one) => one.from_s)), "s")}`;
+  }
+  return count > 0 ? "no worker was free" : "every arrival was taken";
+}
+
 /** Always the same cards, so that nothing moves while the numbers do. */
-export function Cards({ stage }: { stage: LiveStage }) {
+export function Cards({ stage, lost }: { stage: LiveStage; lost: LostDriver[] }) {
   const rows = stage.lastRows;
   const last = (key: "count" | "bytes" | "in_flight") => rows.reduce((sum, row) => sum + row[key], 0);
   const total = (key: "count" | "failures" | "missed") =>
@@ -37,7 +48,7 @@ export function Cards({ stage }: { stage: LiveStage }) {
       <Card label="Bandwidth" value={short(bytes, "bytes_per_s")} title={exact(bytes, "bytes_per_s")} line="of bodies" />
       <Card label={`Median${lead ? `, ${lead.operation}` : ""}`} value={short(p50, "ms")} title={exact(p50, "ms")} line={`p99 ${short(p99, "ms")}`} />
       <Card label="Failed" value={short(failures, "count")} title={exact(failures, "count")} line={count + failures > 0 ? share(failures / (count + failures)) : "nothing ended yet"} bad={failures > 0} />
-      <Card label="Missed" value={short(total("missed"), "count")} line={total("missed") > 0 ? "no worker was free" : "every arrival was taken"} bad={total("missed") > 0} />
+      <Card label="Missed" value={short(total("missed"), "count")} line={missed(total("missed"), lost)} bad={total("missed") > 0 || lost.length > 0} />
       <Card label="In flight" value={short(inFlight, "count")} title={exact(inFlight, "count")} line="mean of the last interval" />
     </div>
   );

@@ -110,7 +110,7 @@ fn operation_layout(
         format!("{stage_id}.{label}")
     };
     OperationLayout {
-        op: operation.kind.word(),
+        op: work.word_of(operation),
         tag: safe_tag(&tag),
         histogram_label: format!("{stage_id}-w{}-{}-{}", work_index + 1, work.name, operation.name),
         config_info: format!(

@@ -276,7 +276,7 @@ fn result_of(work: &Work, operation: &Operation, snapshot: &OpSnapshot, window_s
     OperationResult {
         work: work.name.clone(),
         name: operation.name.clone(),
-        op: operation.kind.word().to_owned(),
+        op: work.word_of(operation).to_owned(),
         sample: operation.kind.sample_word().to_owned(),
         id: operation.id.clone(),
         workers: work.workers,

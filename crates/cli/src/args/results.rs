@@ -128,9 +128,13 @@ pub struct CompareArgs {
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
     pub format: CompareFormat,
-    /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. \"p95 +5%\"; may be repeated
+    /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. \"p95 +5%\"; with 8 when that could not
+    /// be tested; may be repeated
     #[arg(long, value_name = "METRIC CHANGE")]
     pub fail_on: Vec<String>,
+    /// Exit with 0 also where a condition of --fail-on could not be tested
+    #[arg(long, requires = "fail_on")]
+    pub allow_untested: bool,
     /// Show every value relative to the first side as well
     #[arg(long)]
     pub normalised: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cosmark_driver::{Catalog, ReadsPlugins};
 use cosmark_workload::Workload;
-use cosmark_workload::model::{OpKind, WorkKind};
+use cosmark_workload::model::WorkKind;
 
 use crate::args::CheckArgs;
 use crate::cmd::driver::is_directory;
@@ -58,7 +58,7 @@ fn plan(workload: &Workload) {
             for operation in &work.operations {
                 let containers = operation.containers.as_ref().map_or(1, |containers| containers.count());
                 let objects = operation.objects.as_ref().map_or(0, |objects| objects.count());
-                if operation.kind == OpKind::Prepare {
+                if work.kind == WorkKind::Prepare {
                     let count = containers.saturating_mul(objects);
                     #[expect(clippy::cast_precision_loss, reason = "an estimate for people")]
                     let bytes =

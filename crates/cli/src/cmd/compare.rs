@@ -36,7 +36,17 @@ pub fn run(args: &CompareArgs) -> Outcome {
     for row in comparison.rows().filter(|row| row.fails) {
         eprintln!("cosmark: {} {} {} fails", row.stage, row.operation, row.metric.names.compare);
     }
-    Ok(if comparison.fails() { Exit::Missed } else { Exit::Done })
+    for condition in &comparison.untested {
+        eprintln!("cosmark: not tested: {condition}");
+    }
+    Ok(match (comparison.fails(), comparison.untested.is_empty()) {
+        (true, _) => Exit::Missed,
+        (false, true) => Exit::Done,
+        (false, false) => {
+            eprintln!("cosmark: what was not tested did not pass; --allow-untested lets it");
+            Exit::Untested
+        }
+    })
 }
 
 fn options(args: &CompareArgs) -> Result<Options, Problem> {
@@ -53,6 +63,7 @@ fn options(args: &CompareArgs) -> Result<Options, Problem> {
         least: if args.least == 0.0 { 0.0 } else { within("least", args.least, 0.0, 100.0)? },
         effect: within("effect", args.effect, args.least, 1000.0)?,
         fail_on: fail_on.map_err(|text| Problem::usage(format!("--fail-on {text}")))?,
+        allow_untested: args.allow_untested,
     })
 }
 

@@ -11,6 +11,9 @@ use crate::registry::CATALOG;
 
 const WORKLOAD: &str = include_str!("../../../../workloads/demo.yaml");
 
+/// What the demo is about: a few seconds of a store in memory that does nothing else.
+const INTENT: &str = "sut_cache: intended, sut_window: short, sut_background: none";
+
 /// Runs the subcommand.
 pub fn run(args: &DemoArgs) -> Outcome {
     let store = EmbeddedStore::start(Options::default()).map_err(|error| Problem::ours(error.to_string()))?;
@@ -42,7 +45,7 @@ pub fn run(args: &DemoArgs) -> Outcome {
 
 fn target(store: &EmbeddedStore) -> Result<Target, Problem> {
     let text = format!(
-        "storage: {{type: s3, endpoint: \"{}\", accesskey: \"{}\", secretkey: \"{}\", path_style_access: true}}\n",
+        "storage: {{type: s3, endpoint: \"{}\", accesskey: \"{}\", secretkey: \"{}\", path_style_access: true, {INTENT}}}\n",
         store.endpoint(),
         store.access_key(),
         store.secret_key()

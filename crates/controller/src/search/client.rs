@@ -68,6 +68,19 @@ impl ClientState {
         Self { operations, ..Self::of_drivers(&record.clients) }
     }
 
+    /// How it was doing in this trial or another of the same load: the worst of both.
+    #[must_use]
+    pub fn or_worse(mut self, other: &Self) -> Self {
+        self.suspended_ms = self.suspended_ms.max(other.suspended_ms);
+        self.saturated |= other.saturated;
+        if other.lost.0 > self.lost.0 {
+            self.lost = other.lost;
+        }
+        self.longest_ms = [self.longest_ms, other.longest_ms].into_iter().flatten().reduce(f64::max);
+        self.operations.extend(other.operations.iter().cloned());
+        self
+    }
+
     fn of_drivers(clients: &[ClientRecord]) -> Self {
         let worst = |value: fn(&ClientRecord) -> Option<f64>| {
             clients.iter().filter_map(value).reduce(f64::max).unwrap_or(0.0)
@@ -114,7 +127,7 @@ impl ClientState {
     }
 
     /// Trouble without a measure of what it did.
-    fn unusable(&self) -> Option<String> {
+    pub fn unusable(&self) -> Option<String> {
         if self.suspended_ms > 0.0 {
             return Some(format!("the client's machine was suspended for {:.0} ms", self.suspended_ms));
         }

@@ -10,7 +10,7 @@ mod trial;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{SearchRecord, StageTables, TrialRecord, UslRecord};
+use cosmark_archive::{GoalStatus, SearchRecord, StageTables, TrialRecord, UslRecord};
 use cosmark_metrics::OperationResult;
 use cosmark_stats::usl;
 use cosmark_workload::model::Stage;
@@ -20,7 +20,7 @@ use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
 use crate::search::client::ClientState;
 use crate::search::machine::{Machine, Outcome, Purpose, Request};
-use crate::search::trial::judged;
+use crate::search::trial::judged_with;
 use crate::stage::StageRun;
 use crate::thresholds::Measured;
 
@@ -43,8 +43,9 @@ struct Running<'s> {
     search: &'s Search,
     trials: Vec<TrialRecord>,
     tables: Vec<StageTables>,
-    /// What the trials of the present load have measured together.
+    /// What the trials of the present load have measured together, and how the client was doing in them.
     pooled: Measured,
+    client: ClientState,
 }
 
 /// Makes the trials; the first takes the place of the stage at 0-based `index`, the others follow it.
@@ -56,8 +57,14 @@ pub async fn run(
     observer: &mut dyn Observer,
 ) -> SearchEnd {
     let mut machine = Machine::new(search);
-    let mut running =
-        Running { stage, search, trials: Vec::new(), tables: Vec::new(), pooled: Measured::default() };
+    let mut running = Running {
+        stage,
+        search,
+        trials: Vec::new(),
+        tables: Vec::new(),
+        pooled: Measured::default(),
+        client: ClientState::default(),
+    };
     let started = job.dir.now();
     let elapsed =
         |job: &RunJob<'_>| Duration::try_from(job.dir.now().duration_since(started)).unwrap_or_default();
@@ -130,17 +137,22 @@ impl Running<'_> {
         let ended = StageRun::new(job, Arc::clone(&trial), index, of).run(observer).await;
         self.tables.push(ended.tables);
         if request.purpose != Purpose::Again {
-            self.pooled = Measured::default();
+            (self.pooled, self.client) = (Measured::default(), ClientState::default());
         }
         let mut pooled = self.pooled.clone();
         pooled.append(&ended.measured);
         let id = trial.id(index);
         let failed = (ended.class == EndClass::Failed).then(|| ended.reason.clone());
         let client = job.dir.record().stages.get(index).map(ClientState::of).unwrap_or_default();
-        let judged = judged(&trial, &id, &pooled, &ended.measured, failed, &client);
-        if judged.outcome != Outcome::NotProven {
+        let all = client.clone().or_worse(&self.client);
+        let judged = judged_with(&trial, &id, (&pooled, &all), (&ended.measured, &client), failed);
+        let reason = judged.reason.map(|reason| match judged.settles_s {
+            Some(seconds) => format!("{reason}; {}", self.enough(seconds)),
+            None => reason,
+        });
+        if judged.pools {
             // What the client spoiled stays out of what the trials of this load say together.
-            self.pooled = pooled;
+            (self.pooled, self.client) = (pooled, all);
         }
         let whole = OperationResult::of(&ended.measured.total(), ended.measured.longest_s());
         let throughput = ended.measured.per_s(|op| op.ok);
@@ -154,10 +166,24 @@ impl Running<'_> {
             p95_ms: whole.response_ms.p95,
             error_ratio: whole.success_ratio.map(|ratio| 1.0 - ratio),
             status: judged.status,
-            reason: judged.reason,
+            reason,
             thresholds: judged.thresholds,
         });
         (judged.outcome, throughput.unwrap_or(0.0), (ended.class, ended.reason))
+    }
+
+    /// What to write so that the trials of one load, put together, are this long.
+    fn enough(&self, seconds: f64) -> String {
+        let each_s = (1.1 * seconds / f64::from(self.search.extend.max(1))).ceil();
+        format!("about {seconds:.0} s at this load would decide: set runtime to {each_s:.0} s")
+    }
+
+    /// Why the last trial that decided nothing did not.
+    fn open(&self) -> Option<String> {
+        let is_open =
+            |trial: &&TrialRecord| matches!(trial.status, GoalStatus::NotDecided | GoalStatus::NotProven);
+        let trial = self.trials.iter().rev().find(is_open)?;
+        Some(format!("at {}: {}", load_text(trial.load), trial.reason.as_ref()?))
     }
 
     /// Every trial has a name of its own.
@@ -180,7 +206,11 @@ impl Running<'_> {
         let points: Vec<(f64, f64)> =
             self.trials.iter().filter_map(|trial| trial.throughput_per_s.map(|x| (trial.load, x))).collect();
         let usl = (self.search.over == Over::Workers).then(|| usl::fit(&points, 1)).flatten();
-        let unsettled = stopped.or(answer.unsettled);
+        // Which sample is missing stands where the answer is read, and not only in the list of trials.
+        let unsettled = stopped.or(answer.unsettled).map(|reason| match self.open() {
+            Some(open) => format!("{reason}; {open}"),
+            None => reason,
+        });
         SearchRecord {
             name: self.stage.name.clone(),
             over: self.search.over.word().to_owned(),

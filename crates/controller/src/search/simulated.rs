@@ -12,8 +12,8 @@ use cosmark_workload::search::{Loads, Over, Search};
 use cosmark_workload::{Environment, Format, parse};
 
 use super::client::{ClientState, Delays};
-use super::machine::{Answer, Machine, Outcome, Purpose};
-use super::trial::judged;
+use super::machine::{Answer, Machine, Purpose};
+use super::trial::{judged, judged_with};
 use crate::thresholds::Measured;
 
 const TRIAL_S: f64 = 20.0;
@@ -54,7 +54,7 @@ fn trial(times: &[(f64, f64)], intended: usize) -> Measured {
 fn found(search: &Search, mut law: impl FnMut(f64) -> (Measured, ClientState)) -> (Answer, usize) {
     let stage = stage();
     let mut machine = Machine::new(search);
-    let (mut made, mut pooled) = (0, Measured::default());
+    let (mut made, mut pooled, mut seen) = (0, Measured::default(), ClientState::default());
     while let Some(request) = machine.next() {
         made += 1;
         if made > search.max_trials as usize {
@@ -62,14 +62,15 @@ fn found(search: &Search, mut law: impl FnMut(f64) -> (Measured, ClientState)) -
             return (Answer { unsettled: Some("too many trials".to_owned()), ..answer }, made);
         }
         if request.purpose != Purpose::Again {
-            pooled = Measured::default();
+            (pooled, seen) = (Measured::default(), ClientState::default());
         }
         let (last, client) = law(request.load);
+        let all = client.clone().or_worse(&seen);
         let mut both = pooled.clone();
         both.append(&last);
-        let judged = judged(&stage, "s1-main", &both, &last, None, &client);
-        if judged.outcome != Outcome::NotProven {
-            pooled = both;
+        let judged = judged_with(&stage, "s1-main", (&both, &all), (&last, &client), None);
+        if judged.pools {
+            (pooled, seen) = (both, all);
         }
         machine.record(judged.outcome, request.load);
     }
@@ -272,6 +273,29 @@ fn a_client_that_pauses_does_not_make_the_store_look_slower() {
 fn a_client_that_never_has_its_processor_for_long_still_finds_the_capacity() {
     // A busy machine: five pauses every second, 5 ms or a little longer; a twelfth of the time is lost.
     queue_coverage(0.5, (5.0, 0.005), 0.3, 15, 5);
+}
+
+#[test]
+fn trials_too_short_by_themselves_are_put_together_on_a_busy_machine_too() {
+    // 80 requests in each trial, of which a p95 needs 200; the client is paused for a twentieth of the time.
+    let busy = || ClientState {
+        lost: (0.05, "paused"),
+        longest_ms: Some(100.0),
+        operations: vec![Delays { underway_ms: 20.0, ..Delays::default() }],
+        ..ClientState::default()
+    };
+    let mut search = Search::new(Over::Rate, Loads::Steps(vec![4.0]));
+    search.confirm = 0;
+    let mut random = Random::new(5);
+    let (answer, made) = found(&search, |load| (noisy(load, 0.0, &mut random), busy()));
+    assert_eq!((answer.best, made), (Some(4.0), 3), "{answer:?}");
+    // What the client may have made slow is not put together with what it did not.
+    let stage = stage();
+    let slow: Vec<(f64, f64)> =
+        (0..400).map(|k| (f64::from(k) / 20.0, if k % 10 == 0 { 205.0 } else { 20.0 })).collect();
+    let slow = trial(&slow, 400);
+    let judged = judged(&stage, "s1-main", &slow, &slow, None, &busy().or_worse(&ClientState::default()));
+    assert!(!judged.pools && judged.reason.is_some_and(|reason| reason.starts_with("paused")));
 }
 
 #[test]

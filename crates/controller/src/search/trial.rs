@@ -17,10 +17,15 @@ pub struct Judged {
     /// The first condition that was not met, or what else spoke against it.
     pub reason: Option<String>,
     pub thresholds: Vec<ThresholdRecord>,
+    /// What it measured may be put together with other trials of its load: more of it is what it lacks. What the client made
+    /// miss, or spoiled so that both are possible, is better made anew.
+    pub pools: bool,
+    /// Seconds of window at this load that would decide it, about, where that can be told.
+    pub settles_s: Option<f64>,
 }
 
 /// Judges a trial by what all trials that it continues have measured (`pooled`, itself included) and by itself (`last`).
-/// `failed` is why the stage failed, if it did.
+/// `failed` is why the stage failed, if it did; `client` is the worst that is known of the client in all of them.
 pub fn judged(
     stage: &Stage,
     id: &str,
@@ -44,6 +49,8 @@ pub fn judged(
     missed.extend(overloaded(stage, pooled, last));
     missed.extend(growing(stage, last));
     missed.extend(failed.map(|text| (Excess::Share(0.0), text)));
+    let is_starved = judged.iter().any(|one| one.is_starved);
+    let lacks = judged.iter().filter_map(|one| one.lacks).reduce(f64::max);
     let thresholds: Vec<ThresholdRecord> = judged.into_iter().map(|one| one.record).collect();
     let limit_ms = thresholds.iter().filter(|t| t.unit == "ms").filter_map(|t| t.limit).reduce(f64::min);
     // Meeting them in spite of the client's trouble is meeting them; missing them says nothing where that may be why.
@@ -54,16 +61,43 @@ pub fn judged(
             Some(trouble) => excused = excused.or_else(|| Some(format!("{trouble}; {text}"))),
         }
     }
+    let (mut pools, is_open) = (false, open.is_some());
     let (status, outcome, reason) = match (proven, excused, open) {
         (Some(missed), _, _) => (GoalStatus::Fail, Outcome::Decided(Decision::Fail), Some(missed)),
         (None, Some(excused), _) => (GoalStatus::NotProven, Outcome::NotProven, Some(excused)),
-        (None, None, Some(open)) => match client.blurs(limit_ms) {
-            Some(trouble) => (GoalStatus::NotProven, Outcome::NotProven, Some(format!("{trouble}; {open}"))),
-            None => (GoalStatus::NotDecided, Outcome::Decided(Decision::Undecided), Some(open)),
+        (None, None, Some(open)) => match (client.unusable(), client.blurs(limit_ms)) {
+            (None, Some(trouble)) => {
+                pools = is_starved;
+                (GoalStatus::NotProven, Outcome::NotProven, Some(format!("{trouble}; {open}")))
+            }
+            (Some(trouble), _) => {
+                (GoalStatus::NotProven, Outcome::NotProven, Some(format!("{trouble}; {open}")))
+            }
+            (None, None) => {
+                pools = true;
+                (GoalStatus::NotDecided, Outcome::Decided(Decision::Undecided), Some(open))
+            }
         },
         (None, None, None) => (GoalStatus::Pass, Outcome::Decided(Decision::Pass), None),
     };
-    Judged { outcome, status, reason, thresholds }
+    let settles_s = lacks.filter(|_| is_open && pools).map(|factor| factor * pooled.longest_s());
+    Judged { outcome, status, reason, thresholds, pools, settles_s }
+}
+
+/// The same, and where all trials of a load together decide nothing, by the last one alone: the client may have been well in it.
+pub fn judged_with(
+    stage: &Stage,
+    id: &str,
+    (pooled, all): (&Measured, &ClientState),
+    (last, client): (&Measured, &ClientState),
+    failed: Option<String>,
+) -> Judged {
+    let together = judged(stage, id, pooled, last, failed.clone(), all);
+    if !matches!(together.outcome, Outcome::NotProven | Outcome::Decided(Decision::Undecided)) {
+        return together;
+    }
+    let alone = judged(stage, id, last, last, failed, client);
+    if matches!(alone.outcome, Outcome::Decided(Decision::Pass | Decision::Fail)) { alone } else { together }
 }
 
 fn is_open(stage: &Stage) -> bool {

@@ -478,6 +478,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             latest,
             total_ok: self.tally.total_ok,
             total_failed: self.tally.total_failed,
+            missing: self.missing(),
         });
     }
 

@@ -122,7 +122,7 @@ impl StageRun<'_, '_> {
     }
 
     /// What drivers were to do and have not told.
-    fn missing(&self) -> Vec<MissingRecord> {
+    pub(super) fn missing(&self) -> Vec<MissingRecord> {
         let works = &self.stage.works;
         let planned_s = works
             .iter()

@@ -128,6 +128,27 @@ pub struct Judgement {
     pub record: ThresholdRecord,
     /// By how much it is certainly missed; of use only where it is.
     pub excess: Excess,
+    /// How many times as much data would decide it, about; `None` where it is decided, or nobody can tell.
+    pub lacks: Option<f64>,
+    /// It is not decided because a percentile needs more requests than there are, and not because both are possible.
+    pub is_starved: bool,
+}
+
+/// How many times as much data narrows an interval so far that the limit lies outside of it. Beyond this it is no advice.
+const MOST_LACKS: f64 = 100.0;
+
+/// Widths of intervals fall with the root of the data.
+fn lacks(record: &ThresholdRecord, samples: Option<(f64, f64)>) -> Option<f64> {
+    if record.status != GoalStatus::NotDecided {
+        return None;
+    }
+    if let Some((needs, has)) = samples.filter(|(needs, has)| needs > has && *has > 0.0) {
+        return Some(needs / has).filter(|factor| *factor < MOST_LACKS);
+    }
+    let (value, limit) = (record.value?, record.limit?);
+    let half = (record.high? - value).max(value - record.low?);
+    let off = (value - limit).abs().max(f64::MIN_POSITIVE);
+    Some((half / off).powi(2)).filter(|factor| *factor > 1.0 && *factor < MOST_LACKS)
 }
 
 /// Judges every threshold of a stage.
@@ -159,13 +180,18 @@ pub fn judgements(stage: &Stage, stage_id: &str, measured: &Measured) -> Vec<Jud
             for one in &found {
                 let mut record = blank(Some(&one.operation.name));
                 let excess = time(threshold, one, &mut record);
-                judged.push(Judgement { record, excess });
+                let samples = samples(threshold, one, &record);
+                let lacks = lacks(&record, samples);
+                let is_starved = record.status == GoalStatus::NotDecided
+                    && samples.is_some_and(|(needs, has)| needs > has);
+                judged.push(Judgement { record, excess, lacks, is_starved });
             }
         } else {
             let mut record = blank(None);
             let excess =
                 if found.is_empty() { Excess::Share(0.0) } else { together(threshold, &found, &mut record) };
-            judged.push(Judgement { record, excess });
+            let lacks = lacks(&record, None);
+            judged.push(Judgement { record, excess, lacks, is_starved: false });
         }
     }
     judged
@@ -259,6 +285,13 @@ fn time(threshold: &Threshold, found: &Found<'_>, record: &mut ThresholdRecord) 
     } else {
         Excess::Beyond(Vec::new())
     }
+}
+
+/// Independent requests that a percentile needs at least, and as many as there are.
+fn samples(threshold: &Threshold, found: &Found<'_>, record: &ThresholdRecord) -> Option<(f64, f64)> {
+    let Statistic::Quantile(share) = threshold.metric.statistic else { return None };
+    let beyond = beyond(found, record.limit?)?;
+    Some((BEYOND / (1.0 - share), beyond.effective))
 }
 
 /// What would be in excess of longer and longer limits, until nothing is.

@@ -118,3 +118,16 @@ fn repeated_trials_are_judged_together() {
     assert_eq!(statuses("[p99_9 <= 20 ms]", &pooled), [GoalStatus::Pass]);
     assert_eq!(pooled.longest_s(), 120.0);
 }
+
+#[test]
+fn what_is_not_decided_says_how_much_more_would_decide_it() {
+    let lacks = |thresholds: &str, times: &[u64]| {
+        let judged = judgements(&stage(thresholds, ""), "s1-main", &measured(times, 0));
+        judged.into_iter().map(|one| one.lacks).next().flatten()
+    };
+    // 100 requests, of which a p95 needs 200.
+    let twice = lacks("[p95 <= 20 ms]", &[10; 5]).unwrap();
+    assert!((twice - 2.0).abs() < 0.05, "{twice}");
+    assert_eq!(lacks("[p95 <= 20 ms]", &[10; 50]), None);
+    assert_eq!(lacks("[p95 <= 5 ms]", &[10; 50]), None);
+}

@@ -41,10 +41,6 @@ pub struct Case {
     /// Another run loads the same drivers.
     #[serde(default)]
     pub beside: bool,
-    /// What the timed half does with it; `null` = only the exact half can plant that.
-    #[serde(default)]
-    #[expect(dead_code, reason = "read by the timed half")]
-    pub timed: Value,
 }
 
 fn one_healthy() -> Vec<DriverPlant> {

@@ -51,9 +51,8 @@ const KNOWN_WRONG: &[&str] = &[
     "a late driver and a far one",
 ];
 
-/// Runs of each case; COSMARK_VERDICT_RUNS says otherwise.
-const HEALTHY_RUNS: u64 = 4;
-const SPOILT_RUNS: u64 = 2;
+/// Runs of a healthy case, and half as many of a spoilt one; COSMARK_VERDICT_RUNS says otherwise.
+const RUNS: u64 = 4;
 
 struct Nobody;
 
@@ -112,11 +111,10 @@ fn scores() -> Vec<(Case, Score)> {
     let wanted = std::env::var("COSMARK_VERDICT_CASE").unwrap_or_default();
     let mut cases = cases::all();
     cases.retain(|case| case.name.contains(&wanted));
+    let most = std::env::var("COSMARK_VERDICT_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(RUNS);
     let runs: Vec<(usize, u64)> = (0..cases.len())
         .flat_map(|at| {
-            let runs = if cases[at].is_healthy() { HEALTHY_RUNS } else { SPOILT_RUNS };
-            let runs =
-                std::env::var("COSMARK_VERDICT_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(runs);
+            let runs = if cases[at].is_healthy() { most } else { most.div_ceil(2) };
             (0..runs).map(move |seed| (at, seed))
         })
         .collect();

@@ -29,6 +29,8 @@ const LEAST_FILLED: usize = 3;
 pub struct Drafts {
     pub rows: Vec<Draft>,
     pub warnings: Vec<String>,
+    /// Operations that measure something and that only one side has.
+    pub unmatched: Vec<String>,
 }
 
 /// A row without its verdict.
@@ -147,7 +149,8 @@ fn counts(row: &mut Row, [ka, na]: [f64; 2], [kb, nb]: [f64; 2], alpha: f64) {
 pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
     let mut warnings = warnings(a, b);
     let mut rows = Vec::new();
-    let Some(first) = a.first() else { return Drafts { rows, warnings } };
+    let mut unmatched = Vec::new();
+    let Some(first) = a.first() else { return Drafts { rows, warnings, unmatched } };
     let mut done = BTreeSet::new();
     for stage in &first.stages {
         if !done.iter().any(|(name, _)| *name == stage.name) {
@@ -165,8 +168,11 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
                 side.iter().flat_map(|run| find(run, &stage.name, &operation.name).cloned()).collect()
             };
             let (of_a, of_b) = (of(a), of(b));
+            let is_setup = SETUP.contains(&operation.op.as_str());
             if of_b.is_empty() {
-                warnings.push(format!("{} {}: only on the first side", stage.name, operation.name));
+                let text = format!("{} {}: only on the first side", stage.name, operation.name);
+                unmatched.extend((!is_setup).then(|| text.clone()));
+                warnings.push(text);
                 continue;
             }
             let barrier = barrier(&of_a, &of_b);
@@ -180,14 +186,34 @@ pub fn drafts(a: &[Loaded], b: &[Loaded]) -> Drafts {
                 );
             }
             for metric in compared() {
-                rows.extend(draft(&stage.name, &operation.name, metric, (&of_a, &of_b), barrier.as_deref()));
+                let draft = draft(&stage.name, &operation.name, metric, (&of_a, &of_b), barrier.as_deref());
+                rows.extend(draft.map(|draft| Draft { row: Row { setup: is_setup, ..draft.row }, ..draft }));
             }
         }
     }
     if rows.is_empty() {
         warnings.push("no stage and operation of the same name on both sides: nothing to compare".to_owned());
     }
-    Drafts { rows, warnings }
+    for (stage, operation) in only_on_the_second(a, b) {
+        let text = format!("{stage} {operation}: only on the second side");
+        warnings.push(text.clone());
+        unmatched.push(text);
+    }
+    Drafts { rows, warnings, unmatched }
+}
+
+/// What prepares a measurement and clears up after it.
+const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
+
+/// Operations that measure something and that no run of the first side has.
+fn only_on_the_second(a: &[Loaded], b: &[Loaded]) -> BTreeSet<(String, String)> {
+    let stages = b.iter().flat_map(|run| &run.stages);
+    let all = stages.flat_map(|stage| stage.operations.iter().map(move |operation| (stage, operation)));
+    let own = all.filter(|(_, operation)| !SETUP.contains(&operation.op.as_str()));
+    let only = own.filter(|(stage, operation)| {
+        a.iter().all(|run| find(run, &stage.name, &operation.name).next().is_none())
+    });
+    only.map(|(stage, operation)| (stage.name.clone(), operation.name.clone())).collect()
 }
 
 /// Clients that waited for a processor for shares of the time that differ by more than this were not the same client.
@@ -338,6 +364,8 @@ fn draft(
         outcome: Outcome::NotTested,
         note: barrier.map(str::to_owned),
         fails: false,
+        untested: false,
+        setup: false,
     };
     if barrier.is_some() {
         return Some(Draft { row, data: Data::None });

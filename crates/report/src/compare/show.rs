@@ -31,7 +31,11 @@ fn cells(row: &Row) -> [String; 9] {
         (Some(low), Some(high)) => format!("{} to {}", change(Some(low)), change(Some(high))),
         _ => "-".to_owned(),
     };
-    let fails = if row.fails { " (fails)" } else { "" };
+    let fails = match (row.fails, row.untested) {
+        (true, _) => " (fails)",
+        (false, true) => " (condition)",
+        (false, false) => "",
+    };
     [
         row.stage.clone(),
         row.operation.clone(),
@@ -163,20 +167,23 @@ pub fn normalised(comparison: &Comparison) -> String {
     out
 }
 
-/// For CI systems: a row is a test case; it fails by `--fail-on`, or without one where B is worse.
+/// For CI systems: a row is a test case; it fails by `--fail-on`, or without one where B is worse, and is an error where
+/// `--fail-on` asks for it and no test could be made.
 #[must_use]
 pub fn junit(comparison: &Comparison, by_conditions: bool) -> String {
     let mut out =
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cosmark compare\">\n");
     for pair in &comparison.pairs {
         let failed = |row: &&Row| if by_conditions { row.fails } else { row.outcome == Outcome::Worse };
-        let skipped = |row: &&Row| matches!(row.outcome, Outcome::NotTested | Outcome::TooShort);
+        let skipped =
+            |row: &&Row| matches!(row.outcome, Outcome::NotTested | Outcome::TooShort) && !row.untested;
         let _ = writeln!(
             out,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
             escaped(&title(pair)),
             pair.rows.len(),
             pair.rows.iter().filter(failed).count(),
+            pair.rows.iter().filter(|row| row.untested).count(),
             pair.rows.iter().filter(skipped).count()
         );
         for row in &pair.rows {
@@ -190,6 +197,9 @@ pub fn junit(comparison: &Comparison, by_conditions: bool) -> String {
             );
             let _ = if failed(&row) {
                 writeln!(out, "><failure message=\"{}\"/></testcase>", escaped(&text))
+            } else if row.untested {
+                let why = row.note.as_deref().unwrap_or("too short to tell");
+                writeln!(out, "><error message=\"{}\"/></testcase>", escaped(why))
             } else if skipped(&row) {
                 let why = row.note.as_deref().unwrap_or("not tested");
                 writeln!(out, "><skipped message=\"{}\"/></testcase>", escaped(why))

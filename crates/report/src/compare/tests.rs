@@ -103,6 +103,58 @@ fn a_slowdown_of_5_percent_is_found_within_the_length_that_is_recommended() {
     assert!(found >= 8, "{found} of 10 at {seconds} s");
 }
 
+/// What `--fail-on` says of two sides: whether it fails, and what could not be tested.
+fn gate(sides: &[Vec<Loaded>], conditions: &[&str], allow_untested: bool) -> (bool, Vec<String>) {
+    let fail_on = conditions.iter().map(|text| FailOn::parse(text).unwrap()).collect();
+    let comparison = compare(sides, &Options { fail_on, allow_untested, ..Options::default() });
+    let xml = junit(&comparison, true);
+    let errors = comparison.rows().filter(|row| row.untested).count();
+    assert_eq!(xml.matches("<error ").count(), errors, "{xml}");
+    (comparison.fails(), comparison.untested)
+}
+
+#[test]
+fn a_condition_that_nothing_could_be_tested_for_is_named_and_is_no_pass() {
+    let mut random = Random::new(41);
+    let mut side = |ms: f64| vec![run(&mut random, 40, 60.0, ms, 0.3)];
+    let (good, slow) = (side(10.0), side(95.0));
+    assert_eq!(gate(&[good.clone(), side(10.0)], &["p95 +50%", "throughput -50%"], false), (false, vec![]));
+    assert_eq!(gate(&[good.clone(), slow.clone()], &["p95 +50%"], false), (true, vec![]));
+    // Nine times as slow, with another number of workers: nobody can tell.
+    let mut unlike = slow;
+    unlike[0].stages[0].operations[0].workers = Some(4);
+    let (fails, untested) = gate(&[good.clone(), unlike.clone()], &["p95 +50%", "mean +5%"], false);
+    assert!(!fails && untested.len() == 2, "{untested:?}");
+    assert_eq!(untested[0], "p95 of main read: 8 workers against 4");
+    assert_eq!(gate(&[good.clone(), unlike.clone()], &["p95 +50%"], true), (false, vec![]));
+    // Without a condition nothing is asked for.
+    assert_eq!(gate(&[good.clone(), unlike], &[], false), (false, vec![]));
+    // 200 operations have no p99.
+    let mut few = || vec![run(&mut random, 10, 20.0, 10.0, 0.3)];
+    let (fails, untested) = gate(&[few(), few()], &["p99 +5%"], false);
+    assert!(!fails && untested == ["p99: neither x nor x has it"], "{untested:?}");
+}
+
+#[test]
+fn an_operation_that_only_one_side_has_cannot_be_tested_and_setups_are_not_asked() {
+    let mut random = Random::new(43);
+    let mut side = || vec![run(&mut random, 40, 60.0, 10.0, 0.3)];
+    let (first, mut second) = (side(), side());
+    let mut write = second[0].stages[0].operations[0].clone();
+    (write.name, write.op) = ("write".into(), "write".into());
+    second[0].stages[0].operations.push(write.clone());
+    let (_, untested) = gate(&[first.clone(), second.clone()], &["p95 +5%"], false);
+    assert_eq!(untested, ["p95 of main write: only on the second side"]);
+    let (_, untested) = gate(&[second.clone(), first.clone()], &["p95 +5%"], false);
+    assert_eq!(untested, ["p95 of main write: only on the first side"]);
+    // A preparation with another number of workers is no reason.
+    (write.name, write.op, write.workers) = ("prepare".into(), "prepare".into(), Some(3));
+    second[0].stages[0].operations[1] = write.clone();
+    let mut both = first;
+    both[0].stages[0].operations.push(LoadedOperation { workers: Some(5), ..write });
+    assert_eq!(gate(&[both, second], &["p95 +50%"], false), (false, vec![]));
+}
+
 #[test]
 fn each_metric_has_a_length_of_its_own() {
     let mut random = Random::new(31);

@@ -18,11 +18,11 @@ mod times;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use cosmark_archive::{ArchiveError, HistogramLog, Run, StageRecord, open_run};
+use cosmark_archive::{ArchiveError, HistogramLog, MissingRecord, Run, StageRecord, open_run};
 
 use self::axis::Axis;
 use self::logged::{Logged, Place, logged, origin_s, places};
-use self::model::{ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, StageData};
+use self::model::{ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, PhaseSpan, StageData};
 pub use self::model::{ReportData, SeriesNews};
 pub use self::parts::{PartName, PartSlice};
 pub use self::series::{SeriesShown, StageSeries};
@@ -252,7 +252,24 @@ fn close_times(stage: usize, series: &mut [StageSeries], heat_columns: u32, all:
 }
 
 /// What only prepares a measurement, or cleans up after it.
-const SETUP: [&str; 5] = ["init", "prepare", "cleanup", "dispose", "delay"];
+/// Phases of the load, and the stretches in which a driver's part is missing.
+fn spans_of(stage: &StageRecord, axis: &Axis) -> Vec<PhaseSpan> {
+    let missing = missing_spans(&stage.missing, axis.time.end_s);
+    axis.phases.iter().cloned().chain(missing).collect()
+}
+
+/// Stretches in which parts of drivers are missing, up to the end of the axis: charts show them as they show phases.
+#[must_use]
+pub fn missing_spans(missing: &[MissingRecord], end_s: f64) -> Vec<PhaseSpan> {
+    let span = |one: &MissingRecord| PhaseSpan {
+        phase: format!("without driver {}", one.driver),
+        from_s: one.from_s,
+        to_s: one.to_s.unwrap_or(end_s).min(end_s),
+    };
+    missing.iter().map(span).filter(|span| span.to_s > span.from_s).collect()
+}
+
+const SETUP: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
 
 /// What was read of one stage beside its record.
 struct StageSources {
@@ -300,7 +317,7 @@ fn stage_data(
         setup: stage.operations.iter().all(|operation| SETUP.contains(&operation.op.as_str())),
         arrival: stage.load_loop.map(|kind| kind.word().to_owned()),
         time: axis.map(|axis| axis.time),
-        phases: axis.map(|axis| axis.phases.clone()).unwrap_or_default(),
+        phases: axis.map(|axis| spans_of(stage, axis)).unwrap_or_default(),
         operations,
         clients,
     })

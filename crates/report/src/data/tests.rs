@@ -269,3 +269,12 @@ fn the_types_of_the_page_are_these() {
     let is = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(is == types(), "run UPDATE_TYPES=1 cargo test -p cosmark-report --lib types");
 }
+
+#[test]
+fn what_a_lost_driver_did_not_do_is_shown_as_a_stretch_of_the_axis() {
+    let missing =
+        |from_s, to_s| MissingRecord { driver: "d2".into(), from_s, to_s, ..MissingRecord::default() };
+    let shown = missing_spans(&[missing(12.0, Some(90.0)), missing(30.0, None), missing(70.0, None)], 60.0);
+    let spans: Vec<_> = shown.iter().map(|one| (one.phase.as_str(), one.from_s, one.to_s)).collect();
+    assert_eq!(spans, [("without driver d2", 12.0, 60.0), ("without driver d2", 30.0, 60.0)]);
+}

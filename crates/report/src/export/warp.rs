@@ -15,6 +15,7 @@ const NAMES: &[(&str, &str)] = &[
     ("read", "GET"),
     ("write", "PUT"),
     ("prepare", "PUT"),
+    ("mprepare", "PUT"),
     ("delete", "DELETE"),
     ("cleanup", "DELETE"),
     ("head", "STAT"),

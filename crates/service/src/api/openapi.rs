@@ -29,6 +29,7 @@ fn schemas() -> Map<String, Value> {
     put::<types::Submission>(&mut all);
     put::<types::CheckResult>(&mut all);
     put::<types::Submitted>(&mut all);
+    put::<types::LostDriver>(&mut all);
     put::<types::RunSummary>(&mut all);
     put::<types::QueueMove>(&mut all);
     put::<types::Cancel>(&mut all);

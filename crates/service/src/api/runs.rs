@@ -102,6 +102,7 @@ fn summary_of(run: &RunGlance) -> RunSummary {
         baseline: run.baseline,
         submitted_by: None,
         drivers: run.drivers.clone(),
+        lost: Vec::new(),
         waits_for: None,
         class: None,
     }

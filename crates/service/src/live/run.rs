@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cosmark_archive::{ArchiveError, CheckStatus, Overall, Run, StageState, Timestamp, Verdict, open_run};
 use cosmark_controller::EndClass;
 use cosmark_report::data::SeriesNews;
-use cosmark_verdict::judge;
+use cosmark_verdict::judge_so_far;
 
 use super::feed::Feed;
 use super::series::{CourseSeen, Courses};
@@ -185,7 +185,7 @@ impl LiveRun {
         if begun == 0 {
             return;
         }
-        let verdict = judge(&run, None, &[]);
+        let Some(verdict) = judge_so_far(&run) else { return };
         self.tell(&RunEvent::Verdict(news_of(&verdict)));
         let mut seen = self.seen();
         seen.summary.verdict = Some(overall_word(verdict.overall).to_owned());

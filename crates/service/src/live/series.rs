@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use cosmark_archive::{StageRecord, TimeKind, Timestamp};
+use cosmark_archive::{MissingRecord, StageRecord, TimeKind, Timestamp};
 use cosmark_controller::{Measured, SliceNews};
 use cosmark_metrics::{OpSnapshot, OperationResult, PartSums};
-use cosmark_report::data::{Detail, PartName, PartSlice, SeriesNews, SeriesShown, StageSeries};
+use cosmark_report::data::{
+    Detail, PartName, PartSlice, SeriesNews, SeriesShown, StageSeries, missing_spans,
+};
 use cosmark_workload::Workload;
 use cosmark_workload::model::Stage;
 
@@ -24,6 +26,7 @@ struct Course {
     series: StageSeries,
     results: Vec<OperationResult>,
     window_s: Option<f64>,
+    missing: Vec<MissingRecord>,
     drivers: BTreeSet<String>,
     endpoints: BTreeSet<String>,
     left_out: BTreeSet<String>,
@@ -71,6 +74,7 @@ impl Courses {
             series: StageSeries::new(results.len(), detail),
             results,
             window_s: None,
+            missing: Vec::new(),
             drivers: BTreeSet::new(),
             endpoints: BTreeSet::new(),
             left_out: BTreeSet::new(),
@@ -136,9 +140,25 @@ impl Courses {
         let Some(course) = self.courses.iter_mut().find(|course| course.id == record.id) else { return };
         if !record.operations.is_empty() {
             course.results.clone_from(&record.operations);
+            course.missing.clone_from(&record.missing);
             course.window_s = record.window_s;
             course.changed_at(u64::MAX);
         }
+    }
+
+    /// Drivers of a stage whose part is missing now.
+    pub fn set_missing(&mut self, index: usize, missing: &[MissingRecord]) {
+        if let Some(course) = self.of(index) {
+            course.missing = missing.to_vec();
+            course.changed_at(u64::MAX);
+        }
+    }
+
+    /// What it was told of that.
+    #[cfg(test)]
+    pub(super) fn missing_of(&self, index: usize) -> Vec<MissingRecord> {
+        let own = self.courses.iter().find(|course| course.index == index);
+        own.map(|course| course.missing.clone()).unwrap_or_default()
     }
 
     /// What has changed since `seen`, which then says what was told.
@@ -181,7 +201,9 @@ impl Course {
         let left_out = u32::try_from(self.left_out.len()).unwrap_or(u32::MAX);
         let news = self.series.news(&self.id, self.window_s, &self.results, changed_us, shown)?;
         *version = self.version;
-        Some(SeriesNews { left_out, ..news })
+        let mut phases = news.phases;
+        phases.extend(missing_spans(&self.missing, news.time.end_s));
+        Some(SeriesNews { left_out, phases, ..news })
     }
 
     /// Whether a part has a line of its own.

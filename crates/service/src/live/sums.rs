@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_archive::{StageRecord, Timestamp, phase_word};
+use cosmark_archive::{MissingRecord, StageRecord, Timestamp, phase_word};
 use cosmark_controller::SliceNews;
 use cosmark_metrics::{Latency, OpSnapshot, PartSums, Phase};
 use cosmark_workload::model::Stage;
@@ -45,6 +45,8 @@ pub struct StageSums {
     watermark_s: f64,
     /// Up to where results were taken.
     taken_s: f64,
+    /// Drivers whose part is missing from some moment on.
+    missing: Vec<MissingRecord>,
 }
 
 impl StageSums {
@@ -65,7 +67,17 @@ impl StageSums {
             window,
             watermark_s: 0.0,
             taken_s: 0.0,
+            missing: Vec::new(),
         }
+    }
+
+    /// Drivers whose part is missing now; true when that is news.
+    pub fn set_missing(&mut self, missing: &[MissingRecord]) -> bool {
+        let is_news = self.missing != missing;
+        if is_news {
+            self.missing = missing.to_vec();
+        }
+        is_news
     }
 
     /// Adds a slice.
@@ -187,6 +199,7 @@ impl StageSums {
         if results.iter().any(|(window_s, _)| *window_s > 0.0) {
             record.set_results(&self.stage, self.index, &results);
             record.forget_ages();
+            record.missing.clone_from(&self.missing);
         }
     }
 

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmark_archive::{Archive, HostRecord, NewRun, RunState, StageRecord, Timestamp};
-use cosmark_controller::{ArchiveWriter, RunJob, StopLevel, run_workload};
+use cosmark_archive::{Archive, HostRecord, MissingRecord, NewRun, RunState, StageRecord, Timestamp};
+use cosmark_controller::{ArchiveWriter, Observer, Progress, RunJob, StageNews, StopLevel, run_workload};
 use cosmark_metrics::{Latency, OpSnapshot, Outcome, PartSums, Phase, SlicePlan, Snapshot};
 use cosmark_report::data::model::{CountSeries, GroupData, HeatMap, LatencySeries, OperationData, StageData};
 use cosmark_report::data::{Detail, SeriesNews, read};
@@ -16,7 +16,7 @@ use cosmark_workload::{Environment, Format, Workload, parse};
 use tokio::sync::{mpsc, watch};
 
 use super::{CourseSeen, LiveRun, RunListener, Watcher};
-use crate::api::types::RunSummary;
+use crate::api::types::{LostDriver, RunSummary};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// When the load begins, on the drivers' clock.
@@ -450,6 +450,39 @@ async fn what_a_live_page_shows_last_is_what_the_report_shows() {
         assert!(clients[0].whole < 20, "{}", clients[0].whole);
         assert!(clients[2].whole >= 5, "{}", clients[2].whole);
     }
+}
+
+#[test]
+fn a_driver_that_is_lost_is_told_at_once_and_so_is_its_return() {
+    let (workload, live) = (workload(), LiveRun::new(summary()));
+    let mut watcher = Watcher::new(Arc::clone(&live), true, Box::new(str::to_owned), Arc::new(|| {}));
+    let stage = &workload.stages[0];
+    watcher.stage_begins(&StageNews { stage, index: 0, of: 1, planned: None });
+    let mut tell = |missing: Vec<MissingRecord>| {
+        let at = Duration::from_secs(20);
+        watcher.progress(&Progress {
+            stage,
+            index: 0,
+            of: 1,
+            elapsed: at,
+            watermark: at,
+            remaining: None,
+            done: None,
+            latest_s: 1.0,
+            latest: OpSnapshot::default(),
+            total_ok: 0,
+            total_failed: 0,
+            missing,
+        });
+        live.summary().lost
+    };
+    assert_eq!(tell(Vec::new()), []);
+    let missing =
+        MissingRecord { driver: "d2".into(), works: vec!["w".into()], workers: 4, from_s: 12.0, to_s: None };
+    let lost = LostDriver { driver: "d2".into(), from_s: 12.0, share: 0.5 };
+    assert_eq!(tell(vec![missing.clone()]), [lost]);
+    assert_eq!(live.courses().missing_of(0), [missing]);
+    assert_eq!(tell(Vec::new()), []);
 }
 
 #[test]

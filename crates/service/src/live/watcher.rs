@@ -10,7 +10,7 @@ use cosmark_controller::{ArchiveListener, Measured, Observer, Progress, SliceNew
 
 use super::run::LiveRun;
 use super::sums::StageSums;
-use crate::api::types::{RunEvent, StageNews as StageState1};
+use crate::api::types::{LostDriver, RunEvent, StageNews as StageState1};
 
 /// The verdict is looked for at most this often.
 const VERDICT_EVERY: Duration = Duration::from_secs(5);
@@ -58,6 +58,20 @@ impl Watcher {
         let taken =
             self.live.with_sums(|sums| sums.as_mut().map(|sums| sums.take(told, all)).unwrap_or_default());
         taken.into_iter().for_each(|interval| self.live.tell(&RunEvent::Interval(interval)));
+    }
+
+    /// A driver that is lost, or back, is told at once: in the summary, the charts and the verdict as it forms.
+    fn tell_missing(&mut self, progress: &Progress<'_>) {
+        let missing = &progress.missing;
+        let is_news = self.live.with_sums(|sums| sums.as_mut().is_some_and(|sums| sums.set_missing(missing)));
+        if !is_news {
+            return;
+        }
+        self.live.courses().set_missing(progress.index, missing);
+        let lost = missing.iter().map(|one| LostDriver::of(one, progress.stage)).collect();
+        self.live.change(|summary| summary.lost = lost);
+        (self.changed)();
+        self.judged = self.judged.checked_sub(VERDICT_EVERY).unwrap_or(self.judged);
     }
 
     fn look_for_verdict(&mut self) {
@@ -110,6 +124,7 @@ impl Observer for Watcher {
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {
+        self.tell_missing(progress);
         self.give(progress.watermark, false);
         if self.summed.elapsed() >= SUMMARY_EVERY {
             self.summed = Instant::now();
@@ -188,6 +203,7 @@ impl ArchiveListener for RunListener {
             }
             if summary.stage != current || current.is_none() {
                 (summary.progress, summary.remaining_s) = (None, None);
+                summary.lost.clear();
             }
             summary.stage = current;
             (summary.stages_done, summary.stages) = (count(over), count(record.stages.len()));

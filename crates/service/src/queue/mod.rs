@@ -139,6 +139,7 @@ fn summary_of(entry: &QueueEntry) -> RunSummary {
         baseline: false,
         submitted_by: Some(entry.submitted_by.clone()),
         drivers: Vec::new(),
+        lost: Vec::new(),
         waits_for: None,
         class: None,
     }

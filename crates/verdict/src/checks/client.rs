@@ -216,16 +216,16 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
             let (Some(least), Some(most)) = (least, most) else { continue };
             let factor = if least.0 > 0.0 { most.0 / least.0 } else { f64::MAX };
             if worst.as_ref().is_none_or(|(most, _)| factor > *most) {
-                worst = Some((
-                    factor,
+                let text = if least.0 > 0.0 {
+                    let times = plain(factor);
                     format!(
-                        "{what} of {} is {} times as high on driver {} as on {}",
-                        op.name,
-                        plain(factor.min(1e6)),
-                        most.1,
-                        least.1
-                    ),
-                ));
+                        "{what} of {} is {times} times as high on driver {} as on {}",
+                        op.name, most.1, least.1
+                    )
+                } else {
+                    format!("driver {} delivered nothing of {}, and driver {} did", least.1, op.name, most.1)
+                };
+                worst = Some((factor, text));
             }
         }
     }

@@ -1,26 +1,128 @@
 //! Checks on what was asked of the store and what came back: missing objects, working set, wrong bytes, retries.
 
-use crate::evidence::{Evidence, Miss};
-use crate::finding::Finding;
+use crate::evidence::{ALL_WORKS, Evidence, Miss, OperationEvidence};
+use crate::finding::{Finding, rank};
 use crate::numbers::{bytes, percent, plain};
 
-/// V13.
+/// The class of answers that there is no such object or container.
+const NOT_FOUND: &str = "http_404";
+
+/// More finds nothing than this, and it is told; more than that, and the figures are no longer those of the store.
+const MISSING_WARNS: f64 = 0.001;
+const MISSING_FAILS: f64 = 0.01;
+/// So many operations that were to find nothing and found their object are no chance.
+const LEAST_EXPECTED: f64 = 10.0;
+
+/// V13. What the store answered decides; what the workload alone tells is used where nothing was sent yet, and names causes.
 pub(super) fn objects_exist(evidence: &Evidence) -> Finding {
-    let Some(misses) = &evidence.misses else {
-        return Finding::unknown("the workload is not at hand, so what exists is not known");
-    };
-    misses_of(misses)
+    let kinds = &evidence.store.kinds;
+    if !kinds.is_empty() && kinds.iter().all(|kind| matches!(kind.as_str(), "mock" | "none")) {
+        return Finding::does_not_apply("the storage holds no objects and finds every one");
+    }
+    if evidence.operations.is_empty() {
+        return match &evidence.misses {
+            Some(misses) => misses_of(misses),
+            None => Finding::unknown("the workload is not at hand, so what exists is not known"),
+        };
+    }
+    if evidence.ended() == 0 {
+        return Finding::unknown("nothing ended in the window, so whether objects were found is not known");
+    }
+    let asked: Vec<Asked<'_>> = evidence
+        .operations
+        .iter()
+        .filter(|op| op.ended() > 0)
+        .filter_map(|op| Asked::of(op, evidence.misses.as_deref().unwrap_or_default()))
+        .collect();
+    let found = asked.iter().map(Asked::finding);
+    // The first of those that say most.
+    let worst = found.reduce(|worst, next| if rank(&next) < rank(&worst) { next } else { worst });
+    worst.unwrap_or_else(|| Finding::does_not_apply("nothing was asked for that had to be there"))
+}
+
+/// One operation that was made and needs what is there.
+struct Asked<'a> {
+    op: &'a OperationEvidence,
+    /// Operations that were answered that there is no such thing; `None` where the classes of failures are not known.
+    missing: Option<u64>,
+    /// What the workload alone tells of it.
+    expected: Option<&'a Miss>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(op: &'a OperationEvidence, misses: &'a [Miss]) -> Option<Self> {
+        let classes_known = op.failed == 0 || !op.errors.is_empty();
+        let missing = classes_known.then(|| op.errors.get(NOT_FOUND).copied().unwrap_or(0));
+        let own = |miss: &&Miss| miss.operation == op.name && (miss.work == op.work || op.work == ALL_WORKS);
+        let expected = misses.iter().find(own).filter(|miss| miss.share > MISSING_WARNS);
+        // A write needs no object, but it needs its container.
+        let needs = !op.kind.contains("write") && !op.kind.contains("delete");
+        (needs || expected.is_some() || missing > Some(0)).then_some(Self { op, missing, expected })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    fn finding(&self) -> Finding {
+        let Self { op, missing, expected } = self;
+        let ended = op.ended() as f64;
+        let failed = op.failed as f64 / ended;
+        let why = expected.map_or_else(
+            || "what is read was never written, or something took it away".to_owned(),
+            |miss| miss.cause.clone(),
+        );
+        let share = match (missing, expected) {
+            (Some(missing), _) => *missing as f64 / ended,
+            // So many failed, and so many were to: what both say.
+            (None, Some(miss)) => failed.min(miss.share),
+            (None, None) => {
+                return Finding::unknown(format!(
+                    "{} of {} failed, and with what is not recorded",
+                    percent(failed),
+                    op.name
+                ));
+            }
+        };
+        if share > MISSING_WARNS {
+            let answered = if missing.is_some() { " (http_404)" } else { "" };
+            let message = format!("{} of {} find nothing{answered}: {why}", percent(share), op.name);
+            return if share > MISSING_FAILS {
+                Finding::fail(share, MISSING_FAILS, message)
+            } else {
+                Finding::warn(share, MISSING_WARNS, message)
+            };
+        }
+        let Some(miss) = expected else {
+            return Finding::pass(
+                share,
+                MISSING_WARNS,
+                format!("all {} of {} found their object", op.ok, op.name),
+            );
+        };
+        let says = format!("{} of {} were to find nothing: {why}", percent(miss.share), op.name);
+        if miss.may_succeed {
+            let message =
+                format!("{says}; S3 calls that a success, Swift a 404, and neither deletes anything");
+            return Finding::warn(miss.share, MISSING_WARNS, message);
+        }
+        if miss.is_unwritten || miss.share * ended < LEAST_EXPECTED {
+            let message = format!(
+                "all {} of {} found their object; by this workload alone {says}, so a run before it wrote them",
+                op.ok, op.name
+            );
+            return Finding::pass(share, MISSING_WARNS, message);
+        }
+        let message =
+            format!("{says}; all {} succeeded, so look whether the deletes deleted anything", op.ok);
+        Finding::warn(miss.share, MISSING_WARNS, message)
+    }
 }
 
 /// The same before a run.
 #[must_use]
 pub fn misses_of(misses: &[Miss]) -> Finding {
-    const LIMIT: f64 = 0.001;
-    let worst = |may_succeed: bool| {
-        misses
-            .iter()
-            .filter(|miss| miss.may_succeed == may_succeed && miss.share > LIMIT)
-            .max_by(|a, b| a.share.total_cmp(&b.share))
+    const LIMIT: f64 = MISSING_WARNS;
+    let worst = |wanted: fn(&Miss) -> bool| {
+        let own = misses.iter().filter(|miss| wanted(miss) && miss.share > LIMIT);
+        own.max_by(|a, b| a.share.total_cmp(&b.share))
     };
     let others = |first: &Miss| {
         let mut rest: Vec<&Miss> =
@@ -41,12 +143,20 @@ pub fn misses_of(misses: &[Miss]) -> Finding {
     };
     let sentence =
         |miss: &Miss| format!("{} of {} find nothing: {}", percent(miss.share), miss.operation, miss.cause);
-    if let Some(miss) = worst(false) {
+    if let Some(miss) = worst(|miss| !miss.may_succeed && !miss.is_unwritten) {
         let message =
             format!("{}; they fail with 404, or count as fast successes{}", sentence(miss), others(miss));
         return Finding::fail(miss.share, LIMIT, message);
     }
-    if let Some(miss) = worst(true) {
+    if let Some(miss) = worst(|miss| !miss.may_succeed) {
+        let message = format!(
+            "{}; unless a run before this one wrote them, they fail with 404{}",
+            sentence(miss),
+            others(miss)
+        );
+        return Finding::warn(miss.share, LIMIT, message);
+    }
+    if let Some(miss) = worst(|miss| miss.may_succeed) {
         let message =
             format!("{}; S3 calls that a success, Swift a 404, and neither deletes anything", sentence(miss));
         return Finding::warn(miss.share, LIMIT, message);

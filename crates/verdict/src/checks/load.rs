@@ -31,7 +31,8 @@ pub(super) fn littles_law(evidence: &Evidence) -> Finding {
     let pauses_ms = evidence.clients.iter().filter_map(|client| client.pause_max_ms);
     let pause_s = pauses_ms.fold(0.0, f64::max) / 1000.0;
     let room_s = if exact { pause_s } else { (2.0 * mean_s).max(pause_s) };
-    let edges = room_s / evidence.window_s.max(f64::MIN_POSITIVE);
+    // What the edge hides is whole operations, also where less than one is in flight on average.
+    let edges = room_s / evidence.window_s.max(f64::MIN_POSITIVE) * in_flight.max(1.0) / in_flight;
     let off = (in_flight - product).abs() / in_flight;
     let numbers = format!(
         "{} in flight on average; rate times time gives {} (off by {})",

@@ -21,7 +21,7 @@ use crate::evidence::{
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
 #[must_use]
 pub fn is_special(operation: &str) -> bool {
-    matches!(operation, "init" | "prepare" | "cleanup" | "dispose")
+    matches!(operation, "init" | "prepare" | "mprepare" | "cleanup" | "dispose")
 }
 
 /// Operations of a stage that measure something; none in a stage that only prepares or clears up.
@@ -129,6 +129,7 @@ pub fn miss_of(missing: &Missing) -> Miss {
         kind: missing.kind.word().to_owned(),
         share: missing.share,
         may_succeed: missing.kind == OpKind::Delete,
+        is_unwritten: missing.is_unwritten,
         cause: missing.cause.clone(),
     }
 }
@@ -282,9 +283,18 @@ fn facts_of(stage: &Stage) -> StoreEvidence {
         replicas: fact("sut_replicas").and_then(|text| text.parse().ok()),
         ram_bytes: fact("sut_ram").and_then(|text| parse_size(&text).ok()).map(|bytes| bytes as f64),
         cache_intended: fact("sut_cache").is_some_and(|text| text.eq_ignore_ascii_case("intended")),
+        short_intended: is_short_on_purpose(stage),
         writes_zeros: None,
         background: fact("sut_background").map(|text| text.to_ascii_lowercase()),
     }
+}
+
+/// A stage whose storages say so (`sut_window: short`).
+#[must_use]
+pub fn is_short_on_purpose(stage: &Stage) -> bool {
+    let is_short =
+        |work: &Work| text_of(work, "sut_window").is_some_and(|text| text.eq_ignore_ascii_case("short"));
+    stage.works.iter().filter(|work| work.kind == WorkKind::Normal).any(is_short)
 }
 
 /// Whether anything that Cosmark writes, in this stage or for it in a prepare stage, is zeros; `None` when it writes nothing.

@@ -6,15 +6,16 @@
 //! p(t) = w/(w+d) + (p(0) - w/(w+d)) exp(-(w+d) t), which is averaged over the stage.
 
 pub(crate) mod areas;
+mod pieces;
 mod read_bytes;
 pub mod read_sizes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::model::selector::IntSelector;
 use crate::model::{Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
 use crate::reachability::areas::{Area, Naming, area};
+use crate::reachability::pieces::{begun_pieces, is_in_order, pieces, ranges};
 pub use crate::reachability::read_bytes::{read_bytes, read_bytes_of_stages};
 
 /// More cells than this are not followed.
@@ -23,8 +24,6 @@ const MOST_CELLS: usize = 4_096;
 /// costs grows with the workload, and not with its square.
 const EFFORT_PER_OPERATION: u64 = 2_000;
 const EFFORT: u64 = 200_000;
-/// Buckets of a histogram that are told apart.
-const MOST_PIECES: usize = 64;
 
 /// How many operations of (stage, work, operation), all 0-based, were or will be made.
 pub type Counts<'a> = &'a dyn Fn(usize, usize, usize) -> Option<f64>;
@@ -43,9 +42,14 @@ pub struct Missing {
     /// Share of its calls that find nothing, 0 to 1: over the stage where the number of operations is known, else what
     /// it tends to.
     pub share: f64,
+    /// True when nothing in the workload writes what is missing: a run before this one may have done so, as a fill run does.
+    pub is_unwritten: bool,
     /// Why, with the names and ranges that are to blame.
     pub cause: String,
 }
+
+/// Storages that hold no objects and find every one.
+const FIND_ALL: &[&str] = &["mock", "none"];
 
 /// A rectangle of keys and how likely each of them exists.
 #[derive(Debug, Clone)]
@@ -53,7 +57,14 @@ struct Cell {
     area: Area,
     exists: f64,
     /// What took some of them away.
-    cause: Option<Rc<str>>,
+    cause: Option<Cause>,
+}
+
+/// Why keys are not there.
+#[derive(Debug, Clone)]
+struct Cause {
+    text: Rc<str>,
+    is_unwritten: bool,
 }
 
 /// The keys under one naming of one store.
@@ -92,7 +103,8 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     let mut effort = EFFORT + EFFORT_PER_OPERATION * operations;
     for (index, stage) in workload.stages.iter().enumerate() {
         let mut stores: BTreeMap<String, Vec<(usize, &Work)>> = BTreeMap::new();
-        for (work_index, work) in stage.works.iter().enumerate() {
+        let keeps = |work: &Work| !FIND_ALL.contains(&work.storage.kind.as_str());
+        for (work_index, work) in stage.works.iter().enumerate().filter(|(_, work)| keeps(work)) {
             let store = store_of(work);
             created(&store, work, &mut containers);
             stores.entry(store).or_default().push((work_index, work));
@@ -101,29 +113,7 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
             for (_, work) in &works {
                 found.extend(without_container(&store, index, work, &containers));
             }
-            let weights: Vec<f64> =
-                works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
-            let known = works.iter().zip(&weights).all(|((w, work), weight)| {
-                (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
-            });
-            let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
-            for (&(work_index, work), &weight) in works.iter().zip(&weights) {
-                for (op_index, operation) in work.operations.iter().enumerate() {
-                    let Some((naming, _)) = area(operation) else { continue };
-                    let calls = calls(counts, index, work_index, op_index, work, weight)
-                        .filter(|_| known)
-                        .unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
-                    by_naming.entry(naming).or_default().push(Draw {
-                        work,
-                        work_index,
-                        op_index,
-                        operation,
-                        pieces: pieces(operation),
-                        calls,
-                        in_order: is_in_order(operation),
-                    });
-                }
-            }
+            let (by_naming, known) = draws_of(index, &works, counts);
             let state = keys.entry(store).or_default();
             for (naming, draws) in by_naming {
                 follow(
@@ -139,6 +129,39 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
     }
     found.retain(|miss| miss.share > 1e-4);
     found
+}
+
+/// How the works of one stage on one store choose keys, by naming; and whether it is known how many operations each makes.
+fn draws_of<'a>(
+    index: usize,
+    works: &[(usize, &'a Work)],
+    counts: Option<Counts<'_>>,
+) -> (BTreeMap<Naming, Vec<Draw<'a>>>, bool) {
+    let weights: Vec<f64> =
+        works.iter().map(|(_, work)| work.operations.iter().map(|op| op.weight).sum()).collect();
+    let known = works.iter().zip(&weights).all(|((w, work), weight)| {
+        (0..work.operations.len()).all(|o| calls(counts, index, *w, o, work, *weight).is_some())
+    });
+    let mut by_naming: BTreeMap<Naming, Vec<Draw<'_>>> = BTreeMap::new();
+    for (&(work_index, work), &weight) in works.iter().zip(&weights) {
+        for (op_index, operation) in work.operations.iter().enumerate() {
+            let Some((naming, _)) = area(operation) else { continue };
+            let made = calls(counts, index, work_index, op_index, work, weight).filter(|_| known);
+            let calls = made.unwrap_or_else(|| share_of(weight, operation) * f64::from(work.workers));
+            by_naming.entry(naming).or_default().push(Draw {
+                work,
+                work_index,
+                op_index,
+                operation,
+                pieces: made
+                    .and_then(|made| begun_pieces(work, operation, made))
+                    .unwrap_or_else(|| pieces(operation)),
+                calls,
+                in_order: is_in_order(operation),
+            });
+        }
+    }
+    (by_naming, known)
 }
 
 fn store_of(work: &Work) -> String {
@@ -170,34 +193,8 @@ fn calls(
     work.total_ops.filter(|_| work.runtime.is_zero()).map(|total| total as f64 * share_of(weight, operation))
 }
 
-fn is_in_order(operation: &Operation) -> bool {
-    matches!(operation.objects, Some(IntSelector::Sequential { .. } | IntSelector::Range { .. }))
-}
-
 pub(crate) fn is_write(kind: OpKind) -> bool {
     kind.row().effect == Effect::Writes
-}
-
-/// A selector as ranges with weights that add up to 1.
-fn ranges(selector: &IntSelector) -> Vec<((u64, u64), f64)> {
-    match selector {
-        IntSelector::Histogram { buckets } if buckets.len() <= MOST_PIECES => {
-            let total: f64 = buckets.iter().map(|bucket| bucket.weight).sum();
-            buckets.iter().map(|bucket| ((bucket.lo, bucket.hi), bucket.weight / total)).collect()
-        }
-        other => vec![(other.bounds(), 1.0)],
-    }
-}
-
-fn pieces(operation: &Operation) -> Vec<(Area, f64)> {
-    let (Some(containers), Some(objects)) = (&operation.containers, &operation.objects) else {
-        return Vec::new();
-    };
-    let objects = ranges(objects);
-    let of_container = |(containers, share): ((u64, u64), f64)| {
-        objects.iter().map(move |(objects, own)| (Area { containers, objects: *objects }, share * own))
-    };
-    ranges(containers).into_iter().flat_map(of_container).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share of numbers")]
@@ -273,17 +270,12 @@ fn follow(
         keys.lost = true;
         return;
     };
-    let mut missed: BTreeMap<(usize, usize), (f64, f64, Rc<str>)> = BTreeMap::new();
+    let mut missed: BTreeMap<(usize, usize), (f64, f64, Cause)> = BTreeMap::new();
     for cell in cells {
         let before = touched.iter().find(|known| known.area.overlaps(cell));
         let change =
             Change::of(cell, draws, known, before.map_or(if ours { 0.0 } else { 1.0 }, |cell| cell.exists));
-        let cause: Rc<str> =
-            match (change.cause(cell, draws, &stage_id), before.and_then(|cell| cell.cause.clone())) {
-                (Some(own), _) => own.into(),
-                (None, Some(earlier)) => earlier,
-                (None, None) => format!("nothing before it writes {}", text_of(cell)).into(),
-            };
+        let cause = change.cause_of(cell, draws, &stage_id, before);
         for draw in draws
             .iter()
             .filter(|draw| matches!(draw.operation.kind, OpKind::Read | OpKind::Head | OpKind::Delete))
@@ -299,13 +291,12 @@ fn follow(
             } else {
                 1.0 - change.average
             };
-            let entry = missed
-                .entry((draw.work_index, draw.op_index))
-                .or_insert_with(|| (0.0, 0.0, Rc::clone(&cause)));
+            let entry =
+                missed.entry((draw.work_index, draw.op_index)).or_insert_with(|| (0.0, 0.0, cause.clone()));
             entry.0 += hits * absent;
             if hits * absent > entry.1 {
                 entry.1 = hits * absent;
-                entry.2 = Rc::clone(&cause);
+                entry.2 = cause.clone();
             }
         }
         if ours {
@@ -329,7 +320,8 @@ fn follow(
             operation: operation.name.clone(),
             kind: operation.kind,
             share: share.clamp(0.0, 1.0),
-            cause: cause.to_string(),
+            is_unwritten: cause.is_unwritten,
+            cause: cause.text.to_string(),
         });
     }
 }
@@ -420,6 +412,18 @@ impl Change {
             average,
             after: long_run + (before - long_run) * fading,
             absent_for_deletes: 1.0 - average,
+        }
+    }
+
+    /// Why keys of a cell are not there: this stage, one before it, or that nobody wrote them.
+    fn cause_of(&self, cell: Area, draws: &[Draw<'_>], stage_id: &str, before: Option<&Cell>) -> Cause {
+        match (self.cause(cell, draws, stage_id), before.and_then(|cell| cell.cause.clone())) {
+            (Some(own), _) => Cause { text: own.into(), is_unwritten: false },
+            (None, Some(earlier)) => earlier,
+            (None, None) => {
+                let text = format!("nothing before it writes {}", text_of(cell));
+                Cause { text: text.into(), is_unwritten: true }
+            }
         }
     }
 
@@ -538,6 +542,7 @@ fn without_container(
                 operation: operation.name.clone(),
                 kind: operation.kind,
                 share,
+                is_unwritten: true,
                 cause: format!(
                     "it uses {}, and the workload creates only {}",
                     span(range, "container"),
@@ -631,6 +636,64 @@ mod tests {
         let workload = workload(&format!("{PREPARE}{}", main_stage("mix", "total_ops: 20000", MIX)));
         let simulated = f64::from(misses) / f64::from(reads);
         assert!((missing(&workload, None)[0].share - simulated).abs() < 0.01, "{simulated}");
+    }
+
+    /// Writes in order and then reads; `made` of the writes came to an end.
+    fn written_in_order(write: &str, read: &str, made: f64) -> Vec<Missing> {
+        let workload = workload(&format!(
+            "{}{}",
+            main_stage(
+                "fill",
+                "runtime: 60s",
+                &format!("{{type: write, containers: c(1), {write}, sizes: c(4)KB}}")
+            ),
+            main_stage("reads", "runtime: 60s", &format!("{{type: read, containers: c(1), {read}}}"))
+        ));
+        let counts = |stage: usize, _: usize, _: usize| Some(if stage == 0 { made } else { 3000.0 });
+        missing(&workload, Some(&counts))
+    }
+
+    #[test]
+    fn writes_in_order_that_time_cuts_off_have_written_the_first_numbers() {
+        let found = |read: &str, made: f64| written_in_order("objects: 's(1,2000)'", read, made);
+        assert_eq!(found("objects: 'u(1,1000)'", 1500.0), []);
+        assert_eq!(found("objects: 'u(1,1000)'", 1000.0), []);
+        assert_eq!(found("objects: 'u(1,2000)'", 5000.0), []);
+        let half = found("objects: 'u(1,2000)'", 1000.0);
+        assert!(half.len() == 1 && half[0].share == 0.5 && half[0].is_unwritten, "{half:?}");
+        assert!(half[0].cause.contains("nothing before it writes objects 1001 to 2000"), "{half:?}");
+        // Numbers that are drawn fill the whole range, with gaps.
+        let drawn = written_in_order("objects: 'u(1,2000)'", "objects: 'u(1,1000)'", 2000.0);
+        assert!((drawn[0].share - (-1.0_f64).exp()).abs() < 1e-6, "{drawn:?}");
+        // Each of the 8 workers has written the first half of its own 250.
+        let own = |read: &str| written_in_order("objects: 's(1,2000)', division: object", read, 1000.0);
+        assert_eq!(own("objects: 'u(1,125)'"), []);
+        assert_eq!(own("objects: 'u(251,375)'"), []);
+        assert_eq!(own("objects: 'u(126,250)'")[0].share, 1.0);
+    }
+
+    #[test]
+    fn what_is_deleted_is_told_from_what_a_run_before_may_have_written() {
+        let mix = workload(&format!("{PREPARE}{}", main_stage("mix", "runtime: 60s", MIX)));
+        assert!(missing(&mix, None).iter().all(|miss| !miss.is_unwritten));
+        let more = "{type: read, containers: c(1), objects: 'u(1,2000)'}";
+        let more = workload(&format!("{PREPARE}{}", main_stage("main", "runtime: 60s", more)));
+        assert!(missing(&more, None).iter().all(|miss| miss.is_unwritten && miss.share == 0.5));
+        // Nothing here writes them at all: a run of its own did, as is usual with COSBench.
+        let only = "{type: read, containers: c(1), objects: 'u(1,2000)'}";
+        assert_eq!(missing(&workload(&main_stage("main", "runtime: 60s", only)), None), []);
+    }
+
+    #[test]
+    fn a_storage_that_holds_nothing_misses_nothing() {
+        for kind in ["mock", "none"] {
+            let text = format!(
+                "name: t\nstorage: {{type: {kind}}}\nstages:\n{PREPARE}{}",
+                main_stage("mix", "runtime: 60s", MIX)
+            );
+            let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
+            assert_eq!(missing(&workload.unwrap_or_else(|| panic!("{mistakes:?}")), None), [], "{kind}");
+        }
     }
 
     #[test]

@@ -9,10 +9,12 @@ use utoipa::ToSchema;
 
 mod access;
 mod doing;
+mod lost;
 mod submission;
 
 pub use access::{Login, SecretValue};
 pub use doing::DriverDoing;
+pub use lost::LostDriver;
 pub use submission::Submission;
 
 /// Version of this interface; its paths begin with `/api/v1`.
@@ -271,6 +273,9 @@ pub struct RunSummary {
     pub submitted_by: Option<String>,
     /// Drivers that work or worked on it.
     pub drivers: Vec<String>,
+    /// Drivers that the running stage has lost: it goes on without them.
+    #[serde(default)]
+    pub lost: Vec<LostDriver>,
     /// What a run that waits waits for beside its turn, in words: `waiting for 250 drivers, 200 are there`.
     #[serde(default)]
     pub waits_for: Option<String>,

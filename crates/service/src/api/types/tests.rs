@@ -22,6 +22,7 @@ fn types() -> String {
         CheckResult::decl(&config),
         StagePreview::decl(&config),
         Submitted::decl(&config),
+        LostDriver::decl(&config),
         RunSummary::decl(&config),
         QueueMove::decl(&config),
         FileInfo::decl(&config),

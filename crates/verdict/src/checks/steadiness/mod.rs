@@ -1,7 +1,10 @@
 //! Check of steadiness: stretches without success, stalls, start-up, drift, rounds, changes of level. Each work is looked at
 //! by itself: works of different length or kind add up to no curve.
 
+#[cfg(test)]
+mod long;
 mod stalls;
+mod unevenness;
 
 use cosmark_stats::changepoint::change_points;
 use cosmark_stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
@@ -10,6 +13,7 @@ use crate::evidence::{Evidence, Pacing, Series};
 use crate::finding::Finding;
 use crate::numbers::{percent, plain};
 use stalls::{Stretch, silences, stalls};
+use unevenness::{Unevenness, changes_by_plan};
 
 /// Fewer steps than this show nothing.
 const LEAST_STEPS: usize = 10;
@@ -31,12 +35,19 @@ struct Course<'a> {
     what: &'static str,
     room: f64,
     is_open: bool,
+    /// How uneven the times of its operations are.
+    unevenness: Unevenness,
 }
 
 /// V8.
 pub(super) fn steadiness(evidence: &Evidence) -> Finding {
-    let (long, short): (Vec<_>, Vec<_>) =
-        evidence.series.iter().partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
+    // A damaged file may hold what is no number.
+    let is_sound = |series: &&Series| {
+        let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
+        series.step_s > 0.0 && values.all(|value| value.is_finite())
+    };
+    let sound = evidence.series.iter().filter(is_sound);
+    let (long, short): (Vec<_>, Vec<_>) = sound.partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
     let several = evidence.series.len() > 1;
     let named = |series: &Series, text: String| {
         if several { format!("work {}: {text}", series.work) } else { text }
@@ -94,11 +105,15 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
     let calm = steps.filter_map(|(at, value)| Some((at, (*value)?)));
     let calm = calm.filter(|(at, _)| !stalls.iter().any(|stall| stall.holds(*at))).collect();
     let (what, room) = if is_open { ("the response time", 2.0) } else { ("throughput", 1.0) };
-    let course = Course { series, steps: calm, what, room, is_open };
+    let unevenness = Unevenness::of(evidence, &series.work);
+    let course = Course { series, steps: calm, what, room, is_open, unevenness };
     let mut symptoms = vec![silent(series, &silences)];
-    symptoms.extend(stalled(&course, &values, &stalls));
-    symptoms
-        .extend([rounds(&course), levels(&course), slope(&course), warm_up(&course)].into_iter().flatten());
+    // What is offered changes because the workload says so: response times change with it, and that is no fault.
+    if !changes_by_plan(series) {
+        symptoms.extend(stalled(&course, &values, &stalls));
+        let of_course = [rounds(&course), levels(&course), slope(&course), warm_up(&course)];
+        symptoms.extend(of_course.into_iter().flatten());
+    }
     (symptoms, course)
 }
 
@@ -114,6 +129,16 @@ fn grade(symptom: &Symptom) -> f64 {
 impl Course<'_> {
     fn values(&self) -> Vec<f64> {
         self.steps.iter().map(|(_, value)| *value).collect()
+    }
+
+    /// By how much two stretches of so many seconds differ by chance, as a share: how many operations end in one varies with
+    /// how uneven their times are, and where workers go in step one more operation of each may end in it.
+    fn chance(&self, stretch_s: f64, deviations: f64) -> f64 {
+        let count = mean(&self.series.rate_per_s) * stretch_s;
+        let by_count = deviations * self.unevenness.variance.max(1.0).sqrt() / count.max(1.0).sqrt();
+        let in_step =
+            if self.is_open { 0.0 } else { self.unevenness.mean_s / stretch_s.max(f64::MIN_POSITIVE) };
+        by_count + in_step
     }
 
     /// Seconds of the window before the `at`-th of these values.
@@ -191,12 +216,16 @@ fn stalled(course: &Course<'_>, values: &[Option<f64>], stalls: &[Stretch]) -> O
 
 #[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn rounds(course: &Course<'_>) -> Option<Symptom> {
-    let (series, what, room) = (course.series, course.what, course.room);
+    let Course { series, what, room, .. } = course;
     let values = course.values();
     let spread = spread_of_rounds(&values, 5)?;
-    // Counting alone spreads five equal rounds by about two and a half standard deviations.
-    let per_round = mean(&series.rate_per_s) * series.step_s * values.len() as f64 / 5.0;
-    let chance = 2.5 / per_round.max(1.0).sqrt();
+    // Counting alone spreads five equal rounds by four standard deviations in about one of twenty runs.
+    let round_s = (values.len() / 5) as f64 * series.step_s;
+    // With fewer than two operations of each worker in a round its count says nothing.
+    if !course.is_open && round_s < 2.0 * course.unevenness.mean_s {
+        return None;
+    }
+    let chance = course.chance(round_s, 4.0);
     Some(Symptom {
         value: spread,
         warn: 0.20 * room + chance,
@@ -208,9 +237,18 @@ fn rounds(course: &Course<'_>) -> Option<Symptom> {
     })
 }
 
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
 fn levels(course: &Course<'_>) -> Option<Symptom> {
-    let (what, room) = (course.what, course.room);
-    let found = change_points(&course.values(), 0.001, 0.10 * room);
+    let Course { what, room, .. } = course;
+    let values = course.values();
+    let mut found = change_points(&values, 0.001, 0.10 * room);
+    // As much as so few operations as ended on the shorter side differ by chance is no change.
+    let usual = mean(&values);
+    found.retain(|change| {
+        let shorter = change.at.min(values.len() - change.at.min(values.len()));
+        let chance = course.chance(shorter as f64 * course.series.step_s, 3.0);
+        (change.after - change.before).abs() > chance.min(2.0) * usual
+    });
     let change = found.iter().max_by(|a, b| a.relative().abs().total_cmp(&b.relative().abs()))?;
     let relative = change.relative();
     let moved = if relative.is_finite() {

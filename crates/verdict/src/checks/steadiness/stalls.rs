@@ -1,5 +1,6 @@
 //! Stretches of a window in which nothing succeeded though something was due, or little did between times as usual.
 
+use super::unevenness::Unevenness;
 use crate::evidence::{Evidence, Pacing, Series};
 
 /// A stretch without success says something only where so many were to be expected in it.
@@ -49,7 +50,27 @@ fn stretches(steps: usize, like: impl Fn(usize) -> bool) -> Vec<Stretch> {
 pub fn silences(evidence: &Evidence, series: &Series) -> Vec<Stretch> {
     let empty =
         stretches(series.rate_per_s.len(), |at| series.rate_per_s.get(at).is_some_and(|rate| *rate <= 0.0));
-    empty.into_iter().filter(|stretch| was_due(evidence, series, *stretch, LEAST_EXPECTED)).collect()
+    let found: Vec<Stretch> =
+        empty.into_iter().filter(|stretch| was_due(evidence, series, *stretch, LEAST_EXPECTED)).collect();
+    if are_usual(evidence, series, &found) { Vec::new() } else { found }
+}
+
+/// Whether all workers are in long operations at once as often as chance has it: where there are few workers and the store
+/// takes long for some operations, again and again.
+#[expect(clippy::cast_precision_loss, reason = "lengths of series")]
+fn are_usual(evidence: &Evidence, series: &Series, found: &[Stretch]) -> bool {
+    /// Chance may make it this much more.
+    const ROOM: f64 = 3.0;
+    let workers = evidence.works.iter().find(|work| work.name == series.work).map_or(0, |work| work.workers);
+    let steps: usize = found.iter().map(Stretch::steps).sum();
+    if found.len() <= MOST_STALLS || workers == 0 {
+        return false;
+    }
+    let each_s = steps as f64 * series.step_s / found.len() as f64;
+    // Long operations are not all equally long, and a stretch is made of whole steps.
+    let in_long = Unevenness::share_of_time_above(evidence, &series.work, 0.5 * each_s);
+    let by_chance = in_long.powi(i32::try_from(workers).unwrap_or(i32::MAX));
+    steps as f64 / series.rate_per_s.len().max(1) as f64 <= ROOM * by_chance
 }
 
 /// Whether something had to succeed in a stretch: by the schedule where it says what was due, else by what the same workers
@@ -79,7 +100,11 @@ fn was_due(evidence: &Evidence, series: &Series, stretch: Stretch, least: f64) -
     }
     let usual_per_s = all / others as f64;
     // One round of all workers: they may well go in step.
-    let round_s = work.map_or(0.0, |work| work.workers as f64) / usual_per_s;
+    let workers = work.map_or(0.0, |work| work.workers as f64);
+    let round_s = workers / usual_per_s;
+    // Of uneven times as many end in a while as of so many fewer even ones.
+    let uneven = Unevenness::of(evidence, &series.work).variance.max(1.0);
+    let least = if least > LEAST_EXPECTED { least * uneven } else { least };
     usual_per_s * seconds >= least && (is_open || seconds > 2.0 * round_s)
 }
 

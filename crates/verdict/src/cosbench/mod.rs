@@ -2,6 +2,8 @@
 //! common table that its data allow there are five that come from how COSBench 0.4.2 counts (its classes Counter,
 //! Histogram, Mark, Metrics and the operators).
 
+mod ended;
+
 use std::collections::BTreeMap;
 
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
@@ -11,8 +13,8 @@ use cosmark_workload::model::Stage;
 use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
-use crate::checks::{CHECKS, findings};
-use crate::evidence::{Evidence, OperationEvidence, Series, StoreEvidence, WorkEvidence};
+use crate::checks::findings;
+use crate::evidence::{ALL_WORKS, Evidence, OperationEvidence, Series, StoreEvidence, WorkEvidence};
 use crate::finding::Finding;
 use crate::from_archive::{is_special, miss_of};
 use crate::judge::{check, named, verdict_of};
@@ -34,6 +36,8 @@ const OWN: &[OwnCheck] = &[
     OwnCheck { id: "C3", name: "timeline_sums", look: timeline_sums },
     OwnCheck { id: "C4", name: "coarse_percentiles", look: coarse_percentiles },
     OwnCheck { id: "C5", name: "silent_deletes", look: silent_deletes },
+    OwnCheck { id: "C6", name: "missing_workers", look: ended::missing_workers },
+    OwnCheck { id: "C7", name: "listings_sent", look: ended::listings_sent },
 ];
 
 /// A stage with what belongs to it.
@@ -41,6 +45,8 @@ struct StageView<'a> {
     stage: &'a CosbenchStage,
     plan: Option<&'a Stage>,
     timeline: Vec<TimelineEntry>,
+    /// Workers that reported, where the index file or a table of them tells.
+    reported: Option<u64>,
     /// Misses that the workload predicts.
     misses: bool,
 }
@@ -52,6 +58,10 @@ impl StageView<'_> {
 
     /// Workers, where the workload or the index file tells.
     fn workers(&self) -> Option<u64> {
+        self.planned_workers().or(self.reported)
+    }
+
+    fn planned_workers(&self) -> Option<u64> {
         let planned: u64 = self.plan?.works.iter().map(|work| u64::from(work.workers)).sum();
         (planned > 0).then_some(planned)
     }
@@ -78,36 +88,44 @@ pub fn judge_cosbench(run: &CosbenchRun) -> Verdict {
         .and_then(|text| parse_what_is_there(text, Format::Xml, &Environment::default()).0)
         .filter(|workload| workload.stages.len() == run.stages.len());
     let mut found = Vec::new();
+    let mut any = false;
     for (index, stage) in run.stages.iter().enumerate() {
-        if stage.operations.iter().all(|op| is_special(&op.op)) {
+        let plan = workload.as_ref().and_then(|workload| workload.stages.get(index));
+        if !ended::measures(stage, plan) {
+            found.extend(ended::unmeasured(stage, plan));
             continue;
         }
-        let plan = workload.as_ref().and_then(|workload| workload.stages.get(index));
-        let mut view =
-            StageView { stage, plan, timeline: run.timeline(stage).unwrap_or_default(), misses: false };
+        any = true;
+        let mut view = StageView {
+            stage,
+            plan,
+            timeline: run.timeline(stage).unwrap_or_default(),
+            reported: ended::reported_workers(run, stage, plan),
+            misses: false,
+        };
+        if stage.operations.is_empty() {
+            found.extend(ended::without_figures(&view));
+            continue;
+        }
         let evidence = evidence_of(run, index, &view, workload.as_ref());
         view.misses = evidence.misses.as_ref().is_some_and(|misses| !misses.is_empty());
-        found.extend(common(&evidence, &stage.id));
+        found.extend(common(&evidence, &view));
         found.extend(OWN.iter().map(|own| named(own.id, own.name, Some(&stage.id), (own.look)(&view))));
     }
-    if found.is_empty() {
-        let message = "no stage measures anything: init, prepare, cleanup and dispose move no measured load";
-        found.extend(
-            CHECKS
-                .iter()
-                .filter(|row| row.id == "V9")
-                .map(|row| check(row, None, Finding::too_little(0.0, 1.0, message))),
-        );
+    if !any {
+        found.extend(ended::nothing_measured(run));
     }
     verdict_of(found)
 }
 
-fn common(evidence: &Evidence, stage: &str) -> Vec<Check> {
+fn common(evidence: &Evidence, view: &StageView<'_>) -> Vec<Check> {
     findings(evidence)
         .into_iter()
         .filter(|(row, _)| !matches!(row.id, "V15" | "V16" | "V17"))
         .map(|(row, finding)| {
             let finding = match row.id {
+                "V9" => ended::cut_off(view).unwrap_or(finding),
+                "V12" => ended::without_success(view).unwrap_or(finding),
                 id if KNOWN.contains(&id) => finding,
                 "V10" => Finding::unknown(
                     "COSBench counts only what begins and ends inside the window: the longest operations are missing, and \
@@ -115,7 +133,7 @@ fn common(evidence: &Evidence, stage: &str) -> Vec<Check> {
                 ),
                 _ => Finding::unknown("COSBench keeps nothing that would tell"),
             };
-            check(row, Some(stage), finding)
+            check(row, Some(&view.stage.id), finding)
         })
         .collect()
 }
@@ -166,7 +184,7 @@ fn evidence_of(
     let operations: Vec<OperationEvidence> = view
         .measured()
         .map(|op| OperationEvidence {
-            work: "all".into(),
+            work: ALL_WORKS.into(),
             name: op.label.clone(),
             kind: op.op.clone(),
             window_s,
@@ -185,7 +203,7 @@ fn evidence_of(
         window_s,
         rampup_s: Some(works.iter().map(|work| work.rampup.as_secs_f64()).fold(0.0, f64::max)),
         works: vec![WorkEvidence {
-            name: "all".into(),
+            name: ALL_WORKS.into(),
             workers: view.workers().unwrap_or(0),
             window_s,
             ..WorkEvidence::default()
@@ -225,7 +243,7 @@ fn series_of(view: &StageView<'_>) -> Option<Series> {
         }
     }
     let response_ms = vec![None; rates.len()];
-    Some(Series { work: "all".into(), step_s, rate_per_s: rates, response_ms, ..Series::default() })
+    Some(Series { work: ALL_WORKS.into(), step_s, rate_per_s: rates, response_ms, ..Series::default() })
 }
 
 /// C1. Time of the workers against rate times mean: Little's law with what the tables have. Times are cut to whole
@@ -256,8 +274,10 @@ fn workers_time(view: &StageView<'_>) -> Finding {
     }
     if least > LIMIT {
         let message = format!(
-            "{numbers}: {} of the workers' time is in no figure. Failed operations are in neither COSBench's mean nor its \
-             rate, and a slow client does not show either",
+            "{numbers}, and with the millisecond that COSBench may cut from each time for {} at most: {} or more of the \
+             workers' time is in no figure. Failed operations are in neither COSBench's mean nor its rate, and a slow client \
+             does not show either",
+            plain(busy(1.0)),
             percent(least)
         );
         return Finding::fail(least, LIMIT, message);
