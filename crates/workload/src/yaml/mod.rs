@@ -16,8 +16,8 @@ use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORA
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
 use crate::keys::operation::Settings;
-use crate::model::search::{Order, repeated};
 use crate::model::nodes::NodeSpec;
+use crate::model::search::{Order, repeated};
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::plan::drivers::DriversWanted;
 use crate::yaml::fields::{Fields, settings, text_of};
