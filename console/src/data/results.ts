@@ -165,7 +165,12 @@ accepted_only: number,
 /**
  * Figures that have no field of their own, by name; what the data cannot support is not in it.
  */
-metrics?: { [id in string]: number } | undefined, };
+metrics?: { [id in string]: number } | undefined, 
+/**
+ * Between which values its figures lie, by name (`throughput_per_s`, `response_ms.p99`, `service_ms.p99`, ..). Empty
+ * before a run has ended.
+ */
+bounds?: { [id in string]: Bound } | undefined, };
 
 export type PartResult = { 
 /**
@@ -246,5 +251,47 @@ max: number | null,
  * Why a percentile is null.
  */
 withheld: string | null, };
+
+export type Bound = { 
+/**
+ * A client that adds nothing would have measured no less, in the unit of the figure; null where nothing is known.
+ */
+low: number | null, 
+/**
+ * And no more.
+ */
+high: number | null, 
+/**
+ * Systematic: what the client itself can have added to the value, or kept from it.
+ */
+client: Spread, 
+/**
+ * Statistical: how far the value of a window as short as this one may be off (95 %).
+ */
+sampling: Spread, 
+/**
+ * The longer side, as a share of the value; of a share in points. Null where a side is not known.
+ */
+within: number | null, 
+/**
+ * What widens it most.
+ */
+cause: Cause | null, 
+/**
+ * Why the figure does not hold; null where it does.
+ */
+does_not_hold?: string | null, };
+
+export type Spread = { 
+/**
+ * So much below.
+ */
+below: number | null, 
+/**
+ * So much above.
+ */
+above: number | null, };
+
+export type Cause = "pauses" | "run_queue" | "busy_threads" | "lag" | "unfinished" | "measured" | "resolution" | "sampling";
 
 export type LoopKind = "closed" | "paced" | "open" | "mixed";

@@ -42,5 +42,5 @@ pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
-pub use record::verdict::{Check, CheckStatus, Overall, Verdict};
+pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
 pub use record::{HostRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange};

@@ -17,13 +17,9 @@ pub fn short(verdict: &Verdict) -> Vec<String> {
     let mut lines = vec![headline(verdict)];
     let first = most_telling(&verdict.checks);
     let speaks = |check: &&Check| matches!(check.status, CheckStatus::Fail | CheckStatus::Warn);
-    let mut others: Vec<&Check> = verdict
-        .checks
-        .iter()
-        .filter(speaks)
-        .filter(|check| first.is_none_or(|first| !std::ptr::eq(first, *check)))
-        .collect();
-    others.sort_by_key(|check| telling_order(check));
+    let is_other = |check: &&Check| first.is_none_or(|first| !std::ptr::eq(first, *check));
+    let others: Vec<&Check> =
+        telling_order(&verdict.checks).into_iter().filter(speaks).filter(is_other).collect();
     lines.extend(others.iter().take(REASONS_SHOWN).map(|check| format!("  {}", sentence(check))));
     let hidden = others.len().saturating_sub(REASONS_SHOWN);
     let more = if hidden > 0 { format!("; {hidden} more not shown") } else { String::new() };
@@ -163,6 +159,7 @@ mod tests {
             value: None,
             limit: None,
             message,
+            moves: None,
         }
     }
 

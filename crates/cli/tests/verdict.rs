@@ -78,7 +78,7 @@ fn a_healthy_run_fires_nothing_and_is_only_too_short() {
     );
     for check in &verdict.checks {
         // A busy machine is seen by its own checks; five seconds are too few for a stable p99.
-        let own = matches!(check.id.as_str(), "V2" | "V5" | "V6" | "V8" | "V11" | "V19");
+        let own = matches!(check.id.as_str(), "V2" | "V5" | "V6" | "V8" | "V11" | "V19" | "V25");
         let fine = matches!(check.status, CheckStatus::Pass | CheckStatus::NotRun);
         assert!(fine || own, "{} {}", check.id, check.message);
     }
@@ -90,7 +90,7 @@ fn a_healthy_run_fires_nothing_and_is_only_too_short() {
         length.allows == Overall::NotProven && length.message.contains("shorter than 60 s"),
         "{length:?}"
     );
-    assert_eq!(verdict.checks.len(), 24);
+    assert_eq!(verdict.checks.len(), 25);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_client_that_cannot_keep_up_is_blamed_and_not_the_store() {
         &format!("workers: 2000, runtime: 5s, rate: 200000/s, {READS}"),
         &["--threads", "1", "--drain", "1"],
     );
-    let blamed = |id| check(&verdict, id).status == CheckStatus::Fail;
+    let blamed = |id| matches!(check(&verdict, id).status, CheckStatus::Warn | CheckStatus::Fail);
     assert!(blamed("V3") || blamed("V5"), "{:?} {:?}", check(&verdict, "V3"), check(&verdict, "V5"));
     assert_eq!(verdict.overall, Overall::False);
 }

@@ -24,7 +24,7 @@ pub fn recover(
         if let Some(reason) = reason {
             killed.run.record.reason = Some(reason.to_owned());
         }
-        killed.run.record.verdict = cosmark_verdict::judge(&killed.run, killed.workload.as_ref(), &[]);
+        killed.run.record = cosmark_verdict::judged(&killed.run, killed.workload.as_ref());
         killed.run.record.thresholds = undecided(&killed);
     }
     let record = killed.run.record.clone();

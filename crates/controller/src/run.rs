@@ -167,8 +167,7 @@ async fn finish(
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
-    let verdict = cosmark_verdict::judge(&run, Some(job.workload), &[]);
-    let mut record = RunRecord { verdict, ..run.record };
+    let mut record = cosmark_verdict::judged(&run, Some(job.workload));
     record.idle_nodes = std::mem::take(&mut job.idle_nodes);
     record.bottlenecks = cosmark_verdict::bottlenecks(&record);
     job.dir.finish(&record, &tables);

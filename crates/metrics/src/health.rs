@@ -183,7 +183,10 @@ pub struct ClientHealth {
     pub machine_busy_share: Option<f64>,
     /// Share of all processors that a hypervisor took away.
     pub steal_share: Option<f64>,
-    /// 99.9th percentile of the pauses of a thread that sleeps 1 ms at a time, ms.
+    /// Pauses of a thread that sleeps 1 ms at a time: times in ms, and which share of its naps was late by more; from the least
+    /// to the greatest that was seen.
+    pub pause_beyond: Vec<(f64, f64)>,
+    /// 99.9th percentile of these, ms.
     pub pause_p99_9_ms: Option<f64>,
     /// Longest pause, ms.
     pub pause_max_ms: Option<f64>,
@@ -383,6 +386,7 @@ impl HealthSummary {
             process_cpu_share: self.process.share(),
             machine_busy_share: self.busy.share(),
             steal_share: self.steal.share(),
+            pause_beyond: beyond(&self.pause),
             pause_p99_9_ms: self.pause.quantile_ns(0.999).map(|ns| scaled(ns, 1e6)),
             pause_max_ms: self.pause.max_ns().map(|ns| scaled(ns, 1e6)),
             paused_share: self.paused_share(),
@@ -403,6 +407,31 @@ impl HealthSummary {
             time_wait_max: self.time_wait_max,
         }
     }
+}
+
+/// So many naps are late by the cost of waking at least.
+const USUAL_SHARE: f64 = 0.999;
+
+/// Which share of the times is longer than the least, than each of ten places in a power of ten, and than the greatest.
+#[expect(clippy::cast_precision_loss, reason = "shares and times need no more than 53 bits")]
+fn beyond(times: &Latency) -> Vec<(f64, f64)> {
+    /// Places in a power of ten.
+    const IN_TEN: i32 = 10;
+    let (Some(least), Some(most)) = (times.min_ns(), times.max_ns()) else { return Vec::new() };
+    let (least_ms, most_ms) = (scaled(least, 1e6), scaled(most, 1e6));
+    let places = (-4 * IN_TEN..=6 * IN_TEN).map(|place| 10_f64.powf(f64::from(place) / f64::from(IN_TEN)));
+    let inside = places.filter(|ms| *ms > least_ms && *ms < most_ms);
+    let share = |ms: f64| {
+        let longer: u64 = times.steps().filter(|(ns, _)| scaled(*ns, 1e6) > ms).map(|(_, count)| count).sum();
+        (ms, longer as f64 / times.count().max(1) as f64)
+    };
+    // What nearly every nap is late by is the cost of waking; the rest of a pause after its last nap may be less.
+    let usual_ms = times.quantile_ns(1.0 - USUAL_SHARE).map_or(least_ms, |ns| scaled(ns, 1e6));
+    let mut places: Vec<f64> = inside.collect();
+    places.push(usual_ms);
+    places.sort_by(f64::total_cmp);
+    let ends = |ms: f64, share: f64| std::iter::once((ms, share));
+    ends(least_ms, 1.0).chain(places.into_iter().map(share)).chain(ends(most_ms, 0.0)).collect()
 }
 
 impl HealthSummary {
@@ -472,6 +501,11 @@ mod tests {
         assert_eq!(health.pause_max_ms.map(f64::round), Some(40.0));
         // 40 ms of 2 s; the pause of 3 ms is not long.
         assert!(health.paused_share.is_some_and(|share| (share - 0.02).abs() < 1e-3), "{health:?}");
+        let late =
+            |ms: f64| health.pause_beyond.iter().rfind(|(place, _)| *place <= ms).map(|(_, share)| *share);
+        // 3 notes of 1 to 3 ms and 40 of 1 to 40 ms.
+        assert!(late(1.0).is_some_and(|share| share == 1.0) && late(41.0) == Some(0.0), "{health:?}");
+        assert!(late(10.0).is_some_and(|share| (share - 30.0 / 43.0).abs() < 0.03), "{health:?}");
         assert_eq!((health.tcp_segments_out, health.sockets_max), (Some(200), Some(40)));
         assert_eq!((health.nics[0].rx_bytes_per_s_max, health.nics[0].tx_bytes_per_s_max), (10.0, 40.0));
         assert_eq!(health.seconds, 2.0);

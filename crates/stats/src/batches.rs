@@ -31,6 +31,11 @@ pub struct Batches {
 }
 
 impl Batch {
+    /// Response times of successes in ns, by growing time, and how often each occurred.
+    pub fn times(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.times.iter().map(|(value, count)| (*value, *count))
+    }
+
     /// Successes that took longer than `limit_ns`.
     #[must_use]
     pub fn beyond(&self, limit_ns: u64) -> u64 {

@@ -13,8 +13,9 @@ use cosmark_metrics::{BottleneckResult, NodeResult, OperationResult};
 const LEAST_STEPS: usize = 3;
 /// Sizes and shares of the mix may differ by so much within one ladder.
 const ALIKE: f64 = 0.1;
-/// What the client's own machine finds full: then it was not the store.
-const CLIENT_CHECKS: &[&str] = &["V5", "V7"];
+/// Checks of the client's machine, and from what status on they say that it, and not the store, may have been full.
+const CLIENT_CHECKS: &[(&str, &[CheckStatus])] =
+    &[("V5", &[CheckStatus::Warn, CheckStatus::Fail]), ("V7", &[CheckStatus::Fail])];
 
 /// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
 #[must_use]
@@ -95,8 +96,7 @@ fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let full = |stage: &StageRecord| {
         run.verdict.checks.iter().any(|check| {
             check.stage.as_ref() == Some(&stage.id)
-                && check.status == CheckStatus::Fail
-                && CLIENT_CHECKS.contains(&check.id.as_str())
+                && CLIENT_CHECKS.iter().any(|(id, status)| *id == check.id && status.contains(&check.status))
         })
     };
     let steps = stages.iter().filter_map(|stage| {
@@ -150,7 +150,7 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use cosmark_metrics::{ResourceKind, UnitResult, Waiting};
+    use cosmark_metrics::{Latencies, ResourceKind, UnitResult, Waiting};
     use serde_json::json;
 
     fn unit(kind: ResourceKind, name: &str, busy: f64, queue: f64) -> UnitResult {
@@ -166,12 +166,20 @@ mod tests {
     fn stage(workers: u32, bytes_each: u64) -> StageRecord {
         let many = f64::from(workers);
         let rate = (many / 0.005).min(500.0);
-        let latency = json!({"count": 1, "mean": many / rate * 1e3});
-        let operation = json!({"work": "main", "name": "read", "op": "read", "sample": "read", "workers": workers,
-            "window_s": 60.0, "ok": 1000, "failed": 0, "bytes": 1000 * bytes_each, "throughput_per_s": rate,
-            "in_flight_mean": many, "response_ms": latency, "service_ms": latency});
-        let text = json!({"id": format!("s{workers}-w"), "name": "w", "state": "completed", "operations": [operation]});
+        let service_ms = Latencies { mean: Some(many / rate * 1e3), ..Latencies::default() };
+        let operation = OperationResult {
+            name: "read".into(),
+            op: "read".into(),
+            ok: 1000,
+            bytes: 1000 * bytes_each,
+            throughput_per_s: Some(rate),
+            in_flight_mean: Some(many),
+            service_ms,
+            ..OperationResult::default()
+        };
+        let text = json!({"id": format!("s{workers}-w"), "name": "w", "state": "completed"});
         let mut stage: StageRecord = serde_json::from_value(text).unwrap();
+        stage.operations = vec![operation];
         let waits = (many - 2.5).max(0.1);
         stage.nodes = vec![node(vec![
             unit(ResourceKind::Disk, "sda", rate / 500.0, waits),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use cosmark_metrics::Latencies;
+use cosmark_metrics::results::Bound;
+use cosmark_stats::batches::Batches;
 
 /// Name of the work of operations whose works are not told apart: COSBench's tables have only their names.
 pub const ALL_WORKS: &str = "all";
@@ -158,6 +160,41 @@ pub struct OperationEvidence {
     pub errors: BTreeMap<String, u64>,
     /// By driver, where there are several.
     pub drivers: Vec<DriverEvidence>,
+    /// From sent to the first byte, successes, ms.
+    pub first_byte: Latencies,
+    /// Its times over the window, where the histogram log has them.
+    pub logged: Logged,
+    /// Its counts over the window, interval by interval.
+    pub steps: Vec<Step>,
+    /// What the client itself added to each time from the moment of sending, ms, by the kernel's time stamps; `None` where
+    /// there are none.
+    pub client_share: Option<Latencies>,
+    /// Between which values its figures lie, by their names.
+    pub bounds: BTreeMap<String, Bound>,
+}
+
+/// Times of an operation over the window.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Logged {
+    /// From due.
+    pub response: Option<Batches>,
+    /// From sent, where that is something else.
+    pub service: Option<Batches>,
+    /// From sent to the first byte.
+    pub first_byte: Option<Batches>,
+}
+
+/// Counts of an operation in one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// Length of it.
+    pub seconds: f64,
+    /// Successes.
+    pub ok: u64,
+    /// Failures.
+    pub failed: u64,
+    /// Body bytes of successes.
+    pub bytes: u64,
 }
 
 /// One driver's part of one operation.
@@ -206,6 +243,8 @@ pub struct Series {
 pub struct ClientEvidence {
     /// Name of the driver.
     pub driver: String,
+    /// Its load threads; 0 where the archive does not say.
+    pub load_threads: u32,
     /// Busiest load thread: mean share of its processor.
     pub thread_busy_max: Option<f64>,
     /// Share of seconds in which a load thread was over 85 % busy.
@@ -214,6 +253,9 @@ pub struct ClientEvidence {
     pub run_queue_wait_share_max: Option<f64>,
     /// Share of time that the hypervisor took.
     pub steal_share: Option<f64>,
+    /// What sleeps of 1 ms took longer: times in ms, and which share took longer by more; from the least to the greatest.
+    /// Empty where only the next two are known.
+    pub pause_beyond: Vec<(f64, f64)>,
     /// 99.9th percentile of what a sleep of 1 ms took longer.
     pub pause_p99_9_ms: Option<f64>,
     /// Greatest of these.
@@ -286,6 +328,12 @@ pub struct StoreEvidence {
 }
 
 impl OperationEvidence {
+    /// Between which values a figure lies.
+    #[must_use]
+    pub fn bound(&self, figure: &str) -> Option<&Bound> {
+        self.bounds.get(figure)
+    }
+
     /// All that ended.
     #[must_use]
     pub fn ended(&self) -> u64 {
@@ -323,6 +371,17 @@ impl Evidence {
     #[must_use]
     pub fn pacing_of(&self, work: &str) -> Option<Pacing> {
         self.works.iter().find(|own| own.name == work).map(|own| own.pacing)
+    }
+
+    /// The share of what was due by the clock that was not served, where that is more than one in a hundred.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    pub fn not_served(&self) -> Option<f64> {
+        let open = || self.operations.iter().filter(|op| self.pacing_of(&op.work) == Some(Pacing::Open));
+        let due: u64 = open().filter_map(|op| op.intended).sum();
+        let ended: u64 = open().map(OperationEvidence::ended).sum();
+        let lack = 1.0 - ended as f64 / due.max(1) as f64;
+        Some(lack).filter(|lack| due > 0 && *lack > 0.01)
     }
 
     /// True when a work is paced like this.

@@ -39,11 +39,13 @@ pub struct Finding {
     pub limit: Option<f64>,
     /// What was found and what to do, one sentence or two.
     pub message: String,
+    /// Which headline figure it can have moved, and by which share of it; `None` where nobody can say.
+    pub moves: Option<(&'static str, f64)>,
 }
 
 impl Finding {
     fn new(status: Status, allows: Allows, value: Option<f64>, limit: Option<f64>, message: String) -> Self {
-        Self { status, allows, value: value.filter(|v| v.is_finite()), limit, message }
+        Self { status, allows, value: value.filter(|v| v.is_finite()), limit, message, moves: None }
     }
 
     /// Fine.
@@ -80,6 +82,13 @@ impl Finding {
     #[must_use]
     pub fn too_little(value: f64, limit: f64, message: impl Into<String>) -> Self {
         Self::new(Status::NotRun, Allows::NotProven, Some(value), Some(limit), message.into())
+    }
+
+    /// The same, where it can have moved this figure by this share of it.
+    #[must_use]
+    pub fn moving(mut self, figure: &'static str, share: f64) -> Self {
+        self.moves = share.is_finite().then(|| (figure, share.clamp(0.0, 1.0)));
+        self
     }
 
     /// `value` above `fail` fails, above `warn` warns; the messages are made only when they are needed.

@@ -1,10 +1,15 @@
 //! The verdict: on a run of ours from its archive, and on a workload before anything is sent.
 
-use cosmark_archive::{Check, CheckStatus, Overall, Run, StageRecord, StageState, Verdict};
+use std::collections::BTreeMap;
+
+use cosmark_archive::{Check, CheckStatus, Moved, Overall, Run, RunRecord, StageRecord, StageState, Verdict};
+use cosmark_metrics::results::Bound;
 use cosmark_workload::model::{Stage, WorkKind};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
+use crate::bounds;
 use crate::checks::{CheckRow, findings, row};
+use crate::evidence::Evidence;
 use crate::finding::{Allows, Finding, Status, rank};
 use crate::from_archive;
 use crate::numbers::percent;
@@ -13,15 +18,49 @@ use crate::numbers::percent;
 /// of the same workload, for the check of repetition.
 #[must_use]
 pub fn judge(run: &Run, workload: Option<&Workload>, others: &[Run]) -> Verdict {
+    look(run, workload, others, from_archive::of_whole_stage).0
+}
+
+/// Judges a run that has ended: its record with the verdict, and with the bounds of its figures beside them.
+#[must_use]
+pub fn judged(run: &Run, workload: Option<&Workload>) -> RunRecord {
+    let (verdict, bounds) = look(run, workload, &[], from_archive::of_whole_stage);
+    let mut record = RunRecord { verdict, ..run.record.clone() };
+    for (stage, operation, bounds) in bounds {
+        let stage = record.stages.get_mut(stage);
+        if let Some(operation) = stage.and_then(|stage| stage.operations.get_mut(operation)) {
+            operation.bounds = bounds;
+        }
+    }
+    record
+}
+
+/// The bounds of an operation: 0-based places of its stage and of itself, and its figures by name.
+type OperationBounds = (usize, usize, BTreeMap<String, Bound>);
+
+/// Reads what an archive has on a stage.
+type Reads = fn(&Run, usize, &StageRecord, Option<&Workload>) -> Evidence;
+
+fn look(
+    run: &Run,
+    workload: Option<&Workload>,
+    others: &[Run],
+    reads: Reads,
+) -> (Verdict, Vec<OperationBounds>) {
     let archived = if workload.is_none() { archived_workload(run) } else { None };
     let workload = workload.or(archived.as_ref());
-    let mut found = Vec::new();
+    let (mut found, mut bounds) = (Vec::new(), Vec::new());
     let mut any = false;
     for (index, stage) in run.record.stages.iter().enumerate() {
         let plan = workload.and_then(|workload| workload.stages.get(index));
         if is_measured(stage, plan) {
             any = true;
-            found.extend(measured_stage(run, index, stage, workload, others));
+            let (checks, of_stage) = measured_stage(run, index, stage, workload, others, reads);
+            found.extend(checks);
+            // In the order of what measures something; what only prepares has none.
+            let places =
+                stage.operations.iter().enumerate().filter(|(_, op)| !from_archive::is_special(&op.op));
+            bounds.extend(places.zip(of_stage).map(|((at, _), bounds)| (index, at, bounds)));
         } else {
             found.extend(unmeasured_stage(stage));
         }
@@ -31,14 +70,15 @@ pub fn judge(run: &Run, workload: Option<&Workload>, others: &[Run]) -> Verdict 
             "no stage measures anything: init, prepare, cleanup and dispose are only looked at for errors";
         found.extend(row("V9").map(|row| check(row, None, Finding::too_little(0.0, 1.0, message))));
     }
-    verdict_of(found)
+    (verdict_of(found), bounds)
 }
 
 /// The verdict as it forms, on the stages of a run that have begun; `None` while there is nothing to judge. That no stage
-/// measures anything is known at the end.
+/// measures anything is known at the end. It does not look at each time that was logged, so that it may be asked for every
+/// few seconds.
 #[must_use]
 pub fn judge_so_far(run: &Run) -> Option<Verdict> {
-    let mut checks = judge(run, None, &[]).checks;
+    let mut checks = look(run, None, &[], from_archive::of_stage).0.checks;
     checks.retain(|check| check.stage.is_some());
     (!checks.is_empty()).then(|| verdict_of(checks))
 }
@@ -62,22 +102,22 @@ fn measured_stage(
     stage: &StageRecord,
     workload: Option<&Workload>,
     others: &[Run],
-) -> Vec<Check> {
+    reads: Reads,
+) -> (Vec<Check>, Vec<BTreeMap<String, Bound>>) {
     let id = Some(stage.id.as_str());
     if stage.operations.is_empty() {
         let why = stage.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let message = format!("the stage was {} and measured nothing{why}", stage.state.word());
-        return row("V9")
-            .map(|row| check(row, id, Finding::too_little(0.0, 1.0, message)))
-            .into_iter()
-            .collect();
+        let found = row("V9").map(|row| check(row, id, Finding::too_little(0.0, 1.0, message)));
+        return (found.into_iter().collect(), Vec::new());
     }
-    let mut evidence = from_archive::of_stage(run, index, stage, workload);
+    let mut evidence = reads(run, index, stage, workload);
     evidence.repetitions = std::iter::once(run)
         .chain(others)
         .filter_map(|run| run.record.stages.iter().find(|other| other.name == stage.name))
         .map(from_archive::rate_of)
         .collect();
+    bounds::add(&mut evidence);
     let mut found: Vec<Check> =
         findings(&evidence).into_iter().map(|(row, finding)| check(row, id, finding)).collect();
     if matches!(stage.state, StageState::Cancelled | StageState::Terminated) {
@@ -91,7 +131,7 @@ fn measured_stage(
             row("V9").map(|row| check(row, id, Finding::too_little(evidence.window_s, 1.0, message))),
         );
     }
-    found
+    (found, evidence.operations.into_iter().map(|op| op.bounds).collect())
 }
 
 /// Init, prepare, cleanup, dispose and delays: only errors count, and only where later stages rest on what was done.
@@ -126,7 +166,7 @@ pub(crate) fn check(row: &CheckRow, stage: Option<&str>, finding: Finding) -> Ch
 
 /// The same for a check that is not in the table.
 pub(crate) fn named(id: &str, name: &str, stage: Option<&str>, finding: Finding) -> Check {
-    let Finding { status, allows, value, limit, message } = finding;
+    let Finding { status, allows, value, limit, message, moves } = finding;
     Check {
         id: id.to_owned(),
         name: name.to_owned(),
@@ -146,31 +186,73 @@ pub(crate) fn named(id: &str, name: &str, stage: Option<&str>, finding: Finding)
         value,
         limit,
         message,
+        moves: moves.map(|(figure, share)| Moved { figure: figure.to_owned(), share }),
     }
 }
 
-/// All checks taken together; the first reason is that of the worst.
+/// All checks taken together; the first reason is the gravest.
 pub(crate) fn verdict_of(checks: Vec<Check>) -> Verdict {
     let overall = checks.iter().map(|check| check.allows).max().unwrap_or_default();
-    let reason = most_telling(&checks).map(|check| check.message.clone());
+    let well = || checks.iter().find(|check| check.id == FIGURES && check.status == CheckStatus::Pass);
+    let reason = most_telling(&checks).or_else(well).map(|check| check.message.clone());
     Verdict { overall, reason, checks }
 }
 
-/// What these find is mended first: answers that are wrong, missing or errors make times mean nothing, on whatever machine.
-const ABOUT_ANSWERS: &[&str] = &["V20", "V13", "V12"];
+/// The check that says how well the figures are known.
+const FIGURES: &str = "V25";
 
-/// What is told first: the worst, a finding before what was not run, and among those of one weight what is wrong with the answers.
+/// Of findings of about the same weight the cause comes before what follows from it: answers that are wrong, missing or errors
+/// make times mean nothing, a driver that is missing changes every other figure, and so does a load that was not made.
+const CAUSES_FIRST: &[&str] = &["V20", "V24", "V13", "V12", "V16", "V3", "V5", "V4"];
+
+/// Findings that move this part of what the gravest moves are about as grave.
+const ALIKE: f64 = 1.0 / 3.0;
+/// What moves a figure by less explains nothing.
+const EXPLAINS: f64 = 0.01;
+
+/// The checks from the one that says most to the one that says least: what the verdict is because of comes first, a finding
+/// before what was not run, and among those of one weight the one that can have moved a headline figure most. What the
+/// figures come to is said after what explains it.
 #[must_use]
-pub fn telling_order(check: &Check) -> (std::cmp::Reverse<Overall>, bool, usize) {
-    let about_answers = ABOUT_ANSWERS.iter().position(|id| *id == check.id);
-    let place = about_answers.unwrap_or(ABOUT_ANSWERS.len());
-    (std::cmp::Reverse(check.allows), check.status == CheckStatus::NotRun, place)
+pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
+    let class = |check: &Check| (std::cmp::Reverse(check.allows), check.status == CheckStatus::NotRun);
+    let mut left: Vec<&Check> = checks.iter().collect();
+    left.sort_by_key(|check| class(check));
+    let mut order = Vec::with_capacity(left.len());
+    for alike in left.chunk_by(|a, b| class(a) == class(b)) {
+        let mut alike = alike.to_vec();
+        while let Some(first) = gravest(&alike) {
+            order.push(alike.remove(first));
+        }
+    }
+    order
+}
+
+/// Which of these to tell first.
+fn gravest(alike: &[&Check]) -> Option<usize> {
+    let is_sum = |check: &Check| check.id == FIGURES;
+    let explained = alike.iter().any(|check| !is_sum(check) && moved(check) >= EXPLAINS);
+    let most = alike.iter().filter(|check| !(explained && is_sum(check))).map(|check| moved(check));
+    let most = most.fold(0.0, f64::max);
+    let rank = |check: &Check| {
+        let place = CAUSES_FIRST.iter().position(|id| *id == check.id).unwrap_or(CAUSES_FIRST.len());
+        (explained && is_sum(check), moved(check) < ALIKE * most, place)
+    };
+    let order = |(_, a): &(usize, &&Check), (_, b): &(usize, &&Check)| {
+        rank(a).cmp(&rank(b)).then(moved(b).total_cmp(&moved(a)))
+    };
+    alike.iter().enumerate().min_by(order).map(|(at, _)| at)
+}
+
+/// The share of a headline figure that a finding can have moved.
+fn moved(check: &Check) -> f64 {
+    check.moves.as_ref().map_or(0.0, |moved| moved.share)
 }
 
 /// The check because of which the verdict is no better.
 #[must_use]
 pub fn most_telling(checks: &[Check]) -> Option<&Check> {
-    checks.iter().filter(|check| check.allows > Overall::True).min_by_key(|check| telling_order(check))
+    telling_order(checks).into_iter().find(|check| check.allows > Overall::True)
 }
 
 /// What the workload alone says, before anything is sent: missing objects (V13) and the working set (V14) of each stage

@@ -8,6 +8,7 @@
 //! parallel computing systems" (SC 2015). Limits are constants of the check that uses them.
 
 mod bottleneck;
+pub mod bounds;
 mod checks;
 mod cosbench;
 pub mod evidence;
@@ -20,5 +21,5 @@ pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
 pub use cosbench::judge_cosbench;
 pub use finding::{Allows, Finding, Status, rank};
-pub use judge::{judge, judge_so_far, most_telling, preflight, telling_order};
+pub use judge::{judge, judge_so_far, judged, most_telling, preflight, telling_order};
 pub use numbers::{percent, plain};

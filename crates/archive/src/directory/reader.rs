@@ -181,6 +181,13 @@ impl Run {
         HistogramLog::open(&self.path)
     }
 
+    /// Bytes of the histogram log; 0 when there is none.
+    #[must_use]
+    pub fn histogram_bytes(&self) -> u64 {
+        let file = self.path.join(crate::directory::histograms::FILE_NAME);
+        std::fs::metadata(file).map(|file| file.len()).unwrap_or(0)
+    }
+
     /// The operation log; `None` when the run had none.
     ///
     /// # Errors

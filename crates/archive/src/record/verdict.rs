@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Verdict {
     /// All checks taken together.
     pub overall: Overall,
-    /// Why it is no better, the first reason; null when nothing speaks against the numbers, or nobody looked.
+    /// One sentence: the gravest reason why it is no better, or, when nothing speaks against the numbers, how well they are
+    /// known; null when nobody looked.
     #[serde(default)]
     pub reason: Option<String>,
     /// One by one.
@@ -63,6 +64,18 @@ pub struct Check {
     pub limit: Option<f64>,
     /// One sentence.
     pub message: String,
+    /// Which headline figure what was found can have moved, and by how much; null where nobody can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moved>,
+}
+
+/// What a finding does to a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moved {
+    /// Name of the figure, e.g. `throughput_per_s`.
+    pub figure: String,
+    /// By this share of it at most, 0 to 1.
+    pub share: f64,
 }
 
 /// How a check came out. A check that was not run is never a pass.

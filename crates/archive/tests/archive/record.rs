@@ -42,6 +42,7 @@ fn run_to_the_end_with_verdict(
             value: None,
             limit: Some(0.05),
             message: "no operation log".into(),
+            moves: None,
         }],
     };
     run.finish(&record, &[cosmark_archive::StageTables::of(ops)]).unwrap();

@@ -14,7 +14,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
     let path = find(&args.run, &args.archive)?;
     let mut run = open_run(&path)?;
     if run.record.state == RunState::Killed {
-        run.record.verdict = cosmark_verdict::judge(&run, None, &[]);
+        run.record = cosmark_verdict::judged(&run, None);
         eprintln!(
             "cosmark: {} was killed; `cosmark recover` writes what it had measured into its archive",
             run.record.id

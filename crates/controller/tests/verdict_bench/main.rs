@@ -41,14 +41,7 @@ const KNOWN_WRONG: &[&str] = &[
     "sequential writes cut by time",
     "short and long operations mixed",
     "two works side by side",
-    "one late driver",
-    "one driver never begins",
-    "a lost driver",
     "a stall, open",
-    "a lost driver and a busy client",
-    "a lost driver and a busy client, open",
-    "a cache and a stopped client",
-    "a late driver and a far one",
 ];
 
 /// Runs of a healthy case, and half as many of a spoilt one; COSMARK_VERDICT_RUNS says otherwise.

@@ -150,6 +150,8 @@ pub enum Statistic {
     Quantile(f64),
     /// A share of failures: likewise.
     Failures,
+    /// A share of successes: likewise.
+    Successes,
 }
 
 /// What a rate counts.

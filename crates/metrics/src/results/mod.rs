@@ -2,6 +2,7 @@
 //! figures ([`METRICS`]) that everything iterates that shows, writes, compares or judges results. The archive writes these
 //! types, REST and the report contain them.
 
+mod bound;
 mod latencies;
 mod metric;
 mod nodes;
@@ -9,6 +10,7 @@ mod operation;
 mod parts;
 mod table;
 
+pub use bound::{Bound, Cause, Spread, Times};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
 pub use nodes::{BottleneckResult, NodeResult, QuantityResult, ResourceKind, UnitResult, Waiting};

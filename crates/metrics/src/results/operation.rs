@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{endpoints, size_classes};
-use super::{DriverResult, EndpointResult, Latencies, METRICS, SizeClassResult};
+use super::{Bound, DriverResult, EndpointResult, Latencies, METRICS, SizeClassResult};
 use crate::OpSnapshot;
 
 /// How operations of a work or stage are started.
@@ -173,6 +173,11 @@ pub struct OperationResult {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, ts(type = "{ [id in string]: number } | undefined"))]
     pub metrics: BTreeMap<String, f64>,
+    /// Between which values its figures lie, by name (`throughput_per_s`, `response_ms.p99`, `service_ms.p99`, ..). Empty
+    /// before a run has ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(test, ts(type = "{ [id in string]: Bound } | undefined"))]
+    pub bounds: BTreeMap<String, Bound>,
 }
 
 impl OperationResult {

@@ -251,6 +251,7 @@ pub const METRICS: &[Metric] = &[
         title: "Success ratio",
         help: "Successes of all operations that ended",
         reading: Reading::Field(|result| result.success_ratio),
+        statistic: Statistic::Successes,
         column: "Succ-Ratio",
         names: Names { plot: "success", export: "cosmark_success_ratio", ..Names::NONE },
         ..COUNT

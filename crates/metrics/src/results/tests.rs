@@ -68,6 +68,9 @@ fn types() -> String {
         OperationResult::decl(&config),
         PartResult::decl(&config),
         Latencies::decl(&config),
+        Bound::decl(&config),
+        Spread::decl(&config),
+        Cause::decl(&config),
         LoopKind::decl(&config),
     ];
     let mut text = "// Generated from crates/metrics/src/results, where is said what each field means:\n\

@@ -458,7 +458,9 @@ fn of_batches(op: &LoadedOperation, batches: &Batches, metric: &Metric, seed: u6
         }
         Statistic::Mean => None,
         Statistic::Quantile(quantile) => Some(quantile),
-        Statistic::Rate(Amount::Bytes) | Statistic::Failures | Statistic::Value => return None,
+        Statistic::Rate(Amount::Bytes) | Statistic::Failures | Statistic::Successes | Statistic::Value => {
+            return None;
+        }
     };
     // Times that all come from one moment look as if they never varied.
     if op.published.ok < LEAST_TIMES || counts.iter().filter(|count| **count > 0.0).count() < LEAST_FILLED {

@@ -18,9 +18,11 @@ const LEAST_PER_WORKER: f64 = 20.0;
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn length(evidence: &Evidence) -> Finding {
     let window = evidence.window_s;
-    let p99_s =
-        evidence.operations.iter().filter_map(|op| op.response.p99.or(op.response.max)).fold(0.0, f64::max)
-            / 1000.0;
+    // A window need not be longer because the client was slow: without what it can have added.
+    let added = |op: &OperationEvidence| op.bound("response_ms.p99").and_then(|bound| bound.client.below);
+    let p99_ms =
+        |op: &OperationEvidence| Some(op.response.p99.or(op.response.max)? - added(op).unwrap_or(0.0));
+    let p99_s = evidence.operations.iter().filter_map(p99_ms).fold(0.0, f64::max) / 1000.0;
     let rampup = evidence.rampup_s.unwrap_or(0.0);
     // Who looks at seconds on purpose does not ask for what happens less often.
     let short = evidence.store.short_intended && window < LEAST_WINDOW_S;

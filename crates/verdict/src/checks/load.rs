@@ -1,7 +1,9 @@
 //! Checks on the load itself: Little's law, idle workers, lag of the schedule, offered against served.
 
+use cosmark_metrics::results::Cause;
 use cosmark_stats::steady::{drift, mean};
 
+use crate::bounds::widened_by;
 use crate::evidence::{Evidence, Pacing};
 use crate::finding::Finding;
 use crate::numbers::{percent, plain};
@@ -117,7 +119,6 @@ fn idle_share(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Opti
 /// V3.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
-    const LEAST_MS: f64 = 1.0;
     if !evidence.any(Pacing::Open) {
         return Finding::unknown(
             "closed loop: stalls are under-sampled, for while the store stalls nothing is sent; percentiles as users of a \
@@ -138,25 +139,21 @@ pub(super) fn schedule_lag(evidence: &Evidence) -> Finding {
                     "{} of the arrivals that were due were never sent: the client could not keep up",
                     percent(lost)
                 ),
-            );
+            )
+            .moving("throughput_per_s", lost);
         }
     }
     let lags = open().filter_map(|op| {
         let lag = op.lag.as_ref().filter(|lag| lag.count > 0)?;
-        let shown = lag.p99.or(lag.max)?;
-        let limit = (0.05 * op.service.p50.or(op.service.mean).unwrap_or(0.0)).max(LEAST_MS);
-        Some((shown, limit))
+        lag.p99.or(lag.max)
     });
-    let Some((lag, limit)) = lags.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1))) else {
+    let Some(lag) = lags.reduce(f64::max) else {
         return Finding::unknown("how late operations were sent is not recorded");
     };
-    let good = || format!("99 % were sent within {} ms of when they were due", plain(lag));
-    Finding::graded(lag, limit, 5.0 * limit, good, || {
-        format!(
-            "1 % of the operations were sent {} ms late or more although a worker was free: response times include the \
-             client's own delay; give it more threads or a lower rate",
-            plain(lag)
-        )
+    let sent = format!("99 % were sent within {} ms of when they were due", plain(lag));
+    let widened = widened_by(evidence, &[Cause::Lag]);
+    super::client::widening(sent, widened, |sent, moved| {
+        format!("{sent} although a worker was free: {moved}; give the client more threads or a lower rate")
     })
 }
 
@@ -207,7 +204,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
             plain(due),
             plain(served)
         );
-        return Finding::fail(ratio, limit, message);
+        return Finding::fail(ratio, limit, message).moving("response_ms.p50", 1.0);
     }
     if let Some(growth) = growth_per_s(evidence).filter(|growth| *growth > 0.01 * served) {
         let message = format!(
@@ -215,7 +212,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
             percent(ratio.min(1.0)),
             plain(growth)
         );
-        return Finding::warn(growth / served, 0.01, message);
+        return Finding::warn(growth / served, 0.01, message).moving("response_ms.p50", growth / served);
     }
     Finding::pass(ratio, limit, format!("offered {}/s, served {}/s", plain(due), plain(served)))
 }
@@ -235,7 +232,7 @@ fn off_schedule(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Op
             percent(off.abs()),
             if off > 0.0 { "high" } else { "low" }
         );
-        return Some(Finding::fail(off.abs(), LIMIT, message));
+        return Some(Finding::fail(off.abs(), LIMIT, message).moving("throughput_per_s", off.abs()));
     }
     let due = schedule.due?;
     let counted = evidence.of_work(&work.name);
@@ -249,7 +246,8 @@ fn off_schedule(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Op
                 plain(due),
                 plain(told)
             );
-            Finding::fail((told - due).abs() / due.max(1.0), room / due.max(1.0), message)
+            let share = (told - due).abs() / due.max(1.0);
+            Finding::fail(share, room / due.max(1.0), message).moving("throughput_per_s", share)
         });
     }
     None
@@ -269,7 +267,7 @@ fn behind_its_pace(evidence: &Evidence, work: &crate::evidence::WorkEvidence) ->
             plain(due / work.window_s),
             plain(ended as f64 / work.window_s)
         );
-        Finding::warn(ratio, limit, message)
+        Finding::warn(ratio, limit, message).moving("throughput_per_s", 1.0 - ratio)
     })
 }
 

@@ -11,15 +11,16 @@ mod steadiness;
 #[cfg(test)]
 mod tests;
 
+use crate::bounds;
 use crate::evidence::Evidence;
-use crate::finding::Finding;
+use crate::finding::{Finding, Status};
 
 pub use content::misses_of;
 
 /// One check.
 #[derive(Debug)]
 pub struct CheckRow {
-    /// `V1` to `V24`.
+    /// `V1` to `V25`.
     pub id: &'static str,
     /// Name in `run.json`.
     pub name: &'static str,
@@ -33,9 +34,49 @@ pub struct CheckRow {
     pub fails: &'static str,
     /// What to do about it.
     pub remedy: &'static str,
+    /// What its value says about the headline figures, unless the finding says it itself.
+    moves: Moves,
     /// Looks.
     look: fn(&Evidence) -> Finding,
 }
+
+/// How much of a headline figure a finding can have moved, by its value. The gravest reason of a verdict is the one that moves
+/// most.
+#[derive(Debug, Clone, Copy)]
+enum Moves {
+    /// This share of the figure.
+    Share(&'static str),
+    /// All of it: the figure is about something else.
+    Whole(&'static str),
+    /// The finding says it, or nobody knows.
+    Unsaid,
+}
+
+impl Moves {
+    fn of(self, finding: &Finding) -> Option<(&'static str, f64)> {
+        let value = finding.value?;
+        match self {
+            Self::Share(figure) => Some((figure, value)),
+            Self::Whole(figure) => Some((figure, 1.0)),
+            Self::Unsaid => None,
+        }
+    }
+
+    /// Adds it to a finding that is not fine.
+    fn said(self, finding: Finding) -> Finding {
+        if finding.moves.is_some() || !matches!(finding.status, Status::Warn | Status::Fail) {
+            return finding;
+        }
+        match self.of(&finding) {
+            Some((figure, share)) => finding.moving(figure, share),
+            None => finding,
+        }
+    }
+}
+
+const RATE: &str = "throughput_per_s";
+const MEDIAN: &str = "response_ms.p50";
+const TAIL: &str = "response_ms.p99";
 
 /// The row with this id.
 #[must_use]
@@ -46,7 +87,16 @@ pub fn row(id: &str) -> Option<&'static CheckRow> {
 /// All checks on one measured stage, in the order of the table.
 #[must_use]
 pub fn findings(evidence: &Evidence) -> Vec<(&'static CheckRow, Finding)> {
-    CHECKS.iter().map(|row| (row, (row.look)(evidence))).collect()
+    if evidence.operations.iter().all(|op| op.bounds.is_empty()) && !evidence.operations.is_empty() {
+        let mut bounded = evidence.clone();
+        bounds::add(&mut bounded);
+        return looked(&bounded);
+    }
+    looked(evidence)
+}
+
+fn looked(evidence: &Evidence) -> Vec<(&'static CheckRow, Finding)> {
+    CHECKS.iter().map(|row| (row, row.moves.said((row.look)(evidence)))).collect()
 }
 
 /// All checks.
@@ -59,6 +109,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "off by more than 2 %, and what the client's longest pause may hide of whole operations; what is under way at the edges of the window is accounted for by its age, or where that is not recorded allowed for by 2 R / T",
         fails: "off by more than 5 %, and the same",
         remedy: "operations are missing from the record: report it as a bug of Cosmark, with the archive",
+        moves: Moves::Share(RATE),
         look: load::littles_law,
     },
     CheckRow {
@@ -69,6 +120,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "idle more than 3 % of their time, and where a total ended the work 1 / sqrt(operations) + workers / (2 operations)",
         fails: "idle more than 10 %, and the same",
         remedy: "give the client more load threads or drivers, or fewer workers; a dead or refusing store idles them too",
+        moves: Moves::Share(RATE),
         look: load::idle_workers,
     },
     CheckRow {
@@ -76,9 +128,10 @@ pub const CHECKS: &[CheckRow] = &[
         name: "schedule_lag",
         question: "Did the client send what was due when it was due?",
         needs: "an open loop",
-        warns: "p99 of the lag above 1 ms and 5 % of the median service time",
-        fails: "five times that, or more than 0.5 % of the arrivals unaccounted for",
+        warns: "being late can have moved a headline figure by more than 5 %",
+        fails: "more than 0.5 % of the arrivals unaccounted for; being late alone never fails a run, its figures say how much",
         remedy: "more load threads, more drivers, a quieter machine, or a lower rate",
+        moves: Moves::Unsaid,
         look: load::schedule_lag,
     },
     CheckRow {
@@ -89,6 +142,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "in flight grows by more than 1 % of the rate per second, or less than 99 % of what a rate per worker asks for was made",
         fails: "less than 99 % of what was due was served, one operation allowed; a window more than 0.5 % off the runtime, or arrivals off the schedule by more than that and one",
         remedy: "offer less; at this rate the queue only grows and no steady latency exists. A window or a schedule that is off is a bug of Cosmark: report it, with the archive",
+        moves: Moves::Unsaid,
         look: load::offered_is_achieved,
     },
     CheckRow {
@@ -96,9 +150,10 @@ pub const CHECKS: &[CheckRow] = &[
         name: "client_cpu",
         question: "Had the load threads processor time to spare?",
         needs: "the client's own measurements",
-        warns: "busiest load thread above 70 %, waiting for a processor above 5 %, steal above 1 %",
-        fails: "a load thread above 85 % in more than 5 % of the seconds, or waiting for a processor above 25 %, or both together above 85 %",
+        warns: "waiting for a processor, or for a load thread that was busy, can have moved a headline figure by more than 5 %; a hypervisor took more than 5 %",
+        fails: "an open loop was not served while a load thread was busy, or waited, more than 85 % of the time; else never, the figures that it moves say by how much (V25)",
         remedy: "more load threads (--threads), another machine for the client, fewer workers per driver",
+        moves: Moves::Unsaid,
         look: client::cpu,
     },
     CheckRow {
@@ -106,9 +161,10 @@ pub const CHECKS: &[CheckRow] = &[
         name: "client_pauses",
         question: "Did the client's machine itself pause?",
         needs: "the client's own measurements",
-        warns: "99.9 % of short sleeps were late by up to more than 10 % of the p99 that is reported",
-        fails: "more than 50 % of it, or the machine was suspended",
+        warns: "pauses can have moved a headline figure by more than 5 %, or the machine was suspended",
+        fails: "suspended for more than 5 % of the window; pauses alone never, the figures that they move say by how much (V25)",
         remedy: "measure from a machine that does nothing else",
+        moves: Moves::Unsaid,
         look: client::pauses,
     },
     CheckRow {
@@ -119,6 +175,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "busiest direction above 80 % of the link",
         fails: "above 92 %",
         remedy: "more drivers, or a faster link",
+        moves: Moves::Whole(RATE),
         look: client::network,
     },
     CheckRow {
@@ -129,6 +186,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "drift above 5 %, five rounds more than 20 % apart, a change of level above 10 %, a start-up in the window, a stall in its middle, or a stretch without any success in which some were due",
         fails: "drift above 10 %, rounds more than 50 % apart, a change of level above 25 %, a stall that took more than 10 %, or no success in more than 5 % of the window",
         remedy: "for a start-up a longer rampup, for a stall the cause at the place that is named; if it goes on, report it over time or over the number of objects, not as one number",
+        moves: Moves::Share(RATE),
         look: steadiness::steadiness,
     },
     CheckRow {
@@ -139,6 +197,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "shorter than 60 s where the storage says sut_window: short",
         fails: "not proven when shorter than 60 s, than 30 times the p99 or than 5 times the rampup, or fewer than 20 operations per worker",
         remedy: "a longer runtime",
+        moves: Moves::Unsaid,
         look: data::length,
     },
     CheckRow {
@@ -149,6 +208,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "older than the p99 and still running: more than 0.5 % of all, or 1 % of the workers' time",
         fails: "more than 2 % of all, or 5 % of the workers' time",
         remedy: "a longer window; until then percentiles are lower bounds",
+        moves: Moves::Share(TAIL),
         look: data::censoring,
     },
     CheckRow {
@@ -159,6 +219,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "fewer than 100 of an operation's times lie beyond its p99; below 10 it is withheld",
         fails: "never",
         remedy: "a longer runtime, or a smaller percentile",
+        moves: Moves::Unsaid,
         look: data::percentile_support,
     },
     CheckRow {
@@ -169,6 +230,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "more than 0.1 % of the operations, or of the workers' time, went into failures",
         fails: "more than 1 %",
         remedy: "mend the cause that the sentence names; the rate of successes alone is not a service rate",
+        moves: Moves::Share(RATE),
         look: data::errors,
     },
     CheckRow {
@@ -179,6 +241,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "more than 0.1 % are answered 404; before a run, nothing in the workload writes what is read; deletes find nothing, which some stores call success, or all succeeds although deletes took objects away",
         fails: "more than 1 % are answered 404; before a run, deletes of the workload take away more than 0.1 % of what it reads",
         remedy: "prepare what is read; delete other numbers than are read, and write them again",
+        moves: Moves::Share(RATE),
         look: content::objects_exist,
     },
     CheckRow {
@@ -189,6 +252,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "data read below 5 times the store's memory, or so small that any machine keeps it in memory",
         fails: "data read below the store's memory",
         remedy: "more or larger objects; sut_cache: intended if a cache is what you measure",
+        moves: Moves::Whole(MEDIAN),
         look: content::working_set,
     },
     CheckRow {
@@ -199,6 +263,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "times more than 10 ms apart after their offsets are corrected for, or a clock that goes more than 0.1 % too fast or too slow",
         fails: "more than 100 ms apart, or more than 0.5 % too fast or too slow; an offset alone is told and is no fault",
         remedy: "synchronise the drivers' clocks; replace a machine whose clock drifts",
+        moves: Moves::Unsaid,
         look: clocks::clocks,
     },
     CheckRow {
@@ -209,6 +274,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "first and last worker began more than 1 % of the window apart, or any part of a driver missing",
         fails: "apart by more than 5 %, or more than 5 % of the load missing",
         remedy: "look at the driver that came late or was lost; a longer rampup hides small differences",
+        moves: Moves::Share(RATE),
         look: client::common_window,
     },
     CheckRow {
@@ -219,6 +285,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "p50, p99 or rate per worker differ by more than a quarter",
         fails: "by more than a factor of 2",
         remedy: "read the drivers' numbers one by one; look at the network path of the slow one",
+        moves: Moves::Unsaid,
         look: client::drivers_alike,
     },
     CheckRow {
@@ -229,6 +296,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "more than 1 % of the requests opened a new connection, or TIME_WAIT fills half of the ports",
         fails: "more than 20 %",
         remedy: "let the store keep connections alive, or say that new connections are what you measure",
+        moves: Moves::Share(MEDIAN),
         look: client::connections,
     },
     CheckRow {
@@ -239,6 +307,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "more than 0.1 % of the segments sent again",
         fails: "more than 1 %",
         remedy: "mend the network first: retransmissions shape the tail",
+        moves: Moves::Share(TAIL),
         look: client::network_health,
     },
     CheckRow {
@@ -249,6 +318,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "zeros are written, which a store may compress or deduplicate",
         fails: "a body that was wrong or short, or reads of a size that nobody wrote",
         remedy: "find out why; until then speed does not matter. content: random instead of zero",
+        moves: Moves::Whole(RATE),
         look: content::integrity,
     },
     CheckRow {
@@ -259,6 +329,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "any retry inside an operation",
         fails: "more than 1 % of the requests",
         remedy: "turn retries off: a retried operation hides an error in a time",
+        moves: Moves::Share(TAIL),
         look: content::hidden_retries,
     },
     CheckRow {
@@ -269,6 +340,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "the 95 % interval of the median is wider than 5 % to either side",
         fails: "wider than 20 %",
         remedy: "repeat the run; compare only what was repeated",
+        moves: Moves::Share(RATE),
         look: context::repetition,
     },
     CheckRow {
@@ -279,6 +351,7 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "you say that it was, or another run loaded its drivers or the store at the same time",
         fails: "never",
         remedy: "wait until recovery, rebalancing and scrubbing are over, and say sut_background: none",
+        moves: Moves::Unsaid,
         look: context::background,
     },
     CheckRow {
@@ -289,6 +362,18 @@ pub const CHECKS: &[CheckRow] = &[
         warns: "the storage only pretends (mock, none)",
         fails: "more in flight than workers, faster than the wire, reads without bytes, percentiles out of order",
         remedy: "do not use these numbers; if the storage is real, report it as a bug of Cosmark",
+        moves: Moves::Whole(RATE),
         look: context::bounds,
+    },
+    CheckRow {
+        id: "V25",
+        name: "figures_hold",
+        question: "Which figures hold, and to how much?",
+        needs: "operations that ended in a measured window",
+        warns: "a headline figure (throughput, p50, p95 or p99 of an operation) is known only within more than 5 %, with what the client can have added and the sampling error",
+        fails: "no headline figure is known within 50 % because of the client; not proven when there is too little data for any",
+        remedy: "mend the cause that the sentence names; for sampling a longer runtime",
+        moves: Moves::Unsaid,
+        look: bounds::figures_hold,
     },
 ];

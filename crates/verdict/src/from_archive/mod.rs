@@ -1,6 +1,9 @@
 //! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
 
 mod series;
+mod times;
+
+use std::collections::BTreeMap;
 
 use cosmark_archive::{
     BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationResult, Run, StageRecord, StageState,
@@ -14,7 +17,7 @@ use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::units::parse_size;
 
 use crate::evidence::{
-    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Miss, NicEvidence,
+    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Logged, Miss, NicEvidence,
     OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 
@@ -61,6 +64,15 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         store: store_of(workload, index, &counts),
         repetitions: Vec::new(),
     }
+}
+
+/// The same with the times of each operation over the window, as far as the histogram log has them: what the bounds of its
+/// figures need to be as narrow as they can be. Takes as long as the log is.
+#[must_use]
+pub fn of_whole_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&Workload>) -> Evidence {
+    let mut evidence = of_stage(run, index, stage, workload);
+    times::add(run, stage, &mut evidence.operations);
+    evidence
 }
 
 /// The clocks of drivers on other machines than the controller.
@@ -215,6 +227,11 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         sizes: None,
         errors: record.errors.clone(),
         drivers: record.drivers.iter().map(|driver| driver_of(driver, record.window_s)).collect(),
+        first_byte: record.first_byte_ms.clone(),
+        logged: Logged::default(),
+        steps: Vec::new(),
+        client_share: None,
+        bounds: BTreeMap::new(),
     }
 }
 
@@ -238,6 +255,8 @@ fn client_of(record: &ClientRecord) -> ClientEvidence {
     };
     ClientEvidence {
         driver: record.driver.clone(),
+        load_threads: record.load_threads,
+        pause_beyond: record.pause_beyond.clone(),
         thread_busy_max: record.thread_busy_max,
         thread_busy_over_85_share: record.thread_busy_over_85_share,
         run_queue_wait_share_max: record.run_queue_wait_share_max,

@@ -1,0 +1,179 @@
+//! From the bounds of the figures to the word of the verdict: which figures count, and how well they must be known.
+
+use cosmark_metrics::results::{Bound, Cause, METRICS, Metric, Reading};
+
+use crate::evidence::{Evidence, OperationEvidence};
+use crate::finding::Finding;
+use crate::numbers::{list, percent, plain};
+
+/// The figures by which a run is known, of every operation. The word of the verdict follows from them.
+pub const HEADLINE: &[&str] = &["throughput_per_s", "response_ms.p50", "response_ms.p95", "response_ms.p99"];
+
+/// TRUE: every headline figure is known within this share of its value.
+pub const HOLDS_WITHIN: f64 = 0.05;
+
+/// A figure that is known only within more than this does not hold. Where no headline figure does, the verdict is FALSE if
+/// the client is why, and NOT PROVEN if there is too little data.
+pub const USEFUL_WITHIN: f64 = 0.5;
+
+/// How well a headline figure is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// Within [`HOLDS_WITHIN`].
+    Well,
+    /// Within [`USEFUL_WITHIN`].
+    Roughly,
+    /// The client can have made it anything.
+    Not,
+    /// There is too little data for it.
+    TooLittle,
+}
+
+/// A headline figure of an operation.
+struct Figure<'a> {
+    op: &'a OperationEvidence,
+    metric: &'static Metric,
+    bound: Option<&'a Bound>,
+    held: Held,
+}
+
+/// The rows of the headline figures.
+pub(super) fn headline() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| HEADLINE.contains(&metric.id))
+}
+
+/// The value of a headline figure.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn value_of(op: &OperationEvidence, metric: &Metric) -> Option<f64> {
+    match metric.reading {
+        Reading::Response(of) => of(&op.response),
+        _ => (op.window_s > 0.0).then(|| op.ok as f64 / op.window_s),
+    }
+}
+
+fn figures(evidence: &Evidence) -> Vec<Figure<'_>> {
+    let ended = evidence.operations.iter().filter(|op| op.ended() > 0);
+    let figure = |op, metric: &'static Metric| {
+        let bound = OperationEvidence::bound(op, metric.id);
+        Figure { op, metric, bound, held: held(bound) }
+    };
+    ended.flat_map(|op| headline().map(move |metric| figure(op, metric))).collect()
+}
+
+fn held(bound: Option<&Bound>) -> Held {
+    let Some(bound) = bound else { return Held::TooLittle };
+    match bound.within {
+        Some(within) if within <= HOLDS_WITHIN => Held::Well,
+        Some(within) if within <= USEFUL_WITHIN => Held::Roughly,
+        _ if bound.cause.is_some_and(|cause| cause == Cause::Sampling) => Held::TooLittle,
+        _ => Held::Not,
+    }
+}
+
+impl Figure<'_> {
+    fn name(&self) -> &'static str {
+        self.metric.names.compare
+    }
+
+    fn within(&self) -> f64 {
+        self.bound.and_then(|bound| bound.within).unwrap_or(f64::INFINITY)
+    }
+
+    fn is_known(&self) -> bool {
+        matches!(self.held, Held::Well | Held::Roughly)
+    }
+
+    /// `p99 of read is known only within 18 % (9.8 to 12.3 ms), because the client's machine paused`.
+    fn sentence(&self) -> String {
+        let of = format!("{} of {}", self.name(), self.op.name);
+        let Some(bound) = self.bound else { return format!("{of} has too few operations") };
+        let cause = bound.cause.map(|cause| format!(", because {}", cause.sentence())).unwrap_or_default();
+        match (self.held, bound.within, bound.low.zip(bound.high)) {
+            (Held::Well | Held::Roughly, Some(within), Some((low, high))) => {
+                let unit = self.metric.unit.sign();
+                let (within, low, high) = (percent(within), plain(low), plain(high));
+                format!("{of} is known only within {within} ({low} to {high}{unit}){cause}")
+            }
+            _ => format!("{of} does not hold{cause}"),
+        }
+    }
+}
+
+/// `throughput within 0.8 %, p50 within 1.2 %`: of each headline figure the worst operation.
+fn how_well(figures: &[&Figure<'_>]) -> String {
+    let parts = headline().filter_map(|metric| {
+        let own = figures.iter().filter(|figure| figure.metric == metric).map(|figure| figure.within());
+        Some(format!("{} within {}", metric.names.compare, percent(own.reduce(f64::max)?)))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// V25.
+pub(crate) fn figures_hold(evidence: &Evidence) -> Finding {
+    let all = figures(evidence);
+    if all.is_empty() {
+        return Finding::unknown("no operation ended in a measured window, so there is no figure to bound");
+    }
+    let well: Vec<&Figure<'_>> = all.iter().filter(|figure| figure.held == Held::Well).collect();
+    let worst = all.iter().max_by(|a, b| a.within().total_cmp(&b.within()));
+    let Some(worst) = worst.filter(|_| well.len() < all.len()) else {
+        let within = all.iter().map(Figure::within).fold(0.0, f64::max);
+        return Finding::pass(
+            within,
+            HOLDS_WITHIN,
+            format!("the headline figures hold: {}", how_well(&well)),
+        );
+    };
+    let others: Vec<String> = all
+        .iter()
+        .filter(|figure| figure.held != Held::Well && !std::ptr::eq(*figure, worst))
+        .map(|figure| format!("{} of {}", figure.name(), figure.op.name))
+        .collect();
+    let also = if others.is_empty() { String::new() } else { format!("; likewise {}", list(&others)) };
+    let rest = if well.is_empty() { String::new() } else { format!("; {} hold", how_well(&well)) };
+    let within = worst.within().min(1.0);
+    let message = format!("{}{also}{rest}", worst.sentence());
+    if all.iter().any(Figure::is_known) {
+        Finding::warn(within, HOLDS_WITHIN, message).moving(worst.metric.id, within)
+    } else if all.iter().any(|figure| figure.held == Held::Not) {
+        let message = format!("no headline figure holds: {message}");
+        Finding::fail(within, USEFUL_WITHIN, message).moving(worst.metric.id, within)
+    } else {
+        Finding::too_little(within, USEFUL_WITHIN, format!("no headline figure is known: {message}"))
+            .moving(worst.metric.id, within)
+    }
+}
+
+/// Which headline figure of which operation these causes widen most, and by how much.
+pub(crate) struct Widened {
+    /// As a share of the figure.
+    pub share: f64,
+    /// The figure.
+    pub metric: &'static Metric,
+    /// `p99 of read`.
+    pub figure: String,
+}
+
+impl Widened {
+    /// `p99 of read may be up to 12 % lower`: what a client without this would have measured.
+    pub fn sentence(&self) -> String {
+        let Self { share, metric, figure } = self;
+        let way = if metric.is_time() { "lower" } else { "higher" };
+        if *share >= 1.0 {
+            return format!("{figure} may be anything {way}");
+        }
+        format!("{figure} may be up to {} {way}", percent(*share))
+    }
+}
+
+/// The headline figure that these causes widen most.
+pub(crate) fn widened_by(evidence: &Evidence, causes: &[Cause]) -> Option<Widened> {
+    let moved =
+        evidence.operations.iter().filter_map(|op| Some((super::moved_by(evidence, op, causes)?, op)));
+    let ((share, metric), op) = moved.max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
+    Some(Widened {
+        share: share.min(1.0),
+        metric,
+        figure: format!("{} of {}", metric.names.compare, op.name),
+    })
+}

@@ -1,0 +1,117 @@
+//! The times and counts of each operation over its window: distributions by slice from the histogram log, counts by interval
+//! from `intervals.csv`. What they say beyond the published figures is how operations of one moment resemble each other, and
+//! any quantile of all of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cosmark_archive::{ArchiveError, Run, StageRecord, TimeKind};
+use cosmark_stats::batches::Batches;
+
+use super::is_special;
+use crate::evidence::{Logged, OperationEvidence, Step};
+
+/// A longer log is not read: its run is so long that the published percentiles say the same.
+const MOST_LOG_BYTES: u64 = 256 << 20;
+/// Slices that differ by less are of one length.
+const JITTER: u32 = 50;
+
+/// Adds them to the operations of a stage. What cannot be read is left out: the bounds are then wider, or of the published
+/// percentiles.
+pub(super) fn add(run: &Run, stage: &StageRecord, operations: &mut [OperationEvidence]) {
+    let measured = || stage.operations.iter().filter(|operation| !is_special(&operation.op));
+    let tags: Vec<&str> = measured().map(|operation| operation.tag.as_str()).collect();
+    for (op, logged) in operations.iter_mut().zip(logged(run, &tags).unwrap_or_default()) {
+        op.logged = logged;
+    }
+    for (op, steps) in operations.iter_mut().zip(steps(run, stage, &tags).unwrap_or_default()) {
+        op.steps = steps;
+    }
+    for op in operations {
+        let length = Duration::try_from_secs_f64(op.window_s.min(1e9)).unwrap_or_default();
+        let Logged { response, service, first_byte } = &mut op.logged;
+        for batches in [response, service, first_byte].into_iter().flatten() {
+            // A slice may be missing at the front.
+            let whole_ns = length.as_nanos().saturating_sub(u128::from(batches.width_ns() / 100));
+            batches.close(u64::try_from(whole_ns).unwrap_or(u64::MAX));
+        }
+    }
+}
+
+/// Where the slices of an operation lie: when the first whole one begins, and how long it is.
+#[derive(Clone, Copy)]
+struct Grid {
+    origin: Duration,
+    width: Duration,
+}
+
+fn logged(run: &Run, tags: &[&str]) -> Result<Vec<Logged>, ArchiveError> {
+    let mut found: Vec<Logged> = tags.iter().map(|_| Logged::default()).collect();
+    if run.histogram_bytes() > MOST_LOG_BYTES || tags.iter().all(|tag| tag.is_empty()) {
+        return Ok(found);
+    }
+    let mut places: BTreeMap<String, (usize, TimeKind)> = BTreeMap::new();
+    for (at, tag) in tags.iter().enumerate() {
+        for kind in TimeKind::ALL {
+            places.insert(format!("{tag}.{}", kind.word()), (at, kind));
+        }
+    }
+    let mut grids: Vec<Option<Grid>> = vec![None; tags.len()];
+    for entry in run.histograms()? {
+        let entry = entry?;
+        let Some((at, _)) = places.get(&entry.tag) else { continue };
+        let width = entry.length.max(Duration::from_millis(50));
+        let Some(grid) = grids.get_mut(*at) else { continue };
+        *grid = Some(match *grid {
+            Some(grid) if width > grid.width + grid.width / JITTER => Grid { origin: entry.start, width },
+            Some(grid) if entry.start < grid.origin && width + width / JITTER >= grid.width => {
+                Grid { origin: entry.start, ..grid }
+            }
+            Some(grid) => grid,
+            None => Grid { origin: entry.start, width },
+        });
+    }
+    for entry in run.histograms()? {
+        let entry = entry?;
+        let Some((at, kind)) = places.get(&entry.tag) else { continue };
+        let (Some(logged), Some(Some(grid))) = (found.get_mut(*at), grids.get(*at)) else { continue };
+        let batches = match kind {
+            TimeKind::Response => &mut logged.response,
+            TimeKind::Service => &mut logged.service,
+            TimeKind::FirstByte => &mut logged.first_byte,
+        };
+        // The middle of a slice tells its batch; what lies before the first whole slice is left out.
+        let middle = entry.start + entry.length / 2;
+        let Some(offset) = middle.checked_sub(grid.origin) else { continue };
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let batches = batches.get_or_insert_with(|| Batches::new(nanoseconds(grid.width)));
+        batches.add_times(nanoseconds(offset), &entry.histogram);
+    }
+    Ok(found)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "milliseconds of a run")]
+fn steps(run: &Run, stage: &StageRecord, tags: &[&str]) -> Result<Vec<Vec<Step>>, ArchiveError> {
+    let mut found: Vec<BTreeMap<u64, Step>> = tags.iter().map(|_| BTreeMap::new()).collect();
+    run.intervals(|line| {
+        if line.stage != stage.id || line.phase != "window" {
+            return;
+        }
+        let Some(steps) = tags.iter().position(|tag| *tag == line.tag).and_then(|at| found.get_mut(at))
+        else {
+            return;
+        };
+        // Drivers and late lines share an interval that begins at the same moment.
+        let step = steps.entry((line.start_s.max(0.0) * 1e3) as u64).or_default();
+        step.seconds = step.seconds.max(line.end_s - line.start_s);
+        step.ok += line.ok;
+        step.failed += line.failed;
+        step.bytes += line.bytes;
+    })?;
+    let whole = |steps: BTreeMap<u64, Step>| {
+        let longest = steps.values().map(|step| step.seconds).fold(0.0, f64::max);
+        // A window rarely begins and ends where an interval does.
+        steps.into_values().filter(|step| step.seconds > 0.9 * longest).collect()
+    };
+    Ok(found.into_iter().map(whole).collect())
+}
