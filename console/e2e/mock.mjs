@@ -145,6 +145,17 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     const parts = [...lines.values()].filter((line) => line.driver !== null);
     return {
       stage: id, from, time: { bin_s: intervalS * every, bins, end_s: endS }, window_s: windowS || null, left_out: 0,
+      clients: driverNames.slice(0, 2).map((driver, n) => {
+        const wave = (least, most) => range(from, bins, (at) => least + (most - least) * (0.5 + 0.5 * Math.sin(at / 7 + n)));
+        const none = range(from, bins, () => 0);
+        return {
+          driver,
+          series: {
+            thread_busy_max: wave(0.3, 0.8), machine_busy: wave(0.2, 0.6), run_queue_wait_max: wave(0, 0.05), steal: none, pause_max_ms: wave(0.2, 4),
+            tcp_retransmitted: none, rx_bytes_per_s: wave(1e6, 9e6), tx_bytes_per_s: wave(1e5, 9e5), sockets: wave(8, 8),
+          },
+        };
+      }),
       phases: ["rampup", "window"].filter((phase) => phases.includes(phase)).map((phase) => ({ phase, from_s: phases.indexOf(phase) * intervalS, to_s: (phases.lastIndexOf(phase) + 1) * intervalS })),
       operations: [...lines.values()].filter((line) => line.driver === null).map((line) => {
         const sums = (key) => range(from, bins, (at) => sum(group(line, at), key));

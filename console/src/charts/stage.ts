@@ -1,5 +1,5 @@
 // From a stage of the report's data to the models of its charts.
-import type { ClientData, CountSeries, LatencySeries, OperationData, PhaseSpan, StageData, TimeAxis } from "../data/types";
+import type { ClientSeries, CountSeries, LatencySeries, OperationData, PhaseSpan, StageData, TimeAxis } from "../data/types";
 import type { ChartModel, HeatModel, Line, LineModel } from "./model";
 import { operationColours } from "./palette";
 
@@ -266,7 +266,7 @@ export function drivers(stage: StageCourse): LineModel | null {
 }
 
 /** How the machine that made the load did. */
-export function clientCharts(stage: StageData, client: ClientData): ChartModel[] {
+export function clientCharts(stage: { time: TimeAxis | null; phases: PhaseSpan[] }, client: { driver: string; series: ClientSeries | null }): ChartModel[] {
   const { time } = stage;
   const { series } = client;
   if (!time || !series) return [];

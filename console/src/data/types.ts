@@ -442,6 +442,16 @@ tx_bytes_per_s: Array<number | null>,
  */
 sockets: Array<number | null>, };
 
+export type ClientNews = { 
+/**
+ * Name of the driver.
+ */
+driver: string, 
+/**
+ * The bins that are told.
+ */
+series: ClientSeries, };
+
 export type SeriesNews = { 
 /**
  * Id of the stage.
@@ -470,7 +480,11 @@ left_out: number,
 /**
  * Its operations, in the order of the workload.
  */
-operations: Array<OperationNews>, };
+operations: Array<OperationNews>, 
+/**
+ * The machines that make the load.
+ */
+clients: Array<ClientNews>, };
 
 export type OperationNews = { 
 /**

@@ -1,11 +1,10 @@
 //! A Google service account's key file, and the JSON Web Tokens that it signs with RS256. Sources: Google, "Using OAuth 2.0
 //! for server to server applications"; RFC 7515, RFC 7519, RFC 7523.
 
+use data_encoding::BASE64URL_NOPAD;
 use std::path::Path;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cosmark_adaptor_api::{Error, ErrorKind, Result, Secret};
 use rustls::SignatureScheme;
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -93,16 +92,16 @@ impl ServiceAccount {
         if !self.key_id.is_empty() {
             header["kid"] = json!(self.key_id);
         }
-        let mut token = URL_SAFE_NO_PAD.encode(header.to_string());
+        let mut token = BASE64URL_NOPAD.encode(header.to_string().as_ref());
         token.push('.');
-        URL_SAFE_NO_PAD.encode_string(claims.to_string(), &mut token);
+        BASE64URL_NOPAD.encode_append(claims.to_string().as_bytes(), &mut token);
         let signer = self.key.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256]);
         let signature = signer.and_then(|signer| signer.sign(token.as_bytes()).ok()).ok_or_else(|| {
             Error::new(ErrorKind::Config, "the service account's key does not sign")
                 .with_hint("make a new key")
         })?;
         token.push('.');
-        URL_SAFE_NO_PAD.encode_string(signature, &mut token);
+        BASE64URL_NOPAD.encode_append(&signature, &mut token);
         Ok(Secret::new(token))
     }
 }
@@ -112,6 +111,7 @@ pub(crate) mod tests {
     use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der};
     use aws_lc_rs::rsa::{KeyPair, KeySize};
     use aws_lc_rs::signature::KeyPair as _;
+    use data_encoding::BASE64;
     use rustls::crypto::aws_lc_rs::default_provider;
 
     use super::*;
@@ -122,7 +122,7 @@ pub(crate) mod tests {
         let der: Pkcs8V1Der<'_> = pair.as_der().unwrap();
         let pem = format!(
             "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
-            base64::engine::general_purpose::STANDARD.encode(der.as_ref())
+            BASE64.encode(der.as_ref())
         );
         let text = json!({
             "type": "service_account",
@@ -138,13 +138,13 @@ pub(crate) mod tests {
     /// The claims of a token whose signature is right.
     pub(crate) fn verified(token: &str, public_key: &[u8]) -> Value {
         let (signed, signature) = token.rsplit_once('.').unwrap();
-        let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+        let signature = BASE64URL_NOPAD.decode(signature.as_ref()).unwrap();
         let algorithms = default_provider().signature_verification_algorithms;
         let (_, checks) =
             algorithms.mapping.iter().find(|row| row.0 == SignatureScheme::RSA_PKCS1_SHA256).unwrap();
         checks[0].verify_signature(public_key, signed.as_bytes(), &signature).unwrap();
         let claims = signed.split_once('.').unwrap().1;
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()
+        serde_json::from_slice(&BASE64URL_NOPAD.decode(claims.as_ref()).unwrap()).unwrap()
     }
 
     #[test]
@@ -155,7 +155,7 @@ pub(crate) mod tests {
         let claims = verified(token.expose(), &public_key);
         assert_eq!(claims["iss"], "bench@p.iam.gserviceaccount.com");
         assert_eq!((claims["iat"].as_u64(), claims["exp"].as_u64()), (Some(1000), Some(4600)));
-        let header = URL_SAFE_NO_PAD.decode(token.expose().split('.').next().unwrap()).unwrap();
+        let header = BASE64URL_NOPAD.decode(token.expose().split('.').next().unwrap().as_ref()).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&header).unwrap()["kid"], "key-1");
     }
 

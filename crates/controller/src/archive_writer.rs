@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord, StageState,
-    StageTables, TimelineRow, Timestamp,
+    ArchiveError, ClientLine, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord,
+    StageState, StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::{HealthSample, Snapshot};
 use cosmark_wire::ContainersBefore;
@@ -49,6 +49,8 @@ pub enum Measured<'a> {
         /// Its sums.
         snapshot: &'a Snapshot,
     },
+    /// Lines of `clients.csv`: a look at one driver.
+    Client(&'a [ClientLine]),
 }
 
 /// A run directory whose failures do not stop the run.
@@ -234,6 +236,13 @@ impl ArchiveWriter {
     }
 
     pub(crate) fn append_client(&mut self, stage: usize, driver: &str, start_ns: u64, sample: &HealthSample) {
+        if self.is_heard()
+            && let Some(layout) = self.dir.layout().get(stage)
+        {
+            let lines = ClientLine::of_sample(&layout.id, driver, start_ns, sample);
+            let lines: Vec<_> = lines.iter().map(ClientLine::as_written).collect();
+            self.tell_measured(stage, &Measured::Client(&lines));
+        }
         let result = self.dir.append_client(stage, driver, start_ns, sample);
         self.keep(result);
     }

@@ -1,14 +1,12 @@
 //! Checksums that a client sends along (`x-amz-checksum-*`, as header or as trailer), computes and gets back
 //! (AWS, "Checking object integrity in Amazon S3").
 
+use data_encoding::BASE64;
 use hyper::HeaderMap;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
 use s3s::dto::{ChecksumAlgorithm, ChecksumType};
 use s3s::{S3Result, TrailingHeaders, s3_error};
 use serde::{Deserialize, Serialize};
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 use crate::fault;
 
@@ -220,11 +218,11 @@ impl Hasher {
 
     pub(crate) fn finish(self) -> Digest {
         let (algorithm, value) = match self {
-            Self::Crc32(hasher) => (Algorithm::Crc32, STANDARD.encode(hasher.finalize())),
-            Self::Crc32c(hasher) => (Algorithm::Crc32c, STANDARD.encode(hasher.finalize())),
-            Self::Crc64Nvme(hasher) => (Algorithm::Crc64Nvme, STANDARD.encode(hasher.finalize())),
-            Self::Sha1(hasher) => (Algorithm::Sha1, STANDARD.encode(hasher.finalize())),
-            Self::Sha256(hasher) => (Algorithm::Sha256, STANDARD.encode(hasher.finalize())),
+            Self::Crc32(hasher) => (Algorithm::Crc32, BASE64.encode(hasher.finalize().as_ref())),
+            Self::Crc32c(hasher) => (Algorithm::Crc32c, BASE64.encode(hasher.finalize().as_ref())),
+            Self::Crc64Nvme(hasher) => (Algorithm::Crc64Nvme, BASE64.encode(hasher.finalize().as_ref())),
+            Self::Sha1(hasher) => (Algorithm::Sha1, BASE64.encode(hasher.finalize().as_ref())),
+            Self::Sha256(hasher) => (Algorithm::Sha256, BASE64.encode(hasher.finalize().as_ref())),
         };
         Digest { algorithm, value, composite: false }
     }
@@ -242,7 +240,7 @@ pub(crate) fn composite<'a>(
     let mut hasher = Hasher::new(algorithm);
     for part in parts {
         let part = part.filter(|digest| digest.algorithm == algorithm)?;
-        hasher.update(&STANDARD.decode(&part.value).ok()?);
+        hasher.update(&BASE64.decode(part.value.as_ref()).ok()?);
     }
     let value = format!("{}-{count}", hasher.finish().value);
     Some(Digest { algorithm, value, composite: true })
@@ -251,6 +249,7 @@ pub(crate) fn composite<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use data_encoding::HEXLOWER;
 
     /// Values of `123456789`: the catalogue of parametrised CRC algorithms, FIPS 180-4 implementations.
     #[test]
@@ -268,7 +267,7 @@ mod tests {
             hasher.update(b"56789");
             let digest = hasher.finish();
             assert_eq!(
-                hex::encode(STANDARD.decode(&digest.value).unwrap()),
+                HEXLOWER.encode(BASE64.decode(digest.value.as_ref()).unwrap().as_ref()),
                 expected,
                 "{}",
                 algorithm.name()
@@ -281,7 +280,7 @@ mod tests {
     fn a_composite_needs_a_checksum_of_every_part() {
         let part = |value: &str| Digest {
             algorithm: Algorithm::Sha1,
-            value: STANDARD.encode(value),
+            value: BASE64.encode(value.as_ref()),
             composite: false,
         };
         let (a, b) = (part("a"), part("b"));

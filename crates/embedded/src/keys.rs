@@ -1,5 +1,6 @@
 //! Access keys, secret keys and upload ids out of the system's random numbers.
 
+use data_encoding::HEXLOWER;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -16,7 +17,7 @@ fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
 
 /// `2 * N` random hexadecimal digits.
 pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
-    Ok(hex::encode(random_bytes::<N>()?))
+    Ok(HEXLOWER.encode(random_bytes::<N>()?.as_ref()))
 }
 
 fn letters(bytes: &[u8]) -> String {

@@ -7,8 +7,8 @@ use cosmark_workload::choose::{ChooseError, Chooser, SizeChooser, below, unit};
 use cosmark_workload::model::{Division, Effect, FileSelection, Operation};
 use cosmark_workload::selector::IntSelector;
 use cosmark_workload::share::{Slice, WorkerIndex};
-use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::content::mix;
 use crate::files::FileSet;

@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 
 use cosmark_adaptor_api::BodySource;
 use cosmark_workload::model::Content;
-use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// What is stamped and covered on its own, in bytes.
 pub(crate) const BLOCK: usize = 4096;

@@ -196,8 +196,8 @@ mod tests {
     use cosmark_adaptor_api::BodySource;
     use cosmark_workload::check::SHORTEST_VERIFIED_BYTES;
     use cosmark_workload::model::Content;
-    use rand_core::{Rng, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     const BLOCK_BYTES: u64 = BLOCK as u64;
 

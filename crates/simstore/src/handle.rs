@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::mpsc;
@@ -88,13 +89,13 @@ fn listen(address: &str) -> std::io::Result<std::net::TcpListener> {
     let mut last = None;
     for addr in address.to_socket_addrs()? {
         let open = || {
-            let socket =
-                socket2::Socket::new(socket2::Domain::for_address(addr), socket2::Type::STREAM, None)?;
-            socket.set_reuse_address(true)?;
-            socket.set_nonblocking(true)?;
-            socket.bind(&addr.into())?;
-            socket.listen(BACKLOG)?;
-            Ok(socket.into())
+            let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+            net::sockopt::set_socket_reuseaddr(&socket, true)?;
+            net::bind(&socket, &addr)?;
+            net::listen(&socket, BACKLOG)?;
+            Ok::<_, std::io::Error>(socket.into())
         };
         match open() {
             Ok(listener) => return Ok(listener),

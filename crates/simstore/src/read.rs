@@ -1,5 +1,6 @@
 //! What both protocols share: finding the version to show, conditions, ranges, ETags, kept header fields.
 
+use data_encoding::HEXLOWER;
 use std::rc::Rc;
 
 use md5::{Digest as _, Md5};
@@ -109,7 +110,7 @@ pub(crate) fn give(head: &Head, content: &Content, answer: &mut Answer) -> Resul
 
 /// MD5 as 32 hexadecimal digits.
 pub(crate) fn md5_hex(bytes: &[u8]) -> String {
-    hex::encode(Md5::digest(bytes))
+    HEXLOWER.encode(Md5::digest(bytes).as_ref())
 }
 
 /// The ETag of a new version.

@@ -1,5 +1,5 @@
 // The charts of a running stage: those of the report, and lines of single drivers and endpoints.
-import type { HeatModel, Line, LineModel } from "../../charts/model";
+import type { ChartModel, HeatModel, Line, LineModel } from "../../charts/model";
 import * as charts from "../../charts/stage";
 import type { PartNews } from "../../data/types";
 import type { LiveOperation, LiveStage } from "./series";
@@ -68,6 +68,12 @@ export function percentileBy(stage: LiveStage, split: "driver" | "endpoint", ope
     ...charts.over(stage), id: `p99-${split}`, unit: "ms", lines, mayLog: true, title: `99th percentile of ${operation?.name ?? "an operation"} by ${split}`,
     hint: `From the moment an operation was due to its end. One point per ${length} s.`, empty: known ? undefined : "Too few operations for a 99th percentile so far.",
   };
+}
+
+/** How the machine of one driver does, or of the first. */
+export function clients(stage: LiveStage, driver: string | null): ChartModel[] {
+  const one = stage.clients.find((client) => client.driver === driver) ?? stage.clients[0];
+  return one ? charts.clientCharts(stage, one) : [];
 }
 
 /** Response times of one operation over time as a heat map. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Interval } from "../../data/api";
 import type { CountSeries, OperationNews, PartNews, SeriesNews } from "../../data/types";
-import { common, heat, percentileBy, percentiles } from "./charts";
+import { clients, common, heat, percentileBy, percentiles } from "./charts";
 import { withLine, withStage } from "./run";
 import { LiveStage } from "./series";
 
@@ -21,7 +21,7 @@ function operation(count: number[], more: Partial<OperationNews> = {}): Operatio
 function news(from: number, bins: number, operations: OperationNews[], more: Partial<SeriesNews> = {}): SeriesNews {
   return {
     stage: "s1-main", from, time: { bin_s: 1, bins, end_s: bins }, phases: [{ phase: "rampup", from_s: 0, to_s: 1 }, { phase: "window", from_s: 1, to_s: bins }],
-    window_s: bins - 1, left_out: 0, operations, ...more,
+    window_s: bins - 1, left_out: 0, operations, clients: [], ...more,
   };
 }
 
@@ -44,6 +44,21 @@ describe("bins of a running stage", () => {
     expect(read!.series.errors).toEqual({ http_503: [0, 0, 0, 1, 0] });
     expect(read!.latency[0]!.p99).toEqual([2, 3, 5, null, 6]);
     expect([stage.endS, stage.windowS]).toEqual([5, 4]);
+  });
+
+  test("of the machines that make the load are put together by driver, and drawn as the report draws them", () => {
+    const series = (busy: (number | null)[]) => {
+      const none = busy.map(() => null);
+      return {
+        thread_busy_max: busy, machine_busy: busy, run_queue_wait_max: none, steal: none, pause_max_ms: busy, tcp_retransmitted: none, rx_bytes_per_s: none, tx_bytes_per_s: none, sockets: none,
+      };
+    };
+    const stage = new LiveStage("s1-main");
+    stage.add(news(0, 2, [operation([1, 1])], { clients: [{ driver: "a", series: series([0.1, 0.2]) }] }));
+    stage.add(news(1, 3, [operation([1, 1])], { clients: [{ driver: "a", series: series([0.3, 0.4]) }, { driver: "b", series: series([0.5, null]) }] }));
+    expect(stage.clients.map((one) => one.series.machine_busy)).toEqual([[0.1, 0.3, 0.4], [null, 0.5, null]]);
+    expect(clients(stage, "b").map((chart) => chart.id)).toEqual(["cpu-b", "pause-b"]);
+    expect(clients(stage, null).map((chart) => chart.id)).toEqual(["cpu-a", "pause-a"]);
   });
 
   test("give way to coarser ones, of the counts or of the percentiles alone", () => {

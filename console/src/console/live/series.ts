@@ -1,7 +1,7 @@
 // A running stage as the report would show it: its bins as the controller tells them, a part at a time. Nothing is computed here;
 // what a chart shows while a run goes on is what it shows afterwards.
 import type { Interval, IntervalRow } from "../../data/api";
-import type { CountSeries, HeatMap, HeatNews, LatencyNews, LatencySeries, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
+import type { ClientNews, ClientSeries, CountSeries, HeatMap, HeatNews, LatencyNews, LatencySeries, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
 
 /** One operation with all of its course that was told. */
 export interface LiveOperation extends Omit<OperationNews, "latency" | "heat"> {
@@ -17,6 +17,8 @@ export class LiveStage {
   /** Drivers and endpoints without lines of their own. */
   leftOut = 0;
   operations: LiveOperation[] = [];
+  /** The machines that make the load. */
+  clients: ClientNews[] = [];
   /** Rows of the last interval, of all drivers and endpoints together. */
   lastRows: IntervalRow[] = [];
   lastS = 1;
@@ -44,6 +46,10 @@ export class LiveStage {
     this.phases = news.phases;
     this.windowS = news.window_s;
     this.leftOut = news.left_out;
+    this.clients = news.clients.map((one) => {
+      const before = news.from > 0 ? this.clients.find((known) => known.driver === one.driver) : undefined;
+      return { driver: one.driver, series: machine(before?.series, one.series, news.from) };
+    });
     this.operations = news.operations.map((one, at) => {
       const before = news.from > 0 ? this.operations[at] : undefined;
       return {
@@ -62,6 +68,11 @@ function joined<T>(before: T[] | null | undefined, from: number, told: T[], miss
   const kept = (before ?? []).slice(0, from);
   while (kept.length < from) kept.push(missing);
   return kept.concat(told);
+}
+
+function machine(before: ClientSeries | undefined, told: ClientSeries, from: number): ClientSeries {
+  const joinedAll = Object.entries(told).map(([key, values]) => [key, joined(before?.[key as keyof ClientSeries], from, values, null)]);
+  return Object.fromEntries(joinedAll) as unknown as ClientSeries;
 }
 
 function counts(before: CountSeries | undefined, told: CountSeries, from: number): CountSeries {

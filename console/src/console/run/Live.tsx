@@ -8,7 +8,7 @@ import type { ReportData } from "../../data/types";
 import { StageView } from "../../report/StageView";
 import { get, ofRun } from "../api";
 import { operationNames } from "../../charts/stage";
-import { common, heat, percentileBy, percentiles, type Split } from "../live/charts";
+import { clients, common, heat, percentileBy, percentiles, type Split } from "../live/charts";
 import type { LiveRun } from "../live/run";
 import type { LiveStage } from "../live/series";
 import { Empty } from "../ui/states";
@@ -92,6 +92,9 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
     // `drawn` says that the bins changed.
   }, [stage, drawn, split, operation]);
 
+  const [driver, setDriver] = useState<string | null>(null);
+  const machine = useMemo(() => clients(stage, driver), [stage, drawn, driver]);
+
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
       <h2 className="visually-hidden">Stage {name}, live</h2>
@@ -114,6 +117,19 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
       </div>
       <ZoomContext.Provider value={zoom}>
         <div className="charts">{models.map((model) => <Chart key={model.id.replace(/^p99-.*/, "times-response")} model={model} live />)}</div>
+        {machine.length > 0 && (
+          <>
+            <h3>Load client</h3>
+            {stage.clients.length > 1 && (
+              <label className="live-tools">Driver{" "}
+                <select value={driver ?? stage.clients[0]!.driver} onChange={(event) => setDriver(event.target.value)}>
+                  {stage.clients.map((one) => <option key={one.driver}>{one.driver}</option>)}
+                </select>
+              </label>
+            )}
+            <div className="charts">{machine.map((model) => <Chart key={model.id.replace(/-.*/, "")} model={model} live />)}</div>
+          </>
+        )}
       </ZoomContext.Provider>
       <SoFar stage={stage} drawn={drawn} />
       <SizeTable id={run.id} stage={name} />

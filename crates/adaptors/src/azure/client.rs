@@ -1,9 +1,8 @@
 //! One worker's operations.
 
+use data_encoding::BASE64;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{
     BodySink, BodySource, ByteRange, BytesSource, Client, Error, ErrorKind, ListPage, ListRequest, Marks,
     MultipartPlan, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Session,
@@ -451,7 +450,7 @@ fn access_for(options: &Options, session: &Session) -> Access {
 
 /// All ids of a blob must have the same length.
 fn block_id(number: u64) -> String {
-    STANDARD.encode(format!("cosmark-{number:08}"))
+    BASE64.encode(format!("cosmark-{number:08}").as_ref())
 }
 
 fn checked(name: ObjectName<'_>) -> Result<()> {

@@ -2,9 +2,8 @@
 //! of version 2015-02-21 and later, `learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key`), and "Delegate
 //! access with a shared access signature".
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{Error, ErrorKind, Result, Secret};
+use data_encoding::BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
@@ -41,7 +40,7 @@ impl SharedKey {
             Error::new(ErrorKind::Config, "account_key is not a key: it must be base64")
                 .with_hint("copy it as the portal shows it, with the `=` at its end")
         };
-        let bytes = STANDARD.decode(key.expose().trim()).map_err(|_| wrong())?;
+        let bytes = BASE64.decode(key.expose().trim().as_ref()).map_err(|_| wrong())?;
         let key = Hmac::new_from_slice(&bytes).map_err(|_| wrong())?;
         Ok(Self { account: account.to_owned(), key, text: Vec::with_capacity(512) })
     }
@@ -54,9 +53,8 @@ impl SharedKey {
         let mut encoded = [0; 44];
         let signature = mac.finalize().into_bytes();
         // 32 bytes are 44 characters of base64.
-        let length = STANDARD.encode_slice(signature, &mut encoded).unwrap_or(0);
-        for part in [b"Authorization: SharedKey ", self.account.as_bytes(), b":", &encoded[..length], b"\r\n"]
-        {
+        BASE64.encode_mut(&signature, &mut encoded);
+        for part in [b"Authorization: SharedKey ", self.account.as_bytes(), b":", &encoded, b"\r\n"] {
             head.extend_from_slice(part);
         }
     }

@@ -1,9 +1,8 @@
 //! The JSON in which CDMI carries an object's content (SNIA CDMI 1.0.2, clauses 8.2 and 8.4): written in base64 as it goes
 //! over the wire, read as a whole.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{BodySink, Error, ErrorKind, Result};
+use data_encoding::BASE64;
 use serde::Deserialize;
 
 use crate::http::ChunkCoder;
@@ -45,7 +44,7 @@ impl ChunkCoder for ValueCoder {
     }
 
     fn after(&mut self, out: &mut Vec<u8>) {
-        let encoded = STANDARD.encode(&*out);
+        let encoded = BASE64.encode(out);
         out.clear();
         out.extend_from_slice(encoded.as_bytes());
     }
@@ -74,7 +73,7 @@ pub(super) fn read(body: &[u8], sink: Option<&mut dyn BodySink>) -> Result<u64> 
         serde_json::from_slice(body).map_err(|error| wrong(format!("line {}", error.line())))?;
     let content = match object.valuetransferencoding.as_str() {
         "base64" => {
-            STANDARD.decode(&object.value).map_err(|_| wrong("its value is not base64".to_owned()))?
+            BASE64.decode(object.value.as_ref()).map_err(|_| wrong("its value is not base64".to_owned()))?
         }
         "utf-8" | "" | "json" => object.value.into_bytes(),
         _ => return Err(wrong("its valuetransferencoding is neither base64 nor utf-8".to_owned())),

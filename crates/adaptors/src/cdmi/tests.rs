@@ -1,5 +1,6 @@
 //! CDMI against a scripted server that follows the standard.
 
+use data_encoding::BASE64;
 use std::collections::BTreeMap;
 use std::sync::Mutex as StdMutex;
 
@@ -69,9 +70,6 @@ impl Model {
     }
 
     fn object(&mut self, method: &str, container: &str, object: &str, request: &str) -> Script {
-        use base64::Engine as _;
-        use base64::engine::general_purpose::STANDARD;
-
         let Some(objects) = self.containers.get_mut(container) else {
             return Script::status("404 Not Found", "", "");
         };
@@ -91,7 +89,7 @@ impl Model {
                 Script::status("200 OK", "", &answer.to_string())
             }
             ("GET", Some(value)) => {
-                let content = STANDARD.decode(value).unwrap();
+                let content = BASE64.decode(value.as_ref()).unwrap();
                 let (first, last) =
                     line(request, "Range").unwrap().strip_prefix("bytes=").unwrap().split_once('-').unwrap();
                 let part = &content[first.parse().unwrap()..=last.parse().unwrap()];
@@ -102,7 +100,9 @@ impl Model {
                 answer.extend_from_slice(part);
                 Script::answer(answer)
             }
-            ("HEAD", Some(value)) => Script::head("200 OK", STANDARD.decode(value).unwrap().len() as u64),
+            ("HEAD", Some(value)) => {
+                Script::head("200 OK", BASE64.decode(value.as_ref()).unwrap().len() as u64)
+            }
             ("DELETE", Some(_)) => {
                 objects.remove(object);
                 Script::status("204 No Content", "", "")

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::sockets::{self, Counted};
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result, clock};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use super::decode::{Decoder, Event};
 use super::dial::{Transport, dial};
@@ -185,11 +187,10 @@ impl Connection {
     fn poll_stale(&mut self, cx: &mut Context<'_>, look: bool) -> bool {
         let Some(transport) = &mut self.transport else { return true };
         if look {
-            let mut byte = [std::mem::MaybeUninit::uninit()];
-            match socket2::SockRef::from(transport.socket()).peek(&mut byte) {
-                Ok(0) => return true,
+            match recv(transport.socket(), &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return true,
                 Ok(_) => {}
-                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+                Err(error) => return error != Errno::WOULDBLOCK,
             }
         }
         // Costs no system call while nothing has arrived. TLS uses up its own messages (session tickets) here.

@@ -1,9 +1,8 @@
 //! AWS Signature Version 2 (Amazon S3 developer guide, "Signing and authenticating REST requests"): HMAC-SHA1 over a few
 //! lines of the request. Old, but what COSBench sent and what older gateways want.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::AwsKeys;
+use data_encoding::BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha1::Sha1;
 
@@ -84,11 +83,12 @@ impl SigV2 {
         let date = self.date;
         let mut signature = [0; 28];
         let bytes = self.sign(&date, request);
-        let length = STANDARD.encode_slice(bytes, &mut signature).unwrap_or(0);
+        // 20 bytes are 28 characters.
+        BASE64.encode_mut(&bytes, &mut signature);
         out.extend_from_slice(b"Authorization: AWS ");
         out.extend_from_slice(self.access_key.as_bytes());
         out.push(b':');
-        out.extend_from_slice(&signature[..length]);
+        out.extend_from_slice(&signature);
         out.extend_from_slice(b"\r\n");
     }
 
@@ -139,7 +139,7 @@ mod tests {
             secret_key: Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
             session_token: None,
         };
-        STANDARD.encode(SigV2::new(&keys).sign(date.as_bytes(), request))
+        BASE64.encode(SigV2::new(&keys).sign(date.as_bytes(), request).as_ref())
     }
 
     #[test]

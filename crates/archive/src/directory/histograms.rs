@@ -1,13 +1,12 @@
 //! `histograms.hlog`: every interval's distributions in the HdrHistogram log format 1.3 (V2 encoding, deflated), which
 //! the tools around HdrHistogram read. Source: HistogramLogWriter and HistogramLogReader of HdrHistogram/HdrHistogram.
 
+use data_encoding::BASE64;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_metrics::{Latency, OpSnapshot, Phase};
 use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
@@ -154,7 +153,7 @@ impl LogWriter {
             since.as_secs_f64(),
             length.as_secs_f64()
         ));
-        STANDARD.encode_string(&encoded, text);
+        BASE64.encode_append(&encoded, text);
         text.push('\n');
         Ok(())
     }
@@ -276,8 +275,8 @@ impl HistogramLog {
         if !wanted(&tag) {
             return Ok(None);
         }
-        let bytes = STANDARD
-            .decode(entry.encoded_histogram())
+        let bytes = BASE64
+            .decode(entry.encoded_histogram().as_bytes())
             .map_err(|error| self.damaged(format!("not base64: {error}")))?;
         let histogram =
             decode(&bytes).map_err(|problem| self.damaged(format!("not a histogram: {problem}")))?;

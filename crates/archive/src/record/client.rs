@@ -200,6 +200,10 @@ pub(crate) const CLIENTS: Table = Table {
     figures: false,
 };
 
+/// Digits of times and of shares in it.
+const TIME_DIGITS: usize = 3;
+const SHARE_DIGITS: usize = 4;
+
 /// A line of `clients.csv`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClientLine {
@@ -257,21 +261,80 @@ impl ClientLine {
         })
     }
 
+    /// The lines of one look at a driver; `start_ns` is when the stage's load began on the sample's clock.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]
+    pub fn of_sample(stage: &str, driver: &str, start_ns: u64, sample: &HealthSample) -> Vec<Self> {
+        let span_ns = sample.span_ns as f64;
+        let share = |ns: u64| (span_ns > 0.0).then(|| ns as f64 / span_ns);
+        let blank = Self {
+            stage: stage.to_owned(),
+            driver: driver.to_owned(),
+            time_s: (sample.at_ns as f64 - start_ns as f64) / 1e9,
+            span_s: span_ns / 1e9,
+            ..Self::default()
+        };
+        let threads = sample.threads.iter().map(|thread| Self {
+            thread: thread.name.clone(),
+            cpu_share: share(thread.cpu_ns),
+            run_queue_wait_share: thread.run_queue_wait_ns.and_then(share),
+            ..blank.clone()
+        });
+        let process = Self {
+            thread: "process".to_owned(),
+            cpu_share: sample.process_cpu_ns.and_then(share),
+            ..blank.clone()
+        };
+        let of_all = |ns: u64, cpus: u32| share(ns).map(|share| share / f64::from(cpus.max(1)));
+        let outside = || sample.nics.iter().filter(|nic| nic.name != "lo");
+        let is_known = !sample.nics.is_empty();
+        let machine = Self {
+            thread: "machine".to_owned(),
+            cpu_share: sample.machine.and_then(|machine| of_all(machine.busy_ns, machine.cpus)),
+            steal_share: sample.machine.and_then(|machine| of_all(machine.steal_ns?, machine.cpus)),
+            pause_max_ms: sample.pause.max_ns().map(|ns| ns as f64 / 1e6),
+            tcp_segments_out: sample.tcp_segments_out,
+            tcp_retransmitted: sample.tcp_segments_retransmitted,
+            rx_bytes: is_known.then(|| outside().map(|nic| nic.rx_bytes).sum()),
+            tx_bytes: is_known.then(|| outside().map(|nic| nic.tx_bytes).sum()),
+            sockets: sample.sockets_in_use,
+            time_wait: sample.sockets_time_wait,
+            ..blank.clone()
+        };
+        threads.chain([process, machine]).collect()
+    }
+
+    /// As it is read again from the file.
+    #[must_use]
+    pub fn as_written(&self) -> Self {
+        let read = |value: f64, digits| decimal(value, digits).parse().unwrap_or(value);
+        let share = |value: Option<f64>| value.map(|value| read(value, SHARE_DIGITS));
+        Self {
+            time_s: read(self.time_s, TIME_DIGITS),
+            span_s: read(self.span_s, TIME_DIGITS),
+            cpu_share: share(self.cpu_share),
+            run_queue_wait_share: share(self.run_queue_wait_share),
+            steal_share: share(self.steal_share),
+            pause_max_ms: self.pause_max_ms.map(|ms| read(ms, TIME_DIGITS)),
+            ..self.clone()
+        }
+    }
+
     fn push(&self, out: &mut Vec<u8>) {
-        let share = |value: Option<f64>| value.map_or_else(String::new, |value| decimal(value, 4));
+        let share = |value: Option<f64>| value.map_or_else(String::new, |value| decimal(value, SHARE_DIGITS));
         let count = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
         push_line(
             out,
             [
                 self.stage.clone(),
                 self.driver.clone(),
-                decimal(self.time_s, 3),
-                decimal(self.span_s, 3),
+                decimal(self.time_s, TIME_DIGITS),
+                decimal(self.span_s, TIME_DIGITS),
                 self.thread.clone(),
                 share(self.cpu_share),
                 share(self.run_queue_wait_share),
                 share(self.steal_share),
-                self.pause_max_ms.map_or_else(String::new, |ms| decimal(ms, 3)),
+                self.pause_max_ms.map_or_else(String::new, |ms| decimal(ms, TIME_DIGITS)),
                 count(self.tcp_segments_out),
                 count(self.tcp_retransmitted),
                 count(self.rx_bytes),
@@ -283,50 +346,10 @@ impl ClientLine {
     }
 }
 
-/// The lines of one sample; `start_ns` is when the stage's load began on the sample's clock.
-#[expect(clippy::cast_precision_loss, reason = "seconds and shares need no more than 53 bits")]
+/// The lines of one sample as they are written; `start_ns` is when the stage's load began on the sample's clock.
 pub(crate) fn client_lines(stage: &str, driver: &str, start_ns: u64, sample: &HealthSample) -> Vec<u8> {
-    let span_ns = sample.span_ns as f64;
-    let share = |ns: u64| (span_ns > 0.0).then(|| ns as f64 / span_ns);
-    let blank = ClientLine {
-        stage: stage.to_owned(),
-        driver: driver.to_owned(),
-        time_s: (sample.at_ns as f64 - start_ns as f64) / 1e9,
-        span_s: span_ns / 1e9,
-        ..ClientLine::default()
-    };
-    let mut out = Vec::with_capacity(96 * (sample.threads.len() + 2));
-    for thread in &sample.threads {
-        let line = ClientLine {
-            thread: thread.name.clone(),
-            cpu_share: share(thread.cpu_ns),
-            run_queue_wait_share: thread.run_queue_wait_ns.and_then(share),
-            ..blank.clone()
-        };
-        line.push(&mut out);
-    }
-    let process = ClientLine {
-        thread: "process".to_owned(),
-        cpu_share: sample.process_cpu_ns.and_then(share),
-        ..blank.clone()
-    };
-    process.push(&mut out);
-    let of_all = |ns: u64, cpus: u32| share(ns).map(|share| share / f64::from(cpus.max(1)));
-    let outside = || sample.nics.iter().filter(|nic| nic.name != "lo");
-    let told = !sample.nics.is_empty();
-    let machine = ClientLine {
-        thread: "machine".to_owned(),
-        cpu_share: sample.machine.and_then(|machine| of_all(machine.busy_ns, machine.cpus)),
-        steal_share: sample.machine.and_then(|machine| of_all(machine.steal_ns?, machine.cpus)),
-        pause_max_ms: sample.pause.max_ns().map(|ns| ns as f64 / 1e6),
-        tcp_segments_out: sample.tcp_segments_out,
-        tcp_retransmitted: sample.tcp_segments_retransmitted,
-        rx_bytes: told.then(|| outside().map(|nic| nic.rx_bytes).sum()),
-        tx_bytes: told.then(|| outside().map(|nic| nic.tx_bytes).sum()),
-        sockets: sample.sockets_in_use,
-        time_wait: sample.sockets_time_wait,
-        ..blank
-    };
-    machine.push(&mut out);
+    let lines = ClientLine::of_sample(stage, driver, start_ns, sample);
+    let mut out = Vec::with_capacity(96 * lines.len());
+    lines.iter().for_each(|line| line.push(&mut out));
     out
 }

@@ -10,8 +10,8 @@ use cosmark_wire::StageOrder;
 use cosmark_workload::choose::{Chooser, SizeChooser, unit};
 use cosmark_workload::model::{Arrivals, Load, OpKind, Stage, WhenFull, Work, WorkKind};
 use cosmark_workload::share::{Slice, WorkerIndex, own_numbers, share_of_total};
-use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::machine::Machine;
 use crate::store::{Answer, Request, Store, exponential};

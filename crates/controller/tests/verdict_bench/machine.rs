@@ -3,8 +3,8 @@
 
 use cosmark_metrics::{HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
 use cosmark_workload::choose::unit;
-use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 use serde::Deserialize;
 
 use crate::store::exponential;

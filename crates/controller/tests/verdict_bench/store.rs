@@ -8,8 +8,8 @@ use cosmark_metrics::Outcome;
 use cosmark_simstore::behaviour::{Behaviour, ResetAt, Rule, Select, StallKind, StoreMode};
 use cosmark_simstore::{Law, Op};
 use cosmark_workload::choose::{below, unit};
-use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 
 /// From the client to the store and back.
 const ROUND_TRIP_S: f64 = 0.000_2;

@@ -4,13 +4,14 @@
 //! handing it to another thread. A larger one goes in blocks to the blocking pool, one block being written while the
 //! next arrives.
 
+use data_encoding::{BASE64, HEXLOWER};
 use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::pin::Pin;
 
-use futures_core::Stream as _;
+use futures_util::Stream as _;
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::StreamingBlob;
 use s3s::stream::ByteStream as _;
@@ -190,14 +191,13 @@ fn hash_last(mut sink: Box<Sink>, block: Vec<u8>) -> (Box<Sink>, Vec<u8>) {
 }
 
 fn check_md5(promised: Option<&str>, computed: [u8; 16]) -> S3Result<()> {
-    use base64::Engine as _;
     let Some(promised) = promised else { return Ok(()) };
-    match base64::engine::general_purpose::STANDARD.decode(promised) {
+    match BASE64.decode(promised.as_ref()) {
         Ok(bytes) if bytes == computed => Ok(()),
         Ok(bytes) if bytes.len() == 16 => Err(s3_error!(
             BadDigest,
             "the MD5 of the body is {}, not the announced one",
-            hex::encode(computed)
+            HEXLOWER.encode(computed.as_ref())
         )),
         _ => Err(s3_error!(InvalidDigest, "Content-MD5 must be 16 bytes in base64")),
     }

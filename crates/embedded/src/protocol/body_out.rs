@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures_core::Stream;
+use futures_util::Stream;
 use hyper::body::Bytes;
 use s3s::dto::StreamingBlob;
 use s3s::stream::{ByteStream, RemainingLength};

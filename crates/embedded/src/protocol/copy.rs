@@ -1,6 +1,7 @@
 //! Copies inside the store: CopyObject and UploadPartCopy. The bytes go from file to file, in the kernel where their
 //! hashes are known already.
 
+use data_encoding::HEXLOWER;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -147,7 +148,7 @@ impl Protocol {
         let (draft, md5, digest) = outcome?;
         let part = Part { file: draft.number(), size_bytes, md5, modified: SystemTime::now(), digest };
         let mut result = CopyPartResult {
-            e_tag: Some(ETag::Strong(hex::encode(md5))),
+            e_tag: Some(ETag::Strong(HEXLOWER.encode(md5.as_ref()))),
             last_modified: Some(part.modified.into()),
             ..CopyPartResult::default()
         };

@@ -1,5 +1,6 @@
 //! Listings of objects, version 1 and 2 (AWS API reference, ListObjects and ListObjectsV2).
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -32,12 +33,13 @@ pub(super) fn limit(asked: Option<i32>, most: i32) -> S3Result<usize> {
 
 /// A continuation token is the last name of the page before, in hexadecimal so that nobody mistakes it for one.
 pub(super) fn to_token(name: &str) -> String {
-    hex::encode(name)
+    HEXLOWER.encode(name.as_ref())
 }
 
 pub(super) fn from_token(token: Option<&str>) -> S3Result<String> {
     let Some(token) = token else { return Ok(String::new()) };
-    let name = hex::decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let name =
+        HEXLOWER_PERMISSIVE.decode(token.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     name.ok_or_else(|| s3_error!(InvalidArgument, "the continuation token is not one that this store gave"))
 }
 

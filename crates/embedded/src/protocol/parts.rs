@@ -1,5 +1,6 @@
 //! Writes in parts (AWS API reference, CreateMultipartUpload to AbortMultipartUpload).
 
+use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -73,7 +74,7 @@ impl Protocol {
             digest: received.digest.clone(),
         };
         let mut output = UploadPartOutput {
-            e_tag: Some(ETag::Strong(hex::encode(part.md5))),
+            e_tag: Some(ETag::Strong(HEXLOWER.encode(part.md5.as_ref()))),
             ..UploadPartOutput::default()
         };
         fill!(output, &part.digest);
@@ -145,7 +146,10 @@ fn chosen_parts(upload: &Upload, listed: Vec<CompletedPart>) -> S3Result<Vec<Arc
         before = number;
         let promised = given!(named)?;
         let same = |part: &&Arc<Part>| {
-            named.e_tag.as_ref().is_none_or(|tag| tag.value().eq_ignore_ascii_case(&hex::encode(part.md5)))
+            named
+                .e_tag
+                .as_ref()
+                .is_none_or(|tag| tag.value().eq_ignore_ascii_case(&HEXLOWER.encode(part.md5.as_ref())))
                 && promised.as_ref().is_none_or(|digest| part.digest.as_ref() == Some(digest))
         };
         let Some(part) = written.by_number.get(&number).filter(same) else {

@@ -1,5 +1,6 @@
 //! Listings of uploads and of their parts (AWS API reference, ListMultipartUploads and ListParts).
 
+use data_encoding::HEXLOWER;
 use std::collections::BTreeSet;
 
 use s3s::S3Result;
@@ -115,7 +116,7 @@ impl Protocol {
             let mut row = s3s::dto::Part {
                 part_number: Some(i32::from(*number)),
                 size: i64::try_from(part.size_bytes).ok(),
-                e_tag: Some(ETag::Strong(hex::encode(part.md5))),
+                e_tag: Some(ETag::Strong(HEXLOWER.encode(part.md5.as_ref()))),
                 last_modified: Some(part.modified.into()),
                 ..s3s::dto::Part::default()
             };

@@ -1,6 +1,7 @@
 //! What is known of one object: where its bytes are, its ETag, its attributes; and the record of it that is written
 //! behind the bytes, from which a kept directory is read again.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) struct Tag {
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.md5))?;
+        f.write_str(&HEXLOWER.encode(self.md5.as_ref()))?;
         if self.parts > 0 {
             write!(f, "-{}", self.parts)?;
         }
@@ -38,9 +39,8 @@ impl FromStr for Tag {
             Some((digits, parts)) => (digits, parts.parse().map_err(|_| ())?),
             None => (text, 0),
         };
-        let mut md5 = [0; 16];
-        hex::decode_to_slice(digits, &mut md5).map_err(|_| ())?;
-        Ok(Self { md5, parts })
+        let md5 = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).map_err(|_| ())?;
+        Ok(Self { md5: md5.try_into().map_err(|_| ())?, parts })
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses another part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use data_encoding::HEXLOWER;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -100,13 +101,13 @@ impl Client {
              host;x-amz-content-sha256;x-amz-date\nUNSIGNED-PAYLOAD"
         );
         let scope = format!("{day}/us-east-1/s3/aws4_request");
-        let digest = hex::encode(Sha256::digest(canonical.as_bytes()));
+        let digest = HEXLOWER.encode(Sha256::digest(canonical.as_bytes()).as_ref());
         let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{digest}");
         let mut key = hmac(format!("AWS4{}", self.secret).as_bytes(), day);
         for part in ["us-east-1", "s3", "aws4_request"] {
             key = hmac(&key, part);
         }
-        let signature = hex::encode(hmac(&key, &to_sign));
+        let signature = HEXLOWER.encode(hmac(&key, &to_sign).as_ref());
         let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         let mut head = format!(
             "{method} {target} HTTP/1.1\r\nHost: {host}\r\nx-amz-date: {date}\r\n\

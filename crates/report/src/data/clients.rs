@@ -1,139 +1,119 @@
 //! How the machines that made the load did: figures from `run.json`, courses from `clients.csv`.
 
-use std::collections::{BTreeMap, HashMap};
-
-use cosmark_archive::{ArchiveError, ClientLine, ClientRecord, Run};
+use cosmark_archive::{ClientLine, ClientRecord};
 
 use super::axis::Axis;
+use super::bins::{Bins, Sum};
 use super::model::{ClientData, ClientSeries, Fact};
 use super::times::rounded;
 
-/// A driver's course in one stage.
-type Courses = BTreeMap<String, ClientSeries>;
-
-/// Courses by stage; the whole is `None` when `clients.csv` is not there or empty.
-pub fn courses(run: &Run, axes: &[Option<Axis>]) -> Result<Option<Vec<Courses>>, ArchiveError> {
-    let stages: HashMap<&str, usize> =
-        run.record.stages.iter().enumerate().map(|(at, stage)| (stage.id.as_str(), at)).collect();
-    let mut all: Vec<BTreeMap<String, Course>> = axes.iter().map(|_| BTreeMap::new()).collect();
-    let mut found = false;
-    run.clients(|line| {
-        found = true;
-        let Some(at) = stages.get(line.stage.as_str()).copied() else { return };
-        let (Some(Some(axis)), Some(drivers)) = (axes.get(at), all.get_mut(at)) else { return };
-        // Before the load began nothing belongs on the axis.
-        if line.time_s <= 0.0 || line.time_s - line.span_s > axis.time.end_s {
-            return;
-        }
-        drivers.entry(line.driver.clone()).or_insert_with(|| Course::new(axis)).add(&line, axis);
-    })?;
-    let finished = all
-        .into_iter()
-        .map(|drivers| drivers.into_iter().map(|(driver, course)| (driver, course.finish())).collect())
-        .collect();
-    Ok(found.then_some(finished))
+/// Sums and maxima of a driver's machine in a stretch of time.
+#[derive(Debug, Clone, Default)]
+pub struct ClientSums {
+    /// Seconds of the machine's lines, by which shares and rates are weighted.
+    seconds: f64,
+    machine_busy_s: Option<f64>,
+    steal_s: Option<f64>,
+    tcp_retransmitted: Option<f64>,
+    rx_bytes: Option<f64>,
+    tx_bytes: Option<f64>,
+    sockets: Option<f64>,
+    pause_max_ms: Option<f64>,
+    thread_busy_max: Option<f64>,
+    run_queue_wait_max: Option<f64>,
 }
 
-/// Sums and maxima on the way.
-struct Course {
-    series: ClientSeries,
-    /// Seconds of the machine's lines per bin, by which shares are weighted.
-    seconds: Vec<f64>,
-    machine_busy_s: Vec<Option<f64>>,
-    steal_s: Vec<Option<f64>>,
-}
-
-impl Course {
-    fn new(axis: &Axis) -> Self {
-        let none = || vec![None; axis.time.bins as usize];
-        Self {
-            series: ClientSeries {
-                thread_busy_max: none(),
-                machine_busy: none(),
-                run_queue_wait_max: none(),
-                steal: none(),
-                pause_max_ms: none(),
-                tcp_retransmitted: none(),
-                rx_bytes_per_s: none(),
-                tx_bytes_per_s: none(),
-                sockets: none(),
-            },
-            seconds: vec![0.0; axis.time.bins as usize],
-            machine_busy_s: none(),
-            steal_s: none(),
-        }
-    }
-
-    fn add(&mut self, line: &ClientLine, axis: &Axis) {
-        let bin = axis.bin_of(line.time_s - line.span_s, line.span_s);
-        let series = &mut self.series;
+impl ClientSums {
+    /// Adds a line; those of the whole process are not shown.
+    pub fn add(&mut self, line: &ClientLine) {
+        #[expect(clippy::cast_precision_loss, reason = "counts of one second")]
+        let float = |value: Option<u64>| value.map(|value| value as f64);
+        let of_span = |share: Option<f64>| share.map(|share| share * line.span_s);
         match line.thread.as_str() {
             "process" => {}
-            "machine" => {
-                #[expect(clippy::cast_precision_loss, reason = "counts of one second")]
-                let float = |value: Option<u64>| value.map(|value| value as f64);
-                if let Some(seconds) = self.seconds.get_mut(bin) {
-                    *seconds += line.span_s;
-                }
-                sum(&mut self.machine_busy_s, bin, line.cpu_share.map(|share| share * line.span_s));
-                sum(&mut self.steal_s, bin, line.steal_share.map(|share| share * line.span_s));
-                sum(&mut series.tcp_retransmitted, bin, float(line.tcp_retransmitted));
-                sum(&mut series.rx_bytes_per_s, bin, float(line.rx_bytes));
-                sum(&mut series.tx_bytes_per_s, bin, float(line.tx_bytes));
-                greatest(&mut series.sockets, bin, float(line.sockets));
-                greatest(&mut series.pause_max_ms, bin, line.pause_max_ms);
-            }
-            _ => {
-                greatest(&mut series.thread_busy_max, bin, line.cpu_share);
-                greatest(&mut series.run_queue_wait_max, bin, line.run_queue_wait_share);
-            }
+            "machine" => self.merge(&Self {
+                seconds: line.span_s,
+                machine_busy_s: of_span(line.cpu_share),
+                steal_s: of_span(line.steal_share),
+                tcp_retransmitted: float(line.tcp_retransmitted),
+                rx_bytes: float(line.rx_bytes),
+                tx_bytes: float(line.tx_bytes),
+                sockets: float(line.sockets),
+                pause_max_ms: line.pause_max_ms,
+                ..Self::default()
+            }),
+            _ => self.merge(&Self {
+                thread_busy_max: line.cpu_share,
+                run_queue_wait_max: line.run_queue_wait_share,
+                ..Self::default()
+            }),
         }
     }
+}
 
-    fn finish(self) -> ClientSeries {
-        let Self { mut series, seconds, machine_busy_s, steal_s } = self;
-        let mean = |sums: &[Option<f64>]| {
-            sums.iter().zip(&seconds).map(|(sum, s)| sum.filter(|_| *s > 0.0).map(|sum| sum / s)).collect()
-        };
-        series.machine_busy = mean(&machine_busy_s);
-        series.steal = mean(&steal_s);
-        series.rx_bytes_per_s = mean(&series.rx_bytes_per_s);
-        series.tx_bytes_per_s = mean(&series.tx_bytes_per_s);
-        let ClientSeries {
-            thread_busy_max,
-            machine_busy,
-            run_queue_wait_max,
-            steal,
+impl Sum for ClientSums {
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            seconds,
+            machine_busy_s,
+            steal_s,
+            tcp_retransmitted,
+            rx_bytes,
+            tx_bytes,
+            sockets,
             pause_max_ms,
-            tcp_retransmitted: _,
-            rx_bytes_per_s,
-            tx_bytes_per_s,
-            sockets: _,
-        } = &mut series;
-        for values in [
             thread_busy_max,
-            machine_busy,
             run_queue_wait_max,
-            steal,
-            pause_max_ms,
-            rx_bytes_per_s,
-            tx_bytes_per_s,
+        } = other;
+        self.seconds += seconds;
+        for (sum, amount) in [
+            (&mut self.machine_busy_s, machine_busy_s),
+            (&mut self.steal_s, steal_s),
+            (&mut self.tcp_retransmitted, tcp_retransmitted),
+            (&mut self.rx_bytes, rx_bytes),
+            (&mut self.tx_bytes, tx_bytes),
         ] {
-            values.iter_mut().flatten().for_each(|value| *value = rounded(*value, 4));
+            *sum = amount.map(|amount| sum.unwrap_or(0.0) + amount).or(*sum);
         }
-        series
+        for (most, candidate) in [
+            (&mut self.sockets, sockets),
+            (&mut self.pause_max_ms, pause_max_ms),
+            (&mut self.thread_busy_max, thread_busy_max),
+            (&mut self.run_queue_wait_max, run_queue_wait_max),
+        ] {
+            *most = candidate.map(|value| most.map_or(value, |known| known.max(value))).or(*most);
+        }
     }
 }
 
-fn sum(values: &mut [Option<f64>], bin: usize, amount: Option<f64>) {
-    if let (Some(value), Some(amount)) = (values.get_mut(bin), amount) {
-        *value = Some(value.unwrap_or(0.0) + amount);
+/// The bins of `axis` from number `from` on. What begins after its end is not shown.
+pub fn series(bins: &Bins<ClientSums>, axis: &Axis, from: u32) -> ClientSeries {
+    let end_us = u64::from(axis.time.bins) * axis.bin_us;
+    let mut sums = vec![ClientSums::default(); axis.time.bins.saturating_sub(from) as usize];
+    for (span, value) in bins.iter().filter(|(span, _)| span.start_us < end_us) {
+        let at = axis.bin(span).checked_sub(from);
+        if let Some(sum) = at.and_then(|at| sums.get_mut(at as usize)) {
+            sum.merge(value);
+        }
     }
-}
-
-fn greatest(values: &mut [Option<f64>], bin: usize, candidate: Option<f64>) {
-    if let (Some(value), Some(candidate)) = (values.get_mut(bin), candidate) {
-        *value = Some(value.map_or(candidate, |value: f64| value.max(candidate)));
+    let each = |of: fn(&ClientSums) -> Option<f64>| sums.iter().map(of).collect::<Vec<_>>();
+    let shown = |of: fn(&ClientSums) -> Option<f64>| -> Vec<Option<f64>> {
+        sums.iter().map(|sum| of(sum).map(|value| rounded(value, 4))).collect()
+    };
+    let mean = |of: fn(&ClientSums) -> Option<f64>| -> Vec<Option<f64>> {
+        let known = |sum: &ClientSums| of(sum).filter(|_| sum.seconds > 0.0);
+        sums.iter().map(|sum| known(sum).map(|value| rounded(value / sum.seconds, 4))).collect()
+    };
+    ClientSeries {
+        thread_busy_max: shown(|sum| sum.thread_busy_max),
+        machine_busy: mean(|sum| sum.machine_busy_s),
+        run_queue_wait_max: shown(|sum| sum.run_queue_wait_max),
+        steal: mean(|sum| sum.steal_s),
+        pause_max_ms: shown(|sum| sum.pause_max_ms),
+        tcp_retransmitted: each(|sum| sum.tcp_retransmitted),
+        rx_bytes_per_s: mean(|sum| sum.rx_bytes),
+        tx_bytes_per_s: mean(|sum| sum.tx_bytes),
+        sockets: each(|sum| sum.sockets),
     }
 }
 

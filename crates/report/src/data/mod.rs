@@ -101,8 +101,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
                 .to_owned(),
         );
     }
-    let mut courses = clients::courses(run, &axes)?;
-    if courses.is_none() {
+    if !read_clients(run, &mut series)? {
         notes.push(
             "clients.csv is not in the archive or empty: how the load client itself did is not shown over time."
                 .to_owned(),
@@ -117,7 +116,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
                 let own = series.get(at)?;
                 Some((0..stage.operations.len()).map(|operation| own.counts(operation, axis, 0)).collect())
             }),
-            courses: courses.as_mut().and_then(|all| all.get_mut(at)).map(std::mem::take).unwrap_or_default(),
+            courses: axis.zip(series.get(at)).map(|(axis, own)| own.clients(axis)).unwrap_or_default(),
         };
         stages.push(stage_data(run, stage, axis, own)?);
     }
@@ -130,6 +129,21 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         workload,
         notes,
     })
+}
+
+/// Reads `clients.csv`; false when it is not there or empty.
+fn read_clients(run: &Run, series: &mut [StageSeries]) -> Result<bool, ArchiveError> {
+    let stages: HashMap<&str, usize> =
+        run.record.stages.iter().enumerate().map(|(at, stage)| (stage.id.as_str(), at)).collect();
+    let mut found = false;
+    run.clients(|line| {
+        found = true;
+        let at = stages.get(line.stage.as_str());
+        if let Some(stage) = at.and_then(|at| series.get_mut(*at)) {
+            stage.add_client(&line);
+        }
+    })?;
+    Ok(found)
 }
 
 /// What `intervals.csv` has.

@@ -292,6 +292,18 @@ pub struct SeriesNews {
     pub left_out: u32,
     /// Its operations, in the order of the workload.
     pub operations: Vec<OperationNews>,
+    /// The machines that make the load.
+    pub clients: Vec<ClientNews>,
+}
+
+/// A driver's machine while its stage runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ClientNews {
+    /// Name of the driver.
+    pub driver: String,
+    /// The bins that are told.
+    pub series: ClientSeries,
 }
 
 /// One operation of a stage that runs.

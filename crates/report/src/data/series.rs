@@ -2,14 +2,17 @@
 //! from an archive, the service from what it writes into one while a run goes on; both show what it gives, so a chart does
 //! not change when its run ends.
 
-use cosmark_archive::{IntervalLine, TimeKind};
+use std::collections::BTreeMap;
+
+use cosmark_archive::{ClientLine, IntervalLine, TimeKind};
 use cosmark_metrics::{OperationResult, Phase};
 
 use super::Detail;
 use super::axis::{Axis, Extent, PHASES, Span};
 use super::bins::Bins;
+use super::clients::{self, ClientSums};
 use super::counts::{self, Counted};
-use super::model::{CountSeries, OperationNews, SeriesNews, Shown};
+use super::model::{ClientNews, ClientSeries, CountSeries, OperationNews, SeriesNews, Shown};
 use super::parts::{self, PartName, PartSlice, Parts, most_points};
 use super::sparse::Sparse;
 use super::times::{BinsPerPoint, Times};
@@ -33,6 +36,8 @@ pub struct StageSeries {
     /// Of intervals that are not over.
     open: Vec<(Phase, Span)>,
     operations: Vec<OperationBins>,
+    /// How the machines of the drivers did.
+    clients: BTreeMap<String, Bins<ClientSums>>,
     /// Where what was added lately begins, since [`Self::take_changed_us`].
     changed_us: Option<u64>,
 }
@@ -61,6 +66,7 @@ impl StageSeries {
             extent: Extent::default(),
             open: Vec::new(),
             operations: vec![OperationBins::default(); operations],
+            clients: BTreeMap::new(),
             changed_us: None,
         }
     }
@@ -139,6 +145,26 @@ impl StageSeries {
             own.parts.add(name, phase, span, slice);
             own.parts.fold_if_many(&extent, series, self.detail.bins);
         }
+    }
+
+    /// Adds a line of `clients.csv`. Before the load began nothing belongs on the axis.
+    pub fn add_client(&mut self, line: &ClientLine) {
+        if line.time_s <= 0.0 {
+            return;
+        }
+        let span = Span::of(line.time_s - line.span_s, line.span_s);
+        self.changed(span);
+        let axis = self.known_axis();
+        let own = self.clients.entry(line.driver.clone()).or_default();
+        own.at(span).add(line);
+        if let Some(axis) = axis {
+            own.fold_if_many(&axis, self.detail.bins);
+        }
+    }
+
+    /// How the machine of each driver did.
+    pub(super) fn clients(&self, axis: &Axis) -> BTreeMap<String, ClientSeries> {
+        self.clients.iter().map(|(driver, bins)| (driver.clone(), clients::series(bins, axis, 0))).collect()
     }
 
     pub(super) fn operations(&self) -> usize {
@@ -242,6 +268,14 @@ impl StageSeries {
             from,
             time: axis.time,
             operations: operations.collect(),
+            clients: self
+                .clients
+                .iter()
+                .map(|(driver, bins)| ClientNews {
+                    driver: driver.clone(),
+                    series: clients::series(bins, &axis, from),
+                })
+                .collect(),
             window_s,
             left_out: 0,
             phases: axis.phases,

@@ -244,6 +244,7 @@ fn types() -> String {
         ClientData::decl(&config),
         Fact::decl(&config),
         ClientSeries::decl(&config),
+        ClientNews::decl(&config),
         SeriesNews::decl(&config),
         OperationNews::decl(&config),
         LatencyNews::decl(&config),

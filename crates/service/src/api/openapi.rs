@@ -1,56 +1,55 @@
 //! The OpenAPI document (OpenAPI 3.1), made from the rows of the routes and the types of the interface.
 
+use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
-use utoipa::openapi::schema::Schema;
-use utoipa::openapi::{RefOr, path::ParameterIn};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::routes::{Access, ROUTES, Reply, Route};
 use super::types;
 
-fn put<T: ToSchema + PartialSchema>(all: &mut Map<String, Value>) {
-    let mut parts: Vec<(String, RefOr<Schema>)> = vec![(T::name().into_owned(), T::schema())];
-    T::schemas(&mut parts);
-    for (name, schema) in parts {
-        // Schemas are maps, lists and texts: all can be written.
-        all.insert(name, serde_json::to_value(schema).unwrap_or_default());
-    }
-}
+/// Where the document keeps the types.
+const SCHEMAS: &str = "/components/schemas";
 
 /// The types that routes take and give, with everything in them.
 fn schemas() -> Map<String, Value> {
-    let mut all = Map::new();
-    put::<types::Refusal>(&mut all);
-    put::<types::SessionInfo>(&mut all);
-    put::<types::Login>(&mut all);
-    put::<types::Status>(&mut all);
-    put::<types::DriverInfo>(&mut all);
-    put::<types::Drain>(&mut all);
-    put::<types::Submission>(&mut all);
-    put::<types::CheckResult>(&mut all);
-    put::<types::Submitted>(&mut all);
-    put::<types::LostDriver>(&mut all);
-    put::<types::RunSummary>(&mut all);
-    put::<types::QueueMove>(&mut all);
-    put::<types::Cancel>(&mut all);
-    put::<types::TagChange>(&mut all);
-    put::<types::Baseline>(&mut all);
-    put::<types::FileInfo>(&mut all);
-    put::<types::SourceText>(&mut all);
-    put::<types::LogLine>(&mut all);
-    put::<types::TargetText>(&mut all);
-    put::<types::TargetTest>(&mut all);
-    put::<types::LibraryEntry>(&mut all);
-    put::<types::ConvertText>(&mut all);
-    put::<types::Converted>(&mut all);
-    put::<types::SecretValue>(&mut all);
-    put::<types::SystemEvent>(&mut all);
-    put::<types::RunEvent>(&mut all);
-    all
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = SCHEMAS.into();
+    let mut all = settings.into_generator();
+    let put: &[fn(&mut SchemaGenerator) -> schemars::Schema] = &[
+        SchemaGenerator::subschema_for::<types::Refusal>,
+        SchemaGenerator::subschema_for::<types::SessionInfo>,
+        SchemaGenerator::subschema_for::<types::Login>,
+        SchemaGenerator::subschema_for::<types::Status>,
+        SchemaGenerator::subschema_for::<types::DriverInfo>,
+        SchemaGenerator::subschema_for::<types::Drain>,
+        SchemaGenerator::subschema_for::<types::Submission>,
+        SchemaGenerator::subschema_for::<types::CheckResult>,
+        SchemaGenerator::subschema_for::<types::Submitted>,
+        SchemaGenerator::subschema_for::<types::LostDriver>,
+        SchemaGenerator::subschema_for::<types::RunSummary>,
+        SchemaGenerator::subschema_for::<types::QueueMove>,
+        SchemaGenerator::subschema_for::<types::Cancel>,
+        SchemaGenerator::subschema_for::<types::TagChange>,
+        SchemaGenerator::subschema_for::<types::Baseline>,
+        SchemaGenerator::subschema_for::<types::FileInfo>,
+        SchemaGenerator::subschema_for::<types::SourceText>,
+        SchemaGenerator::subschema_for::<types::LogLine>,
+        SchemaGenerator::subschema_for::<types::TargetText>,
+        SchemaGenerator::subschema_for::<types::TargetTest>,
+        SchemaGenerator::subschema_for::<types::LibraryEntry>,
+        SchemaGenerator::subschema_for::<types::ConvertText>,
+        SchemaGenerator::subschema_for::<types::Converted>,
+        SchemaGenerator::subschema_for::<types::SecretValue>,
+        SchemaGenerator::subschema_for::<types::SystemEvent>,
+        SchemaGenerator::subschema_for::<types::RunEvent>,
+    ];
+    for one in put {
+        one(&mut all);
+    }
+    all.take_definitions(true)
 }
 
 fn reference(schema: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{schema}") })
+    json!({ "$ref": format!("#{SCHEMAS}/{schema}") })
 }
 
 fn content(media: &str, schema: Value) -> Value {
@@ -93,14 +92,13 @@ fn path_of(route: &Route) -> String {
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
-    let place = |place: ParameterIn| serde_json::to_value(place).unwrap_or_default();
     let path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let path = path.map(|name| {
         let name = name.trim_start_matches('*');
-        json!({ "name": name, "in": place(ParameterIn::Path), "required": true, "schema": { "type": "string" } })
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
     });
     let query = route.query.iter().map(|(name, what)| {
-        json!({ "name": name, "in": place(ParameterIn::Query), "required": false, "description": what,
+        json!({ "name": name, "in": "query", "required": false, "description": what,
                 "schema": { "type": "string" } })
     });
     path.chain(query).collect()

@@ -3,6 +3,7 @@
 
 use cosmark_cluster::nats::Identity;
 use crypto_box::SecretKey;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::aws_lc_rs::default_provider;
 use sha2::{Digest, Sha256};
@@ -48,12 +49,15 @@ impl ClusterKey {
         let bytes: [u8; 32] = match state.read(FILE)? {
             None => {
                 let fresh = random::<32>()?;
-                state.write(FILE, format!("{}\n", hex::encode(fresh)).as_bytes())?;
+                state.write(FILE, format!("{}\n", HEXLOWER.encode(fresh.as_ref())).as_bytes())?;
                 fresh
             }
             Some(text) => {
                 let text = String::from_utf8_lossy(&text);
-                let bytes = hex::decode(text.trim()).ok().and_then(|bytes| bytes.try_into().ok());
+                let bytes = HEXLOWER_PERMISSIVE
+                    .decode(text.trim().as_bytes())
+                    .ok()
+                    .and_then(|bytes| bytes.try_into().ok());
                 bytes.ok_or_else(|| ServiceError::Damaged {
                     path: state.path(FILE),
                     problem: "not a key of 64 hexadecimal digits".to_owned(),
@@ -96,7 +100,7 @@ impl ClusterKey {
     /// Tells one key from another without telling it.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        hex::encode(digest(self.secret.public_key().as_bytes()))
+        HEXLOWER.encode(digest(self.secret.public_key().as_bytes()).as_ref())
     }
 
     /// The signature of a session cookie.

@@ -9,14 +9,13 @@ pub mod keys;
 pub mod secrets;
 pub mod tokens;
 
+use data_encoding::{BASE64, HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, Method, header};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_archive::Timestamp;
 
 use crate::ServiceError;
@@ -195,9 +194,9 @@ impl Access {
     /// When the system gives no random numbers.
     pub fn new_session(&self, who: &Identity) -> Result<String, ServiceError> {
         let until = Timestamp::now().as_second().saturating_add_unsigned(SESSION.as_secs());
-        let payload = format!("{}|{until}|{}", who.name, hex::encode(random::<16>()?));
-        let signature = hex::encode(self.key.sign(payload.as_bytes()));
-        let value = format!("{}.{signature}", hex::encode(payload));
+        let payload = format!("{}|{until}|{}", who.name, HEXLOWER.encode(random::<16>()?.as_ref()));
+        let signature = HEXLOWER.encode(self.key.sign(payload.as_bytes()).as_ref());
+        let value = format!("{}.{signature}", HEXLOWER.encode(payload.as_ref()));
         Ok(self.set_cookie(&value, SESSION.as_secs()))
     }
 
@@ -222,7 +221,10 @@ impl Access {
     /// Name of the token, end of the session, its own number; `None` for a cookie that is not ours.
     fn payload(&self, cookie: &str) -> Option<(String, i64, String)> {
         let (payload, signature) = cookie.split_once('.')?;
-        let (payload, signature) = (hex::decode(payload).ok()?, hex::decode(signature).ok()?);
+        let (payload, signature) = (
+            HEXLOWER_PERMISSIVE.decode(payload.as_bytes()).ok()?,
+            HEXLOWER_PERMISSIVE.decode(signature.as_bytes()).ok()?,
+        );
         if !self.key.is_signed(&payload, &signature) {
             return None;
         }
@@ -259,7 +261,7 @@ pub fn bearer(headers: &HeaderMap) -> Option<String> {
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
-    let pair = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+    let pair = String::from_utf8(BASE64.decode(rest.trim().as_ref()).ok()?).ok()?;
     Some(pair.split_once(':')?.1.to_owned())
 }
 

@@ -1,6 +1,7 @@
 //! Tokens: who may look, who may operate. A token is shown once, when it is made; the file `tokens` keeps its SHA-256. Tokens
 //! are 256 random bits, so that a fast digest is as good as a slow one.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -118,7 +119,7 @@ impl Tokens {
 fn parse(line: &str) -> Option<Row> {
     let mut words = line.split_whitespace();
     let (name, role, hash) = (words.next()?, role_of(words.next()?)?, words.next()?);
-    let digest = hex::decode(hash).ok()?.try_into().ok()?;
+    let digest = HEXLOWER_PERMISSIVE.decode(hash.as_bytes()).ok()?.try_into().ok()?;
     Some(Row { who: Identity { name: name.to_owned(), role }, digest })
 }
 
@@ -138,7 +139,9 @@ fn read_rows(state: &StateDir) -> Result<Vec<Row>, ServiceError> {
 }
 
 fn write_rows(state: &StateDir, rows: &[Row]) -> Result<(), ServiceError> {
-    let line = |row: &Row| format!("{} {} {}\n", row.who.name, word(row.who.role), hex::encode(row.digest));
+    let line = |row: &Row| {
+        format!("{} {} {}\n", row.who.name, word(row.who.role), HEXLOWER.encode(row.digest.as_ref()))
+    };
     state.write(FILE, rows.iter().map(line).collect::<String>().as_bytes())
 }
 
@@ -161,7 +164,7 @@ pub fn add(state: &StateDir, name: &str, role: Role) -> Result<String, ServiceEr
     if rows.len() >= MOST {
         return Err(refused("too many tokens"));
     }
-    let token = format!("cosmark_{}", hex::encode(random::<32>()?));
+    let token = format!("cosmark_{}", HEXLOWER.encode(random::<32>()?.as_ref()));
     rows.push(Row { who: Identity { name: name.to_owned(), role }, digest: digest(token.as_bytes()) });
     write_rows(state, &rows)?;
     Ok(token)

@@ -2,6 +2,7 @@
 //! scripts, load balancers. It opens a connection for each request and looks into nothing. Source: RFC 9110, 7.6.1 (which
 //! headers are for one connection only).
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -89,7 +90,7 @@ fn keep_for_all(headers: &mut HeaderMap) {
 /// Who asks, so that the leader counts wrong tokens for the right address.
 fn note(key: &ClusterKey, from: IpAddr, method: &Method) -> String {
     let text = format!("{from}|{}", Timestamp::now().as_second());
-    let signature = hex::encode(key.sign(format!("relay|{method}|{text}").as_bytes()));
+    let signature = HEXLOWER.encode(key.sign(format!("relay|{method}|{text}").as_bytes()).as_ref());
     format!("{text}|{signature}")
 }
 
@@ -99,7 +100,10 @@ pub fn asked_by(key: &ClusterKey, method: &Method, headers: &HeaderMap) -> Optio
     let (text, signature) = headers.get(RELAYED)?.to_str().ok()?.rsplit_once('|')?;
     let (from, at) = text.split_once('|')?;
     let age = Timestamp::now().as_second().checked_sub(at.parse().ok()?)?;
-    let signed = key.is_signed(format!("relay|{method}|{text}").as_bytes(), &hex::decode(signature).ok()?);
+    let signed = key.is_signed(
+        format!("relay|{method}|{text}").as_bytes(),
+        &HEXLOWER_PERMISSIVE.decode(signature.as_bytes()).ok()?,
+    );
     if !signed || age.abs() > CLOCKS_APART { None } else { from.parse().ok() }
 }
 

@@ -1,5 +1,6 @@
 //! Listening: TLS or not, what a connection may take, and a graceful end.
 
+use data_encoding::HEXUPPER;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -100,7 +101,7 @@ pub fn secure(tls: &Tls, state: &StateDir, names: &[String]) -> Result<Option<Se
 /// The SHA-256 of a certificate, as browsers show it.
 #[must_use]
 pub fn fingerprint_of(certificate: &CertificateDer<'_>) -> String {
-    let hex = hex::encode_upper(digest(certificate));
+    let hex = HEXUPPER.encode(digest(certificate).as_ref());
     let pairs: Vec<&str> = (0..hex.len()).step_by(2).filter_map(|at| hex.get(at..at + 2)).collect();
     pairs.join(":")
 }

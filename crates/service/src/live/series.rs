@@ -101,6 +101,13 @@ impl Courses {
                 let lines = intervals.iter().flat_map(|(first, lines)| (*first..).zip(lines));
                 course.series.set_open(lines);
             }
+            Measured::Client(lines) => {
+                for line in *lines {
+                    if course.admits(&line.driver, |course| &mut course.drivers) {
+                        course.series.add_client(line);
+                    }
+                }
+            }
             Measured::Slice { first, start_s, length_s, snapshot } => {
                 let span = (*start_s, *length_s);
                 for (at, op) in (*first..).zip(&snapshot.ops) {

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use cosmark_archive::{Archive, HostRecord, MissingRecord, NewRun, RunState, StageRecord, Timestamp};
 use cosmark_controller::{ArchiveWriter, Observer, Progress, RunJob, StageNews, StopLevel, run_workload};
-use cosmark_metrics::{Latency, OpSnapshot, Outcome, PartSums, Phase, SlicePlan, Snapshot};
+use cosmark_metrics::{
+    HealthSample, Latency, MachineHealth, NicHealth, OpSnapshot, Outcome, PartSums, Phase, SlicePlan,
+    Snapshot, ThreadHealth,
+};
 use cosmark_report::data::model::{CountSeries, GroupData, HeatMap, LatencySeries, OperationData, StageData};
 use cosmark_report::data::{Detail, SeriesNews, read};
 use cosmark_wire::{
@@ -104,6 +107,37 @@ fn sums(random: &mut Random, slice_s: u64, hard: bool, op: u64) -> OpSnapshot {
     sum
 }
 
+/// A look at the machine at the end of this second of the load, which was taken at no whole one.
+fn health(random: &mut Random, second: u64) -> HealthSample {
+    let mut pause = Latency::default();
+    pause.record(1_000_000 + random.below(30_000_000));
+    let thread = |number: u64, random: &mut Random| ThreadHealth {
+        name: format!("load-{number}"),
+        cpu_ns: random.below(SECOND_NS),
+        run_queue_wait_ns: Some(random.below(SECOND_NS / 9)),
+    };
+    HealthSample {
+        at_ns: ORIGIN_NS + second * SECOND_NS + SECOND_NS / 2 + random.below(1000),
+        span_ns: SECOND_NS + random.below(1_000_000),
+        threads: vec![thread(0, random), thread(1, random)],
+        machine: Some(MachineHealth {
+            cpus: 2,
+            busy_ns: random.below(2 * SECOND_NS),
+            steal_ns: Some(random.below(99)),
+        }),
+        pause,
+        tcp_segments_retransmitted: (!second.is_multiple_of(7)).then(|| random.below(3)),
+        nics: vec![NicHealth {
+            name: "eth0".into(),
+            rx_bytes: random.below(1 << 30),
+            tx_bytes: random.below(1 << 20),
+            speed_bits_per_s: None,
+        }],
+        sockets_in_use: Some(random.below(100)),
+        ..HealthSample::default()
+    }
+}
+
 /// A driver that tells a script, a simulated second at a time.
 struct Scripted {
     name: String,
@@ -160,6 +194,9 @@ impl Scripted {
                 events.send(told, DriverEvent::Snapshot(snapshot)).await.unwrap();
             }
             events.send(told, DriverEvent::Told { up_to_ns }).await.unwrap();
+            for ahead in 0..slice_s {
+                events.send(told, DriverEvent::Health(health(&mut random, second + ahead))).await.unwrap();
+            }
         }
         let report = MissionReport {
             work: 0,
@@ -233,6 +270,23 @@ impl Client {
 
 fn put_together(before: &SeriesNews, news: &mut SeriesNews) {
     let from = news.from;
+    for told in &mut news.clients {
+        let Some(old) = before.clients.iter().find(|old| old.driver == told.driver) else { continue };
+        let (old, new) = (&old.series, &mut told.series);
+        for (old, new) in [
+            (&old.thread_busy_max, &mut new.thread_busy_max),
+            (&old.machine_busy, &mut new.machine_busy),
+            (&old.run_queue_wait_max, &mut new.run_queue_wait_max),
+            (&old.steal, &mut new.steal),
+            (&old.pause_max_ms, &mut new.pause_max_ms),
+            (&old.tcp_retransmitted, &mut new.tcp_retransmitted),
+            (&old.rx_bytes_per_s, &mut new.rx_bytes_per_s),
+            (&old.tx_bytes_per_s, &mut new.tx_bytes_per_s),
+            (&old.sockets, &mut new.sockets),
+        ] {
+            *new = joined(old, from, new, &None);
+        }
+    }
     for (old, new) in before.operations.iter().zip(&mut news.operations) {
         let counts = |old: &Option<Vec<u64>>, new: &Option<Vec<u64>>| {
             new.as_ref().map(|new| joined(old.as_deref().unwrap_or_default(), from, new, &0))
@@ -363,6 +417,15 @@ fn same_as_report(who: &str, client: &Client, report: &StageData) {
     assert_eq!(shown.phases, report.phases, "{who}: phases");
     assert_eq!(shown.window_s, report.window_s, "{who}: window");
     assert_eq!(shown.operations.len(), report.operations.len());
+    assert_eq!(shown.clients.len(), 2, "{who}: drivers");
+    for (live, last) in shown.clients.iter().zip(&report.clients) {
+        assert_eq!(
+            (&live.driver, Some(&live.series)),
+            (&last.driver, last.series.as_ref()),
+            "{who}: machines"
+        );
+        assert!(live.series.machine_busy.iter().flatten().any(|share| *share > 0.0), "{who}");
+    }
     for (live, last) in shown.operations.iter().zip(&report.operations) {
         let OperationData { result, series, latency, heat, .. } = last;
         let name = &result.name;

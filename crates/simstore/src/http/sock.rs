@@ -35,7 +35,7 @@ impl Sock for tokio_rustls::server::TlsStream<TcpStream> {
 /// Makes the next close of the socket a reset (RST) instead of an orderly end.
 pub(crate) fn arm_reset(tcp: &TcpStream) {
     // If the option cannot be set the peer is gone already, and there is nobody to reset.
-    let _gone = socket2::SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+    let _gone = rustix::net::sockopt::set_socket_linger(tcp, Some(Duration::ZERO));
 }
 
 /// Bytes that one call discards at most.

@@ -1,7 +1,7 @@
 //! Which of the requests that reach a rule it takes: by chance, by count, or in exact proportion.
 
-use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use crate::behaviour::{Op, OpSet, Select};
 

@@ -1,5 +1,6 @@
 //! ListObjects, versions 1 and 2.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::borrow::Cow;
 
 use super::{Done, NO_SUCH_BUCKET, document, invalid_argument};
@@ -128,9 +129,9 @@ fn push(inner: &mut String, name: &str, value: &str) {
 
 /// A continuation token is the last name in hexadecimal: opaque enough, and it needs no memory here.
 fn to_token(name: &str) -> String {
-    hex::encode(name)
+    HEXLOWER.encode(name.as_ref())
 }
 
 fn from_token(token: &str) -> Option<String> {
-    String::from_utf8(hex::decode(token).ok()?).ok()
+    String::from_utf8(HEXLOWER_PERMISSIVE.decode(token.as_bytes()).ok()?).ok()
 }

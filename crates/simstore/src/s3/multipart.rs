@@ -1,5 +1,6 @@
 //! S3 multipart uploads. The least size of a part (5 MiB at Amazon) is not enforced.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::BTreeMap;
 
 use md5::{Digest as _, Md5};
@@ -165,14 +166,18 @@ pub(super) fn complete(store: &mut Store, call: &Call<'_>, body: &Body, answer: 
             return Err(PRECONDITION_FAILED);
         }
         let content = Content::joined(chosen.iter().map(|part| part.content.whole()));
-        let of_parts: Vec<u8> =
-            chosen.iter().flat_map(|part| hex::decode(&*part.etag).unwrap_or_default()).collect();
+        let of_parts: Vec<u8> = chosen
+            .iter()
+            .flat_map(|part| HEXLOWER_PERMISSIVE.decode(part.etag.as_bytes()).unwrap_or_default())
+            .collect();
         let id = call.route.query.get("uploadId").unwrap_or_default();
         let Some(upload) = bucket.uploads.remove(&*id) else { return Err(NO_SUCH_UPLOAD) };
         let version = store.new_version();
         etag = match store.etag {
             EtagKind::Cheap => format!("{}-{}", store.cheap_etag(version), asked.len()).into(),
-            EtagKind::Md5 => format!("{}-{}", hex::encode(Md5::digest(&of_parts)), asked.len()).into(),
+            EtagKind::Md5 => {
+                format!("{}-{}", HEXLOWER.encode(Md5::digest(&of_parts).as_ref()), asked.len()).into()
+            }
         };
         let object = Object {
             version,

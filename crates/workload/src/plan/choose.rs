@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
 
 use crate::model::selector::{IntSelector, MAX_THETA, MAX_ZIPF_NUMBERS, SizeSelector};
 use crate::plan::share::{Slice, WorkerIndex, slice_of};

@@ -622,7 +622,7 @@ mod tests {
 
     #[test]
     fn a_simulation_with_drawn_keys_gives_the_same_share() {
-        use rand_core::{Rng, SeedableRng};
+        use rand_xoshiro::rand_core::{Rng, SeedableRng};
         let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
         let (mut there, mut reads, mut misses) = (vec![true; 1000], 0_u32, 0_u32);
         for _ in 0..20_000 {

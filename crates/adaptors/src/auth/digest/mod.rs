@@ -1,6 +1,7 @@
 //! Answers to `WWW-Authenticate` challenges: HTTP Digest (RFC 7616, and RFC 2617 and RFC 2069 where a server still speaks
 //! them) and Basic (RFC 7617). Pure arithmetic on texts: no sockets, no clock.
 
+use data_encoding::{BASE64, HEXLOWER};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ impl Algorithm {
                 }
                 digest.update(part.as_bytes());
             }
-            hex::encode(digest.finalize())
+            HEXLOWER.encode(digest.finalize().as_ref())
         }
         match self {
             Self::Md5 => run::<Md5>(parts),
@@ -239,9 +240,8 @@ impl DigestState {
 /// The value of an `Authorization` line for Basic.
 #[must_use]
 pub fn basic(username: &str, password: &Secret) -> Secret {
-    use base64::Engine as _;
     let pair = format!("{username}:{}", password.expose());
-    Secret::new(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair)))
+    Secret::new(format!("Basic {}", BASE64.encode(pair.as_ref())))
 }
 
 fn quoted(text: &str) -> String {

@@ -88,7 +88,7 @@ fn play(mut stream: TcpStream, script: &[Step]) -> Vec<u8> {
                 while stream.read(&mut rest).is_ok_and(|count| count > 0) {}
             }
             Step::Sleep(time) => std::thread::sleep(*time),
-            Step::Reset => socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap(),
+            Step::Reset => rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap(),
         }
     }
     heard

@@ -2,11 +2,11 @@
 
 use cosmark_archive::MissingRecord;
 use cosmark_workload::model::Stage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// A driver that a running stage has lost.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LostDriver {
     /// Its name.

@@ -4,8 +4,8 @@
 
 use cosmark_report::data::SeriesNews;
 use cosmark_wire::message::Nic;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 mod access;
 mod doing;
@@ -21,7 +21,7 @@ pub use submission::Submission;
 pub const API_VERSION: u32 = 1;
 
 /// What a person or script may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Role {
@@ -32,7 +32,7 @@ pub enum Role {
 }
 
 /// Who is logged in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SessionInfo {
     /// What they may do.
@@ -42,7 +42,7 @@ pub struct SessionInfo {
 }
 
 /// The controller at a glance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Status {
     /// Name of the controller that answers.
@@ -72,7 +72,7 @@ pub struct Status {
 }
 
 /// How a driver is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum DriverState {
@@ -89,7 +89,7 @@ pub enum DriverState {
 }
 
 /// A driver as the controller knows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DriverInfo {
     /// Its name, unique.
@@ -140,7 +140,7 @@ pub struct DriverInfo {
 }
 
 /// A network interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct NicInfo {
     /// Such as `eth0`.
@@ -160,7 +160,7 @@ impl From<&Nic> for NicInfo {
 }
 
 /// A mistake in a workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Mistake {
     /// `error` or `warning`.
@@ -180,7 +180,7 @@ pub struct Mistake {
 }
 
 /// What a submission would do: the answer to a check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CheckResult {
     /// True if it would be accepted.
@@ -196,7 +196,7 @@ pub struct CheckResult {
 }
 
 /// A stage before it is run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StagePreview {
     /// Such as `s3-main`.
@@ -218,7 +218,7 @@ pub struct StagePreview {
 }
 
 /// What became of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Submitted {
     /// Id of the run, such as `w12`.
@@ -228,7 +228,7 @@ pub struct Submitted {
 }
 
 /// A run, wherever it is: in the queue, running, or in the archive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RunSummary {
     /// Such as `w12`.
@@ -286,7 +286,7 @@ pub struct RunSummary {
 }
 
 /// A move in the queue.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct QueueMove {
@@ -299,7 +299,7 @@ pub struct QueueMove {
 }
 
 /// A file of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FileInfo {
     /// Path below the run's directory.
@@ -312,7 +312,7 @@ pub struct FileInfo {
 }
 
 /// A refusal: the body of every answer with a status of 400 or more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Refusal {
     /// One sentence, with the remedy.
@@ -323,7 +323,7 @@ pub struct Refusal {
 }
 
 /// Data of the events of `/api/v1/events`. The event's name is the tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum SystemEvent {
@@ -348,7 +348,7 @@ pub enum SystemEvent {
 
 /// Data of the events of `/api/v1/runs/ID/events`. The event's name is the tag. A connection first gets all rows of the
 /// run so far (or from `Last-Event-ID` on), then what comes.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event", content = "data")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[expect(clippy::large_enum_variant, reason = "each is made to be written at once, never kept")]
@@ -373,13 +373,12 @@ pub enum RunEvent {
 }
 
 /// The course of a stage, in the report's own types.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
-#[schema(value_type = Object)]
-pub struct Series(pub SeriesNews);
+pub struct Series(#[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")] pub SeriesNews);
 
 /// A stage's state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StageNews {
     /// Such as `s3-main`.
@@ -397,7 +396,7 @@ pub struct StageNews {
 }
 
 /// Sums of one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Interval {
     /// Such as `s3-main`.
@@ -411,7 +410,7 @@ pub struct Interval {
 }
 
 /// Sums of one operation in one interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct IntervalRow {
     /// Name of the work.
@@ -447,7 +446,7 @@ pub struct IntervalRow {
 }
 
 /// A line of a log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LogLine {
     /// RFC 3339.
@@ -461,7 +460,7 @@ pub struct LogLine {
 }
 
 /// A verdict, perhaps before its end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct VerdictNews {
     /// `true`, `true_with_limits`, `not_proven` or `false`.
@@ -473,7 +472,7 @@ pub struct VerdictNews {
 }
 
 /// Whether a driver is to be given work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Drain {
@@ -482,7 +481,7 @@ pub struct Drain {
 }
 
 /// How a run is to end.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Cancel {
@@ -492,7 +491,7 @@ pub struct Cancel {
 }
 
 /// A change of tags.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TagChange {
@@ -505,7 +504,7 @@ pub struct TagChange {
 }
 
 /// Whether a run is the baseline of its workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Baseline {
@@ -514,7 +513,7 @@ pub struct Baseline {
 }
 
 /// The texts of a run's workload, secrets removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SourceText {
     /// Name of the file it came in.
@@ -528,7 +527,7 @@ pub struct SourceText {
 }
 
 /// A target to be tried: YAML with `auth:` and `storage:`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TargetText {
@@ -537,7 +536,7 @@ pub struct TargetText {
 }
 
 /// How a target answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TargetTest {
     /// True: it let us in and answered.
@@ -553,7 +552,7 @@ pub struct TargetTest {
 }
 
 /// A workload or target that comes with Cosmark.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LibraryEntry {
     /// `workload` or `target`.
@@ -571,7 +570,7 @@ pub struct LibraryEntry {
 }
 
 /// A workload to be converted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConvertText {
@@ -580,7 +579,7 @@ pub struct ConvertText {
 }
 
 /// A workload in both formats; none where its mistakes are too many.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Converted {
     /// COSBench XML.

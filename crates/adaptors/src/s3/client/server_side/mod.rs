@@ -1,9 +1,8 @@
 //! Changes that the store makes by itself: copies, many deletions in one request, tags, restores (Amazon S3 API reference,
 //! `CopyObject`, `DeleteObjects`, `PutObjectTagging`, `RestoreObject`).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, ObjectName, PutOutcome, Result};
+use data_encoding::BASE64;
 use md5::Digest as _;
 
 use crate::http::xml_scan;
@@ -176,7 +175,7 @@ fn refusal(bucket: &str, count: usize, first: &[u8], marks: &mut Marks) -> Error
 }
 
 pub(super) fn content_md5(text: &str) -> String {
-    STANDARD.encode(md5::Md5::digest(text.as_bytes()))
+    BASE64.encode(md5::Md5::digest(text.as_bytes()).as_ref())
 }
 
 #[cfg(test)]
