@@ -1,6 +1,6 @@
 // Figures of operations or of their parts (sizes, endpoints, drivers), as the table of figures lists them.
 import { DataTable, type Column } from "../components/DataTable";
-import { valueOf, type Metric } from "../data/metric";
+import { boundOf, intervalOf, sides, valueOf, type Metric } from "../data/metric";
 import { METRICS } from "../data/metrics";
 import type { OperationResult } from "../data/results";
 import type { GroupData } from "../data/types";
@@ -40,11 +40,15 @@ function column(metric: Metric): Column<FigureRow> {
     title: metric.help,
     cell: (row) => {
       const found = value(metric, row);
-      return metric.unit === "count" && found !== null && Number.isInteger(found) ? grouped(found) : short(found, metric.unit);
+      const text = metric.unit === "count" && found !== null && Number.isInteger(found) ? grouped(found) : short(found, metric.unit);
+      const within = sides(metric, found, boundOf(metric, row.totals));
+      return within === null ? text : <>{text}<br /><small className="soft">{within}</small></>;
     },
     exact: (row) => {
       const found = value(metric, row);
-      return found === null ? withheld(row) : exact(found, metric.unit);
+      if (found === null) return withheld(row);
+      const bound = boundOf(metric, row.totals);
+      return bound === null ? exact(found, metric.unit) : `${exact(found, metric.unit)}, ${intervalOf(metric, bound)}`;
     },
   };
 }

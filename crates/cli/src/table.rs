@@ -1,5 +1,7 @@
 //! The result table: what `run.json` says, for people.
 
+use std::cmp::Ordering;
+
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{LoopKind, OperationResult, RunRecord, StageRecord};
 use cosmark_metrics::Latencies;
@@ -29,6 +31,10 @@ pub fn results(record: &RunRecord) -> String {
         for (at, operation) in stage.operations.iter().enumerate() {
             let left = [if at == 0 { stage.name.clone() } else { String::new() }, name_of(stage, operation)];
             table.add_row(cells(left, columns.iter().map(|metric| figure(metric, operation))));
+            if operation.bounds.values().any(|bound| bound.within.is_some()) {
+                let left = [String::new(), WITHIN.to_owned()];
+                table.add_row(cells(left, columns.iter().map(|metric| within(metric, operation))));
+            }
             if times_differ(operation) {
                 let left = [String::new(), SERVICE.to_owned()];
                 table.add_row(cells(left, columns.iter().map(|metric| service_time(metric, operation))));
@@ -37,6 +43,27 @@ pub fn results(record: &RunRecord) -> String {
     }
     table.set_constraints((0..names.len() + columns.len()).map(|_| ColumnConstraint::ContentWidth));
     table.to_string()
+}
+
+/// Name of the row that says how well the figures above it are known.
+const WITHIN: &str = "  within";
+
+/// How far a figure may be off, to the side on which it may be further: `-4%`, `+2%`, `±1%`. In whole percent, rounded up.
+fn within(metric: &Metric, operation: &OperationResult) -> String {
+    // A share of failures stands in its own cell with its count.
+    let Some(bound) = operation.bounds.get(metric.id).filter(|_| metric.unit != Unit::Share) else {
+        return String::new();
+    };
+    let sides = metric.of(operation).filter(|value| *value > 0.0).zip(bound.low.zip(bound.high));
+    let Some((value, (low, high))) = sides.filter(|_| bound.holds()) else { return "no".to_owned() };
+    let percent = |by: f64| (100.0 * by / value - 1e-6).max(0.0).ceil();
+    let (below, above) = (percent(value - low), percent(high - value));
+    let (sign, by) = match below.total_cmp(&above) {
+        Ordering::Equal => ("±", below),
+        Ordering::Greater => ("-", below),
+        Ordering::Less => ("+", above),
+    };
+    format!("{sign}{by}%")
 }
 
 /// With the name of its work where names alone do not tell operations apart.
@@ -146,6 +173,12 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
             "service time = from sent; the line above it counts from when an operation was due".to_owned(),
         );
     }
+    if record.stages.iter().flat_map(|stage| &stage.operations).any(|op| !op.bounds.is_empty()) {
+        remarks.push(
+            "within = so far a client that adds nothing may have measured another figure; no = it does not hold"
+                .to_owned(),
+        );
+    }
     if withheld {
         remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());
     }
@@ -162,4 +195,34 @@ fn errors(operation: &OperationResult) -> String {
     let codes: Vec<String> = operation.codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
     let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
     format!("{share:.2} % failed: {}{codes}", kinds.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_metrics::results::Bound;
+
+    use super::*;
+
+    fn operation(low: f64, high: f64, why: Option<&str>) -> OperationResult {
+        let bound = Bound {
+            low: Some(low),
+            high: Some(high),
+            within: Some(0.1),
+            does_not_hold: why.map(str::to_owned),
+            ..Bound::default()
+        };
+        let mut operation = OperationResult { throughput_per_s: Some(100.0), ..OperationResult::default() };
+        operation.bounds.insert("throughput_per_s".to_owned(), bound);
+        operation
+    }
+
+    #[test]
+    fn a_figure_says_to_which_side_it_may_be_further_off_and_never_less_than_it_is() {
+        let rate = METRICS.iter().find(|metric| metric.id == "throughput_per_s").unwrap();
+        let shown = |low, high, why| within(rate, &operation(low, high, why));
+        assert_eq!([shown(95.9, 100.2, None), shown(99.5, 103.0, None)], ["-5%", "+3%"]);
+        assert_eq!([shown(99.2, 100.6, None), shown(100.0, 100.0, None)], ["±1%", "±0%"]);
+        assert_eq!(shown(10.0, 100.0, Some("the client paused")), "no");
+        assert_eq!(within(rate, &OperationResult::default()), "");
+    }
 }

@@ -28,7 +28,9 @@ pub fn short(verdict: &Verdict) -> Vec<String> {
 }
 
 fn headline(verdict: &Verdict) -> String {
-    let first = most_telling(&verdict.checks).map(|check| format!(": {}", place(check))).unwrap_or_default();
+    let well = || verdict.checks.iter().find(|check| Some(&check.message) == verdict.reason.as_ref());
+    let first = most_telling(&verdict.checks).or_else(well);
+    let first = first.map(|check| format!(": {}", place(check))).unwrap_or_default();
     format!("verdict: {}{first}", verdict.overall.words())
 }
 

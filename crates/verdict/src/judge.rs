@@ -333,3 +333,54 @@ fn length_of(stage: &Stage) -> Option<Finding> {
     );
     (window < need).then(|| Finding::too_little(window, need, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(id: &str, finding: Finding) -> Check {
+        named(id, "name", Some("s1-main"), finding)
+    }
+
+    fn order(checks: &[Check]) -> Vec<&str> {
+        telling_order(checks).into_iter().map(|check| check.id.as_str()).collect()
+    }
+
+    #[test]
+    fn the_gravest_reason_comes_first_and_not_the_first_by_number() {
+        let late = Finding::fail(0.03, 0.01, "late").moving("response_ms.p99", 0.03);
+        let lost = Finding::fail(0.436, 0.05, "lost").moving("throughput_per_s", 0.436);
+        let errors = Finding::warn(0.9, 0.0, "a warning").moving("throughput_per_s", 0.9);
+        let checks = [finding("V3", late), finding("V16", lost), finding("V12", errors)];
+        assert_eq!(order(&checks), ["V16", "V3", "V12"]);
+        assert_eq!(verdict_of(checks.to_vec()).reason.as_deref(), Some("lost"));
+    }
+
+    #[test]
+    fn of_reasons_that_move_about_as_much_the_cause_comes_first_and_the_sum_last() {
+        let moving = |share: f64| Finding::warn(share, 0.0, "w").moving("response_ms.p99", share);
+        let checks = [
+            finding("V8", moving(0.5)),
+            finding("V12", moving(0.2)),
+            finding("V25", moving(0.9)),
+            finding("V2", moving(0.05)),
+        ];
+        assert_eq!(order(&checks), ["V12", "V8", "V2", "V25"]);
+        let alone = [
+            finding("V25", moving(0.2)),
+            finding("V12", moving(0.001)),
+            finding("V3", Finding::unknown("u")),
+        ];
+        assert_eq!(order(&alone), ["V25", "V12", "V3"]);
+    }
+
+    #[test]
+    fn a_verdict_against_which_nothing_speaks_says_how_well_the_figures_are_known() {
+        let checks = vec![
+            finding("V1", Finding::pass(0.0, 1.0, "p")),
+            finding("V25", Finding::pass(0.01, 0.05, "they hold")),
+        ];
+        let verdict = verdict_of(checks);
+        assert_eq!((verdict.overall, verdict.reason.as_deref()), (Overall::True, Some("they hold")));
+    }
+}
