@@ -49,6 +49,18 @@ export const METRICS: readonly Metric[] = [
     page: "max", sideBySide: "max",
   },
   {
+    id: "wire_ms.p50", unit: "ms", more: false, title: "50 % time on the wire", help: "50 % of the operations that were stamped took no longer on the wire",
+    page: null, sideBySide: "wire median",
+  },
+  {
+    id: "wire_ms.p99", unit: "ms", more: false, title: "99 % time on the wire", help: "99 % of the operations that were stamped took no longer on the wire",
+    page: "wire p99", sideBySide: "wire p99",
+  },
+  {
+    id: "client_added_ms.p99", unit: "ms", more: false, title: "What the client added at 99 %", help: "To 99 % of the operations that were stamped the client added no more",
+    page: "client p99", sideBySide: "client added, p99",
+  },
+  {
     id: "error_rate", unit: "share", more: false, title: "Failed", help: "Failures of all operations that ended",
     page: null, sideBySide: "failed",
   },

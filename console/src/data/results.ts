@@ -115,6 +115,21 @@ service_ms: Latencies | null,
  */
 first_byte_ms: Latencies | null, 
 /**
+ * Time on the wire: from the moment a request left the client's host to the moment the last byte of its answer reached
+ * it, by the system's stamps; of an operation of several requests, the time in which at least one was under way. `count`
+ * is how many operations were stamped.
+ */
+wire_ms: Latencies | null, 
+/**
+ * What the client added to each of the operations that were stamped: its service time, without the opening of
+ * connections, less its time on the wire.
+ */
+client_added_ms: Latencies | null, 
+/**
+ * Why there are no times on the wire; null where there are, and where nothing succeeded.
+ */
+wire_unmeasured?: string, 
+/**
  * To open a connection.
  */
 connect_ms: Latencies | null, 

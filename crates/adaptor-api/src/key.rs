@@ -281,6 +281,12 @@ impl Settings {
         self.given[at].as_deref().or(default)
     }
 
+    /// True when the table has such a key.
+    #[must_use]
+    pub fn knows(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+    }
+
     /// True when the user gave it.
     #[must_use]
     pub fn is_given(&self, name: &str) -> bool {

@@ -21,6 +21,7 @@ mod secret;
 mod session;
 pub mod sockets;
 mod traits;
+mod wire_time;
 
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
 pub use capability::{Capability, CapabilityRow};
@@ -33,3 +34,4 @@ pub use traits::{
     Adaptor, AdaptorDef, Alias, Auth, AuthDef, ByteRange, Client, ListPage, ListRequest, Marks,
     MultipartPlan, ObjectName, OpFuture, PutOptions, PutOutcome, ReadOutcome,
 };
+pub use wire_time::{OnWire, SideBySide, WireGap, WireMarks};

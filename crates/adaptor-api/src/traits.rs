@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, clock};
+use crate::{
+    BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, WireMarks, clock,
+};
 
 /// A call in flight. It is not `Send`: a client lives on one load thread. Dropping it abandons the call; the client
 /// must then not use the half-used connection again.
@@ -48,6 +50,8 @@ pub struct Marks {
     pub status: u16,
     /// Number of the endpoint that was asked last, from 1, as in [`Adaptor::endpoints`]; 0 = there is only one.
     pub endpoint: u16,
+    /// When its requests left this host and their answers reached it, where the system says so.
+    pub wire: WireMarks,
 }
 
 impl Marks {
@@ -56,6 +60,20 @@ impl Marks {
         if self.first_byte_ns == 0 {
             self.first_byte_ns = clock::now_ns();
         }
+    }
+
+    /// For requests of the call that are observed apart; [`Marks::add_requests`] adds what was seen.
+    #[must_use]
+    pub fn part(&mut self) -> Self {
+        Self { wire: self.wire.of_part(), ..Self::default() }
+    }
+
+    /// Adds requests and connections, but no bytes: for requests that carry no content.
+    pub fn add_requests(&mut self, part: &Self) {
+        self.connect_ns += part.connect_ns;
+        self.connections += part.connections;
+        self.requests += part.requests;
+        self.wire.add_part(&part.wire);
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::Poll;
 
-use cosmark_adaptor_api::{BodySource, Error, ErrorKind, Marks, MultipartPlan, Piece, Result};
+use cosmark_adaptor_api::{BodySource, Error, ErrorKind, Marks, MultipartPlan, Piece, Result, SideBySide};
 
 /// More would only queue in the client.
 const MOST_LANES: u64 = 256;
@@ -70,25 +70,23 @@ impl Cut {
 /// Adds what one part observed to the call's marks, when the part is done or dropped.
 struct PartMarks<'a, 'm> {
     call: &'a RefCell<&'m mut Marks>,
+    /// When the parts were on the wire, side by side.
+    on_wire: &'a SideBySide,
     own: Marks,
 }
 
 impl Drop for PartMarks<'_, '_> {
     fn drop(&mut self) {
         let mut call = self.call.borrow_mut();
-        add_requests(&mut call, &self.own);
+        call.connect_ns += self.own.connect_ns;
+        call.connections += self.own.connections;
+        call.requests += self.own.requests;
+        self.on_wire.note(&self.own.wire);
         call.body_bytes += self.own.body_bytes;
         if self.own.status != 0 {
             call.status = self.own.status;
         }
     }
-}
-
-/// Adds requests and connections, but no bytes: for requests that carry no content.
-pub(crate) fn add_requests(marks: &mut Marks, own: &Marks) {
-    marks.connect_ns += own.connect_ns;
-    marks.connections += own.connections;
-    marks.requests += own.requests;
 }
 
 /// Sends the parts 0 to `count`-1 over the lanes, each lane one after the other, until all are sent or one has failed. A
@@ -108,12 +106,14 @@ where
     let next = Cell::new(0);
     let done: RefCell<Vec<(u64, T)>> = RefCell::new(Vec::new());
     let failed: RefCell<Option<Error>> = RefCell::new(None);
+    let on_wire = SideBySide::of(&mut marks.wire);
     let call = RefCell::new(marks);
     let run = async |lane: &mut L| {
         while failed.borrow().is_none() && next.get() < count {
             let number = next.get();
             next.set(number + 1);
-            let mut marks = PartMarks { call: &call, own: Marks::default() };
+            let own = Marks { wire: on_wire.part(), ..Marks::default() };
+            let mut marks = PartMarks { call: &call, on_wire: &on_wire, own };
             match send(lane, number, &mut marks.own).await {
                 Ok(result) => done.borrow_mut().push((number, result)),
                 Err(error) => {
@@ -133,6 +133,7 @@ where
     .await;
     drop(running);
     let marks = call.into_inner();
+    on_wire.add_to(&mut marks.wire);
     match failed.into_inner() {
         Some(error) => {
             marks.status = error.status().unwrap_or(marks.status);

@@ -164,6 +164,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
                     remarks.push(format!("{place}: {} {what}", units::grouped(count)));
                 }
             }
+            remarks.extend(wire_time(operation).map(|text| format!("{place}: {text}")));
             withheld |= operation.ok > 0
                 && (operation.response_ms.p99.is_none() || operation.response_ms.p50.is_none());
         }
@@ -183,6 +184,27 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());
     }
     remarks
+}
+
+/// Less of the client's own than this share of a service time, and than this time, is not worth a line.
+const ADDED: (f64, f64) = (0.05, 0.1);
+
+/// What the client added to the times of an operation, if much, or why a system that could measure it did not.
+fn wire_time(operation: &OperationResult) -> Option<String> {
+    let (wire, added) = (&operation.wire_ms, &operation.client_added_ms);
+    if !operation.wire_unstamped.is_empty()
+        && let Some(reason) = &operation.wire_unmeasured
+    {
+        return Some(format!("wire time: not measured: {reason}"));
+    }
+    let (name, wire_ms, added_ms) = [("p99", wire.p99, added.p99), ("p50", wire.p50, added.p50)]
+        .into_iter()
+        .find_map(|(name, wire_ms, added_ms)| Some((name, wire_ms?, added_ms?)))?;
+    let is_much = added_ms > ADDED.0 * (wire_ms + added_ms) && added_ms > ADDED.1;
+    is_much.then(|| {
+        let (added, wire) = (units::ms(added_ms), units::ms(wire_ms));
+        format!("the client added {added} ms at {name}; on the wire the {name} is {wire} ms")
+    })
 }
 
 fn errors(operation: &OperationResult) -> String {

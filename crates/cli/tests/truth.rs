@@ -23,3 +23,6 @@ mod faults;
 mod latency;
 #[path = "truth/rates.rs"]
 mod rates;
+#[cfg(target_os = "linux")]
+#[path = "truth/wire_time.rs"]
+mod wire_time;

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, clock};
-use cosmark_metrics::{OpSnapshot, Outcome, Sample, SlicePlan};
+use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, WireGap, clock};
+use cosmark_metrics::{OpSnapshot, Outcome, Sample, SlicePlan, WireTimes};
 use cosmark_workload::model::OpKind;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -229,6 +229,7 @@ impl Worker {
                 (Outcome::failed(&error.kind().label()), bytes, false, is_corrupt)
             }
         };
+        let (wire, gap) = on_wire(marks);
         let sample = Sample {
             op: choice.op,
             worker: self.index,
@@ -248,6 +249,7 @@ impl Worker {
             retries: marks.retries,
             connections: marks.connections,
             accepted_only,
+            wire,
         };
         self.recorder.record(&sample);
         state.timing.clear();
@@ -258,6 +260,9 @@ impl Worker {
         let mut recorder = self.recorder.sums.borrow_mut();
         if let Some(sums) = recorder.op_mut(choice.op) {
             sums.checked += u64::from(checked);
+            if let Some(gap) = gap.filter(|_| result.is_ok()) {
+                sums.wire.miss(gap.words());
+            }
             if !self.pace.is_closed() {
                 sums.delayed += u64::from(slot.delayed);
                 sums.intended += u64::from(self.pace.is_open() && plan.is_due_in_window(slot.due_ns));
@@ -311,6 +316,7 @@ impl Worker {
                 retries: marks.retries,
                 connections: marks.connections,
                 accepted_only: false,
+                wire: WireTimes::default(),
             });
             state.timing.clear();
         }
@@ -430,6 +436,19 @@ fn timed_out(running: &Running, state: &WorkerState, choice: Choice) -> Error {
     Error::new(ErrorKind::Timeout, format!("no complete answer for {container}/{object} within {limit:?}"))
         .with_hint("the store stalls, or `timeout` is too short for objects of this size")
         .with_partial_bytes(state.marks.body_bytes)
+}
+
+/// When an operation was on the wire, or why that is not known of one of which it should be.
+#[inline]
+fn on_wire(marks: &Marks) -> (WireTimes, Option<WireGap>) {
+    let wire = &marks.wire;
+    match wire.complete(marks.requests) {
+        Ok(weight) => {
+            let (sent_ns, first_byte_ns, end_ns) = (wire.sent_ns, wire.first_byte_ns, wire.end_ns);
+            (WireTimes { sent_ns, first_byte_ns, end_ns, spent_ns: wire.spent_ns, weight }, None)
+        }
+        Err(gap) => (WireTimes::default(), gap),
+    }
 }
 
 /// Hands out the arrivals of an open loop and counts those that are dropped or never sent.

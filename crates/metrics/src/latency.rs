@@ -53,6 +53,17 @@ impl Latency {
         }
     }
 
+    /// Adds a time that occurred `count` times.
+    pub fn record_many(&mut self, ns: u64, count: u32) {
+        if self.histogram.is_none() {
+            self.unfold();
+        }
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record_n(ns.clamp(1, HIGHEST_NS), u64::from(count));
+            self.sum_ns += u128::from(ns) * u128::from(count);
+        }
+    }
+
     /// Makes the histogram.
     #[cold]
     fn unfold(&mut self) {

@@ -15,6 +15,7 @@ pub mod results;
 mod sample;
 mod snapshot;
 mod sparse;
+mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
 pub use health::{
@@ -30,3 +31,4 @@ pub use results::{
 };
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};
+pub use wire_time::{WireSums, WireTimes};

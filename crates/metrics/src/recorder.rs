@@ -70,6 +70,8 @@ const MOST_AT_ONCE: u32 = 64;
 pub struct Recorder {
     plan: SlicePlan,
     paced: bool,
+    /// Times on the wire were among the samples.
+    stamped: bool,
     current: Snapshot,
     ready: Vec<Snapshot>,
     /// Histograms for the next slice, made ahead.
@@ -84,7 +86,7 @@ impl Recorder {
         let ops = (0..operations).map(|_| OpSnapshot::preallocated(paced)).collect();
         let phase = plan.phase_at(start_ns + 1);
         let current = Snapshot { work, phase, start_ns, end_ns, ops };
-        Self { plan, paced, current, ready: Vec::new(), spare: Vec::new() }
+        Self { plan, paced, stamped: false, current, ready: Vec::new(), spare: Vec::new() }
     }
 
     /// True when the current slice is over at `now_ns`, and [`Recorder::roll`] has to come before anything else.
@@ -105,6 +107,7 @@ impl Recorder {
             let since_ns = sample.sent_ns.max(self.current.start_ns);
             op.in_flight_ns += u128::from(sample.end_ns.saturating_sub(since_ns));
             op.add(sample, self.paced);
+            self.stamped |= sample.wire.weight != 0;
         }
     }
 
@@ -168,7 +171,12 @@ impl Recorder {
 
     fn turn(&mut self, start_ns: u64, end_ns: u64, phase: Phase) {
         let mut next = || self.spare.pop().unwrap_or_else(Latency::preallocated);
-        let ops = self.current.ops.iter().map(|_| OpSnapshot::made_of(self.paced, &mut next)).collect();
+        let ops = self
+            .current
+            .ops
+            .iter()
+            .map(|_| OpSnapshot::made_of(self.paced, self.stamped, &mut next))
+            .collect();
         let next = Snapshot { work: self.current.work, phase, start_ns, end_ns, ops };
         let full = std::mem::replace(&mut self.current, next);
         self.ready.push(full);
@@ -177,7 +185,8 @@ impl Recorder {
     /// Makes one histogram for the next slice, if there are not enough of them yet. Zeroing their memory takes some ten
     /// microseconds each; all at once, at the moment the slice turns, would be a pause that the load shows.
     pub fn prepare(&mut self) {
-        if self.spare.len() < self.current.ops.len().saturating_mul(OpSnapshot::histograms(self.paced)) {
+        let needed = OpSnapshot::histograms(self.paced, self.stamped);
+        if self.spare.len() < self.current.ops.len().saturating_mul(needed) {
             self.spare.push(Latency::preallocated());
         }
     }
@@ -329,6 +338,7 @@ mod tests {
             let make = |(ns, kind, bytes, endpoint): &(u64, u16, u64, u16)| Sample {
                 due_ns: 5, sent_ns: 10, first_byte_ns: 10 + ns / 2, end_ns: 10 + ns, bytes: *bytes, requests: 1,
                 asked_bytes: *bytes, endpoint: *endpoint,
+                wire: crate::WireTimes { spent_ns: ns / 2, weight: u32::from(*kind) + u32::try_from(ns % 3).unwrap(), ..Default::default() },
                 outcome: match kind { 0 => Outcome::OK, 1 => Outcome::failed("http_503"), _ => Outcome::failed("reset") },
                 ..Sample::default()
             };

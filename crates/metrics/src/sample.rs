@@ -1,6 +1,6 @@
 //! One operation's record; everything published derives from it.
 
-use crate::Outcome;
+use crate::{Outcome, WireTimes};
 
 /// Times are nanoseconds of the driver's one monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,6 +41,8 @@ pub struct Sample {
     pub connections: u32,
     /// The store took a write without having finished it (Swift's 202).
     pub accepted_only: bool,
+    /// When it was on the wire, where the system says so.
+    pub wire: WireTimes,
 }
 
 impl Sample {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{meet, merge_sizes};
-use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses};
+use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses, WireSums};
 
 /// Where in a run an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,6 +106,9 @@ pub struct OpSnapshot {
     /// Ages, at the end of the window, of what was due in it and had not finished.
     #[serde(skip_serializing_if = "is_nothing")]
     pub unfinished_age: Latency,
+    /// Times on the wire of successes, where the system stamped them.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub wire: WireSums,
     /// By size.
     #[serde(skip_serializing_if = "is_nothing")]
     pub sizes: SizeClasses,
@@ -124,21 +127,23 @@ impl OpSnapshot {
     /// Empty, with the histograms of the hot path made.
     #[must_use]
     pub fn preallocated(paced: bool) -> Self {
-        Self::made_of(paced, &mut Latency::preallocated)
+        Self::made_of(paced, false, &mut Latency::preallocated)
     }
 
     /// The same from histograms that are at hand: `next` gives [`OpSnapshot::histograms`] of them, empty.
     #[must_use]
-    pub fn made_of(paced: bool, next: &mut dyn FnMut() -> Latency) -> Self {
-        let mut if_paced = || if paced { next() } else { Latency::default() };
-        let (response, lag) = (if_paced(), if_paced());
-        Self { response, lag, service: next(), first_byte: next(), ..Self::default() }
+    pub fn made_of(paced: bool, stamped: bool, next: &mut dyn FnMut() -> Latency) -> Self {
+        let mut only_if = |needed: bool| if needed { next() } else { Latency::default() };
+        let (response, lag) = (only_if(paced), only_if(paced));
+        let (times, added) = (only_if(stamped), only_if(stamped));
+        let wire = WireSums { times, added, ..WireSums::default() };
+        Self { response, lag, service: next(), first_byte: next(), wire, ..Self::default() }
     }
 
     /// Histograms that the hot path of one operation fills.
     #[must_use]
-    pub fn histograms(paced: bool) -> usize {
-        if paced { 4 } else { 2 }
+    pub fn histograms(paced: bool, stamped: bool) -> usize {
+        2 + 2 * usize::from(paced) + 2 * usize::from(stamped)
     }
 
     /// Adds one sample; `paced` = due and sent can differ.
@@ -179,6 +184,9 @@ impl OpSnapshot {
         }
         if let Some(ns) = sample.time_to_first_byte_ns() {
             self.first_byte.record(ns);
+        }
+        if sample.wire.weight != 0 {
+            self.wire.add(sample);
         }
     }
 
@@ -228,6 +236,7 @@ impl OpSnapshot {
             connect,
             lag,
             unfinished_age,
+            wire,
             sizes: _,
             endpoints,
             errors,
@@ -259,6 +268,7 @@ impl OpSnapshot {
         self.connect.merge(connect);
         self.lag.merge(lag);
         self.unfinished_age.merge(unfinished_age);
+        self.wire.merge(wire);
         for (endpoint, sums) in (1..).zip(endpoints) {
             self.endpoint_mut(endpoint).merge(sums);
         }
@@ -281,6 +291,7 @@ impl OpSnapshot {
             connect: nothing(),
             lag: nothing(),
             unfinished_age: nothing(),
+            wire: WireSums::default(),
             sizes: SizeClasses::default(),
             endpoints: Vec::new(),
             errors: other.errors.clone(),

@@ -1,6 +1,6 @@
 //! Samples as columns: a tenth of the bytes of a list of maps, with the names still there.
 
-use cosmark_metrics::{Outcome, Sample};
+use cosmark_metrics::{Outcome, Sample, WireTimes};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -28,6 +28,12 @@ pub struct SampleColumns {
     retries: Vec<u32>,
     connections: Vec<u32>,
     accepted_only: Vec<bool>,
+    /// Only of samples that were stamped, which these numbers in the list are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stamped: Vec<u32>,
+    /// Of those: sent, first byte and end on the wire, from sent; time on the wire; for how many it stands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    wire: Vec<(i64, i64, i64, u64, u32)>,
 }
 
 fn less(a: u64, b: u64) -> i64 {
@@ -65,6 +71,7 @@ impl SampleColumns {
                 retries,
                 connections,
                 accepted_only,
+                wire,
             } = *sample;
             all.op.push(op);
             all.worker.push(worker);
@@ -84,6 +91,17 @@ impl SampleColumns {
             all.retries.push(retries);
             all.connections.push(connections);
             all.accepted_only.push(accepted_only);
+            if wire.weight != 0 {
+                let since = |ns: u64| less(ns, sent_ns);
+                all.stamped.push(u32::try_from(all.op.len() - 1).unwrap_or(u32::MAX));
+                all.wire.push((
+                    since(wire.sent_ns),
+                    since(wire.first_byte_ns),
+                    since(wire.end_ns),
+                    wire.spent_ns,
+                    wire.weight,
+                ));
+            }
             last_end_ns = end_ns;
         }
         all
@@ -117,8 +135,18 @@ impl SampleColumns {
                 retries: *self.retries.get(at)?,
                 connections: *self.connections.get(at)?,
                 accepted_only: *self.accepted_only.get(at)?,
+                wire: WireTimes::default(),
             });
             last_end_ns = end_ns;
+        }
+        if self.stamped.len() != self.wire.len() {
+            return None;
+        }
+        for (at, (sent, first_byte, end, spent_ns, weight)) in self.stamped.iter().zip(&self.wire) {
+            let sample = samples.get_mut(usize::try_from(*at).ok()?)?;
+            let at = |since: i64| plus(sample.sent_ns, since);
+            let (sent_ns, first_byte_ns, end_ns) = (at(*sent), at(*first_byte), at(*end));
+            sample.wire = WireTimes { sent_ns, first_byte_ns, end_ns, spent_ns: *spent_ns, weight: *weight };
         }
         Some(samples)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cosmark_metrics::{
     ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, OpSnapshot, Outcome, Phase, Sample,
-    SlicePlan, Snapshot, ThreadHealth,
+    SlicePlan, Snapshot, ThreadHealth, WireTimes,
 };
 use cosmark_wire::message::{
     Control, Event, Order, Registration, ShareMessage, StageMessage, decode, encode,
@@ -48,6 +48,17 @@ fn sample() -> impl Strategy<Value = Sample> {
             retries: kinds.2,
             connections: kinds.2,
             accepted_only: kinds.3,
+            wire: if kinds.1 == 0 {
+                WireTimes::default()
+            } else {
+                WireTimes {
+                    sent_ns: sent_ns.wrapping_sub(u64::from(times.2) % 7),
+                    first_byte_ns: sent_ns + 5,
+                    end_ns: sent_ns + u64::from(times.1),
+                    spent_ns: u64::from(times.2),
+                    weight: kinds.1,
+                }
+            },
         }
     })
 }

@@ -17,7 +17,7 @@ use crate::http::request::{Link, checked_name, push_range_value};
 use crate::http::signed_headers::Lines;
 use crate::http::xml_scan;
 use crate::http::{Answer, Body, Take, header, header_number, push_decimal, push_escaped};
-use crate::parts::{Cut, add_requests, send_all};
+use crate::parts::{Cut, send_all};
 
 /// Most bytes of one page of a listing (at most 5000 names).
 const PAGE_LIMIT: usize = 32 << 20;
@@ -269,10 +269,10 @@ impl AzureClient {
             ..Call::new("PUT", name.container, name.object)
         };
         let source = BytesSource(text.as_bytes());
-        let mut own = Marks::default();
+        let mut own = marks.part();
         let answer = self.main.exchange(&call, Body::Sized(&source), Take::Discard, &mut own).await;
         // The list is no content.
-        add_requests(marks, &own);
+        marks.add_requests(&own);
         (marks.first_byte_ns, marks.status) = (own.first_byte_ns, own.status);
         let answer = answer?;
         if answer.status == 201 { Ok(()) } else { Err(self.main.failure(&call, answer.status)) }

@@ -18,7 +18,7 @@ use cosmark_adaptor_api::{
 };
 
 use crate::common_keys::TIMEOUT;
-use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
+use crate::http::{Endpoint, STORE_KEYS, concat_keys};
 use client::AzureClient;
 use sign::{Access, SharedKey, checked_sas};
 
@@ -50,7 +50,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("api_version", KeyKind::Text, "version of the REST API to ask for (x-ms-version)").default("2021-12-02"),
     TIMEOUT,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

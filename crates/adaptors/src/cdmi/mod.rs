@@ -19,7 +19,7 @@ use cosmark_adaptor_api::{
 
 use crate::auth::http_credential::Counters;
 use crate::common_keys::{LOGGING, TIMEOUT};
-use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys, push_escaped};
+use crate::http::{Endpoint, STORE_KEYS, concat_keys, push_escaped};
 use client::CdmiClient;
 
 const OWN_KEYS: &[Key] = &[
@@ -54,7 +54,7 @@ const OWN_KEYS: &[Key] = &[
     TIMEOUT,
     LOGGING,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

@@ -16,7 +16,7 @@ use crate::forward::forward;
 use crate::http::date::unix_seconds;
 use crate::http::request::{Link, checked_name};
 use crate::http::{Answer, Body, PlainChunks, Take, header, header_number};
-use crate::parts::{Cut, add_requests};
+use crate::parts::Cut;
 use crate::service_account::LIFETIME_S;
 
 /// Most bytes of an answer that is kept whole (but listings).
@@ -202,9 +202,9 @@ impl GcsClient {
         header(&mut self.link.lines, "X-Upload-Content-Type", "application/octet-stream");
         header_number(&mut self.link.lines, "X-Upload-Content-Length", total);
         header_number(&mut self.link.lines, "Content-Length", 0);
-        let mut own = Marks::default();
+        let mut own = marks.part();
         let answer = self.ask("POST", Take::Discard, &mut own).await;
-        add_requests(marks, &own);
+        marks.add_requests(&own);
         marks.status = own.status;
         let answer = answer?;
         if !answer.is_success() {
@@ -260,12 +260,12 @@ impl GcsClient {
 
     /// Best effort: the first failure is the one to tell, and the store forgets sessions after a week.
     async fn give_up(&mut self, place: &str, marks: &mut Marks) {
-        let mut own = Marks::default();
+        let mut own = marks.part();
         if self.start_session(place).is_ok() {
             header_number(&mut self.link.lines, "Content-Length", 0);
             drop(self.ask("DELETE", Take::Discard, &mut own).await);
         }
-        add_requests(marks, &own);
+        marks.add_requests(&own);
     }
 
     async fn remove(&mut self, name: ObjectName<'_>, marks: &mut Marks) -> Result<()> {

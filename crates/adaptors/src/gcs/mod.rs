@@ -19,7 +19,7 @@ use cosmark_adaptor_api::{
 };
 
 use crate::common_keys::{LOGGING, TIMEOUT};
-use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
+use crate::http::{Endpoint, STORE_KEYS, concat_keys};
 use crate::service_account::ServiceAccount;
 use client::GcsClient;
 
@@ -51,7 +51,7 @@ const OWN_KEYS: &[Key] = &[
     TIMEOUT,
     LOGGING,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

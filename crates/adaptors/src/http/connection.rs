@@ -1,18 +1,18 @@
 //! One worker's keep-alive connection and the exchange over it.
 
 use std::future::poll_fn;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cosmark_adaptor_api::sockets::{self, Counted};
-use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result, clock};
+use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result, WireGap, clock};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::decode::{Decoder, Event};
 use super::dial::{Transport, dial};
+use super::endpoint::WireTime;
 use super::receive::{Receiver, poll_bytes};
 use super::send::{Frames, Outgoing, SendFailure};
 use super::{Answer, Body, Endpoint, Request, Take};
@@ -113,12 +113,16 @@ impl Connection {
         marks.requests += 1;
         marks.endpoint = self.number;
         let has_body = !request.is_head;
+        let is_stamped = self.stamp(marks);
         let result = self.send_and_receive(request, take, marks).await.and_then(|reusable| {
             if has_body {
                 self.decoder.check_announced()?
             };
             Ok(reusable)
         });
+        if is_stamped {
+            self.note_stamps(marks, result.is_ok());
+        }
         match result {
             Ok(true) => {
                 self.busy = false;
@@ -172,10 +176,37 @@ impl Connection {
         marks.connect_ns += clock::now_ns() - since;
         let (transport, address) = result?;
         self.number = self.endpoint.number_at(address);
-        self.counted = Some(sockets::count(transport.socket().as_raw_fd()));
+        self.counted = transport.socket().fd().ok().map(sockets::count);
         self.transport = Some(transport);
         marks.connections += 1;
         Ok(())
+    }
+
+    /// Asks the system to stamp this exchange, if its operation is one of those that are stamped.
+    fn stamp(&mut self, marks: &mut Marks) -> bool {
+        let weight = match self.endpoint.wire_time {
+            WireTime::Unasked => return false,
+            WireTime::Off => {
+                marks.wire.gap = Some(WireGap::Off);
+                return false;
+            }
+            WireTime::All => 1,
+            WireTime::Auto => marks.wire.draw(),
+        };
+        let Some(transport) = self.transport.as_mut().filter(|_| weight > 0) else { return false };
+        marks.wire.weight = weight;
+        let asked = transport.socket_mut().stamp();
+        marks.wire.gap = marks.wire.gap.or(asked.err());
+        asked.is_ok()
+    }
+
+    /// Takes the stamps of the exchange that ended.
+    fn note_stamps(&mut self, marks: &mut Marks, is_answered: bool) {
+        let stamped = self.transport.as_mut().and_then(|transport| transport.socket_mut().stamped());
+        match stamped.filter(|_| is_answered).unwrap_or(Err(WireGap::Partly)) {
+            Ok(request) => marks.wire.add(request),
+            Err(gap) => marks.wire.gap = marks.wire.gap.or(Some(gap)),
+        }
     }
 
     /// True when the peer closed the idle connection, or sent what nobody asked for.
@@ -187,7 +218,8 @@ impl Connection {
     fn poll_stale(&mut self, cx: &mut Context<'_>, look: bool) -> bool {
         let Some(transport) = &mut self.transport else { return true };
         if look {
-            match recv(transport.socket(), &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            let Ok(tcp) = transport.socket().tcp() else { return true };
+            match recv(tcp, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return true,
                 Ok(_) => {}
                 Err(error) => return error != Errno::WOULDBLOCK,
@@ -226,7 +258,9 @@ impl Connection {
             let mut steps = 0;
             poll_fn(|cx| {
                 loop {
-                    match receiver.poll_step(cx, transport, marks) {
+                    let step = receiver.poll_step(cx, transport, marks);
+                    transport.socket_mut().note_first_byte(marks.first_byte_ns != 0);
+                    match step {
                         Poll::Ready(Ok(false)) => {}
                         other => return other,
                     }
@@ -291,6 +325,7 @@ impl Connection {
                 }
             };
             let status = sniff(&mut self.decoder, early, marked, marks)?;
+            transport.socket_mut().note_first_byte(marks.first_byte_ns != 0);
             if !is_open || status.is_some_and(|status| status >= 300) {
                 return Ok(Sent::Cut(outgoing.progress()));
             }

@@ -15,6 +15,7 @@ use tokio_rustls::client::TlsStream;
 use super::decode::{Decoder, Event};
 use super::endpoint::{Endpoint, preferred};
 use super::read_ahead::ReadAhead;
+use super::socket::Socket;
 use super::tls;
 
 /// How long one address may take to answer while others are left to try.
@@ -23,15 +24,22 @@ const NEXT_ADDRESS_AFTER: Duration = Duration::from_secs(5);
 /// An open byte stream.
 #[derive(Debug)]
 pub(crate) enum Transport {
-    Plain(TcpStream),
+    Plain(Socket),
     Tls(Box<TlsStream<ReadAhead>>),
 }
 
 impl Transport {
-    pub(crate) fn socket(&self) -> &TcpStream {
+    pub(crate) fn socket(&self) -> &Socket {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(stream) => stream.get_ref().0.socket(),
+        }
+    }
+
+    pub(crate) fn socket_mut(&mut self) -> &mut Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.get_mut().0.socket_mut(),
         }
     }
 
@@ -65,13 +73,13 @@ pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<(Transport,
             return Err(error);
         }
     };
-    let Some(tls) = &endpoint.tls else { return Ok((Transport::Plain(socket), address)) };
+    let Some(tls) = &endpoint.tls else { return Ok((Transport::Plain(Socket::new(socket)), address)) };
     if endpoint.proxy.is_some() {
         open_tunnel(endpoint, &mut socket).await?;
     }
     let connector = TlsConnector::from(std::sync::Arc::clone(&tls.config));
     let stream = connector
-        .connect(tls.name.clone(), ReadAhead::new(socket))
+        .connect(tls.name.clone(), ReadAhead::new(Socket::new(socket)))
         .await
         .map_err(|error| tls::describe(&error, endpoint.host_header()))?;
     Ok((Transport::Tls(Box::new(stream)), address))

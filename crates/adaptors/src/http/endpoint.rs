@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use cosmark_adaptor_api::{Error, ErrorKind, Key, KeyKind, Result, Settings};
 use url::{Host, Url};
 
+use super::concat_keys;
 use super::tls::Tls;
 
 /// Keys of every adaptor and auth that speaks HTTP; put them behind its own with [`super::concat_keys`].
@@ -38,6 +39,46 @@ pub const TRANSPORT_KEYS: &[Key] = &[
     ),
 ];
 
+/// Keys of every adaptor that speaks HTTP.
+pub const STORE_KEYS: &[Key] = &concat_keys::<{ TRANSPORT_KEYS.len() + 1 }>(TRANSPORT_KEYS, &[WIRE_TIME]);
+
+const WIRE_TIME: Key = Key::new(
+    "wire_time",
+    KeyKind::Choice(&["auto", "all", "off"]),
+    "of which operations the system is asked when requests left the host and answers reached it: `auto` of all at up to \
+     4000 operations per second and thread and of a fair sample beyond, `all`, or `off`; it costs about 2 us of a processor \
+     for each",
+)
+.default("auto");
+
+/// Of which exchanges the system is asked when they were on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WireTime {
+    /// Of none: it is no store.
+    Unasked,
+    /// Of none.
+    Off,
+    /// Of those that are drawn.
+    Auto,
+    /// Of each.
+    All,
+}
+
+impl WireTime {
+    fn of(settings: &Settings) -> Self {
+        if !settings.knows(WIRE_TIME.name) {
+            return Self::Unasked;
+        }
+        let asked = match settings.get(WIRE_TIME.name) {
+            Some("off") => return Self::Off,
+            Some("all") => Self::All,
+            _ => Self::Auto,
+        };
+        super::socket::announce();
+        asked
+    }
+}
+
 /// How long resolved addresses stand before a failed connection asks the resolver again.
 const RESOLVED_FOR: Duration = Duration::from_secs(30);
 
@@ -54,6 +95,7 @@ pub struct Endpoint {
     pub(crate) source: Option<IpAddr>,
     pub(crate) send_buffer: Option<u32>,
     pub(crate) receive_buffer: Option<u32>,
+    pub(crate) wire_time: WireTime,
     resolved: Mutex<Option<(Arc<[SocketAddr]>, Instant)>>,
     turn: AtomicUsize,
     /// Its place among the endpoints of one target, from 1; 0 = the only one.
@@ -93,6 +135,7 @@ impl Endpoint {
             source: source(settings)?,
             send_buffer: buffer(settings, "send_buffer"),
             receive_buffer: buffer(settings, "receive_buffer"),
+            wire_time: WireTime::of(settings),
             resolved: Mutex::new(None),
             turn: AtomicUsize::new(0),
             number: AtomicU16::new(0),

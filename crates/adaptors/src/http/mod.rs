@@ -35,6 +35,7 @@ mod receive;
 pub(crate) mod request;
 mod send;
 pub(crate) mod signed_headers;
+mod socket;
 mod tls;
 pub(crate) mod xml_scan;
 
@@ -47,7 +48,7 @@ pub(crate) use buffer::with_buffer;
 pub(crate) use coder::push_hex;
 pub use coder::{ChunkCoder, PlainChunks};
 pub use connection::Connection;
-pub use endpoint::{Endpoint, TRANSPORT_KEYS};
+pub use endpoint::{Endpoint, STORE_KEYS, TRANSPORT_KEYS};
 pub use escape::{push_decimal, push_escaped, push_query_escaped};
 
 /// How much of the body of an answer that is no success (not 2xx) is kept for the error's text, in bytes.

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::buffer::with_buffer;
+use super::socket::Socket;
 
 /// Most bytes taken at once: four of TLS's largest records.
 const AHEAD: usize = 64 * 1024;
@@ -18,19 +18,23 @@ const KEEP_ALLOCATED: usize = 16 * 1024;
 /// A socket whose reads are served from what one larger read brought.
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
-    socket: TcpStream,
+    socket: Socket,
     store: Vec<u8>,
     /// Bytes of `store` that were served.
     served: usize,
 }
 
 impl ReadAhead {
-    pub(crate) fn new(socket: TcpStream) -> Self {
+    pub(crate) fn new(socket: Socket) -> Self {
         Self { socket, store: Vec::new(), served: 0 }
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
+    pub(crate) fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    pub(crate) fn socket_mut(&mut self) -> &mut Socket {
+        &mut self.socket
     }
 
     fn serve(&mut self, out: &mut ReadBuf<'_>) {
@@ -104,6 +108,7 @@ impl AsyncWrite for ReadAhead {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     #[tokio::test(flavor = "current_thread")]
     async fn small_reads_give_every_byte_once_and_in_order_and_then_the_end() {
@@ -115,7 +120,7 @@ mod tests {
             let (mut peer, _) = listener.accept().await.unwrap();
             peer.write_all(&copy).await.unwrap();
         });
-        let mut reader = ReadAhead::new(TcpStream::connect(address).await.unwrap());
+        let mut reader = ReadAhead::new(Socket::new(TcpStream::connect(address).await.unwrap()));
         let mut seen = Vec::new();
         for size in [1, 4096, 100_000, 7].into_iter().cycle() {
             let mut part = vec![0; size];

@@ -6,11 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result};
 use tokio::io::{AsyncBufRead, AsyncRead, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::buffer::{BUFFER_BYTES, with_buffer};
 use super::decode::{Decoder, Event};
 use super::dial::Transport;
+#[cfg(target_os = "linux")]
+use super::socket::Socket;
 use super::{ERROR_BODY_LIMIT, Take};
 
 /// The first read where nobody looks at the body: enough for the head and a small body, while the rest of a large one
@@ -41,34 +42,11 @@ pub(crate) fn poll_bytes<R>(
     }
 }
 
-/// Drops up to `left` bytes in the kernel (`MSG_TRUNC`, tcp(7)); 0 = the peer closed.
+/// Drops up to `left` bytes in the kernel; 0 = the peer closed.
 #[cfg(target_os = "linux")]
-fn poll_drop(socket: &TcpStream, cx: &mut Context<'_>, left: u64) -> Poll<io::Result<u64>> {
-    use std::os::fd::AsRawFd;
-
+fn poll_drop(socket: &mut Socket, cx: &mut Context<'_>, left: u64) -> Poll<io::Result<u64>> {
     let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(BUFFER_BYTES);
-    loop {
-        ready!(socket.poll_read_ready(cx))?;
-        let mut partial = None;
-        let result = socket.try_io(tokio::io::Interest::READABLE, || {
-            let received = with_buffer(|buffer| {
-                // SAFETY: the pointer and length are those of a live, writable buffer.
-                unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), wanted, libc::MSG_TRUNC) }
-            });
-            let count = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-            if count > 0 && count < wanted {
-                // Less than asked for means that the socket is empty: saying so spares the read that would find out.
-                partial = Some(count);
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            Ok(count)
-        });
-        match (result, partial) {
-            (_, Some(count)) | (Ok(count), None) => return Poll::Ready(Ok(count as u64)),
-            (Err(error), None) if error.kind() == io::ErrorKind::WouldBlock => {}
-            (Err(error), None) => return Poll::Ready(Err(error)),
-        }
-    }
+    with_buffer(|buffer| socket.poll_drop(cx, &mut buffer[..wanted])).map_ok(|count| count as u64)
 }
 
 /// Takes one answer.
@@ -93,7 +71,7 @@ impl Receiver<'_, '_> {
         marks: &mut Marks,
     ) -> Poll<Result<bool>> {
         #[cfg(target_os = "linux")]
-        if let (Transport::Plain(socket), Some(left)) = (&*transport, self.unseen_bytes()) {
+        if let (Transport::Plain(socket), Some(left)) = (&mut *transport, self.unseen_bytes()) {
             let result = ready!(poll_drop(socket, cx, left));
             return Poll::Ready(match result {
                 Ok(0) => self.closed(),

@@ -8,7 +8,7 @@ use cosmark_adaptor_api::{AwsKeys, Error, ErrorKind, Key, KeyKind, Result, Secre
 use super::checksum::Checksum;
 use super::streaming::Streaming;
 use crate::common_keys::{LOGGING, TIMEOUT};
-use crate::http::{Endpoint, TRANSPORT_KEYS, concat_keys};
+use crate::http::{Endpoint, STORE_KEYS, concat_keys};
 use crate::s3::choice::{EndpointChoice, InFlight, Versioning};
 
 const OWN_KEYS: &[Key] = &[
@@ -103,8 +103,7 @@ const OWN_KEYS: &[Key] = &[
 ];
 
 /// The keys.
-pub(crate) const KEYS: &[Key] =
-    &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+pub(crate) const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 /// How requests are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use std::task::Poll;
 
 use cosmark_adaptor_api::{
     BodySource, BytesSource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOptions,
-    PutOutcome, Result,
+    PutOutcome, Result, SideBySide,
 };
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ impl BodySource for Part<'_> {
 /// Marks of one part, added to the call's when the part is done or dropped.
 struct PartMarks<'a, 'm> {
     call: &'a RefCell<&'m mut Marks>,
+    on_wire: &'a SideBySide,
     own: Marks,
 }
 
@@ -66,6 +67,7 @@ impl Drop for PartMarks<'_, '_> {
         call.connections += self.own.connections;
         call.requests += self.own.requests;
         call.body_bytes += self.own.body_bytes;
+        self.on_wire.note(&self.own.wire);
     }
 }
 
@@ -80,6 +82,7 @@ struct Upload<'a, 'm> {
     etags: RefCell<Vec<Option<String>>>,
     failed: RefCell<Option<Error>>,
     marks: RefCell<&'m mut Marks>,
+    on_wire: SideBySide,
 }
 
 impl Upload<'_, '_> {
@@ -102,7 +105,8 @@ impl Upload<'_, '_> {
         let part = Part { whole: self.body, offset, len: self.part_bytes.min(self.body.len() - offset) };
         let object = part_name(self.prefix, number);
         let name = ObjectName { container: self.segments, object: &object };
-        let mut marks = PartMarks { call: &self.marks, own: Marks::default() };
+        let own = Marks { wire: self.on_wire.part(), ..Marks::default() };
+        let mut marks = PartMarks { call: &self.marks, on_wire: &self.on_wire, own };
         lane.start("PUT", name, b"")?;
         header(&mut lane.head, "Content-Type", "application/octet-stream");
         header_number(&mut lane.head, "Content-Length", part.len);
@@ -169,10 +173,12 @@ impl SwiftClient {
             next: Cell::new(0),
             etags: RefCell::new(vec![None; place(parts)]),
             failed: RefCell::new(None),
+            on_wire: SideBySide::of(&mut marks.wire),
             marks: RefCell::new(&mut *marks),
         };
         all(self.lanes[..lanes].iter_mut().map(|lane| upload.run(lane))).await;
         let (etags, failed) = (upload.etags.into_inner(), upload.failed.into_inner());
+        upload.on_wire.add_to(&mut marks.wire);
         let written = match failed {
             Some(error) => Err(error),
             None if self.options.is_static => {
@@ -200,9 +206,9 @@ impl SwiftClient {
             return Ok(());
         }
         let policy = self.options.policy.clone();
-        let mut own = Marks::default();
+        let mut own = marks.part();
         let made = put_container(self.link()?, segments, &policy, &mut own).await;
-        add_requests(marks, &own);
+        marks.add_requests(&own);
         made?;
         self.segments_made.push(segments.to_owned());
         Ok(())
@@ -275,13 +281,13 @@ impl SwiftClient {
     ) {
         for (number, _) in (0_u64..).zip(etags).filter(|(_, etag)| etag.is_some()) {
             let object = part_name(prefix, number);
-            let mut own = Marks::default();
+            let mut own = marks.part();
             let Ok(link) = self.link() else { return };
             let asked = match link.start("DELETE", ObjectName { container: segments, object: &object }, b"") {
                 Ok(()) => link.ask(&mut own).await,
                 Err(error) => Err(error),
             };
-            add_requests(marks, &own);
+            marks.add_requests(&own);
             if asked.is_err() {
                 return;
             }
@@ -296,21 +302,15 @@ async fn put_manifest(
     body: Body<'_>,
     marks: &mut Marks,
 ) -> Result<bool> {
-    let mut own = Marks::default();
+    let mut own = marks.part();
     let answer = link.send(body, Take::Discard, &mut own).await;
-    add_requests(marks, &own);
+    marks.add_requests(&own);
     (marks.first_byte_ns, marks.status) = (own.first_byte_ns, own.status);
     match answer?.status {
         201 => Ok(false),
         202 => Ok(true),
         status => Err(errors::object(link, "PUT", name, status)),
     }
-}
-
-fn add_requests(marks: &mut Marks, own: &Marks) {
-    marks.connect_ns += own.connect_ns;
-    marks.connections += own.connections;
-    marks.requests += own.requests;
 }
 
 /// Deletes a static large object and its segments; false: it is no such object and nothing was deleted.

@@ -23,7 +23,7 @@ use cosmark_adaptor_api::{
 use crate::common_keys::{LOGGING, TIMEOUT};
 use crate::forward::forward;
 use crate::http::{
-    Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number, push_decimal,
+    Body, Endpoint, PlainChunks, STORE_KEYS, Take, concat_keys, header, header_number, push_decimal,
 };
 use listing::Names;
 use request::Link;
@@ -61,7 +61,7 @@ const OWN_KEYS: &[Key] = &[
     .default("false"),
     LOGGING,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

@@ -20,7 +20,7 @@ use crate::common_keys::TIMEOUT;
 use crate::forward::forward;
 use crate::http::request::{Link, checked_name};
 use crate::http::{
-    Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
+    Answer, Body, Endpoint, PlainChunks, STORE_KEYS, Take, concat_keys, header, header_number,
 };
 use ring::{Device, HashPath, Ring};
 
@@ -45,7 +45,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new("replica", KeyKind::Int(1, 64), "which of an object's nodes is spoken to").default("1"),
     TIMEOUT,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

@@ -29,8 +29,8 @@ use crate::auth::http_credential::{Counters, Credential};
 use crate::common_keys::{LOGGING, TIMEOUT};
 use crate::forward::forward;
 use crate::http::{
-    Answer, Body, Endpoint, PlainChunks, TRANSPORT_KEYS, Take, concat_keys, header, header_number,
-    push_decimal, push_escaped,
+    Answer, Body, Endpoint, PlainChunks, STORE_KEYS, Take, concat_keys, header, header_number, push_decimal,
+    push_escaped,
 };
 use crate::name_page::NamePage;
 use multistatus::Members;
@@ -60,7 +60,7 @@ const OWN_KEYS: &[Key] = &[
     TIMEOUT,
     LOGGING,
 ];
-const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + TRANSPORT_KEYS.len() }>(OWN_KEYS, TRANSPORT_KEYS);
+const KEYS: &[Key] = &concat_keys::<{ OWN_KEYS.len() + STORE_KEYS.len() }>(OWN_KEYS, STORE_KEYS);
 
 const CAPABILITY: Capability = Capability::of(&[
     Capability::STORE,

@@ -5,6 +5,7 @@
 //! parts (`operations.part-00001.parquet`, ..), each closed after about a million rows or a minute; at the end of the run the
 //! parts are joined into `operations.parquet` without decoding them. A killed run leaves its closed parts.
 
+mod columns;
 mod join;
 pub(crate) mod read;
 
@@ -31,6 +32,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use crate::oplog::columns::Columns;
 use crate::oplog::join::copy_parts;
 use crate::{ArchiveError, StageLayout, phase_word};
 
@@ -70,6 +72,8 @@ const NUMBERS: [&str; 15] = [
     "endpoint",
     "asked_bytes",
 ];
+/// Columns of few numbers among many nulls: as they are.
+const SPARSE: [&str; 5] = ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns", "wire_weight"];
 /// Columns of words that hardly anybody looks for by their order: the least and the greatest of them are not kept, which would
 /// mean to compare every one.
 const WORDS: [&str; 5] = ["driver", "work", "operation", "outcome", "phase"];
@@ -232,32 +236,6 @@ struct Place {
     operations: Vec<u16>,
 }
 
-#[derive(Default)]
-struct Columns {
-    driver: Vec<u16>,
-    stage: Vec<u16>,
-    work: Vec<u16>,
-    worker: Vec<u32>,
-    operation: Vec<u16>,
-    container: Vec<Option<i64>>,
-    object: Vec<Option<i64>>,
-    due_ns: Vec<i64>,
-    sent_ns: Vec<i64>,
-    first_byte_ns: Vec<Option<i64>>,
-    end_ns: Vec<i64>,
-    bytes: Vec<i64>,
-    status: Vec<Option<u16>>,
-    outcome: Vec<u16>,
-    requests: Vec<u32>,
-    retries: Vec<u32>,
-    connections: Vec<u32>,
-    connect_ns: Vec<i64>,
-    accepted_only: Vec<bool>,
-    phase: Vec<u16>,
-    endpoint: Vec<Option<u16>>,
-    asked_bytes: Vec<Option<i64>>,
-}
-
 struct Part {
     temporary: PathBuf,
     path: PathBuf,
@@ -310,6 +288,11 @@ pub fn schema() -> Schema {
         ("phase", words(), false),
         ("endpoint", DataType::UInt16, true),
         ("asked_bytes", DataType::Int64, true),
+        ("wire_sent_ns", DataType::Int64, true),
+        ("wire_first_byte_ns", DataType::Int64, true),
+        ("wire_end_ns", DataType::Int64, true),
+        ("wire_ns", DataType::Int64, true),
+        ("wire_weight", DataType::UInt32, true),
     ];
     Schema::new(fields.map(|(name, kind, nullable)| Field::new(name, kind, nullable)).to_vec())
 }
@@ -327,6 +310,9 @@ fn properties(epoch: Timestamp) -> WriterProperties {
     for column in WORDS {
         let none = EnabledStatistics::None;
         builder = builder.set_column_statistics_enabled(ColumnPath::from(column), none);
+    }
+    for column in SPARSE {
+        builder = builder.set_column_dictionary_enabled(ColumnPath::from(column), false);
     }
     for column in NUMBERS {
         let path = ColumnPath::from(column);
@@ -463,6 +449,11 @@ impl PartWriter {
             self.phases.column(&mut columns.phase)?,
             numbers::<UInt16Array, _>(&mut columns.endpoint),
             numbers::<Int64Array, _>(&mut columns.asked_bytes),
+            numbers::<Int64Array, _>(&mut columns.wire_sent_ns),
+            numbers::<Int64Array, _>(&mut columns.wire_first_byte_ns),
+            numbers::<Int64Array, _>(&mut columns.wire_end_ns),
+            numbers::<Int64Array, _>(&mut columns.wire_ns),
+            numbers::<UInt32Array, _>(&mut columns.wire_weight),
         ];
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
     }
@@ -521,51 +512,6 @@ impl PartWriter {
             drop(fs::remove_file(&temporary));
         }
         joined
-    }
-}
-
-impl Columns {
-    fn push_sample(&mut self, sample: &Sample, clock_offset_ns: i64) {
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let at = |ns: u64| signed(ns).saturating_add(clock_offset_ns).max(0);
-        let some = |value: u64| (value != 0).then(|| signed(value));
-        // Exhaustive, so that a new field cannot be forgotten here.
-        let Sample {
-            op: _,
-            worker,
-            container,
-            object,
-            due_ns,
-            sent_ns,
-            first_byte_ns,
-            end_ns,
-            connect_ns,
-            bytes,
-            asked_bytes,
-            endpoint,
-            status,
-            outcome: _,
-            requests,
-            retries,
-            connections,
-            accepted_only,
-        } = *sample;
-        self.worker.push(worker);
-        self.container.push(some(container));
-        self.object.push(some(object));
-        self.due_ns.push(at(due_ns));
-        self.sent_ns.push(at(sent_ns));
-        self.first_byte_ns.push((first_byte_ns != 0).then(|| at(first_byte_ns)));
-        self.end_ns.push(at(end_ns));
-        self.bytes.push(signed(bytes));
-        self.status.push((status != 0).then_some(status));
-        self.requests.push(requests);
-        self.retries.push(retries);
-        self.connections.push(connections);
-        self.connect_ns.push(signed(connect_ns));
-        self.accepted_only.push(accepted_only);
-        self.endpoint.push((endpoint != 0).then_some(endpoint));
-        self.asked_bytes.push(some(asked_bytes));
     }
 }
 

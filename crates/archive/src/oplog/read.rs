@@ -8,7 +8,8 @@ use std::vec;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, RecordBatch};
-use cosmark_metrics::{Outcome, Phase, Sample};
+use arrow_schema::ArrowError;
+use cosmark_metrics::{Outcome, Phase, Sample, WireTimes};
 use jiff::Timestamp;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -79,13 +80,18 @@ impl OpLogReader {
                 self.current = Some((path, reader));
                 continue;
             };
-            match reader.next() {
-                Some(Ok(batch)) => {
+            match next_batch(reader) {
+                Some(Some(Ok(batch))) => {
                     self.rows = rows_of(&batch).map_err(|problem| unreadable(path, problem))?.into_iter();
                     return Ok(true);
                 }
-                Some(Err(error)) => return Err(unreadable(path, error.to_string())),
-                None => self.current = None,
+                Some(Some(Err(error))) => return Err(unreadable(path, error.to_string())),
+                Some(None) => self.current = None,
+                None => {
+                    let error = unreadable(path, "it is damaged".to_owned());
+                    self.current = None;
+                    return Err(error);
+                }
             }
         }
     }
@@ -198,6 +204,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     let accepted = column("accepted_only")?.as_boolean_opt().ok_or_else(|| wrong("accepted_only"))?;
     let endpoint = batch.column_by_name("endpoint").and_then(|array| array.as_primitive_opt::<UInt16Type>());
     let asked = batch.column_by_name("asked_bytes").and_then(|array| array.as_primitive_opt::<Int64Type>());
+    let wire = wire_times(batch);
     let (driver, stage, work) = (words(batch, "driver")?, words(batch, "stage")?, words(batch, "work")?);
     let (operation, outcome, phase) =
         (words(batch, "operation")?, words(batch, "outcome")?, words(batch, "phase")?);
@@ -241,8 +248,35 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 retries: retries(row),
                 connections: connections(row),
                 accepted_only: accepted.value(row),
+                wire: wire(row),
             },
         })
     };
     (0..batch.num_rows()).map(row).collect()
+}
+
+/// The next rows; `None` of damage that the library takes for its own mistake: it panics (parquet 60, differences of numbers).
+fn next_batch(reader: &mut ParquetRecordBatchReader) -> Option<Option<Result<RecordBatch, ArrowError>>> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| reader.next())).ok()
+}
+
+/// When the operation of a row was on the wire; logs of earlier versions do not say.
+fn wire_times(batch: &RecordBatch) -> impl Fn(usize) -> WireTimes + '_ {
+    let i64s =
+        |name: &str| batch.column_by_name(name).and_then(|array| array.as_primitive_opt::<Int64Type>());
+    let times = ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns"].map(i64s);
+    let weights =
+        batch.column_by_name("wire_weight").and_then(|array| array.as_primitive_opt::<UInt32Type>());
+    move |row| {
+        let number = |at: usize| {
+            let column = times[at].filter(|column| column.is_valid(row))?;
+            u64::try_from(column.value(row)).ok()
+        };
+        let read = || {
+            let weight = weights.filter(|column| column.is_valid(row))?.value(row);
+            let (sent_ns, first_byte_ns) = (number(0)?, number(1)?);
+            Some(WireTimes { sent_ns, first_byte_ns, end_ns: number(2)?, spent_ns: number(3)?, weight })
+        };
+        read().unwrap_or_default()
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cosmark_archive::{OpBatch, OpLog, OpLogReader, SendError, layout_of, open_run};
-use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan};
+use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan, WireTimes};
 
 use crate::support::{at, mixed, new_run, open};
 
@@ -38,6 +38,7 @@ fn every_field_comes_back() {
         retries: 2,
         connections: 1,
         accepted_only: true,
+        wire: WireTimes { sent_ns: 25, first_byte_ns: 35, end_ns: 50, spent_ns: 24, weight: 16 },
     };
     let bare = Sample { due_ns: 850, sent_ns: 850, end_ns: 901, ..Sample::default() };
     log.sender().send(batch(vec![full, bare])).unwrap();
@@ -55,7 +56,15 @@ fn every_field_comes_back() {
     assert_eq!(names(1), ("driver1", "s1-main", "main", "read", Phase::Rampdown));
     assert_eq!(names(2), ("driver2", "s1-main", "main", "read", Phase::Rampdown));
     // Times move to the log's epoch; the operation's number in its work becomes its name.
-    let moved = Sample { op: 0, due_ns: 1010, sent_ns: 1020, first_byte_ns: 1040, end_ns: 1060, ..full };
+    let moved = Sample {
+        op: 0,
+        due_ns: 1010,
+        sent_ns: 1020,
+        first_byte_ns: 1040,
+        end_ns: 1060,
+        wire: WireTimes { sent_ns: 1025, first_byte_ns: 1035, end_ns: 1050, ..full.wire },
+        ..full
+    };
     assert_eq!(rows[0].sample, moved);
     assert_eq!(rows[1].sample, Sample { due_ns: 1850, sent_ns: 1850, end_ns: 1901, ..bare });
     assert_eq!(rows[2].sample.end_ns, 0, "nothing is before the epoch");

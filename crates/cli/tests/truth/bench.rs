@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{OpRow, OperationResult, RunRecord, open_run};
 use cosmark_metrics::Latencies;
-use cosmark_metrics::{Phase, SizeClass};
+use cosmark_metrics::{Phase, Sample, SizeClass};
 use cosmark_simstore::{Behaviour, Counters, Handle, LogRecord, Op, SimStore};
 
 use crate::support::{cosmark, stderr};
@@ -52,14 +52,18 @@ pub fn one_work(fields: &str) -> String {
 /// Reads of objects 1 to 100 of one container.
 pub const READS: &str = "operations: [{type: read, containers: c(1), objects: 'u(1,100)'}]";
 
-fn start(behaviour: &str) -> Handle {
+pub fn start(behaviour: &str) -> Handle {
     SimStore::start(Behaviour::from_yaml(behaviour).unwrap(), "127.0.0.1:0").unwrap()
 }
 
 /// Runs `workload` against a store of this behaviour. `${STORE}` in the workload stands for the store; `timeout` is that of
 /// its operations.
 pub fn against(behaviour: &str, timeout: &str, workload: &str) -> Ran {
-    let store = start(behaviour);
+    against_store(start(behaviour), timeout, workload)
+}
+
+/// The same against a store that was started elsewhere, which it stops.
+pub fn against_store(store: Handle, timeout: &str, workload: &str) -> Ran {
     let target = format!(
         "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, timeout: {timeout}}}",
         store.url()
@@ -212,6 +216,7 @@ fn audit_operation(op: &OperationResult, window: &[&OpRow], all_service_ns: u64)
     audit_times(&format!("{what} response"), &op.response_ms, times(&good, |row| row.sample.response_ns()));
     audit_times(&format!("{what} service"), &op.service_ms, times(&good, |row| row.sample.service_ns()));
     audit_times(&format!("{what} failed"), &op.failed_service_ms, times(&bad, |row| row.sample.service_ns()));
+    audit_wire(op, &good);
     if let Some(rate) = op.throughput_per_s {
         assert!((rate * op.window_s - op.ok as f64).abs() < 1e-6 * (op.ok as f64 + 1.0), "{what}: rate");
     }
@@ -219,6 +224,27 @@ fn audit_operation(op: &OperationResult, window: &[&OpRow], all_service_ns: u64)
         let all = all_service_ns as f64 / 1e9 / op.window_s;
         assert!(in_flight <= all * 1.001 + 1e-6, "{what}: {in_flight} in flight, the log has {all} at most");
     }
+}
+
+/// Times on the wire lie within those that the client saw, and their quantiles are those of the log, in which an operation
+/// may stand for several.
+fn audit_wire(op: &OperationResult, good: &[&OpRow]) {
+    let stamped: Vec<_> =
+        good.iter().map(|row| &row.sample).filter(|sample| sample.wire.weight > 0).collect();
+    assert_eq!(op.wire_ms.count, stamped.len() as u64, "{}: operations that were stamped", op.name);
+    for sample in &stamped {
+        let wire = sample.wire;
+        let order = [sample.sent_ns, wire.sent_ns, wire.first_byte_ns, wire.end_ns, sample.end_ns];
+        assert!(order.is_sorted() && wire.spent_ns <= sample.service_ns(), "{}: {sample:?}", op.name);
+    }
+    let weighted = |time: fn(&Sample) -> u64| -> Vec<u64> {
+        let many =
+            stamped.iter().flat_map(|sample| std::iter::repeat_n(time(sample), sample.wire.weight as usize));
+        many.collect()
+    };
+    let times = weighted(|sample| sample.wire.spent_ns);
+    let reported = Latencies { count: times.len() as u64, ..op.wire_ms.clone() };
+    audit_times(&format!("{} on the wire", op.name), &reported, times);
 }
 
 /// Classes of sizes, recomputed; there are none only if there is no second one.

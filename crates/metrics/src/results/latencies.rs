@@ -86,7 +86,13 @@ impl Latencies {
     /// Reads a distribution.
     #[must_use]
     pub fn of(latency: &Latency) -> Self {
-        let count = latency.count();
+        Self::of_drawn(latency, latency.count())
+    }
+
+    /// Reads a distribution of which `count` operations were drawn, each of which is in it as often as it stands for others:
+    /// what was drawn decides what is supported.
+    #[must_use]
+    pub fn of_drawn(latency: &Latency, count: u64) -> Self {
         let supported: Vec<_> = PERCENTILES
             .iter()
             .map(|percentile| {

@@ -117,6 +117,25 @@ pub struct OperationResult {
     /// From sent to the first byte of the answer.
     #[cfg_attr(test, ts(type = "Latencies | null"))]
     pub first_byte_ms: Latencies,
+    /// Time on the wire: from the moment a request left the client's host to the moment the last byte of its answer reached
+    /// it, by the system's stamps; of an operation of several requests, the time in which at least one was under way. `count`
+    /// is how many operations were stamped.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub wire_ms: Latencies,
+    /// What the client added to each of the operations that were stamped: its service time, without the opening of
+    /// connections, less its time on the wire.
+    #[serde(default)]
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub client_added_ms: Latencies,
+    /// Why there are no times on the wire; null where there are, and where nothing succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub wire_unmeasured: Option<String>,
+    /// Successes that should have been stamped and were not, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(test, ts(skip))]
+    pub wire_unstamped: BTreeMap<String, u64>,
     /// To open a connection.
     #[serde(default)]
     #[cfg_attr(test, ts(type = "Latencies | null"))]
@@ -207,6 +226,10 @@ impl OperationResult {
             response_ms: Latencies::of(op.response_or_service()),
             service_ms: Latencies::of(&op.service),
             first_byte_ms: Latencies::of(&op.first_byte),
+            wire_ms: Latencies::of_drawn(&op.wire.times, op.wire.stamped),
+            client_added_ms: Latencies::of_drawn(&op.wire.added, op.wire.stamped),
+            wire_unmeasured: op.wire.unmeasured(op.ok),
+            wire_unstamped: op.wire.unstamped.clone(),
             connect_ms: Latencies::of(&op.connect),
             failed_service_ms: Latencies::of(&op.failed_service),
             lag_ms: Latencies::of(&op.lag),

@@ -234,6 +234,67 @@ pub const METRICS: &[Metric] = &[
         ..TIME
     },
     Metric {
+        id: "wire_ms.mean",
+        title: "Mean time on the wire",
+        help: "Mean time from the moment a request left the client's host to the last byte of its answer there, by the system's stamps",
+        reading: Reading::Field(|result| result.wire_ms.mean),
+        names: Names { plot: "wire", threshold: "wire_mean", ..Names::NONE },
+        ..TIME
+    },
+    Metric {
+        id: "wire_ms.p50",
+        title: "50 % time on the wire",
+        help: "50 % of the operations that were stamped took no longer on the wire",
+        reading: Reading::Field(|result| result.wire_ms.p50),
+        names: Names { side_by_side: "wire median", threshold: "wire_p50", plot: "wire-p50", ..Names::NONE },
+        ..TIME
+    },
+    Metric {
+        id: "wire_ms.p95",
+        title: "95 % time on the wire",
+        help: "95 % of the operations that were stamped took no longer on the wire",
+        reading: Reading::Field(|result| result.wire_ms.p95),
+        names: Names { threshold: "wire_p95", plot: "wire-p95", ..Names::NONE },
+        ..TIME
+    },
+    Metric {
+        id: "wire_ms.p99",
+        title: "99 % time on the wire",
+        help: "99 % of the operations that were stamped took no longer on the wire",
+        reading: Reading::Field(|result| result.wire_ms.p99),
+        names: Names {
+            page: "wire p99",
+            side_by_side: "wire p99",
+            compare: "wire_p99",
+            threshold: "wire_p99",
+            plot: "wire-p99",
+            ..Names::NONE
+        },
+        ..TIME
+    },
+    Metric {
+        id: "client_added_ms.mean",
+        title: "Mean that the client added",
+        help: "Mean of what the client added to each operation that was stamped: its service time, without the opening of connections, less its time on the wire",
+        reading: Reading::Field(|result| result.client_added_ms.mean),
+        names: Names { plot: "client-added", ..Names::NONE },
+        ..TIME
+    },
+    Metric {
+        id: "client_added_ms.p99",
+        title: "What the client added at 99 %",
+        help: "To 99 % of the operations that were stamped the client added no more",
+        reading: Reading::Field(|result| result.client_added_ms.p99),
+        names: Names {
+            page: "client p99",
+            side_by_side: "client added, p99",
+            threshold: "client_added_p99",
+            plot: "client-added-p99",
+            ..Names::NONE
+        },
+        ..TIME
+    },
+    Metric {
         id: "error_rate",
         unit: Unit::Share,
         better: Better::Less,

@@ -88,6 +88,8 @@ pub struct Row {
     response_ms: Latencies,
     service_ms: Latencies,
     first_byte_ms: Latencies,
+    wire_ms: Latencies,
+    client_added_ms: Latencies,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<String, f64>,
 }
@@ -128,6 +130,8 @@ pub async fn matrix(State(app): State<Shared>, Params(mut filter): Params<Filter
                         response_ms: op.response_ms.clone(),
                         service_ms: op.service_ms.clone(),
                         first_byte_ms: op.first_byte_ms.clone(),
+                        wire_ms: op.wire_ms.clone(),
+                        client_added_ms: op.client_added_ms.clone(),
                         metrics: op.metrics.clone(),
                     };
                     rows.extend(stage.operations.iter().map(row));

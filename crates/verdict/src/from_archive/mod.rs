@@ -230,7 +230,8 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         first_byte: record.first_byte_ms.clone(),
         logged: Logged::default(),
         steps: Vec::new(),
-        client_share: None,
+        // Of few operations the stamps say nothing of the slow ones.
+        client_share: if_any(&record.client_added_ms).filter(|share| share.p99.is_some()),
         bounds: BTreeMap::new(),
     }
 }

@@ -5,6 +5,8 @@ mod lies;
 mod reuse;
 mod secure;
 mod server;
+#[cfg(target_os = "linux")]
+mod wire_time;
 
 use std::future::Future;
 use std::sync::Arc;

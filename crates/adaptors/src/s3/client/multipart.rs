@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use cosmark_adaptor_api::{
-    BodySource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOutcome, Result,
+    BodySource, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Piece, PutOutcome, Result, SideBySide,
 };
 
 use crate::http::xml_scan;
@@ -66,6 +66,7 @@ struct Work<'a> {
     /// Part n's line of the completion, at n - 1.
     done: RefCell<Vec<String>>,
     failure: RefCell<Option<Error>>,
+    on_wire: SideBySide,
 }
 
 /// One lane's account, readable while it works.
@@ -166,6 +167,7 @@ impl S3Client {
             next: Cell::new(1),
             done: RefCell::new(vec![String::new(); usize::try_from(parts).unwrap_or(0)]),
             failure: RefCell::new(None),
+            on_wire: SideBySide::of(&mut marks.wire),
         };
         let accounts: Vec<Account> = (0..wanted).map(|_| Account::default()).collect();
         let channels = std::iter::once(&mut self.main).chain(&mut self.lanes).take(wanted);
@@ -182,6 +184,7 @@ impl S3Client {
         })
         .await;
         drop(lanes);
+        work.on_wire.add_to(&mut marks.wire);
         match work.failure.into_inner() {
             Some(error) => Err(error.with_partial_bytes(marks.body_bytes)),
             None => Ok(work.done.into_inner()),
@@ -209,11 +212,9 @@ impl S3Client {
         let query = [("uploadId", Some(upload.id.as_str()))];
         let call = Call { query: &query, ..Call::new("DELETE", &upload.bucket, &upload.object) };
         // How the upload failed is told by the marks as they are, not by the clean-up.
-        let mut own = Marks::default();
+        let mut own = marks.part();
         let result = self.main.exchange(&call, Body::None, Take::Discard, &mut own).await;
-        marks.requests += own.requests;
-        marks.connections += own.connections;
-        marks.connect_ns += own.connect_ns;
+        marks.add_requests(&own);
         let answer = result?;
         if answer.is_success() || answer.status == 404 {
             return Ok(());
@@ -242,8 +243,9 @@ async fn send_part(work: &Work<'_>, channel: &mut Channel, number: u64, account:
     let digits = number.to_string();
     let query = [("partNumber", Some(digits.as_str())), ("uploadId", Some(work.upload.id.as_str()))];
     let call = Call { query: &query, ..Call::new("PUT", &work.upload.bucket, &work.upload.object) };
-    let mut marks = account.marks.get();
+    let mut marks = Marks { wire: work.on_wire.part(), ..account.marks.get() };
     let result = send_body(work.config, channel, call, None, &part, false, &mut marks).await;
+    work.on_wire.note(&marks.wire);
     account.sent.set(0);
     account.marks.set(marks);
     let answer = result?;
