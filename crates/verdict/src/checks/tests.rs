@@ -806,8 +806,7 @@ fn what_decides_the_verdict_comes_first() {
 
 #[test]
 fn runs_of_any_shape_are_judged_without_a_panic_and_in_sentences() {
-    type Shape = (&'static str, fn(&mut Evidence));
-    let shapes: [Shape; 9] = [
+    let shapes: [(&str, fn(&mut Evidence)); 9] = [
         ("no operation", |e| e.operations.clear()),
         ("no window", |e| (e.window_s, e.operations[0].window_s, e.works[0].window_s) = (0.0, 0.0, 0.0)),
         ("nothing ended", |e| {
