@@ -9,6 +9,7 @@ use cosmark_workload::model::Workload;
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
+use crate::settle::Settle;
 
 /// How urgently the user wants it to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +45,8 @@ pub struct RunJob<'a> {
     pub tidies_up: bool,
     /// What the store's machines were busy with before the first stage.
     pub idle_nodes: Vec<NodeResult>,
+    /// Stages that time ends stop before their time when their headline figures are known well enough.
+    pub settle: Option<Settle>,
     /// Index in the workload of the stage that goes on: one with a search has many in the record.
     pub(crate) planned_stage: usize,
     /// Stages and triggers that were begun.
@@ -78,6 +81,7 @@ impl<'a> RunJob<'a> {
             clock: RunClock::default(),
             tidies_up: false,
             idle_nodes: Vec::new(),
+            settle: None,
             planned_stage: 0,
             steps: 0,
             step_teller: None,

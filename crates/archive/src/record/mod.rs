@@ -112,6 +112,9 @@ pub struct StageRecord {
     pub state: StageState,
     /// One sentence: why it failed, was terminated or cancelled.
     pub reason: Option<String>,
+    /// One sentence: why its load ended before its time although nothing was wrong; null where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_early: Option<String>,
     /// When it left `waiting`.
     pub started: Option<Timestamp>,
     /// When its load began, from where `intervals.csv` and `clients.csv` count; null when it did not, and in older runs.
@@ -210,6 +213,7 @@ impl StageRecord {
             name: stage.name.clone(),
             state: StageState::Waiting,
             reason: None,
+            stopped_early: None,
             started: None,
             ended: None,
             load_started: None,

@@ -25,7 +25,7 @@ impl StageRun<'_, '_> {
             .cloned()
             .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, self.job.dir.now()));
         let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
-        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0, false));
         let by_driver = tally.take_driver_windows();
         let (windows, batches) = tally.into_windows();
         let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
@@ -46,6 +46,8 @@ impl StageRun<'_, '_> {
             record.nodes = self.nodes(&record);
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
+        self.tell_last_look(state, observer);
+        record.stopped_early = self.looks.stopped.take().filter(|_| state == StageState::Completed);
         record.reason.clone_from(&reason);
         record.enter(state, self.job.dir.now());
         if let Some(reason) = &reason {
