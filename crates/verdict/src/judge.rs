@@ -234,7 +234,49 @@ pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
             order.push(alike.remove(first));
         }
     }
+    causes_up(&mut order);
     order
+}
+
+/// Causes, the least part that they must move of what the consequence moves, and what they bring about by themselves. Where
+/// both are found in a stage the cause is told, whatever each would leave of the verdict: a store that falls behind its
+/// arrivals has response times that rise, and a stall makes a p99 for which the window is too short.
+const BRINGS_ABOUT: &[(&str, f64, &[&str])] = &[
+    ("V16", 0.2, &["V2", "V4", "V8", "V17"]),
+    ("V4", 0.0, &["V8", "V9", "V10"]),
+    ("V3", 0.2, &["V8", "V9"]),
+    ("V8", 0.2, &["V9"]),
+];
+
+/// What a cause has to move beside a finding of which nobody can say what it moves.
+const CAUSE_ALONE: f64 = 0.05;
+/// A window that is shorter than this is too short whatever else is found.
+const SHORT_S: f64 = 60.0;
+
+/// Puts before each finding what brings it about. No two findings bring each other about, so this ends.
+fn causes_up(order: &mut Vec<&Check>) {
+    let mut at = 0;
+    while let Some(own) = order.get(at).copied() {
+        match order.iter().skip(at + 1).position(|cause| brings_about(cause, own)) {
+            Some(further) => {
+                let cause = order.remove(at + 1 + further);
+                order.insert(at, cause);
+            }
+            None => at += 1,
+        }
+    }
+}
+
+fn brings_about(cause: &Check, other: &Check) -> bool {
+    let known = BRINGS_ABOUT.iter().find(|(id, ..)| *id == cause.id);
+    let Some((_, part, _)) = known.filter(|(.., others)| others.contains(&other.id.as_str())) else {
+        return false;
+    };
+    let least = if other.moves.is_none() && *part > 0.0 { CAUSE_ALONE } else { part * moved(other) };
+    cause.stage == other.stage
+        && matches!(cause.status, CheckStatus::Warn | CheckStatus::Fail)
+        && cause.moves.as_ref().is_none_or(|cause| cause.share >= least)
+        && (other.id != "V9" || other.limit.is_some_and(|need_s| need_s > SHORT_S))
 }
 
 /// Which of these to tell first.

@@ -18,7 +18,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{goals, host, signals, table, verdict};
+use crate::{goals, host, nodes, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -116,6 +116,11 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
             "a search has no operation log: its stages are not known before the run; drop --oplog",
         ));
     }
+    if matches!(place, Place::Drivers { .. }) && !workload.nodes.is_empty() {
+        return Err(Problem::usage(
+            "nodes are looked at by the machine that makes the load: run it without --nats, or without `nodes:`",
+        ));
+    }
     // What a plugin keeps secret is known only where its code was loaded.
     let (catalog, from): (_, &dyn SecretSource) = match place {
         Place::Here { .. } => (CATALOG, &Own),
@@ -211,6 +216,8 @@ async fn make_load(
             job.operation_log = operation_log;
             job.tidies_up = *tidies_up;
             job.settle = *settle;
+            // Looks until the run is over.
+            let _nodes = nodes::watch(&workload, &mut job).await?;
             Ok(run_workload(job, watching).await)
         }
         (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
@@ -292,6 +299,10 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     let goals = goals::text(record);
     if !goals.is_empty() {
         println!("{goals}");
+    }
+    let machines = nodes::text(record);
+    if !machines.is_empty() {
+        println!("{machines}");
     }
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());

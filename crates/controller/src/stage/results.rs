@@ -1,7 +1,9 @@
 //! The end of a stage: its record in the archive.
 
+use std::time::Duration;
+
 use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
-use cosmark_metrics::OpSnapshot;
+use cosmark_metrics::{NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
 use super::{StageEnd, StageRun};
@@ -41,6 +43,7 @@ impl StageRun<'_, '_> {
             record.missing = self.missing();
             let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
             record.pauses = pauses.flatten().collect();
+            record.nodes = self.nodes(&record);
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         self.tell_last_look(state, observer);
@@ -54,6 +57,19 @@ impl StageRun<'_, '_> {
         observer.stage_ends(&record);
         let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
         StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
+    }
+
+    /// What the store's machines were busy with in the measured window.
+    fn nodes(&self, record: &StageRecord) -> Vec<NodeResult> {
+        let (Some(started), Some(window_s)) = (record.load_started, record.window_s) else {
+            return Vec::new();
+        };
+        let rampup = self.stage.works.iter().map(|work| work.rampup).max().unwrap_or_default();
+        let window = Duration::try_from_secs_f64(window_s).unwrap_or_default();
+        match (started.checked_add(rampup), started.checked_add(rampup + window)) {
+            (Ok(from), Ok(to)) => self.job.nodes_between(from, to),
+            _ => Vec::new(),
+        }
     }
 
     fn verdict(
