@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 mod budgets;
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/commits.rs"]
+mod commits;
+mod support;
 #[path = "architecture/words.rs"]
 mod words;
 

@@ -315,7 +315,6 @@ pub const METRICS: &[Metric] = &[
         statistic: Statistic::Successes,
         column: "Succ-Ratio",
         names: Names { plot: "success", export: "cosmark_success_ratio", ..Names::NONE },
-        ..COUNT
     },
     Metric {
         id: "bytes",

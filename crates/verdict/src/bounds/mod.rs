@@ -154,11 +154,14 @@ fn of_times(
     rows.map(|(metric, name, value)| (name, bound(metric, value))).collect()
 }
 
+/// Times in ms, and the share that was made longer by more.
+type Curve = Vec<(f64, f64)>;
+
 /// What was added, as shares beyond each time: by all causes, and by each alone.
 struct Laws<'a> {
-    all: Vec<(f64, f64)>,
+    all: Curve,
     /// Made when they are asked for: few figures need them.
-    alone: OnceCell<Vec<(Cause, Vec<(f64, f64)>)>>,
+    alone: OnceCell<Vec<(Cause, Curve)>>,
     added: &'a Added,
     most_ms: f64,
 }
@@ -168,7 +171,7 @@ impl<'a> Laws<'a> {
         Self { all: added.curve(most_ms), alone: OnceCell::new(), added, most_ms }
     }
 
-    fn alone(&self) -> &[(Cause, Vec<(f64, f64)>)] {
+    fn alone(&self) -> &[(Cause, Curve)] {
         let law = |cause| (cause, self.added.only(&[cause]).curve(self.most_ms));
         self.alone.get_or_init(|| self.added.causes().into_iter().map(law).collect())
     }
