@@ -250,12 +250,11 @@ case ${1:-} in
     test_collect console-test 'console and report page: tests'
     must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" --no-run
     test_collect deny 'licences and known faults of dependencies'
-    # Tests run while nothing installs or builds. Most of them wait for processes that they started: two for each
-    # processor. What is measured is compared within one run; what fails all the same runs again alone.
+    # Tests run while nothing installs or builds.
     for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
       [[ -z ${TESTS_OF[$bed]:-} ]] || collect "bed-$bed" "bed $bed: install" || true
     done
-    test_phase 'tests' 2700 env RUST_TEST_THREADS=$((2 * $(nproc))) "${CARGO_TEST[@]}" --no-fail-fast
+    test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
     IGNORED=$RESULT_IGNORED
     repeat_failed "${CARGO_TEST[@]}"
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible

@@ -227,9 +227,12 @@ pub struct QuickArgs {
     /// Open loop: arrivals per second, whatever the store does; workers bound the pool
     #[arg(long, value_name = "N/s")]
     pub rate: Option<String>,
-    /// How long to measure; default: 30s, with --search 10s for each trial
+    /// How long to measure; default: until the headline figures are known within 5 %, with --search 10s for each trial
     #[arg(long, value_name = "TIME")]
     pub runtime: Option<String>,
+    /// Without --runtime: measure no longer than this; no less than 60s is measured
+    #[arg(long, value_name = "TIME", default_value = "5m", conflicts_with_all = ["runtime", "search"])]
+    pub max: String,
     /// Look for the highest rate that still meets this, e.g. "p95 <= 50 ms" or "p99 <= 200 ms + size / 1 MB/s"; may be
     /// given several times. "error_rate <= 1 %" is always among the conditions, unless one of them names error_rate
     #[arg(long, value_name = "THRESHOLD", conflicts_with = "rate")]

@@ -8,7 +8,7 @@ use cosmark_workload::{Diagnostic, Format, Severity, Target, Workload};
 
 use crate::diagnose;
 use crate::exit::Problem;
-use crate::host;
+use crate::{host, nodes};
 
 /// A workload, and the text it came from.
 pub struct Loaded {
@@ -101,6 +101,7 @@ pub fn load_for(
     diagnose::show(shown_name, &source, &diagnostics);
     let mut workload = workload.ok_or_else(|| refused(shown_name, &diagnostics))?;
     apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;
+    nodes::check(&workload)?;
     Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
 }
 

@@ -14,6 +14,7 @@ mod host;
 mod live;
 mod load;
 mod nats;
+mod nodes;
 mod output;
 mod progress;
 mod registry;

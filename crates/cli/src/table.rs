@@ -141,6 +141,7 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
         if let (Some(_), Some(reason)) = (stage.cut_s, &stage.reason) {
             remarks.push(format!("{}: {reason}", stage.id));
         }
+        remarks.extend(stage.stopped_early.iter().map(|why| format!("{}: {why}", stage.id)));
         for operation in &stage.operations {
             let place = format!("{} {}", stage.id, operation.name);
             if operation.failed > 0 {

@@ -29,8 +29,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("adaptors", &["adaptor-api"]),
     ("engine", &["adaptor-api", "metrics", "workload"]),
     ("stats", &["metrics"]),
+    ("capacity", &["metrics", "stats"]),
+    ("nodes", &["adaptor-api", "metrics", "workload"]),
     ("archive", &["metrics", "stats", "workload"]),
-    ("verdict", &["archive", "metrics", "stats", "workload"]),
+    ("verdict", &["archive", "capacity", "metrics", "stats", "workload"]),
     ("report", &["archive", "metrics", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
     ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
@@ -62,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "driver",
             "embedded",
             "metrics",
+            "nodes",
             "report",
             "service",
             "simstore",
@@ -376,7 +379,7 @@ fn an_arrow_that_is_wrong_is_found_in_either_direction() {
 
 #[test]
 fn pure_crates_do_no_io_are_not_async_and_read_no_clock() {
-    let mut pure = members(&["units", "workload", "metrics", "stats"]);
+    let mut pure = members(&["units", "workload", "metrics", "stats", "capacity"]);
     let checks = members(&["verdict"]);
     let of_verdict = pure.len();
     let is_pure = ["crates/verdict/src/checks/", "crates/verdict/src/bounds/"];

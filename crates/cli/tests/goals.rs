@@ -233,3 +233,46 @@ fn a_slowdown_of_5_percent_is_found_in_the_length_that_compare_recommends() {
     assert!(found > 0, "5 % were not found in {seconds} s: {slower:?}");
     assert!(slower.iter().all(|row| row["outcome"] != "better"), "{slower:?}");
 }
+
+const NODES: &str = "nodes:\n  - {name: here, role: proxy, type: local, interval: 200ms}\n  - {name: gone, role: storage, \
+                     type: prometheus, url: \"http://127.0.0.1:1/metrics\", token: {env: COSMARK_TEST_TOKEN}}\n";
+
+#[test]
+fn the_stores_machines_stand_beside_the_results_and_a_limit_of_slots_is_blamed_on_none_of_them() {
+    // Four operations at once, 20 ms each: whatever the machine does, it is not what limits this store.
+    let store = store("capacity: {servers: 4, service_ms: 20}");
+    let directory = tempfile::tempdir().unwrap();
+    let stages = format!(
+        "  - name: read\n    matrix: {{workers: [1, 2, 4, 8]}}\n    works: [{{name: main, workers: \"${{{{ matrix.workers \
+         }}}}\", runtime: 2s, {READS}}}]\n{NODES}"
+    );
+    let file = workload(directory.path(), &store, &stages);
+    let mut command = support::cosmark(directory.path());
+    let output = command
+        .args(["run", &file, "--json"])
+        .env("COSMARK_TEST_TOKEN", "bearer-of-nothing")
+        .output()
+        .unwrap();
+    let record: cosmark_archive::RunRecord = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let [here, gone] = record.idle_nodes.as_slice() else { panic!("{:?}", record.idle_nodes) };
+    assert!(here.readings >= 2 && here.lost.is_none() && gone.lost.is_some(), "{:?}", record.idle_nodes);
+    for stage in &record.stages[2..] {
+        let [here, gone] = stage.nodes.as_slice() else { panic!("{}: {:?}", stage.id, stage.nodes) };
+        assert!(here.units.iter().any(|unit| unit.name == "cpu" && unit.busy <= 1.0), "{here:?}");
+        assert!(here.readings >= 2 && gone.readings == 0, "{here:?}");
+    }
+    let [limit] = record.bottlenecks.as_slice() else { panic!("{:?}", record.bottlenecks) };
+    assert_eq!((limit.stages.len(), limit.units.len()), (4, 0), "{limit:?}");
+    let shown = stdout(&run(directory.path(), &["show", "last"]));
+    for words in ["the store's machines", "here (proxy)", "node gone: ", "limit: "] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let archive = directory.path().join("archive/w1-goals");
+    for entry in std::fs::read_dir(archive).unwrap().flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("bearer-of-nothing"), "{} shows a secret", entry.path().display());
+    }
+    store.stop();
+}

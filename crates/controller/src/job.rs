@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, OpLog, Timestamp};
+use cosmark_metrics::NodeResult;
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
 use cosmark_workload::model::Workload;
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
+use crate::settle::Settle;
 
 /// How urgently the user wants it to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,10 @@ pub struct RunJob<'a> {
     /// A run that the user ends still does its stages that only delete: what it wrote is of no use to anybody. Asking again ends
     /// these, too.
     pub tidies_up: bool,
+    /// What the store's machines were busy with before the first stage.
+    pub idle_nodes: Vec<NodeResult>,
+    /// Stages that time ends stop before their time when their headline figures are known well enough.
+    pub settle: Option<Settle>,
     /// Index in the workload of the stage that goes on: one with a search has many in the record.
     pub(crate) planned_stage: usize,
     /// Stages and triggers that were begun.
@@ -48,7 +54,11 @@ pub struct RunJob<'a> {
     step_teller: Option<Box<dyn FnMut(u32)>>,
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
     beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
+    nodes: Option<Box<NodeFigures>>,
 }
+
+/// Gives what the store's machines were busy with between two moments.
+pub type NodeFigures = dyn Fn(Timestamp, Timestamp) -> Vec<NodeResult>;
 
 impl<'a> RunJob<'a> {
     /// A workload for these drivers, without an operation log.
@@ -70,11 +80,14 @@ impl<'a> RunJob<'a> {
             drain: None,
             clock: RunClock::default(),
             tidies_up: false,
+            idle_nodes: Vec::new(),
+            settle: None,
             planned_stage: 0,
             steps: 0,
             step_teller: None,
             link_news: None,
             beside: None,
+            nodes: None,
         }
     }
 
@@ -91,6 +104,15 @@ impl<'a> RunJob<'a> {
     /// Asks about once a second, while there is load, what else its drivers and stores are loaded with.
     pub fn on_beside(&mut self, beside: Box<dyn Fn() -> Vec<BesideRecord>>) {
         self.beside = Some(beside);
+    }
+
+    /// Asks at the end of each stage what the store's machines were busy with in its measured window.
+    pub fn on_nodes(&mut self, nodes: Box<NodeFigures>) {
+        self.nodes = Some(nodes);
+    }
+
+    pub(crate) fn nodes_between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
+        self.nodes.as_ref().map(|nodes| nodes(from, to)).unwrap_or_default()
     }
 
     pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {

@@ -8,12 +8,14 @@ mod observe;
 mod recover;
 mod run;
 mod search;
+mod settle;
 mod stage;
 mod tally;
 mod thresholds;
 
 pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
-pub use job::{EndClass, RunJob, StopLevel};
+pub use job::{EndClass, NodeFigures, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{Ended, Unwritten, run_workload};
+pub use settle::Settle;

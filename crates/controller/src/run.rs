@@ -167,7 +167,9 @@ async fn finish(
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
-    let record = cosmark_verdict::judged(&run, Some(job.workload));
+    let mut record = cosmark_verdict::judged(&run, Some(job.workload));
+    record.idle_nodes = std::mem::take(&mut job.idle_nodes);
+    record.bottlenecks = cosmark_verdict::bottlenecks(&record);
     job.dir.finish(&record, &tables);
     if !job.dir.says_its_end() {
         wait_for_room(&mut job, &record, &tables, observer).await;

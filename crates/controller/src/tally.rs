@@ -108,7 +108,8 @@ fn empty(stage: &Stage) -> Vec<Vec<OpSnapshot>> {
 }
 
 impl Tally {
-    pub fn new(stage: &Stage, drivers: usize) -> Self {
+    /// For a stage; with `batches` its window is kept over time, as it is where thresholds ask for it.
+    pub fn new(stage: &Stage, drivers: usize, batches: bool) -> Self {
         let shortest = stage.works.iter().map(|work| work.interval).min().unwrap_or(Duration::from_secs(5));
         let interval_ns = u64::try_from(shortest.as_nanos()).unwrap_or(u64::MAX).max(100_000_000);
         let windows: Vec<_> =
@@ -117,7 +118,7 @@ impl Tally {
             (0..drivers).map(|_| DriverTally { windows: windows.clone(), open: BTreeMap::new() }).collect();
         let works = empty(stage).into_iter().map(|window| WorkTally { window }).collect();
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let batches = (!stage.thresholds.is_empty()).then(|| {
+        let batches = (batches || !stage.thresholds.is_empty()).then(|| {
             // Not finer than the slices that come; the rest is a matter of merging pairs.
             let width =
                 |interval: Duration| ns(interval.clamp(Duration::from_millis(100), Duration::from_secs(1)));
@@ -271,6 +272,12 @@ impl Tally {
             });
             self.next_interval += 1;
         }
+    }
+
+    /// The same as they are now.
+    pub fn windows_so_far(&self) -> (Vec<Vec<OpSnapshot>>, Vec<Vec<Batches>>) {
+        let windows = self.works.iter().map(|work| work.window.clone()).collect();
+        (windows, self.batches.clone().unwrap_or_default())
     }
 
     /// Results, work by work, and over time where they were kept.

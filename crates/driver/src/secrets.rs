@@ -126,15 +126,17 @@ fn logins_in(text: &str) -> Vec<Range<usize>> {
 }
 
 fn specs(workload: &Workload) -> impl Iterator<Item = &TargetSpec> {
-    workload.stages.iter().flat_map(|stage| &stage.works).flat_map(|work| [&work.auth, &work.storage])
+    let works = workload.stages.iter().flat_map(|stage| &stage.works);
+    let nodes = workload.nodes.iter().map(|node| &node.source);
+    works.flat_map(|work| [&work.auth, &work.storage]).chain(nodes)
 }
 
 fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
-    workload
-        .stages
-        .iter_mut()
-        .flat_map(|stage| &mut stage.works)
+    let Workload { stages, nodes, .. } = workload;
+    let works = stages.iter_mut().flat_map(|stage| &mut stage.works);
+    works
         .flat_map(|work| [&mut work.auth, &mut work.storage])
+        .chain(nodes.iter_mut().map(|node| &mut node.source))
 }
 
 /// Replaces `{env: NAME}`, `{file: PATH}` and `{secret: NAME}` by what they stand for.
@@ -143,7 +145,8 @@ fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
 /// One sentence that names the key and the remedy.
 pub fn resolve(catalog: &Catalog, workload: &mut Workload, from: &dyn SecretSource) -> Result<(), String> {
     let mut works = workload.stages.iter_mut().flat_map(|stage| &mut stage.works);
-    works.try_for_each(|work| resolve_target(catalog, &mut work.auth, &mut work.storage, from))
+    works.try_for_each(|work| resolve_target(catalog, &mut work.auth, &mut work.storage, from))?;
+    workload.nodes.iter_mut().try_for_each(|node| resolve_spec(catalog, &mut node.source, from))
 }
 
 /// The same for the auth and the storage of one work: what a named secret is sent to is known from both.

@@ -26,8 +26,8 @@ pub use latency::{HIGHEST_NS, Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};
 pub use results::{
-    DriverResult, EndpointResult, Latencies, LoopKind, OperationResult, PERCENTILES, PartResult, Percentile,
-    SizeClassResult,
+    BottleneckResult, DriverResult, EndpointResult, Latencies, LoopKind, NodeResult, OperationResult,
+    PERCENTILES, PartResult, Percentile, QuantityResult, ResourceKind, SizeClassResult, UnitResult, Waiting,
 };
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

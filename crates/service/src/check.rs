@@ -109,6 +109,10 @@ impl Reader {
 
 /// What only shows when everything else is right.
 fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
+    if !workload.nodes.is_empty() {
+        return Err("a controller looks at no nodes: run it by `cosmark run`, or submit it without `nodes:`"
+            .to_owned());
+    }
     if submission.operation_log && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(
             "a search has no operation log: its stages are not known before the run; submit it without"

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_archive::{Check, CheckStatus, Moved, Overall, Run, RunRecord, StageRecord, StageState, Verdict};
+use cosmark_archive::{
+    Check, CheckStatus, Moved, Overall, Run, RunRecord, SearchRecord, StageRecord, StageState, Verdict,
+};
 use cosmark_metrics::results::Bound;
 use cosmark_workload::model::{Stage, WorkKind};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
@@ -90,7 +92,8 @@ fn archived_workload(run: &Run) -> Option<Workload> {
 
 /// A stage that was to measure something, whether or not it came to it.
 fn is_measured(stage: &StageRecord, plan: Option<&Stage>) -> bool {
-    match plan.filter(|plan| !plan.works.is_empty()) {
+    // A search has many stages in the record and one in the workload.
+    match plan.filter(|plan| plan.name == stage.name && !plan.works.is_empty()) {
         Some(plan) => plan.works.iter().any(|work| work.kind == WorkKind::Normal),
         None => from_archive::measured(stage).next().is_some(),
     }
@@ -120,6 +123,12 @@ fn measured_stage(
     bounds::add(&mut evidence);
     let mut found: Vec<Check> =
         findings(&evidence).into_iter().map(|(row, finding)| check(row, id, finding)).collect();
+    let is_trial = |search: &SearchRecord| search.trials.iter().any(|trial| trial.stage == stage.id);
+    if run.record.searches.iter().any(is_trial) {
+        let message = "a trial of a search: trials of one load are as long together as their thresholds need";
+        found.retain(|check| check.id != "V9");
+        found.extend(row("V9").map(|row| check(row, id, Finding::does_not_apply(message))));
+    }
     if matches!(stage.state, StageState::Cancelled | StageState::Terminated) {
         let why = stage.reason.as_deref().unwrap_or("its end was not reached");
         let message = format!(
@@ -225,7 +234,49 @@ pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
             order.push(alike.remove(first));
         }
     }
+    causes_up(&mut order);
     order
+}
+
+/// Causes, the least part that they must move of what the consequence moves, and what they bring about by themselves. Where
+/// both are found in a stage the cause is told, whatever each would leave of the verdict: a store that falls behind its
+/// arrivals has response times that rise, and a stall makes a p99 for which the window is too short.
+const BRINGS_ABOUT: &[(&str, f64, &[&str])] = &[
+    ("V16", 0.2, &["V2", "V4", "V8", "V17"]),
+    ("V4", 0.0, &["V8", "V9", "V10"]),
+    ("V3", 0.2, &["V8", "V9"]),
+    ("V8", 0.2, &["V9"]),
+];
+
+/// What a cause has to move beside a finding of which nobody can say what it moves.
+const CAUSE_ALONE: f64 = 0.05;
+/// A window that is shorter than this is too short whatever else is found.
+const SHORT_S: f64 = 60.0;
+
+/// Puts before each finding what brings it about. No two findings bring each other about, so this ends.
+fn causes_up(order: &mut Vec<&Check>) {
+    let mut at = 0;
+    while let Some(own) = order.get(at).copied() {
+        match order.iter().skip(at + 1).position(|cause| brings_about(cause, own)) {
+            Some(further) => {
+                let cause = order.remove(at + 1 + further);
+                order.insert(at, cause);
+            }
+            None => at += 1,
+        }
+    }
+}
+
+fn brings_about(cause: &Check, other: &Check) -> bool {
+    let known = BRINGS_ABOUT.iter().find(|(id, ..)| *id == cause.id);
+    let Some((_, part, _)) = known.filter(|(.., others)| others.contains(&other.id.as_str())) else {
+        return false;
+    };
+    let least = if other.moves.is_none() && *part > 0.0 { CAUSE_ALONE } else { part * moved(other) };
+    cause.stage == other.stage
+        && matches!(cause.status, CheckStatus::Warn | CheckStatus::Fail)
+        && cause.moves.as_ref().is_none_or(|cause| cause.share >= least)
+        && (other.id != "V9" || other.limit.is_some_and(|need_s| need_s > SHORT_S))
 }
 
 /// Which of these to tell first.
@@ -279,6 +330,10 @@ pub fn preflight(workload: &Workload) -> Vec<Check> {
 
 /// The least that a window needs, known before the run only for what time ends.
 fn length_of(stage: &Stage) -> Option<Finding> {
+    // How long the trials of a search are together is decided by what they have to tell.
+    if stage.search.is_some() {
+        return None;
+    }
     const LEAST_S: f64 = 60.0;
     let works = stage.works.iter().filter(|work| work.kind == WorkKind::Normal);
     let longest = works.filter(|work| !work.runtime.is_zero()).max_by_key(|work| work.runtime)?;

@@ -7,6 +7,7 @@
 //! E-divisive), censoring (Kaplan and Meier), SNIA PTS, MLPerf Storage, Hoefler and Belli, "Scientific benchmarking of
 //! parallel computing systems" (SC 2015). Limits are constants of the check that uses them.
 
+mod bottleneck;
 pub mod bounds;
 mod checks;
 mod cosbench;
@@ -16,6 +17,7 @@ pub mod from_archive;
 mod judge;
 mod numbers;
 
+pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
 pub use cosbench::judge_cosbench;
 pub use finding::{Allows, Finding, Status, rank};

@@ -9,7 +9,7 @@ pub(crate) mod loops;
 pub(crate) mod state;
 pub(crate) mod verdict;
 
-use cosmark_metrics::{LoopKind, OpSnapshot, OperationResult};
+use cosmark_metrics::{BottleneckResult, LoopKind, NodeResult, OpSnapshot, OperationResult};
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -69,6 +69,12 @@ pub struct RunRecord {
     /// Which drivers it asked for and got; null where the machine itself made the load.
     #[serde(default)]
     pub drivers: Option<DriversRecord>,
+    /// What the store's machines were busy with before the first stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_nodes: Vec<NodeResult>,
+    /// What limits the store: one entry for each load that was measured at several rates; empty without nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bottlenecks: Vec<BottleneckResult>,
 }
 
 /// A machine.
@@ -106,6 +112,9 @@ pub struct StageRecord {
     pub state: StageState,
     /// One sentence: why it failed, was terminated or cancelled.
     pub reason: Option<String>,
+    /// One sentence: why its load ended before its time although nothing was wrong; null where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_early: Option<String>,
     /// When it left `waiting`.
     pub started: Option<Timestamp>,
     /// When its load began, from where `intervals.csv` and `clients.csv` count; null when it did not, and in older runs.
@@ -146,6 +155,9 @@ pub struct StageRecord {
     /// The containers that it was to make, as they were before it.
     #[serde(default, skip_serializing_if = "ContainersRecord::is_empty")]
     pub containers: ContainersRecord,
+    /// What the store's machines were busy with in its measured window; empty unless the workload or its target lists nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeResult>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationResult>,
@@ -186,6 +198,8 @@ impl RunRecord {
             thresholds: Vec::new(),
             searches: Vec::new(),
             drivers: None,
+            idle_nodes: Vec::new(),
+            bottlenecks: Vec::new(),
         }
     }
 }
@@ -199,6 +213,7 @@ impl StageRecord {
             name: stage.name.clone(),
             state: StageState::Waiting,
             reason: None,
+            stopped_early: None,
             started: None,
             ended: None,
             load_started: None,
@@ -213,6 +228,7 @@ impl StageRecord {
             pauses: Vec::new(),
             beside: Vec::new(),
             containers: ContainersRecord::default(),
+            nodes: Vec::new(),
             operations: Vec::new(),
         }
     }

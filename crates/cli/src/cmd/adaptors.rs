@@ -3,6 +3,7 @@
 use comfy_table::{ContentArrangement, Table};
 use cosmark_adaptor_api::{AdaptorDef, Alias, Key, STORE_FACTS};
 use cosmark_driver::describe::{abilities, adaptor_as_json, auth_as_json};
+use cosmark_nodes::source::SOURCES;
 use serde_json::{Value, json};
 
 use crate::args::AdaptorsArgs;
@@ -28,6 +29,10 @@ fn list_all() {
     println!("auth types");
     for def in CATALOG.auths {
         println!("  {:<10} {}{}", def.name, def.summary, names(def.aliases));
+    }
+    println!("node types (`nodes:`: the store's machines)");
+    for row in SOURCES {
+        println!("  {:<10} {}", row.name, row.help);
     }
     println!("known, but not spoken by this build");
     for (name, sentence) in CATALOG.not_built {
@@ -75,6 +80,14 @@ fn show_one(name: &str, args: &AdaptorsArgs) -> Result<(), Problem> {
         return Ok(());
     }
     let (adaptor, auth) = (CATALOG.adaptor(name), CATALOG.auth(name));
+    let node = SOURCES.iter().find(|row| row.name.eq_ignore_ascii_case(name));
+    if let Some(row) = node {
+        println!("node type {}: {}", row.name, row.help);
+        print_keys(row.keys);
+        if adaptor.is_err() && auth.is_err() {
+            return Ok(());
+        }
+    }
     if let (Err(text), Err(_)) = (&adaptor, &auth) {
         return Err(Problem::usage(text.clone()));
     }

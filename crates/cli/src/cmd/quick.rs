@@ -10,6 +10,7 @@ use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
 use crate::registry::CATALOG;
+use cosmark_controller::Settle;
 use cosmark_metrics::results::Statistic;
 use cosmark_workload::threshold::Threshold;
 use cosmark_workload::units::has_no_unit;
@@ -26,7 +27,9 @@ pub fn run(args: &QuickArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let loaded = load_text(&CATALOG, text, "quick", "quick.yaml", None, &[])?;
-    let ended = execute_and_tidy_up(loaded, &args.options)?;
+    // Who says how long wants that; trials of a search decide by themselves.
+    let settle = (args.runtime.is_none() && args.search.is_empty()).then(Settle::default);
+    let ended = execute_and_tidy_up(loaded, settle, &args.options)?;
     report(&ended, &args.options)
 }
 
@@ -295,7 +298,8 @@ fn main_stage(args: &QuickArgs, mix: &[(String, f64)]) -> String {
     let mut text = String::from("  - name: main\n");
     text += &search(args);
     text += "    works:\n      - name: main\n";
-    let runtime = args.runtime.as_deref().unwrap_or(if args.search.is_empty() { "30s" } else { TRIAL });
+    let usual = if args.search.is_empty() { args.max.as_str() } else { TRIAL };
+    let runtime = args.runtime.as_deref().unwrap_or(usual);
     // A plain number is seconds on a command line; a workload wants the unit.
     let unit = if has_no_unit(runtime) { "s" } else { "" };
     let _ = writeln!(

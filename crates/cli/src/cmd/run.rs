@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
-use cosmark_controller::{ArchiveWriter, Ended, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
 use cosmark_workload::{Workload, search, to_xml};
@@ -18,7 +18,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{goals, host, signals, table, verdict};
+use crate::{goals, host, nodes, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -40,8 +40,9 @@ fn scripts_beside(file: &Path) -> Option<PathBuf> {
 
 /// Who makes the load.
 enum Place<'a> {
-    /// This process, with trigger scripts of a directory; a run that the user ends deletes what it wrote, if that is wanted.
-    Here { scripts: Option<PathBuf>, tidies_up: bool },
+    /// This process, with trigger scripts of a directory; a run that the user ends deletes what it wrote, and
+    /// stages end when enough is known, if that is wanted.
+    Here { scripts: Option<PathBuf>, tidies_up: bool, settle: Option<Settle> },
     /// Drivers that joined this NATS.
     Drivers { url: &'a str, many: &'a ManyArgs },
 }
@@ -51,15 +52,19 @@ enum Place<'a> {
 /// # Errors
 /// When it cannot start, or the archive cannot be written.
 pub fn execute(loaded: Loaded, scripts: Option<PathBuf>, options: &RunOptions) -> Result<Ended, Problem> {
-    execute_at(loaded, &Place::Here { scripts, tidies_up: false }, options)
+    execute_at(loaded, &Place::Here { scripts, tidies_up: false, settle: None }, options)
 }
 
 /// The same for a workload that Cosmark wrote: when the user ends the run, its last stages still delete what it wrote.
 ///
 /// # Errors
 /// As [`execute`].
-pub fn execute_and_tidy_up(loaded: Loaded, options: &RunOptions) -> Result<Ended, Problem> {
-    execute_at(loaded, &Place::Here { scripts: None, tidies_up: true }, options)
+pub fn execute_and_tidy_up(
+    loaded: Loaded,
+    settle: Option<Settle>,
+    options: &RunOptions,
+) -> Result<Ended, Problem> {
+    execute_at(loaded, &Place::Here { scripts: None, tidies_up: true, settle }, options)
 }
 
 /// The whole way of a run: prepare, connect, open the archive, make the load, show what came of it.
@@ -109,6 +114,11 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
     if options.oplog && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(Problem::usage(
             "a search has no operation log: its stages are not known before the run; drop --oplog",
+        ));
+    }
+    if matches!(place, Place::Drivers { .. }) && !workload.nodes.is_empty() {
+        return Err(Problem::usage(
+            "nodes are looked at by the machine that makes the load: run it without --nats, or without `nodes:`",
         ));
     }
     // What a plugin keeps secret is known only where its code was loaded.
@@ -198,13 +208,16 @@ async fn make_load(
             let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
             remote.run(run, &workload, dir, options, stop, &redact, watching).await
         }
-        (None, Place::Here { scripts, tidies_up }) => {
+        (None, Place::Here { scripts, tidies_up, settle }) => {
             let operation_log = open_log(&dir, options)?;
             let driver = local_driver(scripts.clone(), options);
             let mut job =
                 RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
             job.operation_log = operation_log;
             job.tidies_up = *tidies_up;
+            job.settle = *settle;
+            // Looks until the run is over.
+            let _nodes = nodes::watch(&workload, &mut job).await?;
             Ok(run_workload(job, watching).await)
         }
         (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
@@ -287,6 +300,50 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     if !goals.is_empty() {
         println!("{goals}");
     }
+    let machines = nodes::text(record);
+    if !machines.is_empty() {
+        println!("{machines}");
+    }
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use cosmark_archive::StageState;
+
+    use super::*;
+    use crate::args::{Args, Command};
+    use crate::load::load_text;
+
+    const TEXT: &str = "name: t\nstorage: {type: mock, delay: 1ms}\nstages:\n  - name: main\n    works:\n      - {name: main, \
+                        workers: 4, runtime: 300s, interval: 100ms, operations: [{type: read, containers: c(1), objects: \
+                        c(1)}]}\n";
+
+    #[test]
+    fn a_stage_ends_when_its_figures_are_known_and_they_are_those_of_the_window_that_it_had() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = directory.path().to_str().unwrap();
+        let args = ["cosmark", "run", "t.yaml", "--archive", archive, "--quiet", "--no-report"];
+        let Command::Run(args) = Args::parse_from(args).command else { panic!("another subcommand") };
+        let loaded = load_text(&CATALOG, TEXT.to_owned(), "t", "t.yaml", None, &[]).ok().unwrap();
+        let second = Duration::from_secs(1);
+        let settle = Settle { least: second, every: second, within: 5.0 };
+        let ended = execute_and_tidy_up(loaded, Some(settle), &args.options).ok().unwrap();
+        let stage = &ended.record.stages[0];
+        assert_eq!(stage.state, StageState::Completed, "{:?}", stage.reason);
+        let why = stage.stopped_early.as_deref().unwrap_or_default();
+        assert!(why.starts_with("stopped after"), "{why}");
+        let window_s = stage.window_s.unwrap();
+        assert!((1.0..300.0).contains(&window_s), "{window_s}");
+        let read = &stage.operations[0];
+        let counted = read.throughput_per_s.unwrap() * window_s / read.ok as f64;
+        assert!((counted - 1.0).abs() < 1e-6, "{counted}");
+        // A window that was meant to end is not one that was cut.
+        let offered = ended.record.verdict.checks.iter().find(|check| check.id == "V4").unwrap();
+        assert!(!offered.message.contains("was to be"), "{offered:?}");
+        let remarks = table::remarks(&ended.record);
+        assert!(remarks.iter().any(|remark| remark.contains("stopped after")), "{remarks:?}");
+    }
 }

@@ -241,3 +241,20 @@ fn a_store_without_listings_is_cleaned_by_the_operation_log_or_else_by_all_names
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(store.names(), ["/p/cl-1/obj05", "/p/cl-2/obj1"]);
 }
+
+/// Reads what no stage writes.
+const WARNED: &str = "name: warned\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 1, total_ops: 3, acceptable_failure_ratio: 1, \
+    operations: [{type: read, containers: c(1), container_prefix: cl-, objects: c(1)}, {type: write, containers: c(1), container_prefix: \
+    cl-, objects: c(2), sizes: c(1)KB}]}\n";
+
+#[test]
+fn what_was_warned_of_before_the_run_is_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), &[]);
+    server.target(directory.path(), None);
+    fs::write(directory.path().join("warned.yaml"), WARNED).unwrap();
+    let ran = run(directory.path(), &["run", "warned.yaml", "--target", "target.yaml", "--no-report"]);
+    assert!(stderr(&ran).contains("warning"), "{}", stderr(&ran));
+    let (code, planned, said) = clean(directory.path(), &["--dry-run"]);
+    assert!(code == Some(0) && !said.contains("warning"), "{planned}\n{said}");
+}

@@ -7,6 +7,7 @@ mod endpoints;
 mod loss;
 mod peer;
 mod results;
+mod settling;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use crate::thresholds::Measured;
 use endpoints::EndpointNames;
 use loss::{ABORT_PATIENCE, FINISH_PATIENCE, until};
 use peer::{DriverPhase, Launch, Peer};
+use settling::Looks;
 
 /// A stage that is over.
 pub struct StageEnd {
@@ -65,6 +67,7 @@ pub struct StageRun<'r, 'a> {
     /// Load of other runs, by driver and run.
     beside: BTreeMap<(String, String), BesideRecord>,
     endpoints: EndpointNames,
+    looks: Looks,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -80,7 +83,7 @@ const LEAD_PER_WORKER: Duration = Duration::from_micros(20);
 impl<'r, 'a> StageRun<'r, 'a> {
     pub fn new(job: &'r mut RunJob<'a>, stage: Arc<Stage>, index: usize, of: usize) -> Self {
         let drivers = job.drivers.len();
-        let tally = Tally::new(&stage, drivers);
+        let tally = Tally::new(&stage, drivers, job.settle.is_some());
         Self {
             step: job.next_step(),
             job,
@@ -97,6 +100,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             state: StageState::Waiting,
             beside: BTreeMap::new(),
             endpoints: EndpointNames::default(),
+            looks: Looks::default(),
             stage,
         }
     }
@@ -204,7 +208,13 @@ impl<'r, 'a> StageRun<'r, 'a> {
                         self.take(driver, event, observer);
                     }
                 },
-                _ = tick.tick() => self.tell(observer),
+                _ = tick.tick() => {
+                    self.tell(observer);
+                    if requested == StopLevel::Run && self.is_settled(observer) {
+                        self.stop_all(false);
+                        patience = Some(Instant::now() + FINISH_PATIENCE);
+                    }
+                }
                 level = wanted(&mut stop, requested) => {
                     requested = level;
                     self.stop_all(level == StopLevel::Abort);

@@ -1,7 +1,9 @@
 //! The end of a stage: its record in the archive.
 
+use std::time::Duration;
+
 use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
-use cosmark_metrics::OpSnapshot;
+use cosmark_metrics::{NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
 use super::{StageEnd, StageRun};
@@ -23,7 +25,7 @@ impl StageRun<'_, '_> {
             .cloned()
             .unwrap_or_else(|| StageRecord::waiting(&self.stage, self.index, self.job.dir.now()));
         let cancelled = *self.job.stop.borrow() != StopLevel::Run || !slept;
-        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0));
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(&self.stage, 0, false));
         let by_driver = tally.take_driver_windows();
         let (windows, batches) = tally.into_windows();
         let seconds: Vec<f64> = (0..windows.len()).map(|work| self.window_s(work)).collect();
@@ -41,8 +43,11 @@ impl StageRun<'_, '_> {
             record.missing = self.missing();
             let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
             record.pauses = pauses.flatten().collect();
+            record.nodes = self.nodes(&record);
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
+        self.tell_last_look(state, observer);
+        record.stopped_early = self.looks.stopped.take().filter(|_| state == StageState::Completed);
         record.reason.clone_from(&reason);
         record.enter(state, self.job.dir.now());
         if let Some(reason) = &reason {
@@ -52,6 +57,19 @@ impl StageRun<'_, '_> {
         observer.stage_ends(&record);
         let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
         StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
+    }
+
+    /// What the store's machines were busy with in the measured window.
+    fn nodes(&self, record: &StageRecord) -> Vec<NodeResult> {
+        let (Some(started), Some(window_s)) = (record.load_started, record.window_s) else {
+            return Vec::new();
+        };
+        let rampup = self.stage.works.iter().map(|work| work.rampup).max().unwrap_or_default();
+        let window = Duration::try_from_secs_f64(window_s).unwrap_or_default();
+        match (started.checked_add(rampup), started.checked_add(rampup + window)) {
+            (Ok(from), Ok(to)) => self.job.nodes_between(from, to),
+            _ => Vec::new(),
+        }
     }
 
     fn verdict(

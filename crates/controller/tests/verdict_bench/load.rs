@@ -174,10 +174,20 @@ impl StageLoad<'_> {
         let paced = !matches!(pace, Pace::Closed);
         let mut arrivals = VecDeque::new();
         if let Load::Open { arrivals: law, .. } = &work.load {
-            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ (index as u64) << 8);
+            // Poisson arrivals are independent on each driver, others are dealt out.
+            let is_split = matches!(law, Arrivals::Poisson { .. });
+            let law = match law {
+                Arrivals::Poisson { rate_per_s } => {
+                    let share = f64::from(workers) / f64::from(work.workers);
+                    Arrivals::Poisson { rate_per_s: rate_per_s * share }
+                }
+                other => other.clone(),
+            };
+            let own = seed ^ (index as u64) << 8 ^ (driver as u64) << 16;
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(own);
             let mut number = 0;
-            due_times(law, stop_s, &mut rng, |due_s| {
-                if number % drivers == driver && due_s >= late_s {
+            due_times(&law, stop_s, &mut rng, |due_s| {
+                if (is_split || number % drivers == driver) && due_s >= late_s {
                     arrivals.push_back(due_s);
                 }
                 number += 1;

@@ -37,10 +37,10 @@ use store::Store;
 
 /// Cases that the verdict is known to judge wrongly. The list may only become shorter; a case that is judged rightly again is
 /// told, so that it can be taken off.
-const KNOWN_WRONG: &[&str] = &["a stall, open"];
+const KNOWN_WRONG: &[&str] = &[];
 
 /// Runs of a healthy case, and half as many of a spoilt one; COSMARK_VERDICT_RUNS says otherwise.
-const RUNS: u64 = 4;
+const RUNS: u64 = 2;
 
 struct Nobody;
 

@@ -5,6 +5,7 @@
 mod bound;
 mod latencies;
 mod metric;
+mod nodes;
 mod operation;
 mod parts;
 mod table;
@@ -12,6 +13,7 @@ mod table;
 pub use bound::{Bound, Cause, Spread, Times};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
+pub use nodes::{BottleneckResult, NodeResult, QuantityResult, ResourceKind, UnitResult, Waiting};
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
 pub use table::METRICS;

@@ -329,6 +329,27 @@ const CASES: &[Case] = &[
     ),
     ("V7", healthy, |e| e.clients[0].nics[0].speed_bits_per_s = None, Status::NotRun, "speed of any link"),
     ("V8", healthy, |e| slope(e, 0.5), Status::Fail, "throughput fell by 66.3 % of its mean"),
+    (
+        "V8",
+        healthy,
+        |e| (slope(e, 0.5), starved(e, 0.6)).0,
+        Status::Warn,
+        "60 % of the time, which may be why",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| (slope(e, 0.5), starved(e, 0.2)).0,
+        Status::Fail,
+        "throughput fell by 66.3 % of its mean",
+    ),
+    (
+        "V8",
+        healthy,
+        |e| (step(e, 30, 0.0), starved(e, 0.6)).0,
+        Status::Fail,
+        "no operation succeeded in 30 s",
+    ),
     ("V8", healthy, |e| step(e, 30, 0.8), Status::Warn, "after 30 s"),
     ("V8", healthy, |e| step(e, 30, 0.0), Status::Fail, "no operation succeeded in 30 s"),
     (
@@ -668,6 +689,11 @@ fn slope(evidence: &mut Evidence, to: f64) {
         .iter_mut()
         .enumerate()
         .for_each(|(k, rate)| *rate *= 1.0 - (1.0 - to) * k as f64 / last);
+}
+
+/// The client waited for a processor for this share of the time.
+fn starved(evidence: &mut Evidence, share: f64) {
+    evidence.clients[0].run_queue_wait_share_max = Some(share);
 }
 
 fn step(evidence: &mut Evidence, at: usize, factor: f64) {

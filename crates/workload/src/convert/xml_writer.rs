@@ -96,6 +96,10 @@ impl Writer {
             let hint = format!("keep the YAML, or give it to each run: --set {}=..", row.yaml);
             self.mistakes.warning(Span::default(), message, hint);
         }
+        if !workload.nodes.is_empty() {
+            let hint = "put them into a target file, which goes with either format";
+            self.mistakes.warning(Span::default(), "XML has no nodes: it loses the store's machines", hint);
+        }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);
         if let Some(description) = &workload.description {

@@ -10,6 +10,7 @@ use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
 use crate::model::arrivals::{Parts, when_full_text};
+use crate::model::nodes::NodeSpec;
 use crate::model::search::{Loads, load_text};
 use crate::model::{
     Arrivals, ConfigValue, Load, Operation, Stage, TargetSpec, Trigger, WhenFull, Work, WorkKind, Workload,
@@ -97,6 +98,9 @@ impl Writer {
         if let Some(storage) = storage {
             self.target("storage", storage);
         }
+        if !workload.nodes.is_empty() {
+            self.list("nodes", &workload.nodes, Self::node);
+        }
         let (auth, storage) = (auth.is_some(), storage.is_some());
         self.in_stage = true;
         self.list("stages", &workload.stages, |writer, stage| writer.stage(stage, auth, storage));
@@ -131,8 +135,14 @@ impl Writer {
 
     fn target(&mut self, which: &str, target: &TargetSpec) {
         self.open(which);
+        self.type_and_keys(target, &["type", "config"]);
+        self.close();
+    }
+
+    /// Keys that mean something else where they stand go into `config`.
+    fn type_and_keys(&mut self, target: &TargetSpec, taken: &[&str]) {
         self.text("type", &target.kind);
-        let clashes = |key: &str| key == "type" || key == "config";
+        let clashes = |key: &str| taken.contains(&key);
         for entry in target.config.entries.iter().filter(|e| !clashes(&e.key)) {
             self.config_value(&entry.key, &entry.value);
         }
@@ -143,7 +153,12 @@ impl Writer {
             }
             self.close();
         }
-        self.close();
+    }
+
+    fn node(&mut self, node: &NodeSpec) {
+        self.text("name", &node.name);
+        self.text("role", &node.role);
+        self.type_and_keys(&node.source, &["name", "role", "type", "config"]);
     }
 
     fn config_value(&mut self, key: &str, value: &ConfigValue) {

@@ -132,6 +132,13 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "",
         "What every stage with normal works has to reach, beside its own.",
     ),
+    row(
+        ("", "nodes"),
+        ValueKind::Nested("nodes"),
+        "",
+        "The machines of the store, whose processors, disks and networks are looked at meanwhile: a list of `{name: proxy1, role: \
+         proxy, type: ssh, host: me@proxy1}`. `cosmark adaptors` lists the types and their keys.",
+    ),
     row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
 ];
 

@@ -3,6 +3,7 @@
 //! asks where a value came from. Words and defaults: COSBench 0.4.2 user guide, sections "Workload configuration".
 
 pub(crate) mod arrivals;
+pub mod nodes;
 mod op_kind;
 pub mod search;
 pub mod selector;
@@ -12,6 +13,7 @@ pub mod threshold;
 use std::time::Duration;
 
 use crate::diagnostics::Span;
+use crate::model::nodes::NodeSpec;
 pub use crate::model::op_kind::{Effect, OpKind, OperationRow};
 use crate::model::search::Search;
 use crate::model::selector::{IntSelector, SizeSelector};
@@ -33,6 +35,8 @@ pub struct Workload {
     pub loss: LossRule,
     /// How many drivers it wants, which, and how long it waits for them.
     pub drivers: DriversWanted,
+    /// The machines of the store that are looked at meanwhile.
+    pub nodes: Vec<NodeSpec>,
     /// Stages in order; never empty after a parse without errors.
     pub stages: Vec<Stage>,
 }

@@ -1,6 +1,7 @@
 //! A target: auth and storage kept apart from the workload, so that one workload runs against many stores.
 
 use crate::diagnostics::{Diagnostic, Mistakes};
+use crate::model::nodes::NodeSpec;
 use crate::model::{TargetSpec, Workload};
 use crate::yaml;
 
@@ -11,19 +12,25 @@ pub struct Target {
     pub auth: Option<TargetSpec>,
     /// Replaces the storage of every work.
     pub storage: Option<TargetSpec>,
+    /// The machines of the store; where there are any, they replace those of the workload.
+    pub nodes: Vec<NodeSpec>,
 }
 
-/// Reads a target file: YAML with `auth:`, `storage:` or both.
+/// Reads a target file: YAML with `auth:`, `storage:` or both, and the store's `nodes:`.
 #[must_use]
 pub fn parse_target(text: &str) -> (Option<Target>, Vec<Diagnostic>) {
     let mut mistakes = Mistakes::default();
-    let target = yaml::parse_target(text, &mut mistakes).map(|(auth, storage)| Target { auth, storage });
+    let parts = yaml::parse_target(text, &mut mistakes);
+    let target = parts.map(|(auth, storage, nodes)| Target { auth, storage, nodes });
     let target = target.filter(|_| !mistakes.any_error());
     (target, mistakes.finish())
 }
 
 /// Puts a target into every work. A target without an auth leaves each work its own, a storage likewise.
 pub fn apply_target(workload: &mut Workload, target: &Target) {
+    if !target.nodes.is_empty() {
+        workload.nodes.clone_from(&target.nodes);
+    }
     for work in workload.stages.iter_mut().flat_map(|stage| &mut stage.works) {
         if let Some(auth) = &target.auth {
             work.auth.clone_from(auth);

@@ -4,6 +4,7 @@
 pub(crate) mod fields;
 mod goals;
 pub(crate) mod matrix;
+mod nodes;
 pub(crate) mod tree;
 pub(crate) mod work;
 
@@ -15,6 +16,7 @@ use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORA
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
 use crate::keys::operation::Settings;
+use crate::model::nodes::NodeSpec;
 use crate::model::search::{Order, repeated};
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::plan::drivers::DriversWanted;
@@ -32,22 +34,23 @@ pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
     Some(workload)
 }
 
-/// Reads `auth` and `storage` of a target file.
-pub(crate) fn parse_target(
-    source: &str,
-    mistakes: &mut Mistakes,
-) -> Option<(Option<TargetSpec>, Option<TargetSpec>)> {
+/// Auth, storage and nodes.
+type TargetParts = (Option<TargetSpec>, Option<TargetSpec>, Vec<NodeSpec>);
+
+/// Reads a target file.
+pub(crate) fn parse_target(source: &str, mistakes: &mut Mistakes) -> Option<TargetParts> {
     let root = tree::read(source, mistakes)?;
     tree::report_duplicates(&root, mistakes);
     let fields = Fields::of(&root, "a target", mistakes)?;
-    fields.check_words(&["auth", "storage", "name", "description"], mistakes);
+    fields.check_words(&["auth", "storage", "nodes", "name", "description"], mistakes);
     let auth = fields.get("auth").and_then(|node| fields::target(node, "auth", mistakes));
     let storage = fields.get("storage").and_then(|node| fields::target(node, "storage", mistakes));
     if fields.get("auth").is_none() && fields.get("storage").is_none() {
         let hint = "write storage: with its type and keys";
         mistakes.error(fields.span, "a target has an auth, a storage or both", hint);
     }
-    Some((auth, storage))
+    let nodes = fields.get("nodes").map(|node| nodes::read(node, mistakes)).unwrap_or_default();
+    Some((auth, storage, nodes))
 }
 
 /// What a stage or a work inherits.
@@ -76,6 +79,7 @@ impl YamlReader<'_> {
         }
         let mut workload = Workload { name, trigger: self.trigger(fields), ..Workload::default() };
         self.values(&mut workload, fields);
+        workload.nodes = fields.get("nodes").map(|node| nodes::read(node, self.mistakes)).unwrap_or_default();
         let level = self.enter(fields, &Level::default());
         self.order = Order(workload.seed.unwrap_or(0));
         let stages = &mut workload.stages;

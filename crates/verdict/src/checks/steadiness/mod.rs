@@ -92,6 +92,35 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
     }
 }
 
+/// The greatest share of the time in which a client had no processor, whoever took it.
+fn lost_by_client(evidence: &Evidence) -> f64 {
+    let lost =
+        evidence.clients.iter().flat_map(|client| [client.run_queue_wait_share_max, client.steal_share]);
+    lost.flatten().fold(0.0, f64::max).min(0.99)
+}
+
+/// Less than this is no trouble of the client's.
+const LEAST_LOST: f64 = 0.05;
+
+impl Symptom {
+    /// A client that has no processor for a share w of the time at its worst, and all of it at its best, makes a rate differ by
+    /// w / (1 - w) by itself: so much says nothing against the store.
+    fn or_by_client(mut self, lost: f64) -> Self {
+        let own = lost / (1.0 - lost);
+        if lost > LEAST_LOST && self.value > self.fail && self.value <= self.fail + own {
+            self.message = format!(
+                "{}; the client had no processor for up to {} of the time, which may be why",
+                self.message,
+                percent(lost)
+            );
+        }
+        if lost > LEAST_LOST {
+            self.fail += own;
+        }
+        self
+    }
+}
+
 fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Course<'a>) {
     let silences = silences(evidence, series);
     let is_open = evidence.pacing_of(&series.work) == Some(Pacing::Open);
@@ -112,7 +141,8 @@ fn symptoms_of<'a>(evidence: &Evidence, series: &'a Series) -> (Vec<Symptom>, Co
     if !changes_by_plan(series) {
         symptoms.extend(stalled(&course, &values, &stalls));
         let of_course = [rounds(&course), levels(&course), slope(&course), warm_up(&course)];
-        symptoms.extend(of_course.into_iter().flatten());
+        let lost = lost_by_client(evidence);
+        symptoms.extend(of_course.into_iter().flatten().map(|symptom| symptom.or_by_client(lost)));
     }
     (symptoms, course)
 }

@@ -53,6 +53,17 @@ pub fn json_schema() -> Value {
                 ("wait", fragment(ValueKind::Duration)),
             ])),
         ]},
+        "nodes": {"type": "array", "items": {
+            "type": "object",
+            "description": "A machine of the store, and how its figures are had",
+            "properties": {
+                "name": {"type": ["string", "number"], "description": "Its name in the results"},
+                "role": {"type": "string", "description": "What it does: proxy, storage, gateway"},
+                "type": {"type": "string", "description": "Who gives its figures: local, ssh, prometheus"},
+            },
+            "required": ["name", "type"],
+            "additionalProperties": {"$ref": "#/$defs/configValue"},
+        }},
         "matrix": matrix(),
         "thresholds": {"anyOf": [
             {"type": "string", "examples": ["read.p95 <= 20 ms"]},

@@ -1,0 +1,171 @@
+//! Service demands from utilisations: the utilisation law U = X D, fitted over the steps of a ladder. Source: Denning and
+//! Buzen (1978), section 3; regression as in Lazowska et al. (1984), chapter 12.
+
+use cosmark_stats::special::t_critical;
+
+use crate::ladder::Ladder;
+
+/// What one operation costs one unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Seconds of the unit per operation, D.
+    pub seconds: f64,
+    /// 95 % interval of it, lower end, not below 0.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Share of the unit that is busy without any operation, by the fit.
+    pub idle: f64,
+    /// The largest distance of a step from the line, in shares of the unit.
+    pub residual: f64,
+    /// The same demand at every load, within what the steps can show.
+    pub constant: bool,
+    /// Steps that the line was fitted to.
+    pub steps: usize,
+}
+
+impl Demand {
+    /// The throughput at which the unit has no time left, per second: (1 - idle) / D. Infinite where an operation does not
+    /// need it.
+    #[must_use]
+    pub fn ceiling_per_s(&self) -> f64 {
+        ceiling(self.idle, self.seconds)
+    }
+
+    /// The 95 % interval of the ceiling.
+    #[must_use]
+    pub fn ceiling_interval(&self) -> (f64, f64) {
+        (ceiling(self.idle, self.high), ceiling(self.idle, self.low))
+    }
+}
+
+fn ceiling(idle: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { (1.0 - idle).max(0.0) / seconds } else { f64::INFINITY }
+}
+
+/// A step may lie this far from the line, in shares of the unit, before the demand is called not constant.
+const LARGEST_RESIDUAL: f64 = 0.05;
+
+/// Fits a line through (X, U). `None` where there are fewer than two points, or their X are all alike. Two points have no
+/// interval: nothing is left to judge the line by.
+#[must_use]
+pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
+    let usable = |(x, u): &&(f64, f64)| x.is_finite() && u.is_finite() && *x >= 0.0;
+    let points: Vec<(f64, f64)> = points.iter().filter(usable).copied().collect();
+    if points.len() < 2 {
+        return None;
+    }
+    let count = real(points.len());
+    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
+    let mean_u = points.iter().map(|point| point.1).sum::<f64>() / count;
+    let spread = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum::<f64>();
+    if spread <= (mean_x * 0.01).powi(2) {
+        return None;
+    }
+    let slope = points.iter().map(|(x, u)| (x - mean_x) * (u - mean_u)).sum::<f64>() / spread;
+    let idle = mean_u - slope * mean_x;
+    let distance = |(x, u): &(f64, f64)| u - idle - slope * x;
+    let squares = points.iter().map(|point| distance(point).powi(2)).sum::<f64>();
+    let degrees = count - 2.0;
+    let error = match degrees > 0.0 {
+        true => (squares / degrees / spread).sqrt() * t_critical(0.05, degrees),
+        false => 0.0,
+    };
+    let residual = points.iter().map(|point| distance(point).abs()).fold(0.0, f64::max);
+    Some(Demand {
+        seconds: slope.max(0.0),
+        low: (slope - error).max(0.0),
+        high: (slope + error).max(0.0),
+        idle: idle.clamp(0.0, 1.0),
+        residual,
+        constant: residual <= LARGEST_RESIDUAL,
+        steps: points.len(),
+    })
+}
+
+/// The demand of one unit by the steps whose throughput is at most `below_per_s`, with the idle machine as a point of its
+/// own where it was looked at.
+#[must_use]
+pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand> {
+    let steps = ladder.sorted().into_iter().filter(|step| step.throughput_per_s <= below_per_s);
+    let seen = steps.filter_map(|step| Some((step.throughput_per_s, step.usage.get(unit)?.busy?)));
+    let idle = ladder.idle.get(unit).copied().flatten().map(|busy| (0.0, busy));
+    fit(&idle.into_iter().chain(seen).collect::<Vec<_>>())
+}
+
+/// Demands of several kinds of operation at once: U = idle + sum of X_c D_c, by least squares with D_c >= 0. Each row is the
+/// rate of each class and the utilisation. `None` where the rates do not tell the classes apart.
+///
+/// Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems (1974), chapter 23, by coordinate descent, which
+/// converges to the same minimum for a convex problem.
+#[must_use]
+pub fn of_classes(rows: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
+    let classes = rows.first()?.0.len();
+    if classes == 0 || rows.len() <= classes || rows.iter().any(|row| row.0.len() != classes) {
+        return None;
+    }
+    // The share of a unit that is busy anyway is one more class, of which there is always one.
+    let columns: Vec<Vec<f64>> = (0..=classes)
+        .map(|class| rows.iter().map(|row| row.0.get(class).copied().unwrap_or(1.0)).collect())
+        .collect();
+    let scales: Vec<f64> = columns.iter().map(|column| norm(column)).collect();
+    if scales.iter().any(|scale| *scale <= 0.0 || !scale.is_finite()) || !told_apart(&columns) {
+        return None;
+    }
+    let mut weights = vec![0.0; columns.len()];
+    let mut rest: Vec<f64> = rows.iter().map(|row| row.1).collect();
+    for _ in 0..MOST_ROUNDS {
+        let mut moved = 0.0_f64;
+        for (column, weight) in columns.iter().zip(&mut weights) {
+            let square = dot(column, column);
+            let better = (*weight + dot(column, &rest) / square).max(0.0);
+            let change = better - *weight;
+            for (left, x) in rest.iter_mut().zip(column) {
+                *left -= change * x;
+            }
+            *weight = better;
+            moved = moved.max((change * square.sqrt()).abs());
+        }
+        if moved < 1e-12 {
+            break;
+        }
+    }
+    weights.pop();
+    Some(weights)
+}
+
+const MOST_ROUNDS: usize = 100_000;
+
+fn norm(column: &[f64]) -> f64 {
+    dot(column, column).sqrt()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// No column is nearly a combination of those before it (Gram-Schmidt).
+fn told_apart(columns: &[Vec<f64>]) -> bool {
+    let mut base: Vec<Vec<f64>> = Vec::new();
+    for column in columns {
+        let whole = norm(column);
+        let mut rest = column.clone();
+        for direction in &base {
+            let along = dot(&rest, direction);
+            for (left, x) in rest.iter_mut().zip(direction) {
+                *left -= along * x;
+            }
+        }
+        let left = norm(&rest);
+        if left < 0.05 * whole {
+            return false;
+        }
+        base.push(rest.iter().map(|x| x / left).collect());
+    }
+    true
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a handful of points")]
+pub(crate) fn real(n: usize) -> f64 {
+    n as f64
+}

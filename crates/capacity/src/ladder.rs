@@ -1,0 +1,79 @@
+//! A ladder: the same load at rising rates, with what each unit of the store's machines was busy with at each step.
+
+pub use cosmark_metrics::{ResourceKind as Kind, Waiting};
+
+/// The smallest thing that can be full.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unit {
+    /// The machine.
+    pub node: String,
+    /// What the machine does, as the user calls it: proxy, storage, gateway.
+    pub role: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its name there: `cpu3`, `sda`, `eth0`, `swift-proxy-server/1234`.
+    pub name: String,
+}
+
+/// What was seen of one unit during one step. Both are means over the step's window.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// Share of the time in which it was busy, 0 to 1; `None` where it was not measured.
+    pub busy: Option<f64>,
+    /// What waited for it; `None` where that was not measured.
+    pub waiting: Option<Waiting>,
+}
+
+/// One load and what it led to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Operations completed per second, X.
+    pub throughput_per_s: f64,
+    /// Operations under way in the store on average, N, as the client counts them.
+    pub in_flight: f64,
+    /// Mean service time of an operation in seconds, R.
+    pub service_s: f64,
+    /// The client's own checks say that it was not the client who limited the rate.
+    pub client_clear: bool,
+    /// In the order of the ladder's units.
+    pub usage: Vec<Usage>,
+}
+
+/// Steps in rising order of load.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ladder {
+    /// What was looked at.
+    pub units: Vec<Unit>,
+    /// How busy each unit is without load; the same order; `None` where nobody looked.
+    pub idle: Vec<Option<f64>>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// Throughput counts as level where more load adds less than this share.
+pub const LEVEL: f64 = 0.05;
+
+impl Ladder {
+    /// The steps by rising load in flight, without those that measured nothing.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<&Step> {
+        let usable = |step: &&Step| {
+            let figures = [step.throughput_per_s, step.in_flight, step.service_s];
+            figures.iter().all(|figure| figure.is_finite() && *figure > 0.0)
+        };
+        let mut steps: Vec<&Step> = self.steps.iter().filter(usable).collect();
+        steps.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
+        steps
+    }
+
+    /// The throughput at which more load adds nothing, if the ladder reached it: the load in flight grew by at least a
+    /// quarter beyond the first step that came within [`LEVEL`] of the highest rate.
+    #[must_use]
+    pub fn plateau(&self) -> Option<f64> {
+        let steps = self.sorted();
+        let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
+        let first = steps.iter().find(|step| step.throughput_per_s >= highest * (1.0 - LEVEL))?;
+        let last = steps.last()?;
+        (last.in_flight >= first.in_flight * 1.25).then_some(highest)
+    }
+}

@@ -1,0 +1,235 @@
+//! Closed and open queueing networks with known demands. Sources: M. Reiser and S. S. Lavenberg, Mean-Value Analysis of
+//! Closed Multichain Queuing Networks (JACM 27, 1980); A. Seidmann, P. J. Schweitzer and S. Shalev-Oren, Computerized Closed
+//! Queueing Network Models of Flexible Manufacturing Systems (1987) for several servers; Lazowska et al. (1984), chapters 5
+//! to 7 for bounds and open networks.
+
+/// A place that operations visit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Station {
+    /// Seconds of service that one operation of each class needs here in total, all visits together.
+    pub demands_s: Vec<f64>,
+    /// How many operations can be served at once; 0 for a pure delay, where nobody waits.
+    pub servers: u32,
+}
+
+/// What a network does at one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// Operations per second of each class.
+    pub throughput_per_s: Vec<f64>,
+    /// Mean time of an operation of each class in the network, seconds, without think time.
+    pub response_s: Vec<f64>,
+    /// Share of each station's capacity that is used, 0 to 1; for a delay the mean number in it.
+    pub busy: Vec<f64>,
+    /// Mean number of operations at each station.
+    pub queue: Vec<f64>,
+}
+
+/// More states than these are approximated.
+const MOST_STATES: usize = 2_000_000;
+
+/// A closed network: `population[c]` workers of class c, each with `think_s[c]` seconds between two operations. Exact for one
+/// server a station, where the states can be counted; else by Schweitzer's approximation (within a few percent). Several
+/// servers are approximated after Seidmann: a fast server and a delay. `None` where the arguments do not fit together.
+#[must_use]
+pub fn closed(stations: &[Station], population: &[u32], think_s: &[f64]) -> Option<Solution> {
+    let classes = population.len();
+    let fits = |station: &Station| {
+        station.demands_s.len() == classes && station.demands_s.iter().all(|d| d.is_finite() && *d >= 0.0)
+    };
+    if classes == 0 || think_s.len() != classes || !stations.iter().all(fits) {
+        return None;
+    }
+    if think_s.iter().any(|think| !think.is_finite() || *think < 0.0) {
+        return None;
+    }
+    let demanded =
+        |class: usize| think_s[class] + stations.iter().map(|one| one.demands_s[class]).sum::<f64>();
+    if (0..classes).any(|class| demanded(class) <= 0.0) {
+        return None;
+    }
+    let (queueing, delays) = split(stations, classes);
+    let think: Vec<f64> = (0..classes).map(|class| think_s[class] + delays[class]).collect();
+    let states = population.iter().try_fold(1_usize, |all, n| all.checked_mul(*n as usize + 1));
+    let (rates, queues) = match states {
+        Some(states) if states.saturating_mul(queueing.len()) <= MOST_STATES => {
+            exact(&queueing, population, &think)
+        }
+        _ => schweitzer(&queueing, population, &think),
+    };
+    Some(solution(stations, population, think_s, rates, &queues))
+}
+
+/// Each station as a queue of one server and, for several servers, a delay.
+fn split(stations: &[Station], classes: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut delays = vec![0.0; classes];
+    let mut queueing = Vec::with_capacity(stations.len());
+    for station in stations {
+        let servers = f64::from(station.servers);
+        queueing.push(if station.servers == 0 {
+            vec![0.0; classes]
+        } else {
+            station.demands_s.iter().map(|d| d / servers).collect()
+        });
+        for (delay, demand) in delays.iter_mut().zip(&station.demands_s) {
+            *delay += if station.servers == 0 { *demand } else { demand * (servers - 1.0) / servers };
+        }
+    }
+    (queueing, delays)
+}
+
+/// Throughput of each class and the queue at each station, by recursion over all smaller populations.
+fn exact(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let strides: Vec<usize> = population
+        .iter()
+        .scan(1_usize, |stride, n| {
+            let mine = *stride;
+            *stride *= *n as usize + 1;
+            Some(mine)
+        })
+        .collect();
+    let states: usize = population.iter().map(|n| *n as usize + 1).product();
+    let stations = demands.len();
+    let mut queues = vec![0.0; states * stations];
+    let mut rates = vec![0.0; population.len()];
+    let mut here = vec![0_u32; population.len()];
+    for state in 0..states {
+        if state > 0 {
+            count_up(&mut here, population);
+        }
+        let mut now = vec![0.0; stations];
+        for (class, many) in here.iter().enumerate() {
+            rates[class] = 0.0;
+            if *many == 0 {
+                continue;
+            }
+            let before = (state - strides[class]) * stations;
+            let waits: Vec<f64> = demands
+                .iter()
+                .enumerate()
+                .map(|(station, demand)| demand[class] * (1.0 + queues[before + station]))
+                .collect();
+            let rate = f64::from(*many) / (think_s[class] + waits.iter().sum::<f64>());
+            rates[class] = rate;
+            for (queue, wait) in now.iter_mut().zip(&waits) {
+                *queue += rate * wait;
+            }
+        }
+        queues[state * stations..(state + 1) * stations].copy_from_slice(&now);
+    }
+    (rates, queues[(states - 1) * stations..].to_vec())
+}
+
+/// The next population in the order of the states: the first class runs fastest.
+fn count_up(here: &mut [u32], population: &[u32]) {
+    for (many, most) in here.iter_mut().zip(population) {
+        if *many < *most {
+            *many += 1;
+            return;
+        }
+        *many = 0;
+    }
+}
+
+/// An arriving operation sees its own class's queue without its own share.
+fn schweitzer(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let stations = demands.len();
+    let share = 1.0 / crate::demand::real(stations.max(1));
+    let mut queues: Vec<Vec<f64>> =
+        population.iter().map(|many| vec![f64::from(*many) * share; stations]).collect();
+    let mut rates = vec![0.0; population.len()];
+    for _ in 0..10_000 {
+        let mut moved = 0.0_f64;
+        let totals: Vec<f64> =
+            (0..stations).map(|s| queues.iter().map(|of_class| of_class[s]).sum()).collect();
+        let mut next = queues.clone();
+        for (class, many) in population.iter().map(|many| f64::from(*many)).enumerate() {
+            if many == 0.0 {
+                continue;
+            }
+            let waits: Vec<f64> = (0..stations)
+                .map(|s| demands[s][class] * (1.0 + totals[s] - queues[class][s] / many))
+                .collect();
+            rates[class] = many / (think_s[class] + waits.iter().sum::<f64>());
+            for (s, wait) in waits.iter().enumerate() {
+                next[class][s] = rates[class] * wait;
+                moved = moved.max((next[class][s] - queues[class][s]).abs() / many);
+            }
+        }
+        queues = next;
+        if moved < 1e-9 {
+            break;
+        }
+    }
+    let totals = (0..stations).map(|s| queues.iter().map(|of_class| of_class[s]).sum()).collect();
+    (rates, totals)
+}
+
+fn solution(
+    stations: &[Station],
+    population: &[u32],
+    think_s: &[f64],
+    rates: Vec<f64>,
+    queues: &[f64],
+) -> Solution {
+    let response_s = rates
+        .iter()
+        .zip(population)
+        .zip(think_s)
+        .map(|((rate, many), think)| if *rate > 0.0 { f64::from(*many) / rate - think } else { 0.0 });
+    let response_s = response_s.collect();
+    let work = |station: &Station| station.demands_s.iter().zip(&rates).map(|(d, x)| d * x).sum::<f64>();
+    let busy = stations.iter().map(|one| work(one) / f64::from(one.servers.max(1))).collect();
+    let queue = stations.iter().zip(queues).map(|(one, queue)| match one.servers {
+        0 => work(one),
+        servers => queue + work(one) * (f64::from(servers) - 1.0) / f64::from(servers),
+    });
+    let queue = queue.collect();
+    Solution { throughput_per_s: rates, response_s, busy, queue }
+}
+
+/// An open network: operations of each class arrive at these rates whatever happens. Poisson arrivals, exponential service,
+/// several servers by Erlang's formula C. `None` where some station cannot keep up: then there is no steady state.
+#[must_use]
+pub fn open(stations: &[Station], rates_per_s: &[f64]) -> Option<Solution> {
+    let mut response_s = vec![0.0; rates_per_s.len()];
+    let (mut busy, mut queue) = (Vec::new(), Vec::new());
+    for station in stations {
+        if station.demands_s.len() != rates_per_s.len() {
+            return None;
+        }
+        let offered: f64 = station.demands_s.iter().zip(rates_per_s).map(|(d, x)| d * x).sum();
+        let slower = match station.servers {
+            0 => 1.0,
+            servers => 1.0 + waiting(offered, servers)?,
+        };
+        busy.push(offered / f64::from(station.servers.max(1)));
+        queue.push(offered * slower);
+        for (response, demand) in response_s.iter_mut().zip(&station.demands_s) {
+            *response += demand * slower;
+        }
+    }
+    Some(Solution { throughput_per_s: rates_per_s.to_vec(), response_s, busy, queue })
+}
+
+/// The time in the queue over the time in service of M/M/m at `offered` erlangs.
+fn waiting(offered: f64, servers: u32) -> Option<f64> {
+    let many = f64::from(servers);
+    if !(0.0..many).contains(&offered) {
+        return None;
+    }
+    // Erlang B by its recursion, then C from B.
+    let blocked = (1..=servers).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
+    let queued = blocked / (1.0 - offered / many * (1.0 - blocked));
+    Some(queued / (many - offered))
+}
+
+/// The asymptotic bounds of a closed network of one class: at most min(1 / D_max, N / (D + Z)) operations per second, and a
+/// response time of at least max(D, N D_max - Z) seconds.
+#[must_use]
+pub fn bounds(demands_s: &[f64], workers: f64, think_s: f64) -> (f64, f64) {
+    let total: f64 = demands_s.iter().sum();
+    let largest = demands_s.iter().copied().fold(0.0, f64::max);
+    let most = (1.0 / largest).min(workers / (total + think_s));
+    (most, total.max(workers * largest - think_s))
+}

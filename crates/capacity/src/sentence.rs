@@ -1,0 +1,216 @@
+//! The diagnosis in words: what limits the store, by which numbers, what comes next, and the experiment that would refute it.
+
+use crate::bottleneck::{Against, Answer, Candidate, Confidence, Diagnosis, Skew};
+use crate::ladder::{Kind, Ladder, Unit};
+
+/// What a person reads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sentence {
+    /// The answer, one sentence or two.
+    pub text: String,
+    /// Which unit would be full next, and at what rate.
+    pub second: Option<String>,
+    /// What to do to prove it wrong, and what has to happen then if it is right.
+    pub refute: Option<String>,
+    /// One sentence for each unit that is much busier than its peers.
+    pub skewed: Vec<String>,
+}
+
+/// Puts a diagnosis into words. The ladder is the one that was looked at.
+#[must_use]
+pub fn say(ladder: &Ladder, diagnosis: &Diagnosis) -> Sentence {
+    let second = diagnosis.second().filter(|_| matches!(diagnosis.answer, Answer::Named { .. }));
+    Sentence {
+        text: text(ladder, diagnosis),
+        second: second.map(|next| {
+            let ceiling = rate(next.demand.ceiling_per_s());
+            format!("next would be {}, at about {ceiling}", name(ladder, &[next.unit]))
+        }),
+        refute: refute(ladder, diagnosis, second),
+        skewed: diagnosis.skewed.iter().map(|skew| skewed(ladder, skew)).collect(),
+    }
+}
+
+fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
+    let plateau = diagnosis.plateau_per_s.map(rate).unwrap_or_default();
+    match &diagnosis.answer {
+        Answer::Named { units, confidence } => {
+            let least = diagnosis.candidates.iter().find(|one| units.contains(&one.unit));
+            let numbers = least.map(|one| numbers(one, &plateau)).unwrap_or_default();
+            let name = name(ladder, units);
+            match confidence {
+                Confidence::Low => format!(
+                    "{name}: most likely the bottleneck {numbers}; whether work waits for it was not measured"
+                ),
+                Confidence::Medium => format!("{name}: the bottleneck {numbers}, with medium confidence"),
+                Confidence::High => format!("{name}: the bottleneck {numbers}"),
+            }
+        }
+        Answer::Several(units) => {
+            let names: Vec<String> = units.iter().map(|unit| name(ladder, &[*unit])).collect();
+            format!(
+                "{} are full at the same rate, {plateau}: which comes first cannot be told",
+                names.join(" and ")
+            )
+        }
+        Answer::Client => {
+            "the client was the limit where throughput was level: nothing can be said of the store; add \
+                           drivers or load threads, and see the verdict"
+                .to_owned()
+        }
+        Answer::Limit(about) => format!(
+            "no sampled resource explains the plateau of {plateau}: none is busier than {}; by Little's law about \
+             {about:.1} operations are let in at once: look for a limit of workers or connections{}",
+            percent(busiest(diagnosis)),
+            if *about < 1.5 { ", or one lock" } else { "" }
+        ),
+        Answer::Unexplained => format!(
+            "no sampled resource explains the plateau of {plateau}{}: look at locks, limits of workers, and machines that \
+             are not among the nodes",
+            nearest(ladder, diagnosis)
+        ),
+        Answer::NotReached(grew) => format!(
+            "throughput still grew by {} with the last step: nothing limits the store yet; go on with more load",
+            percent(*grew)
+        ),
+        Answer::TooFewSteps => {
+            "too few steps below 60 % of the plateau to predict a ceiling from: add lower loads, and let \
+                                the store idle before the first"
+                .to_owned()
+        }
+        Answer::NothingMeasured => {
+            "no machine of the store was measured: list them under `nodes:`".to_owned()
+        }
+    }
+}
+
+/// `(93 % busy; 184 us each: predicted ceiling 5400/s from steps below 60 %, observed 5020/s)`.
+fn numbers(one: &Candidate, plateau: &str) -> String {
+    let (low, high) = one.demand.ceiling_interval();
+    let interval = if high.is_finite() && high > low {
+        format!(" [{}, {}]", rate(low), rate(high))
+    } else {
+        String::new()
+    };
+    format!(
+        "({} busy; an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
+        percent(one.busy_at_plateau),
+        duration(one.demand.seconds),
+        rate(one.demand.ceiling_per_s()),
+    )
+}
+
+fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
+    let plateau = diagnosis.plateau_per_s.unwrap_or(1.0);
+    let away = |one: &Candidate| (one.demand.ceiling_per_s() / plateau).ln().abs();
+    let nearest = diagnosis.candidates.iter().min_by(|a, b| away(a).total_cmp(&away(b)));
+    let Some(one) = nearest.filter(|one| one.demand.ceiling_per_s().is_finite()) else {
+        return String::new();
+    };
+    let why = one.against.iter().map(|against| match against {
+        Against::CeilingElsewhere => format!("its ceiling is {}", rate(one.demand.ceiling_per_s())),
+        Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau)),
+        Against::NothingWaits => "what waits for it does not grow with the load".to_owned(),
+        Against::DemandChanges => "what an operation costs it changes with the load".to_owned(),
+    });
+    let why: Vec<String> = why.collect();
+    if why.is_empty() {
+        return String::new();
+    }
+    format!(" (nearest: {}, but {})", name(ladder, &[one.unit]), why.join(" and "))
+}
+
+fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) -> Option<String> {
+    let Answer::Named { units, .. } = &diagnosis.answer else { return None };
+    let first = diagnosis.candidates.iter().find(|one| units.contains(&one.unit))?;
+    let doubled = first.demand.ceiling_per_s() * 2.0;
+    let then = second.map_or(doubled, |next| next.demand.ceiling_per_s().min(doubled));
+    let widen = match ladder.units[*units.first()?].kind {
+        Kind::Machine | Kind::Core => "twice the processors, or a second machine of this role",
+        Kind::Thread => "a second process or worker beside it",
+        Kind::CpuQuota => "twice the quota",
+        Kind::Disk => "twice the disks",
+        Kind::NetworkReceive | Kind::NetworkTransmit => "a link of twice the speed",
+    };
+    Some(format!("give it {widen}: if throughput does not rise to about {}, this is wrong", rate(then)))
+}
+
+fn skewed(ladder: &Ladder, skew: &Skew) -> String {
+    let unit = &ladder.units[skew.unit];
+    format!(
+        "{} is {:.1} times as busy as the mean of the {} like it: the load is not spread",
+        name(ladder, &[skew.unit]),
+        skew.times,
+        skew.peers.saturating_sub(1)
+    )
+    .replace("the 1 like it", &format!("itself and the other {}", unit.kind.word()))
+}
+
+/// `disk sda of storage1 (storage)`, `3 disks of storage`, `processors of proxy1 (proxy)`.
+fn name(ladder: &Ladder, units: &[usize]) -> String {
+    let all: Vec<&Unit> = units.iter().filter_map(|unit| ladder.units.get(*unit)).collect();
+    let Some(first) = all.first() else { return "nothing".to_owned() };
+    let one_kind = all.iter().all(|unit| unit.kind == first.kind);
+    let one_node = all.iter().all(|unit| unit.node == first.node);
+    match (all.len(), one_kind, one_node) {
+        (1, ..) if first.kind == Kind::Machine => {
+            format!("the processors of {} ({})", first.node, first.role)
+        }
+        (1, ..) => format!("{} {} of {} ({})", first.kind.word(), first.name, first.node, first.role),
+        (count, true, true) => {
+            let names: Vec<&str> = all.iter().map(|unit| unit.name.as_str()).collect();
+            format!("{count} of {}, {} ({})", first.node, listed(first.kind, &names), first.role)
+        }
+        (count, true, false) => format!("{count} units of role {}: {}", first.role, spread(&all)),
+        (_, false, _) => {
+            let names: Vec<String> =
+                all.iter().map(|unit| format!("{} {}", unit.kind.word(), unit.name)).collect();
+            format!("the CPU of {} ({}): {}", first.node, first.role, names.join(", "))
+        }
+    }
+}
+
+fn listed(kind: Kind, names: &[&str]) -> String {
+    format!("{} {}", kind.word(), names.join(", "))
+}
+
+fn spread(units: &[&Unit]) -> String {
+    let shown: Vec<String> = units
+        .iter()
+        .take(4)
+        .map(|unit| format!("{} {} of {}", unit.kind.word(), unit.name, unit.node))
+        .collect();
+    let more = units.len().saturating_sub(shown.len());
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}
+
+fn busiest(diagnosis: &Diagnosis) -> f64 {
+    diagnosis.candidates.iter().map(|one| one.busy_at_plateau).fold(0.0, f64::max)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Three digits that count.
+fn digits(value: f64) -> String {
+    match value {
+        _ if value >= 100.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn rate(per_s: f64) -> String {
+    format!("{}/s", digits(per_s))
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds >= 1.0 {
+        format!("{} s", digits(seconds))
+    } else if seconds >= 1e-3 {
+        format!("{} ms", digits(seconds * 1e3))
+    } else {
+        format!("{} us", digits(seconds * 1e6))
+    }
+}

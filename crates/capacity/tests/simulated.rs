@@ -1,0 +1,340 @@
+//! The laws and the answers on simulated stores whose demands are known.
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
+
+use cosmark_capacity::bottleneck::{Answer, diagnose};
+use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
+use cosmark_capacity::mva::{Station, closed};
+use cosmark_capacity::plan::{Cannot, Model};
+use cosmark_capacity::sentence::say;
+use std::collections::BTreeMap;
+
+/// splitmix64: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.uniform()).ln()
+    }
+}
+
+/// A store: operations visit its stations one after the other. `slots` operations are let in at once.
+#[derive(Clone)]
+struct Store {
+    demands_s: Vec<f64>,
+    idle: Vec<f64>,
+    slots: usize,
+    delay_s: f64,
+}
+
+struct Seen {
+    throughput_per_s: f64,
+    service_s: f64,
+    busy: Vec<f64>,
+    queue: Vec<f64>,
+}
+
+/// What happens next to an operation.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Door,
+    Station(usize),
+}
+
+/// A closed loop of `workers`, event by event, `operations` of them after a tenth for warming up. What is not an operation
+/// (`idle`) takes its share of each station by making it slower.
+fn simulate(store: &Store, workers: usize, operations: usize, seed: u64) -> Seen {
+    let mut random = Random(seed);
+    let stations = store.demands_s.len();
+    let mut queues: Vec<std::collections::VecDeque<usize>> = vec![Default::default(); stations];
+    let mut door: std::collections::VecDeque<usize> = Default::default();
+    let mut inside = 0_usize;
+    // (time, order, worker, place where its present service ends; Door: the delay ends)
+    let mut events: Vec<(f64, usize, Place)> = Vec::new();
+    let mut began = vec![0.0; workers];
+    let (mut now, mut done, mut counted, mut since) = (0.0_f64, 0_usize, 0_usize, 0.0_f64);
+    let (mut service, mut busy, mut queued) = (0.0, vec![0.0; stations], vec![0.0; stations]);
+    let mut arrivals: Vec<usize> = (0..workers).collect();
+    loop {
+        while let Some(worker) = arrivals.pop() {
+            began[worker] = now;
+            door.push_back(worker);
+        }
+        while inside < store.slots {
+            let Some(worker) = door.pop_front() else { break };
+            inside += 1;
+            events.push((now + random.exponential(store.delay_s), worker, Place::Door));
+        }
+        let next = (0..events.len()).min_by(|a, b| events[*a].0.total_cmp(&events[*b].0)).unwrap();
+        let (time, worker, place) = events.swap_remove(next);
+        if done >= operations / 10 {
+            for station in 0..stations {
+                let length = queues[station].len();
+                busy[station] += if length > 0 { time - now } else { 0.0 };
+                queued[station] += length.saturating_sub(1) as f64 * (time - now);
+            }
+        } else {
+            since = time;
+        }
+        now = time;
+        let onward = match place {
+            Place::Door => 0,
+            Place::Station(station) => {
+                queues[station].pop_front();
+                if let Some(waiting) = queues[station].front() {
+                    let end =
+                        now + random.exponential(store.demands_s[station] / (1.0 - store.idle[station]));
+                    events.push((end, *waiting, Place::Station(station)));
+                }
+                station + 1
+            }
+        };
+        if onward < stations {
+            queues[onward].push_back(worker);
+            if queues[onward].len() == 1 {
+                let end = now + random.exponential(store.demands_s[onward] / (1.0 - store.idle[onward]));
+                events.push((end, worker, Place::Station(onward)));
+            }
+            continue;
+        }
+        inside -= 1;
+        done += 1;
+        if done > operations / 10 {
+            counted += 1;
+            service += now - began[worker];
+        }
+        if done >= operations {
+            let window = now - since;
+            let busy = busy.iter().zip(&store.idle).map(|(busy, idle)| idle + (1.0 - idle) * busy / window);
+            return Seen {
+                throughput_per_s: counted as f64 / window,
+                service_s: service / counted as f64,
+                busy: busy.collect(),
+                queue: queued.iter().map(|queued| queued / window).collect(),
+            };
+        }
+        arrivals.push(worker);
+    }
+}
+
+const LOADS: &[usize] = &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+
+fn unit(node: &str, role: &str, kind: Kind, name: &str) -> Unit {
+    Unit { node: node.into(), role: role.into(), kind, name: name.into() }
+}
+
+fn units() -> Vec<Unit> {
+    vec![
+        unit("proxy1", "proxy", Kind::Machine, "cpu"),
+        unit("proxy1", "proxy", Kind::NetworkTransmit, "eth0"),
+        unit("storage1", "storage", Kind::Machine, "cpu"),
+        unit("storage1", "storage", Kind::Disk, "sda"),
+    ]
+}
+
+fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
+    let steps = LOADS.iter().map(|workers| {
+        let seen = simulate(store, *workers, 6000, seed ^ *workers as u64);
+        let usage = seen.busy.iter().zip(&seen.queue);
+        Step {
+            throughput_per_s: seen.throughput_per_s,
+            in_flight: *workers as f64,
+            service_s: seen.service_s,
+            client_clear: true,
+            usage: usage
+                .map(|(busy, queue)| Usage { busy: Some(*busy), waiting: Some(Waiting::Queue(*queue)) })
+                .collect(),
+        }
+    });
+    Ladder { units, idle: store.idle.iter().copied().map(Some).collect(), steps: steps.collect() }
+}
+
+fn store(demands_ms: [f64; 4]) -> Store {
+    Store {
+        demands_s: demands_ms.iter().map(|ms| ms / 1e3).collect(),
+        idle: vec![0.02, 0.0, 0.05, 0.01],
+        slots: usize::MAX,
+        delay_s: 0.004,
+    }
+}
+
+#[test]
+fn the_planted_unit_is_named_its_ceiling_is_right_and_no_other_is_ever_named() {
+    for planted in 0..4 {
+        for seed in 1..=5 {
+            let mut demands = [0.3, 0.2, 0.35, 0.4];
+            demands[planted] = 2.0;
+            let planted_store = store(demands);
+            let ladder = ladder_of(&planted_store, units(), seed * 1000);
+            let found = diagnose(&ladder);
+            let Answer::Named { units, .. } = &found.answer else { panic!("{planted}: {:?}", found.answer) };
+            assert_eq!(units, &[planted], "{found:?}");
+            let ceiling = found.candidates[0].demand.ceiling_per_s();
+            let truth = (1.0 - planted_store.idle[planted]) / planted_store.demands_s[planted];
+            assert!((ceiling / truth - 1.0).abs() < 0.1, "{ceiling} for {truth}");
+            assert!(found.second().is_some_and(|second| second.unit != planted));
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_is_no_resource_names_none_and_tells_about_how_many_it_lets_in() {
+    for slots in [1, 2, 4] {
+        for seed in 1..=4 {
+            let limited = Store { slots, ..store([0.3, 0.2, 0.35, 0.4]) };
+            let found = diagnose(&ladder_of(&limited, units(), seed * 77));
+            let Answer::Limit(about) = found.answer else { panic!("{slots}: {found:?}") };
+            assert!((about / slots as f64 - 1.0).abs() < 0.35, "{about} for {slots}");
+        }
+    }
+}
+
+#[test]
+fn a_resource_that_nobody_looked_at_is_never_replaced_by_a_wrong_name() {
+    for hidden in 0..4 {
+        for busy_too in [0.4, 1.2, 1.6, 1.7, 1.75, 1.8] {
+            let mut demands = [0.3, 0.2, 0.35, 0.4];
+            demands[hidden] = 2.0;
+            demands[(hidden + 1) % 4] = busy_too;
+            let mut ladder = ladder_of(&store(demands), units(), hidden as u64 + 5);
+            for step in &mut ladder.steps {
+                step.usage[hidden] = Usage::default();
+            }
+            ladder.idle[hidden] = None;
+            let found = diagnose(&ladder);
+            let unnamed = matches!(found.answer, Answer::Unexplained | Answer::Limit(_));
+            assert!(unnamed, "hidden {hidden}, beside {busy_too} ms: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn two_that_are_full_at_the_same_rate_are_both_told() {
+    let found = diagnose(&ladder_of(&store([0.3, 0.2, 2.0, 2.0]), units(), 3));
+    match &found.answer {
+        Answer::Several(units) => assert_eq!(units.iter().sum::<usize>(), 5, "{found:?}"),
+        Answer::Named { units, .. } => panic!("{units:?} alone was named: {found:?}"),
+        // Between two full units neither need be level by the steps that there are.
+        other => assert!(matches!(other, Answer::Unexplained | Answer::NotReached(_)), "{found:?}"),
+    }
+}
+
+#[test]
+fn disks_that_share_the_work_evenly_are_one_name_and_one_hot_disk_is_a_sentence() {
+    let disks: Vec<Unit> =
+        (0..4).map(|n| unit("storage1", "storage", Kind::Disk, &format!("sd{n}"))).collect();
+    let even = Store { demands_s: vec![2e-3; 4], idle: vec![0.0; 4], slots: usize::MAX, delay_s: 1e-3 };
+    let found = diagnose(&ladder_of(&even, disks.clone(), 9));
+    if let Answer::Named { units, .. } = &found.answer {
+        assert!(units.len() > 1, "{found:?}");
+    }
+    assert!(found.skewed.is_empty(), "{found:?}");
+    let hot = Store { demands_s: vec![5e-4, 2e-3, 5e-4, 5e-4], ..even };
+    let found = diagnose(&ladder_of(&hot, disks, 9));
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[1]), "{found:?}");
+    assert!(found.skewed.len() == 1 && found.skewed[0].unit == 1 && found.skewed[0].peers == 4, "{found:?}");
+}
+
+#[test]
+fn a_client_that_is_full_and_a_ladder_that_is_too_low_name_nothing() {
+    let mut ladder = ladder_of(&store([0.3, 0.2, 0.35, 2.0]), units(), 1);
+    let mut low = ladder.clone();
+    low.steps.truncate(3);
+    assert!(matches!(diagnose(&low).answer, Answer::NotReached(grew) if grew > 0.05), "{:?}", diagnose(&low));
+    ladder.steps.last_mut().unwrap().client_clear = false;
+    assert_eq!(diagnose(&ladder).answer, Answer::Client);
+    assert_eq!(diagnose(&Ladder::default()).answer, Answer::TooFewSteps);
+}
+
+#[test]
+fn the_laws_hold_on_what_is_simulated() {
+    let store = store([0.3, 0.2, 0.35, 1.0]);
+    for workers in [1, 4, 16] {
+        let seen = simulate(&store, workers, 30_000, 11);
+        let under_way = seen.throughput_per_s * seen.service_s;
+        assert!((under_way / workers as f64 - 1.0).abs() < 0.02, "N = X R: {under_way} for {workers}");
+        for ((busy, demand), idle) in seen.busy.iter().zip(&store.demands_s).zip(&store.idle) {
+            let by_law = idle + seen.throughput_per_s * demand;
+            assert!((busy - by_law).abs() < 0.04, "U = X D: {busy} for {by_law}");
+        }
+    }
+}
+
+#[test]
+fn mean_value_analysis_predicts_what_is_simulated() {
+    let store = Store { idle: vec![0.0; 4], ..store([0.6, 0.2, 0.9, 1.0]) };
+    let mut stations: Vec<Station> =
+        store.demands_s.iter().map(|d| Station { demands_s: vec![*d], servers: 1 }).collect();
+    stations.push(Station { demands_s: vec![store.delay_s], servers: 0 });
+    for workers in [1_u32, 3, 8, 20] {
+        let seen = simulate(&store, workers as usize, 30_000, 5);
+        let by_theory = closed(&stations, &[workers], &[0.0]).unwrap();
+        let (rate, time) = (by_theory.throughput_per_s[0], by_theory.response_s[0]);
+        assert!(
+            (seen.throughput_per_s / rate - 1.0).abs() < 0.04,
+            "{workers}: {} {rate}",
+            seen.throughput_per_s
+        );
+        assert!((seen.service_s / time - 1.0).abs() < 0.04, "{workers}: {} {time}", seen.service_s);
+    }
+}
+
+#[test]
+fn the_upper_third_of_a_ladder_is_predicted_from_the_rest() {
+    for (seed, demands) in
+        [[0.3, 0.2, 0.35, 2.0], [1.0, 0.2, 0.9, 1.1], [0.2, 1.5, 0.2, 0.2]].iter().enumerate()
+    {
+        let whole = ladder_of(&store(*demands), units(), 40 + seed as u64);
+        let mut lower = whole.clone();
+        lower.steps.truncate(LOADS.len() * 2 / 3);
+        let model = Model::of(&lower).unwrap();
+        for step in &whole.steps[lower.steps.len()..] {
+            let predicted = model.predict(step.in_flight as u32, 0.0).unwrap();
+            let off = predicted.throughput_per_s.value / step.throughput_per_s - 1.0;
+            assert!(off.abs() < 0.1, "{demands:?} at {}: off by {off:.3}", step.in_flight);
+        }
+    }
+}
+
+#[test]
+fn twice_the_disks_give_what_the_next_ceiling_allows() {
+    let model = Model::of(&ladder_of(&store([0.3, 0.2, 1.2, 2.0]), units(), 8)).unwrap();
+    let twice = model.scaled(&BTreeMap::from([("storage".to_owned(), 2.0)])).unwrap();
+    // Two storage nodes: each disk has half of the operations, and so has each node's CPU.
+    let truth = store([0.3, 0.2, 0.6, 1.0]);
+    let seen = simulate(&Store { idle: vec![0.02, 0.0, 0.05, 0.01], ..truth }, 64, 20_000, 3);
+    let predicted = twice.predict(64, 0.0).unwrap().throughput_per_s.value;
+    assert!((predicted / seen.throughput_per_s - 1.0).abs() < 0.1, "{predicted} {}", seen.throughput_per_s);
+    assert_eq!(model.scaled(&BTreeMap::from([("gateway".to_owned(), 2.0)])), Err(Cannot::NoSuchRole));
+}
+
+#[test]
+fn a_demand_that_changes_with_the_load_predicts_nothing() {
+    let mut ladder = ladder_of(&store([0.3, 0.2, 0.35, 2.0]), units(), 8);
+    for step in &mut ladder.steps {
+        step.usage[0].busy = Some((step.throughput_per_s / 500.0).powi(2) * 0.8);
+    }
+    assert_eq!(Model::of(&ladder), Err(Cannot::DemandChanges(0)));
+    assert_eq!(Model::of(&Ladder::default()), Err(Cannot::NothingMeasured));
+}
+
+#[test]
+fn the_sentence_has_the_name_the_numbers_the_next_limit_and_what_would_refute_it() {
+    let ladder = ladder_of(&store([0.3, 0.2, 0.35, 2.0]), units(), 2);
+    let said = say(&ladder, &diagnose(&ladder));
+    assert!(said.text.starts_with("disk sda of storage1 (storage): the bottleneck ("), "{said:?}");
+    assert!(said.text.contains("busy; an operation costs it ") && said.text.contains("observed"), "{said:?}");
+    assert!(said.second.as_ref().is_some_and(|next| next.starts_with("next would be ")), "{said:?}");
+    assert!(said.refute.as_ref().is_some_and(|text| text.contains("twice the disks")), "{said:?}");
+    let limited = ladder_of(&Store { slots: 1, ..store([0.3, 0.2, 0.35, 0.4]) }, units(), 2);
+    let said = say(&limited, &diagnose(&limited));
+    assert!(said.text.contains("no sampled resource explains") && said.text.contains("one lock"), "{said:?}");
+    assert_eq!((said.second, said.refute), (None, None));
+}

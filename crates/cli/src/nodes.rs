@@ -1,0 +1,184 @@
+//! The machines of the store: looked at while a run goes on here, and shown beside its results.
+
+use std::time::Duration;
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
+use cosmark_archive::{RunRecord, StageRecord, Timestamp};
+use cosmark_controller::RunJob;
+use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
+use cosmark_nodes::source::Source;
+use cosmark_nodes::watch::NodeWatch;
+use cosmark_workload::Workload;
+use cosmark_workload::model::ConfigValue;
+use cosmark_workload::model::nodes::NodeSpec;
+
+use crate::exit::Problem;
+use crate::units;
+
+/// What is wrong with the nodes of a workload, as far as that can be known before references to secrets are resolved.
+///
+/// # Errors
+/// The first mistake.
+pub fn check(workload: &Workload) -> Result<(), Problem> {
+    let known = |node: &&NodeSpec| {
+        node.source.config.entries.iter().all(|entry| matches!(entry.value, ConfigValue::Text(_)))
+    };
+    let found = workload.nodes.iter().filter(known).try_for_each(|node| Source::of(node).map(|_| ()));
+    found.map_err(Problem::usage)
+}
+
+/// Machines are read so often before the first stage, to know what they do without load.
+const IDLE_READINGS: usize = 4;
+/// A machine that was not read so often by then is gone on without.
+const IDLE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Looks at the machines of a workload from here on, and at how busy they are without its load; `None` where it has none.
+///
+/// # Errors
+/// For a node that cannot be read.
+pub async fn watch(workload: &Workload, job: &mut RunJob<'_>) -> Result<Option<NodeWatch>, Problem> {
+    if workload.nodes.is_empty() {
+        return Ok(None);
+    }
+    let watch = NodeWatch::start(&workload.nodes).map_err(Problem::usage)?;
+    let began = nanoseconds(Timestamp::now());
+    eprintln!("cosmark: looking at {} before the load", units::count(workload.nodes.len() as u64, "node"));
+    let mut stop = job.stop.clone();
+    tokio::select! {
+        () = watch.settle(IDLE_READINGS, IDLE_PATIENCE) => {}
+        _ = stop.changed() => {}
+    }
+    watch.troubles().iter().for_each(|trouble| eprintln!("cosmark: {trouble}"));
+    let figures = watch.figures();
+    job.idle_nodes = figures.over(began, nanoseconds(Timestamp::now()));
+    job.on_nodes(Box::new(move |from, to| figures.over(nanoseconds(from), nanoseconds(to))));
+    Ok(Some(watch))
+}
+
+fn nanoseconds(at: Timestamp) -> u64 {
+    u64::try_from(at.as_nanosecond()).unwrap_or(0)
+}
+
+/// Of more rows than these only the stage with the highest rate is shown.
+const MOST_ROWS: usize = 12;
+
+/// The machines beside the results, and what limits the store; empty without nodes.
+#[must_use]
+pub fn text(record: &RunRecord) -> String {
+    let mut stages: Vec<&StageRecord> =
+        record.stages.iter().filter(|stage| !stage.nodes.is_empty()).collect();
+    if stages.is_empty() {
+        return String::new();
+    }
+    let rows: usize = stages.iter().map(|stage| stage.nodes.len()).sum();
+    let mut lines = Vec::new();
+    if rows > MOST_ROWS && stages.len() > 1 {
+        let rate =
+            |stage: &StageRecord| stage.operations.iter().filter_map(|op| op.throughput_per_s).sum::<f64>();
+        stages.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        stages.truncate(1);
+        lines.push(format!("the store's machines at the highest rate ({} has all stages):", "run.json"));
+    } else {
+        lines.push("the store's machines:".to_owned());
+    }
+    lines.push(table(&stages));
+    lines.extend(troubles(&stages));
+    for found in &record.bottlenecks {
+        lines.push(format!("limit: {}", found.text));
+        lines.extend(found.second.iter().map(|text| format!("  {text}")));
+        lines.extend(found.refute.iter().map(|text| format!("  to refute: {text}")));
+        lines.extend(found.skewed.iter().map(|text| format!("  {text}")));
+    }
+    if record.bottlenecks.is_empty() {
+        lines.push("limit: not named from a single load; run the same load at three or more rates (search:, matrix:)".into());
+    }
+    lines.join("\n")
+}
+
+fn table(stages: &[&StageRecord]) -> String {
+    const HEADS: [&str; 8] =
+        ["stage", "node", "CPU", "busiest core", "waiting", "busiest disk", "network", "speed"];
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(HEADS);
+    for stage in stages {
+        for (at, node) in stage.nodes.iter().enumerate() {
+            let stage_name = if at == 0 { stage.name.as_str() } else { "" };
+            let left = [stage_name.to_owned(), format!("{} ({})", node.name, node.role)].map(Cell::new);
+            let right = figures(node).map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+            table.add_row(left.into_iter().chain(right));
+        }
+    }
+    table.set_constraints(HEADS.map(|_| ColumnConstraint::ContentWidth));
+    table.to_string()
+}
+
+fn figures(node: &NodeResult) -> [String; 6] {
+    let of = |kind: ResourceKind| node.units.iter().filter(move |unit| unit.kind == kind);
+    let busiest = |kind: ResourceKind| of(kind).max_by(|a, b| a.busy.total_cmp(&b.busy));
+    let dash = || "-".to_owned();
+    let named = |unit: Option<&UnitResult>| {
+        unit.map_or_else(dash, |unit| format!("{} {}", unit.name, share(unit.busy)))
+    };
+    let machine = busiest(ResourceKind::Machine);
+    let disk = busiest(ResourceKind::Disk).map(|disk| match disk.waiting {
+        Some(Waiting::Queue(queue)) => format!("{} {}, queue {queue:.1}", disk.name, share(disk.busy)),
+        _ => format!("{} {}", disk.name, share(disk.busy)),
+    });
+    let link = [ResourceKind::NetworkReceive, ResourceKind::NetworkTransmit].into_iter().filter_map(busiest);
+    let link = link.max_by(|a, b| a.busy.total_cmp(&b.busy));
+    let bytes =
+        |id: &str| node.quantities.iter().filter(|one| one.quantity == id).map(|one| one.mean).sum::<f64>();
+    let moved = bytes("network_received_bytes") + bytes("network_sent_bytes");
+    [
+        machine.map_or_else(dash, |unit| share(unit.busy)),
+        named(busiest(ResourceKind::Core)),
+        machine.and_then(|unit| unit.waiting).map_or_else(dash, waiting),
+        disk.unwrap_or_else(dash),
+        if moved > 0.0 { units::bandwidth(moved) } else { dash() },
+        named(link),
+    ]
+}
+
+fn waiting(waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Queue(tasks) => format!("{tasks:.1} tasks"),
+        Waiting::Share(part) => format!("{} of the time", share(part)),
+        Waiting::Events(rate) => format!("{rate:.0}/s"),
+    }
+}
+
+fn share(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
+/// Machines whose figures are missing, old, or from before a restart.
+fn troubles(stages: &[&StageRecord]) -> Vec<String> {
+    let mut said = Vec::new();
+    for stage in stages {
+        for node in &stage.nodes {
+            let place = format!("{}: node {}", stage.id, node.name);
+            if let Some(why) = &node.lost {
+                said.push(format!("{place}: {why}"));
+            } else if node.readings < 2 {
+                said.push(format!(
+                    "{place}: {} in the window: no figures",
+                    units::count(node.readings, "reading")
+                ));
+            }
+            if let Some(age) = node.renewed_every_s.filter(|age| *age > OLD_S) {
+                said.push(format!("{place}: its figures are renewed every {age:.0} s only"));
+            }
+            if node.resets > 0 {
+                said.push(format!(
+                    "{place}: {} began anew: it was restarted",
+                    units::count(node.resets, "counter")
+                ));
+            }
+        }
+    }
+    said
+}
+
+/// Figures that are renewed more rarely are said to be old.
+const OLD_S: f64 = 4.0;

@@ -1,0 +1,145 @@
+//! What the machines of a store were busy with during one stage.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of thing can be full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceKind {
+    /// All processors of a machine together.
+    Machine,
+    /// One logical processor.
+    Core,
+    /// One thread of a named daemon: it can fill one processor while its machine is idle.
+    Thread,
+    /// The processor time that a control group may use.
+    CpuQuota,
+    /// One block device.
+    Disk,
+    /// One direction of a network interface.
+    NetworkReceive,
+    /// The other direction.
+    NetworkTransmit,
+}
+
+impl ResourceKind {
+    /// As a sentence says it, singular.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Machine => "processors",
+            Self::Core => "processor",
+            Self::Thread => "thread",
+            Self::CpuQuota => "CPU quota",
+            Self::Disk => "disk",
+            Self::NetworkReceive => "network (receiving)",
+            Self::NetworkTransmit => "network (sending)",
+        }
+    }
+}
+
+/// Work that waited for something, as its source counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// How many wait: runnable tasks, queued requests.
+    Queue(f64),
+    /// Share of the time in which something waits, 0 to 1: pressure stall information, throttled time.
+    Share(f64),
+    /// Events per second that come of waiting: drops, overflows. Only its order over several loads means anything.
+    Events(f64),
+}
+
+impl Waiting {
+    /// The number, whatever it counts.
+    #[must_use]
+    pub fn amount(self) -> f64 {
+        match self {
+            Self::Queue(amount) | Self::Share(amount) | Self::Events(amount) => amount,
+        }
+    }
+}
+
+/// One thing that can be full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnitResult {
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Its name on the machine: `cpu3`, `sda`, `eth0`, `swift-proxy-ser/1234`.
+    pub name: String,
+    /// Share of the time in which it was busy, 0 to 1.
+    pub busy: f64,
+    /// The same between the two successive readings where it was highest.
+    pub highest_busy: f64,
+    /// What waited for it; null where that was not measured.
+    pub waiting: Option<Waiting>,
+}
+
+/// One quantity of one unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuantityResult {
+    /// Its name, with its unit at the end: `disk_read_bytes`. Docs: `docs/reference/nodes.md`.
+    pub quantity: String,
+    /// Which one of the machine's; empty for what it has once.
+    pub unit: String,
+    /// Per second for what is counted up, the mean for what is not.
+    pub mean: f64,
+    /// The highest between two successive readings.
+    pub highest: f64,
+}
+
+/// One machine of the store.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NodeResult {
+    /// Its name in the workload.
+    pub name: String,
+    /// What it does for the store.
+    pub role: String,
+    /// Who gave its figures: `local`, `ssh`, `prometheus`.
+    pub source: String,
+    /// Readings in the measured window; with fewer than two there are no figures.
+    pub readings: u64,
+    /// Longest time in seconds between two readings that differ; null with fewer than two.
+    pub renewed_every_s: Option<f64>,
+    /// By how many milliseconds its clock is ahead of the controller's; null where it does not tell.
+    pub clock_ahead_ms: Option<f64>,
+    /// Counters that began anew, as after a restart.
+    pub resets: u64,
+    /// Why nothing came any more; null while it answers.
+    pub lost: Option<String>,
+    /// What can be full.
+    pub units: Vec<UnitResult>,
+    /// All quantities.
+    pub quantities: Vec<QuantityResult>,
+}
+
+/// What limits the store, from the stages of a run that differ in their load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BottleneckResult {
+    /// `named`, `several`, `client`, `limit`, `unexplained`, `not_reached`, `too_few_steps` or `nothing_measured`.
+    pub answer: String,
+    /// `high`, `medium` or `low`; null unless something is named.
+    pub confidence: Option<String>,
+    /// What is named: `node kind name`, one entry each.
+    pub units: Vec<String>,
+    /// Operations per second where more load added nothing; null where that was not reached.
+    pub plateau_per_s: Option<f64>,
+    /// Operations per second at which the named unit has no time left, predicted from the lower loads.
+    pub ceiling_per_s: Option<f64>,
+    /// The answer in words.
+    pub text: String,
+    /// What would be full next.
+    pub second: Option<String>,
+    /// What would prove it wrong.
+    pub refute: Option<String>,
+    /// Units that are much busier than others like them.
+    pub skewed: Vec<String>,
+    /// Ids of the stages that it is from.
+    pub stages: Vec<String>,
+}

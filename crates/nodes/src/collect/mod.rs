@@ -1,0 +1,44 @@
+//! Collectors: each brings readings of one machine, again and again, until it is stopped.
+
+pub mod local;
+pub mod scrape;
+pub mod ssh;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::reading::Reading;
+
+/// What a collector tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// What the machine did.
+    Reading(Reading),
+    /// By how much the machine's clock is ahead of this one's, in nanoseconds, as well as that is known: too small by the
+    /// shortest time that a message took.
+    Ahead(i64),
+    /// Nothing more comes; one sentence why.
+    Lost(String),
+}
+
+/// Nanoseconds since 1970.
+pub(crate) fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Which daemons' threads are looked at: the names of their processes as the kernel has them, or how these begin.
+///
+/// # Errors
+/// For a name that is none: the kernel keeps 15 signs, and what a shell could take for something else is refused.
+pub fn check_daemons(names: &[String]) -> Result<(), String> {
+    let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._@-+".contains(&byte);
+    match names.iter().find(|name| name.is_empty() || !name.bytes().all(of_a_name)) {
+        Some(name) => Err(format!("`{name}` is no name of a daemon: letters, digits and ._@-+ only")),
+        None => Ok(()),
+    }
+}
+
+/// The kernel keeps so much of a name.
+pub(crate) fn kept(name: &str) -> &str {
+    name.get(..15).unwrap_or(name)
+}

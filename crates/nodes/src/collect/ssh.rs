@@ -1,0 +1,271 @@
+//! Another machine over one held ssh session, with nothing installed there: a loop of the shell prints the files of `/proc`
+//! once an interval. It ends with the session, and by itself after a while.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc::Sender;
+
+use super::{News, check_daemons, kept, now_ns};
+use crate::frame::{FILES, Frame};
+
+/// How to reach a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshSession {
+    /// The program, and what to give it: all but the host. `ssh` and options that ask nobody anything.
+    pub program: Vec<String>,
+    /// `host` or `user@host`.
+    pub host: String,
+    /// Whole seconds between two readings, at least one.
+    pub interval_s: u32,
+    /// Daemons whose threads are looked at.
+    pub daemons: Vec<String>,
+}
+
+/// The options with which a session never waits for a person, and ends when the other side is silent.
+const OPTIONS: &[&str] = &[
+    "ssh",
+    "-T",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=10",
+    "-oServerAliveInterval=5",
+    "-oServerAliveCountMax=3",
+    "-oStrictHostKeyChecking=yes",
+];
+
+/// A loop that nobody stops ends after a day.
+const LONGEST_S: u32 = 86_400;
+/// A machine that says nothing for so long, beyond its interval, is lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer lines and frames are no files of `/proc`.
+const LONGEST_FRAME: usize = 16 << 20;
+
+impl SshSession {
+    /// By the `ssh` of this machine, with its user's configuration and keys.
+    ///
+    /// # Errors
+    /// For a host that ssh would take for an option, and names of daemons that are none.
+    pub fn to(host: &str, interval_s: u32, daemons: Vec<String>) -> Result<Self, String> {
+        let of_a_host = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@:[]%".contains(&byte);
+        if host.is_empty() || host.starts_with('-') || !host.bytes().all(of_a_host) {
+            return Err(format!("`{host}` is no host for ssh: give HOST or USER@HOST"));
+        }
+        check_daemons(&daemons)?;
+        let program = OPTIONS.iter().map(|&word| word.to_owned()).collect();
+        Ok(Self { program, host: host.to_owned(), interval_s: interval_s.max(1), daemons })
+    }
+
+    /// Brings readings until nobody listens or the session is lost.
+    pub async fn collect(self, to: Sender<News>) {
+        let why = match self.start() {
+            Ok(child) => self.follow(child, &to).await,
+            Err(why) => Some(why),
+        };
+        if let Some(why) = why {
+            // Whoever does not listen any more need not know.
+            let _ = to.send(News::Lost(format!("{}: {why}", self.host))).await;
+        }
+    }
+
+    fn start(&self) -> Result<Child, String> {
+        let (program, options) = self.program.split_first().ok_or("no program to reach it with")?;
+        Command::new(program)
+            .args(options)
+            .args(["--", &self.host, "sh", "-s"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|cause| format!("cannot start {program}: {cause}"))
+    }
+
+    /// Reads frames; gives why the session ended, `None` if nobody listens any more.
+    async fn follow(&self, mut child: Child, to: &Sender<News>) -> Option<String> {
+        let script = self.script();
+        let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
+        if let Err(cause) = input.write_all(script.as_bytes()).await {
+            return Some(format!("{} ({cause})", last_words(&mut child).await));
+        }
+        // The shell reads its script to the end before the loop begins.
+        drop(input);
+        let mut lines = BufReader::new(output).lines();
+        let mut clock = NodeClock::default();
+        let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
+        let patience = PATIENCE + Duration::from_secs(u64::from(self.interval_s));
+        loop {
+            let line = match tokio::time::timeout(patience, lines.next_line()).await {
+                Err(_) => return Some(format!("nothing came for {} s", patience.as_secs())),
+                Ok(Err(cause)) => return Some(format!("what came cannot be read: {cause}")),
+                Ok(Ok(None)) => return Some(last_words(&mut child).await),
+                Ok(Ok(Some(line))) => line,
+            };
+            if let Some(stamp) = line.strip_prefix(END) {
+                let arrived_ns = now_ns();
+                let (at_ns, ahead_ns) = clock.place(stamp, arrived_ns);
+                let reading = std::mem::take(&mut frame).read(at_ns);
+                size = 0;
+                let ahead = ahead_ns.map(News::Ahead);
+                for news in std::iter::once(News::Reading(reading)).chain(ahead) {
+                    if to.send(news).await.is_err() {
+                        return None;
+                    }
+                }
+                continue;
+            }
+            size += line.len();
+            if size > LONGEST_FRAME {
+                return Some("it sends something else than the files of /proc".to_owned());
+            }
+            frame.add_line(&line);
+        }
+    }
+
+    /// POSIX shell; one process a reading for the files, one for the clock and one for the pause.
+    fn script(&self) -> String {
+        let files = FILES.join(" ");
+        let daemons =
+            self.daemons.iter().map(|name| format!("{}*", kept(name))).collect::<Vec<_>>().join("|");
+        let find = if daemons.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "if [ $((n % 10)) -eq 0 ]; then t=; for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) t=\"$t \
+                 $p/task/*/stat $p/task/*/schedstat\"; while read -r g; do case $g in 0::/?*) t=\"$t \
+                 /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done <$p/cgroup;; esac; done; fi; "
+            )
+        };
+        format!(
+            "{{ n=0; t=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed $t; echo \"{END}$(date \
+             +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
+            self.interval_s
+        )
+    }
+}
+
+/// What ends a frame; no path begins so.
+const END: &str = "=end=";
+
+/// The other machine's clock against this one's.
+#[derive(Debug, Default)]
+struct NodeClock {
+    /// The least that a frame ever arrived after its stamp; negative where the other clock is ahead.
+    least_ns: Option<i64>,
+}
+
+impl NodeClock {
+    /// When a frame was true by this machine's clock, and by how much the other one is ahead.
+    fn place(&mut self, stamp: &str, arrived_ns: u64) -> (u64, Option<i64>) {
+        let Some(stamp_ns) = nanoseconds(stamp) else { return (arrived_ns, None) };
+        let later = i64::try_from(i128::from(arrived_ns) - i128::from(stamp_ns)).unwrap_or(0);
+        let least = self.least_ns.map_or(later, |least| least.min(later));
+        self.least_ns = Some(least);
+        (stamp_ns.saturating_add_signed(least), Some(-least))
+    }
+}
+
+/// `1700000000.123456789`; a `date` without nanoseconds prints `%N` or nothing, which is no good to anybody.
+fn nanoseconds(stamp: &str) -> Option<u64> {
+    let (whole, rest) = stamp.trim().split_once('.')?;
+    let (whole, rest): (u64, u64) = (whole.parse().ok()?, (rest.len() == 9).then(|| rest.parse().ok())??);
+    whole.checked_mul(1_000_000_000)?.checked_add(rest)
+}
+
+/// What ssh said before it ended.
+async fn last_words(child: &mut Child) -> String {
+    let mut text = String::new();
+    if let Some(errors) = child.stderr.take() {
+        let mut errors = errors.take(4096);
+        let read = errors.read_to_string(&mut text);
+        // A program that keeps its standard error open says nothing more that matters.
+        let _ = tokio::time::timeout(Duration::from_secs(2), read).await;
+    }
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    if line.is_empty() { "the session ended".to_owned() } else { format!("the session ended: {line}") }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    /// A session whose program is a shell of this machine: what comes behind `--` is what ssh would run there.
+    fn session(script: &str, daemons: &[&str]) -> SshSession {
+        let daemons = daemons.iter().map(|&name| name.to_owned()).collect();
+        let mut session = SshSession::to("user@host", 1, daemons).unwrap();
+        session.program = ["sh", "-c", script].map(str::to_owned).into();
+        session
+    }
+
+    async fn first(session: SshSession) -> Vec<News> {
+        let (to, mut from) = tokio::sync::mpsc::channel(16);
+        let task = tokio::spawn(session.collect(to));
+        let mut news = Vec::new();
+        while let Some(one) = from.recv().await {
+            let is_reading = matches!(one, News::Ahead(_));
+            news.push(one);
+            if is_reading {
+                break;
+            }
+        }
+        drop(from);
+        task.await.unwrap();
+        news
+    }
+
+    #[tokio::test]
+    async fn the_loop_reads_a_machine_its_threads_and_its_clock() {
+        let me = std::fs::read_to_string("/proc/self/comm").unwrap();
+        let news = first(session("shift; exec \"$@\"", &[me.trim()])).await;
+        let [News::Reading(reading), News::Ahead(ahead)] = news.as_slice() else { panic!("{news:?}") };
+        for id in ["cpu_busy_s", "memory_total_bytes", "network_received_bytes", "thread_busy_s"] {
+            assert!(reading.samples.iter().any(|sample| sample.quantity.id == id), "{id}");
+        }
+        // The same clock: what differs is the way.
+        assert!((-5_000_000_000..=0).contains(ahead), "{ahead}");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_ends_says_what_ssh_said() {
+        let news =
+            first(session("echo 'user@host: Permission denied (publickey).' >&2; exit 255", &[])).await;
+        let [News::Lost(why)] = news.as_slice() else { panic!("{news:?}") };
+        assert!(why.contains("user@host") && why.contains("Permission denied"), "{why}");
+        let mut absent = session("", &[]);
+        absent.program = vec!["/nonexistent/ssh".to_owned()];
+        assert!(matches!(first(absent).await.as_slice(), [News::Lost(why)] if why.contains("cannot start")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_is_silent_is_lost() {
+        let news = first(session("cat >/dev/null; exec sleep 600", &[])).await;
+        assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains("nothing came for")), "{news:?}");
+    }
+
+    #[tokio::test]
+    async fn whoever_sends_something_else_is_left() {
+        let news = first(session("cat >/dev/null; yes x:$(head -c 5000 /dev/zero | tr '\\0' a)", &[])).await;
+        assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains("something else")), "{news:?}");
+    }
+
+    #[test]
+    fn a_clock_is_ahead_by_what_its_stamps_are_and_the_shortest_way_counts() {
+        let mut clock = NodeClock::default();
+        assert_eq!(clock.place("100.000000000", 99_000_000_000), (99_000_000_000, Some(1_000_000_000)));
+        assert_eq!(clock.place("101.000000000", 100_500_000_000), (100_000_000_000, Some(1_000_000_000)));
+        assert_eq!(clock.place("102.000000000", 100_900_000_000).1, Some(1_100_000_000));
+        assert_eq!(clock.place("103.N", 7), (7, None));
+    }
+
+    #[test]
+    fn what_a_shell_or_ssh_could_misread_is_refused() {
+        for host in ["", "-oProxyCommand=x", "a b", "a;b", "$(x)", "a'b"] {
+            assert!(SshSession::to(host, 1, Vec::new()).is_err(), "{host}");
+        }
+        for daemon in ["", "a*", "a b", "a;b", "$(x)", "a|b", "a)"] {
+            assert!(SshSession::to("h", 1, vec![daemon.to_owned()]).is_err(), "{daemon}");
+        }
+    }
+}

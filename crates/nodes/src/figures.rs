@@ -1,0 +1,249 @@
+//! What one machine did in a window of time: figures from the readings that lie in it. Counters become rates between the
+//! first and the last reading of the window; a counter that began anew adds what it has counted since. Nothing is
+//! interpolated: where readings are rare, the figures say how old they were.
+
+use std::collections::BTreeMap;
+
+use cosmark_metrics::{QuantityResult, ResourceKind as Kind, UnitResult, Waiting};
+
+use crate::quantity::{self as q, Aspect, Quantity, Reads, Resource, quantity};
+use crate::reading::Reading;
+
+/// What one machine did.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeFigures {
+    /// Readings in the window.
+    pub readings: usize,
+    /// The longest time between two readings that differ, seconds: an exporter that renews its numbers every 15 s shows it here.
+    pub renewed_every_s: Option<f64>,
+    /// Counters that began anew in the window.
+    pub resets: usize,
+    /// All quantities.
+    pub quantities: Vec<QuantityResult>,
+    /// What can be full.
+    pub units: Vec<UnitResult>,
+}
+
+/// The numbers of one quantity of one unit, each with its time.
+type Points = (&'static Quantity, Vec<(u64, f64)>);
+
+/// The figures of a window, both ends in nanoseconds by the clock of the readings. Readings in order of time.
+#[must_use]
+pub fn over(readings: &[Reading], from_ns: u64, to_ns: u64) -> NodeFigures {
+    let inside: Vec<&Reading> =
+        readings.iter().filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns)).collect();
+    let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
+    for reading in &inside {
+        for sample in &reading.samples {
+            let key = (sample.quantity.id, sample.unit.clone());
+            series.entry(key).or_insert((sample.quantity, Vec::new())).1.push((reading.at_ns, sample.value));
+        }
+    }
+    let mut found = NodeFigures {
+        readings: inside.len(),
+        renewed_every_s: renewed_every_s(&inside),
+        ..NodeFigures::default()
+    };
+    for ((_, unit), (quantity, points)) in series {
+        let figure = match quantity.reads {
+            Reads::Gauge => gauge(&points),
+            Reads::Counter => counter(&points, &mut found.resets),
+        };
+        if let Some((mean, highest)) = figure {
+            found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
+        }
+    }
+    found.units = units(&found.quantities);
+    found
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds between readings")]
+fn seconds(from_ns: u64, to_ns: u64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a handful of readings")]
+fn gauge(points: &[(u64, f64)]) -> Option<(f64, f64)> {
+    let sum: f64 = points.iter().map(|point| point.1).sum();
+    let highest = points.iter().map(|point| point.1).reduce(f64::max)?;
+    Some((sum / points.len() as f64, highest))
+}
+
+fn counter(points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
+    let whole = seconds(points.first()?.0, points.last()?.0);
+    if whole <= 0.0 {
+        return None;
+    }
+    let (mut sum, mut highest) = (0.0, 0.0_f64);
+    // A number that did not move is not yet renewed: its time belongs to the next one that did.
+    let mut since = points[0];
+    for point in &points[1..] {
+        let grew = if point.1 >= since.1 { point.1 - since.1 } else { point.1 };
+        *resets += usize::from(point.1 < since.1);
+        let took = seconds(since.0, point.0);
+        if grew > 0.0 && took > 0.0 {
+            sum += grew;
+            highest = highest.max(grew / took);
+        }
+        if grew > 0.0 || point.1 < since.1 {
+            since = *point;
+        }
+    }
+    Some((sum / whole, highest))
+}
+
+fn renewed_every_s(readings: &[&Reading]) -> Option<f64> {
+    let mut changes = Vec::new();
+    let mut last = *readings.first()?;
+    for reading in &readings[1..] {
+        if reading.samples != last.samples {
+            changes.push(seconds(last.at_ns, reading.at_ns));
+            last = reading;
+        }
+    }
+    changes.into_iter().reduce(f64::max)
+}
+
+fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
+    let rate = |row: &Quantity, unit: &str| {
+        figures
+            .iter()
+            .find(|figure| figure.quantity == row.id && figure.unit == unit)
+            .map(|figure| figure.mean)
+    };
+    let mut units = Vec::new();
+    for figure in figures {
+        let Some(row) = quantity(&figure.quantity).filter(|row| row.aspect == Aspect::Utilisation) else {
+            continue;
+        };
+        let name = figure.unit.as_str();
+        let mut add = |kind: Kind, full: f64, waiting: Option<Waiting>| {
+            let share = |rate: f64| (rate / full).clamp(0.0, 1.0);
+            let (busy, highest_busy) = (share(figure.mean), share(figure.highest));
+            units.push(UnitResult { kind, name: name.to_owned(), busy, highest_busy, waiting });
+        };
+        match row.of {
+            Resource::Core => add(Kind::Core, 1.0, rate(&q::CPU_RUN_QUEUE, name).map(Waiting::Queue)),
+            Resource::Thread => add(Kind::Thread, 1.0, rate(&q::THREAD_RUN_QUEUE, name).map(Waiting::Share)),
+            Resource::CpuQuota => {
+                if let Some(full) = rate(&q::QUOTA_PROCESSORS, name) {
+                    add(Kind::CpuQuota, full, rate(&q::QUOTA_THROTTLED, name).map(Waiting::Share));
+                }
+            }
+            Resource::Disk => add(Kind::Disk, 1.0, rate(&q::DISK_QUEUE, name).map(Waiting::Queue)),
+            Resource::Network => {
+                let receives = row.id == q::NETWORK_RECEIVED.id;
+                let kind = if receives { Kind::NetworkReceive } else { Kind::NetworkTransmit };
+                let drops = if receives { &q::NETWORK_RECEIVE_DROPS } else { &q::NETWORK_SEND_DROPS };
+                if let Some(full) = rate(&q::NETWORK_SPEED, name).filter(|speed| *speed > 0.0) {
+                    add(kind, full, rate(drops, name).map(Waiting::Events));
+                }
+            }
+            _ => {}
+        }
+    }
+    units.extend(machine(figures));
+    units
+}
+
+/// All processors together: the mean of each, and the pressure on all.
+#[expect(clippy::cast_precision_loss, reason = "a handful of processors")]
+fn machine(figures: &[QuantityResult]) -> Option<UnitResult> {
+    let of = |row: &Quantity| -> Vec<&QuantityResult> {
+        figures.iter().filter(|figure| figure.quantity == row.id).collect()
+    };
+    let (cores, queues) = (of(&q::CPU_BUSY), of(&q::CPU_RUN_QUEUE));
+    let count = cores.len() as f64;
+    let mean = |sum: f64| (sum / count).clamp(0.0, 1.0);
+    let queue = queues.iter().map(|figure| figure.mean).reduce(|a, b| a + b).map(Waiting::Queue);
+    let runnable = of(&q::TASKS_RUNNABLE);
+    let runnable = runnable.first().map(|figure| Waiting::Queue((figure.mean - count).max(0.0)));
+    let pressure = of(&q::CPU_PRESSURE).first().map(|figure| Waiting::Share(figure.mean));
+    (!cores.is_empty()).then(|| UnitResult {
+        kind: Kind::Machine,
+        name: "cpu".to_owned(),
+        busy: mean(cores.iter().map(|core| core.mean).sum()),
+        highest_busy: mean(cores.iter().map(|core| core.highest).sum()),
+        waiting: queue.or(pressure).or(runnable),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn readings(quantity: &'static Quantity, unit: &str, values: &[f64]) -> Vec<Reading> {
+        let at = |second: usize| second as u64 * 1_000_000_000;
+        let reading = |(second, value): (usize, &f64)| {
+            let mut reading = Reading { at_ns: at(second), samples: Vec::new() };
+            reading.add(quantity, unit, *value);
+            reading
+        };
+        values.iter().enumerate().map(reading).collect()
+    }
+
+    const ALL: (u64, u64) = (0, u64::MAX);
+
+    #[test]
+    fn a_counter_is_a_rate_and_begins_anew_when_its_machine_does() {
+        let read = readings(&q::DISK_READS, "sda", &[100.0, 150.0, 170.0, 10.0, 30.0]);
+        let found = over(&read, ALL.0, ALL.1);
+        assert_eq!((found.readings, found.resets), (5, 1));
+        assert_eq!(
+            (found.quantities[0].mean, found.quantities[0].highest),
+            ((50.0 + 20.0 + 10.0 + 20.0) / 4.0, 50.0)
+        );
+    }
+
+    #[test]
+    fn a_counter_that_is_renewed_rarely_has_no_peaks_of_its_own_and_its_age_is_told() {
+        let read = readings(&q::DISK_READS, "sda", &[0.0, 0.0, 0.0, 300.0, 300.0, 300.0, 600.0]);
+        let found = over(&read, ALL.0, ALL.1);
+        assert_eq!((found.quantities[0].mean, found.quantities[0].highest), (100.0, 100.0));
+        assert_eq!(found.renewed_every_s, Some(3.0));
+    }
+
+    #[test]
+    fn only_the_window_counts_and_one_reading_is_no_rate() {
+        let read = readings(&q::DISK_READS, "sda", &[0.0, 1000.0, 1010.0, 1020.0, 9000.0]);
+        let found = over(&read, 1_000_000_000, 3_000_000_000);
+        assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
+        assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
+        assert_eq!(over(&[], 0, 1), NodeFigures::default());
+    }
+
+    #[test]
+    fn what_can_be_full_is_a_unit_and_a_link_without_a_speed_is_none() {
+        let mut read = vec![Reading::default(), Reading { at_ns: 2_000_000_000, samples: Vec::new() }];
+        for (at, reading) in read.iter_mut().enumerate() {
+            let at = at as f64;
+            reading.add(&q::CPU_BUSY, "cpu0", 1.0 + at);
+            reading.add(&q::CPU_BUSY, "cpu1", 2.0);
+            reading.add(&q::CPU_PRESSURE, "", at * 0.5);
+            reading.add(&q::DISK_BUSY, "sda", at * 2.2);
+            reading.add(&q::DISK_QUEUE, "sda", at * 14.0);
+            reading.add(&q::NETWORK_SENT, "lo", at * 1e9);
+            reading.add(&q::NETWORK_SENT, "eth0", at * 1e8);
+            reading.add(&q::NETWORK_SPEED, "eth0", 1.25e8);
+            reading.add(&q::QUOTA_USED, "proxy", at);
+            reading.add(&q::QUOTA_PROCESSORS, "proxy", 0.5);
+        }
+        let found = over(&read, ALL.0, ALL.1);
+        let busy: Vec<_> =
+            found.units.iter().map(|unit| (unit.kind, unit.name.as_str(), unit.busy)).collect();
+        assert_eq!(
+            busy,
+            [
+                (Kind::Core, "cpu0", 0.5),
+                (Kind::Core, "cpu1", 0.0),
+                (Kind::Disk, "sda", 1.0),
+                (Kind::NetworkTransmit, "eth0", 0.4),
+                (Kind::CpuQuota, "proxy", 1.0),
+                (Kind::Machine, "cpu", 0.25),
+            ]
+        );
+        assert_eq!(found.units[2].waiting, Some(Waiting::Queue(7.0)));
+        assert_eq!(found.units[5].waiting, Some(Waiting::Share(0.25)));
+    }
+}

@@ -1,0 +1,379 @@
+//! The files of `/proc` of one machine at one moment, read into samples. What a kernel does not have is not there; a line that
+//! cannot be read is left out, not the file. Sources: Linux kernel, Documentation/filesystems/proc.rst, admin-guide/iostats.rst,
+//! accounting/psi.rst, scheduler/sched-stats.rst, admin-guide/cgroup-v2.rst.
+
+use std::collections::BTreeMap;
+
+use crate::quantity as q;
+use crate::reading::Reading;
+
+/// The files that are read of every machine.
+pub const FILES: &[&str] = &[
+    "/proc/stat",
+    "/proc/schedstat",
+    "/proc/diskstats",
+    "/proc/net/dev",
+    "/proc/net/snmp",
+    "/proc/net/netstat",
+    "/proc/meminfo",
+    "/proc/vmstat",
+    "/proc/pressure/cpu",
+    "/proc/pressure/io",
+    "/proc/pressure/memory",
+];
+
+/// Files by their path.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    /// Their texts.
+    pub files: BTreeMap<String, String>,
+    /// Clock ticks per second of the machine (`getconf CLK_TCK`); 100 nearly everywhere.
+    pub ticks_per_s: f64,
+}
+
+impl Frame {
+    /// All samples that are in it.
+    #[must_use]
+    pub fn read(&self, at_ns: u64) -> Reading {
+        let mut reading = Reading { at_ns, samples: Vec::new() };
+        let ticks_per_s = if self.ticks_per_s > 0.0 { self.ticks_per_s } else { 100.0 };
+        for (path, text) in &self.files {
+            match path.as_str() {
+                "/proc/stat" => processors(text, ticks_per_s, &mut reading),
+                "/proc/schedstat" => run_queues(text, &mut reading),
+                "/proc/diskstats" => disks(text, &mut reading),
+                "/proc/net/dev" => interfaces(text, &mut reading),
+                "/proc/net/snmp" | "/proc/net/netstat" => tcp(text, &mut reading),
+                "/proc/meminfo" => memory(text, &mut reading),
+                "/proc/vmstat" => faults(text, &mut reading),
+                "/proc/pressure/cpu" => pressure(text, &q::CPU_PRESSURE, None, &mut reading),
+                "/proc/pressure/io" => pressure(text, &q::IO_PRESSURE, Some(&q::IO_STALL), &mut reading),
+                "/proc/pressure/memory" => pressure(text, &q::MEMORY_PRESSURE, None, &mut reading),
+                path => self.other(path, text, ticks_per_s, &mut reading),
+            }
+        }
+        reading
+    }
+
+    /// Adds what `grep '' FILE..` printed: each line with its file's path before it.
+    pub fn add_line(&mut self, line: &str) {
+        let Some((path, rest)) = line.split_once(':') else { return };
+        let text = self.files.entry(path.to_owned()).or_default();
+        text.push_str(rest);
+        text.push('\n');
+    }
+
+    /// Files of threads, groups and interfaces: which ones are asked for depends on the machine.
+    fn other(&self, path: &str, text: &str, ticks_per_s: f64, reading: &mut Reading) {
+        let parts: Vec<&str> = path.split('/').collect();
+        match parts.as_slice() {
+            ["", "proc", _, "task", thread, "stat"] => {
+                let Some((name, rest)) = name_and_rest(text) else { return };
+                let row = fields(rest);
+                let busy = (number(row.get(11)) + number(row.get(12))) / ticks_per_s;
+                reading.add(&q::THREAD_BUSY, &format!("{name}/{thread}"), busy);
+            }
+            ["", "proc", process, "task", thread, "schedstat"] => {
+                let stat = self.files.get(&format!("/proc/{process}/task/{thread}/stat"));
+                let Some((name, _)) = stat.and_then(|stat| name_and_rest(stat)) else { return };
+                let waited = number(fields(text).get(1)) / 1e9;
+                reading.add(&q::THREAD_RUN_QUEUE, &format!("{name}/{thread}"), waited);
+            }
+            ["", "sys", "class", "net", interface, "speed"] => {
+                reading.add(&q::NETWORK_SPEED, interface, number(Some(&text.trim())) * 1e6 / 8.0);
+            }
+            ["", "sys", "fs", "cgroup", group @ .., "cpu.stat"] => {
+                group_time(text, &group.join("/"), reading)
+            }
+            ["", "sys", "fs", "cgroup", group @ .., "cpu.max"] => {
+                let row = fields(text);
+                if let [quota, period] = row.as_slice() {
+                    let processors = number(Some(quota)) / number(Some(period));
+                    reading.add(&q::QUOTA_PROCESSORS, &group.join("/"), processors);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(text: Option<&&str>) -> f64 {
+    text.and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn fields(line: &str) -> Vec<&str> {
+    line.split_ascii_whitespace().collect()
+}
+
+/// `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`, in ticks; guests are counted in user already.
+fn processors(text: &str, ticks_per_s: f64, reading: &mut Reading) {
+    for line in text.lines() {
+        let fields = fields(line);
+        let Some(name) = fields.first() else { continue };
+        let second = |place: usize| number(fields.get(place)) / ticks_per_s;
+        if *name == "procs_running" {
+            reading.add(&q::TASKS_RUNNABLE, "", number(fields.get(1)));
+        }
+        let is_core =
+            name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        if !is_core {
+            continue;
+        }
+        let interrupts = second(6) + second(7);
+        reading.add(&q::CPU_BUSY, name, second(1) + second(2) + second(3) + interrupts);
+        reading.add(&q::CPU_IO_WAIT, name, second(5));
+        reading.add(&q::CPU_INTERRUPTS, name, interrupts);
+        reading.add(&q::CPU_STEAL, name, second(8));
+    }
+}
+
+/// `cpu0` and nine numbers; the eighth is the nanoseconds that tasks waited, of version 15 and later.
+fn run_queues(text: &str, reading: &mut Reading) {
+    for line in text.lines() {
+        let fields = fields(line);
+        if let Some(name) = fields.first().filter(|name| name.starts_with("cpu")) {
+            reading.add(&q::CPU_RUN_QUEUE, name, number(fields.get(8)) / 1e9);
+        }
+    }
+}
+
+const SECTOR_BYTES: f64 = 512.0;
+
+/// Whole devices only: what a partition does its device does too.
+fn disks(text: &str, reading: &mut Reading) {
+    let rows: Vec<Vec<&str>> = text.lines().map(fields).filter(|row| row.len() >= 14).collect();
+    for row in &rows {
+        let name = row[2];
+        if rows.iter().any(|other| is_part_of(name, other[2])) || row[3..14].iter().all(|n| *n == "0") {
+            continue;
+        }
+        let of = |place: usize| number(row.get(place));
+        reading.add(&q::DISK_READS, name, of(3));
+        reading.add(&q::DISK_READ_BYTES, name, of(5) * SECTOR_BYTES);
+        reading.add(&q::DISK_READ_TIME, name, of(6) / 1e3);
+        reading.add(&q::DISK_WRITES, name, of(7));
+        reading.add(&q::DISK_WRITTEN_BYTES, name, of(9) * SECTOR_BYTES);
+        reading.add(&q::DISK_WRITE_TIME, name, of(10) / 1e3);
+        reading.add(&q::DISK_BUSY, name, of(12) / 1e3);
+        reading.add(&q::DISK_QUEUE, name, of(13) / 1e3);
+        reading.add(&q::DISK_FLUSHES, name, of(18));
+    }
+}
+
+/// `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`; `nvme0n1` is no part of `nvme0n`.
+fn is_part_of(name: &str, device: &str) -> bool {
+    let Some(rest) = name.strip_prefix(device) else { return false };
+    let number = if device.ends_with(|last: char| last.is_ascii_digit()) {
+        rest.strip_prefix('p')
+    } else {
+        Some(rest)
+    };
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// `eth0: bytes packets errs drop fifo frame compressed multicast bytes packets errs drop ..`.
+fn interfaces(text: &str, reading: &mut Reading) {
+    for line in text.lines() {
+        let Some((name, rest)) = line.split_once(':') else { continue };
+        let (name, row) = (name.trim(), fields(rest));
+        if row.len() < 12 || row.iter().all(|n| *n == "0") {
+            continue;
+        }
+        let of = |place: usize| number(row.get(place));
+        reading.add(&q::NETWORK_RECEIVED, name, of(0));
+        reading.add(&q::NETWORK_RECEIVE_DROPS, name, of(3));
+        reading.add(&q::NETWORK_SENT, name, of(8));
+        reading.add(&q::NETWORK_SEND_DROPS, name, of(11));
+        reading.add(&q::NETWORK_ERRORS, name, of(2) + of(10));
+    }
+}
+
+/// Pairs of lines with the same first word: names, then numbers.
+fn tcp(text: &str, reading: &mut Reading) {
+    let lines: Vec<Vec<&str>> = text.lines().map(fields).collect();
+    for pair in lines.windows(2) {
+        let [names, numbers] = pair else { continue };
+        if names.first() != numbers.first() {
+            continue;
+        }
+        for (name, value) in names.iter().zip(numbers).skip(1) {
+            let quantity = match *name {
+                "OutSegs" => &q::TCP_SENT,
+                "RetransSegs" => &q::TCP_RESENT,
+                "ListenOverflows" => &q::TCP_LISTEN_DROPS,
+                _ => continue,
+            };
+            reading.add(quantity, "", number(Some(value)));
+        }
+    }
+}
+
+fn memory(text: &str, reading: &mut Reading) {
+    for line in text.lines() {
+        let row = fields(line);
+        let quantity = match row.first().copied() {
+            Some("MemTotal:") => &q::MEMORY_TOTAL,
+            Some("MemAvailable:") => &q::MEMORY_AVAILABLE,
+            Some("Cached:") => &q::MEMORY_CACHE,
+            Some("Dirty:") => &q::MEMORY_DIRTY,
+            _ => continue,
+        };
+        reading.add(quantity, "", number(row.get(1)) * 1024.0);
+    }
+}
+
+fn faults(text: &str, reading: &mut Reading) {
+    let row = text.lines().map(fields).find(|row| row.first() == Some(&"pgmajfault"));
+    if let Some(row) = row {
+        reading.add(&q::MAJOR_FAULTS, "", number(row.get(1)));
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, microseconds; averages say nothing about a window of ours.
+fn pressure(
+    text: &str,
+    some: &'static q::Quantity,
+    full: Option<&'static q::Quantity>,
+    reading: &mut Reading,
+) {
+    for line in text.lines() {
+        let row = fields(line);
+        let quantity = match row.first().copied() {
+            Some("some") => Some(some),
+            Some("full") => full,
+            _ => None,
+        };
+        let total = row.iter().find_map(|field| field.strip_prefix("total="));
+        if let (Some(quantity), Some(total)) = (quantity, total) {
+            reading.add(quantity, "", number(Some(&total)) / 1e6);
+        }
+    }
+}
+
+/// The name of a thread is in brackets and may contain anything; the numbers are counted from behind the last one.
+fn name_and_rest(stat: &str) -> Option<(&str, &str)> {
+    let (before, rest) = stat.rsplit_once(')')?;
+    Some((before.split_once('(')?.1, rest))
+}
+
+fn group_time(text: &str, group: &str, reading: &mut Reading) {
+    for line in text.lines() {
+        let row = fields(line);
+        match row.first().copied() {
+            Some("usage_usec") => reading.add(&q::QUOTA_USED, group, number(row.get(1)) / 1e6),
+            Some("throttled_usec") => reading.add(&q::QUOTA_THROTTLED, group, number(row.get(1)) / 1e6),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &str, text: &str) -> Vec<(&'static str, String, f64)> {
+        let frame = Frame { files: BTreeMap::from([(path.to_owned(), text.to_owned())]), ticks_per_s: 100.0 };
+        let reading = frame.read(0);
+        reading.samples.into_iter().map(|sample| (sample.quantity.id, sample.unit, sample.value)).collect()
+    }
+
+    #[test]
+    fn waiting_for_a_disk_is_idle_and_the_sum_of_all_processors_is_left_out() {
+        let text =
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 50 1000 70 5 15 30 40 0\ncpu12 1 0 0 0\nprocs_running 3\n";
+        assert_eq!(
+            read("/proc/stat", text),
+            [
+                ("cpu_busy_s", "cpu0".to_owned(), 1.8),
+                ("cpu_io_wait_s", "cpu0".to_owned(), 0.7),
+                ("cpu_interrupts_s", "cpu0".to_owned(), 0.2),
+                ("cpu_steal_s", "cpu0".to_owned(), 0.3),
+                ("tasks_runnable", String::new(), 3.0),
+            ]
+        );
+    }
+
+    #[test]
+    fn partitions_and_devices_that_never_did_anything_are_left_out() {
+        let text = " 8 0 sda 10 0 16 5 20 0 32 7 0 9 12 0 0 0 0 3 1\n 8 1 sda1 10 0 16 5 20 0 32 7 0 9 12\n \
+                    259 0 nvme0n1 1 0 8 1 0 0 0 0 0 1 1\n 259 1 nvme0n1p1 1 0 8 1 0 0 0 0 0 1 1\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n";
+        let samples = read("/proc/diskstats", text);
+        let units: std::collections::BTreeSet<&str> =
+            samples.iter().map(|sample| sample.1.as_str()).collect();
+        assert_eq!(units.into_iter().collect::<Vec<_>>(), ["nvme0n1", "sda"]);
+        let of = |id: &str| {
+            samples.iter().find(|sample| sample.0 == id && sample.1 == "sda").map(|sample| sample.2)
+        };
+        assert_eq!((of("disk_read_bytes"), of("disk_written_bytes")), (Some(8192.0), Some(16384.0)));
+        assert_eq!(
+            (of("disk_busy_s"), of("disk_queue_s"), of("disk_flushes")),
+            (Some(0.009), Some(0.012), Some(3.0))
+        );
+    }
+
+    #[test]
+    fn a_thread_may_be_called_anything() {
+        let text = "77 (a) b (c)) R 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 1 0 99";
+        assert_eq!(read("/proc/70/task/77/stat", text), [("thread_busy_s", "a) b (c)/77".to_owned(), 3.0)]);
+        assert_eq!(read("/proc/70/task/77/stat", "77 (cut"), []);
+    }
+
+    #[test]
+    fn quotas_of_groups_are_processors_and_no_quota_is_none() {
+        assert_eq!(
+            read("/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"),
+            [("quota_processors", "a/b".to_owned(), 0.5)]
+        );
+        assert_eq!(read("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"), []);
+        let text = "usage_usec 1500000\nuser_usec 1\nnr_periods 10\nthrottled_usec 250000\n";
+        assert_eq!(
+            read("/sys/fs/cgroup/a/cpu.stat", text),
+            [("quota_used_s", "a".to_owned(), 1.5), ("quota_throttled_s", "a".to_owned(), 0.25)]
+        );
+    }
+
+    #[test]
+    fn names_and_numbers_of_tcp_belong_together_by_their_place() {
+        let text = "Tcp: RtoAlgorithm OutSegs RetransSegs\nTcp: 1 500 7\nUdp: In\nUdp: 3\n";
+        assert_eq!(
+            read("/proc/net/snmp", text),
+            [("tcp_segments_sent", String::new(), 500.0), ("tcp_segments_resent", String::new(), 7.0)]
+        );
+    }
+
+    #[test]
+    fn the_files_of_this_machine_are_read() {
+        let files =
+            FILES.iter().filter_map(|path| Some(((*path).to_owned(), std::fs::read_to_string(path).ok()?)));
+        let reading = Frame { files: files.collect(), ticks_per_s: 100.0 }.read(5);
+        for id in ["cpu_busy_s", "network_received_bytes", "memory_total_bytes", "tcp_segments_sent"] {
+            assert!(reading.samples.iter().any(|sample| sample.quantity.id == id), "{id}");
+        }
+        assert_eq!(reading.at_ns, 5);
+    }
+
+    #[test]
+    fn garbage_is_no_sample_and_no_panic() {
+        for path in FILES.iter().copied().chain([
+            "/proc/1/task/1/stat",
+            "/sys/fs/cgroup/x/cpu.max",
+            "/sys/class/net/e/speed",
+        ]) {
+            for text in [
+                "",
+                "\0\0",
+                "cpu0",
+                "cpu0 x y z",
+                "some total=",
+                "a: b c",
+                "Tcp:\nTcp:",
+                "1 2 3",
+                ")",
+                "-1",
+                "max",
+            ] {
+                assert_eq!(read(path, text), [], "{path}: {text:?}");
+            }
+        }
+    }
+}

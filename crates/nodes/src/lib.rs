@@ -1,0 +1,12 @@
+//! The system under test: what the machines of a store were busy with while it was loaded. Collectors bring readings from
+//! wherever a user has them (the files of `/proc` here or over ssh, a Prometheus exporter); all readings are put into the one
+//! table of [`quantity::QUANTITIES`], and figures of a window of time are made from them.
+
+pub mod collect;
+pub mod figures;
+pub mod frame;
+pub mod prometheus;
+pub mod quantity;
+pub mod reading;
+pub mod source;
+pub mod watch;

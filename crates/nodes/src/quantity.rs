@@ -1,0 +1,132 @@
+//! The table of quantities: each thing that is known of a machine, with its unit, and what it says of which resource
+//! (B. Gregg's method: utilisation, saturation, errors).
+
+/// What a quantity belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Resource {
+    /// All processors of a machine.
+    Machine,
+    /// One logical processor.
+    Core,
+    /// One thread of a named daemon.
+    Thread,
+    /// A control group with a quota of processor time.
+    CpuQuota,
+    /// One block device.
+    Disk,
+    /// One network interface.
+    Network,
+    /// The machine's memory.
+    Memory,
+    /// The machine's TCP.
+    Tcp,
+}
+
+/// What it says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Aspect {
+    /// How much of it is used.
+    Utilisation,
+    /// How much work waits for it.
+    Saturation,
+    /// What went wrong.
+    Errors,
+    /// How much was done, or is there.
+    Amount,
+}
+
+/// How its numbers are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reads {
+    /// A sum since some start: only differences mean anything, and a smaller number means that it began anew.
+    Counter,
+    /// The value at that moment.
+    Gauge,
+}
+
+/// One row.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Name in archives, exports and charts, with its unit at the end.
+    pub id: &'static str,
+    /// What it belongs to.
+    pub of: Resource,
+    /// What it says.
+    pub aspect: Aspect,
+    /// How it is read.
+    pub reads: Reads,
+    /// One sentence for people.
+    pub what: &'static str,
+}
+
+macro_rules! quantities {
+    ($($name:ident: $of:ident $aspect:ident $reads:ident $id:literal $what:literal;)+) => {
+        $(#[doc = $what] pub static $name: Quantity = Quantity {
+            id: $id, of: Resource::$of, aspect: Aspect::$aspect, reads: Reads::$reads, what: $what,
+        };)+
+        /// All rows.
+        pub static QUANTITIES: &[&Quantity] = &[$(&$name),+];
+    };
+}
+
+quantities! {
+    CPU_BUSY: Core Utilisation Counter "cpu_busy_s" "Seconds in which the processor ran anything; waiting for a disk is idle.";
+    CPU_STEAL: Core Saturation Counter "cpu_steal_s" "Seconds in which the hypervisor gave the processor to somebody else.";
+    CPU_INTERRUPTS: Core Amount Counter "cpu_interrupts_s" "Seconds of them in interrupts and what follows from these.";
+    CPU_IO_WAIT: Core Amount Counter "cpu_io_wait_s" "Idle seconds in which a task that last ran here waited for a disk.";
+    CPU_RUN_QUEUE: Core Saturation Counter "cpu_run_queue_s" "Seconds that tasks were ready to run here and did not, all tasks together.";
+    CPU_PRESSURE: Machine Saturation Counter "cpu_pressure_s" "Seconds in which some task waited for a processor (PSI some).";
+    TASKS_RUNNABLE: Machine Saturation Gauge "tasks_runnable" "Tasks that run or are ready to.";
+    IO_PRESSURE: Machine Saturation Counter "io_pressure_s" "Seconds in which some task waited for input or output (PSI some).";
+    IO_STALL: Machine Saturation Counter "io_stall_s" "Seconds in which all tasks waited for input or output (PSI full).";
+    MEMORY_PRESSURE: Memory Saturation Counter "memory_pressure_s" "Seconds in which some task waited for memory (PSI some).";
+    THREAD_BUSY: Thread Utilisation Counter "thread_busy_s" "Seconds in which the thread ran.";
+    THREAD_RUN_QUEUE: Thread Saturation Counter "thread_run_queue_s" "Seconds in which the thread was ready to run and did not.";
+    QUOTA_USED: CpuQuota Utilisation Counter "quota_used_s" "Seconds of processor time that the group used.";
+    QUOTA_PROCESSORS: CpuQuota Amount Gauge "quota_processors" "Processors' worth of time that the group may use.";
+    QUOTA_THROTTLED: CpuQuota Saturation Counter "quota_throttled_s" "Seconds in which the group was stopped because its quota was used up.";
+    DISK_BUSY: Disk Utilisation Counter "disk_busy_s" "Seconds in which at least one request was under way; a device that serves many at once has room left at 100 %.";
+    DISK_QUEUE: Disk Saturation Counter "disk_queue_s" "Seconds of all requests together; per second, the mean number under way.";
+    DISK_READS: Disk Amount Counter "disk_reads" "Reads done.";
+    DISK_WRITES: Disk Amount Counter "disk_writes" "Writes done.";
+    DISK_READ_BYTES: Disk Amount Counter "disk_read_bytes" "Bytes read.";
+    DISK_WRITTEN_BYTES: Disk Amount Counter "disk_written_bytes" "Bytes written.";
+    DISK_READ_TIME: Disk Amount Counter "disk_read_s" "Seconds that reads took, all together.";
+    DISK_WRITE_TIME: Disk Amount Counter "disk_write_s" "Seconds that writes took, all together.";
+    DISK_FLUSHES: Disk Amount Counter "disk_flushes" "Flushes of the device's cache.";
+    NETWORK_RECEIVED: Network Utilisation Counter "network_received_bytes" "Bytes received.";
+    NETWORK_SENT: Network Utilisation Counter "network_sent_bytes" "Bytes sent.";
+    NETWORK_SPEED: Network Amount Gauge "network_speed_bytes_per_s" "Speed of the link in each direction; not known of virtual ones.";
+    NETWORK_RECEIVE_DROPS: Network Saturation Counter "network_receive_drops" "Packets that came and were dropped.";
+    NETWORK_SEND_DROPS: Network Saturation Counter "network_send_drops" "Packets that were to be sent and were dropped.";
+    NETWORK_ERRORS: Network Errors Counter "network_errors" "Packets with errors, both directions.";
+    MEMORY_TOTAL: Memory Amount Gauge "memory_total_bytes" "Memory of the machine.";
+    MEMORY_AVAILABLE: Memory Amount Gauge "memory_available_bytes" "Memory that programs could still get.";
+    MEMORY_CACHE: Memory Amount Gauge "memory_cache_bytes" "Memory that keeps what was read from disks or is to be written.";
+    MEMORY_DIRTY: Memory Amount Gauge "memory_dirty_bytes" "Memory that waits to be written to disks.";
+    MAJOR_FAULTS: Memory Saturation Counter "major_faults" "Page faults that needed a disk.";
+    TCP_SENT: Tcp Amount Counter "tcp_segments_sent" "Segments sent.";
+    TCP_RESENT: Tcp Errors Counter "tcp_segments_resent" "Segments sent again.";
+    TCP_LISTEN_DROPS: Tcp Saturation Counter "tcp_listen_drops" "Connections that came while the queue of a listening socket was full.";
+}
+
+/// The row with this name.
+#[must_use]
+pub fn quantity(id: &str) -> Option<&'static Quantity> {
+    QUANTITIES.iter().copied().find(|row| row.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_quantity_has_one_name_and_stands_in_the_reference() {
+        let page = include_str!("../../../docs/reference/nodes.md");
+        for row in QUANTITIES {
+            assert!(page.contains(&format!("`{}`", row.id)), "docs/reference/nodes.md has no `{}`", row.id);
+            assert_eq!(QUANTITIES.iter().filter(|other| other.id == row.id).count(), 1, "{}", row.id);
+            assert!(std::ptr::eq(quantity(row.id).unwrap_or(&CPU_BUSY), *row), "{}", row.id);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The table of ways to a machine's figures, and from a node of a workload to its collector.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::{Key, KeyKind, Settings, times_without_unit};
+use cosmark_workload::model::ConfigValue;
+use cosmark_workload::model::nodes::NodeSpec;
+
+use crate::collect::check_daemons;
+use crate::collect::scrape::Exporter;
+use crate::collect::ssh::SshSession;
+
+/// One way.
+#[derive(Debug)]
+pub struct SourceRow {
+    /// Its `type` in a workload.
+    pub name: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+const INTERVAL: Key =
+    Key::new("interval", KeyKind::Duration, "Time between two readings; whole seconds over ssh.")
+        .default("1s");
+const DAEMONS: Key = Key::new(
+    "daemons",
+    KeyKind::List,
+    "Names of processes, or how they begin, whose threads and quotas are looked at one by one.",
+);
+
+/// All ways.
+pub static SOURCES: &[SourceRow] = &[
+    SourceRow {
+        name: "local",
+        help: "The files of /proc of the machine that Cosmark runs on.",
+        keys: &[INTERVAL, DAEMONS],
+    },
+    SourceRow {
+        name: "ssh",
+        help: "The same files of another machine over one held session of `ssh`, with nothing installed there.",
+        keys: &[
+            Key::new(
+                "host",
+                KeyKind::Text,
+                "HOST or USER@HOST, as `ssh` takes it; its configuration and keys hold.",
+            ),
+            INTERVAL,
+            DAEMONS,
+        ],
+    },
+    SourceRow {
+        name: "prometheus",
+        help: "An exporter that is there already, such as node_exporter.",
+        keys: &[
+            Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
+            INTERVAL,
+            Key::new("token", KeyKind::Text, "Bearer token.").secret(),
+            Key::new("ca", KeyKind::File, "PEM file of the certificates that its own is signed with."),
+        ],
+    },
+];
+
+/// From where a node's figures come.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// This machine.
+    Local {
+        /// Time between two readings.
+        interval: Duration,
+        /// Daemons whose threads are looked at.
+        daemons: Vec<String>,
+    },
+    /// Another one over ssh.
+    Ssh(SshSession),
+    /// An exporter.
+    Prometheus(Arc<Exporter>),
+}
+
+/// Readings are no rarer.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
+/// And no more frequent.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(200);
+
+impl Source {
+    /// The source of a node whose references are resolved.
+    ///
+    /// # Errors
+    /// One sentence that names the node, the key and the remedy.
+    pub fn of(node: &NodeSpec) -> Result<Self, String> {
+        read(node).map_err(|why| format!("node {}: {why}", node.name))
+    }
+}
+
+fn read(node: &NodeSpec) -> Result<Source, String> {
+    let kind = node.source.kind.as_str();
+    let known: Vec<&str> = SOURCES.iter().map(|row| row.name).collect();
+    let row = SOURCES.iter().find(|row| row.name.eq_ignore_ascii_case(kind));
+    let row = row.ok_or_else(|| format!("unrecognized type `{kind}`; known are {}", known.join(", ")))?;
+    let entries = node.source.config.entries.iter().filter_map(|entry| match &entry.value {
+        ConfigValue::Text(text) => Some((entry.key.as_str(), text.as_str())),
+        _ => None,
+    });
+    let (settings, problems) = Settings::parse(row.keys, entries.clone());
+    if let Some(problem) = problems.into_iter().chain(times_without_unit(row.keys, entries)).next() {
+        let keys: Vec<&str> = row.keys.iter().map(|key| key.name).collect();
+        let hint =
+            problem.hint.unwrap_or_else(|| format!("the keys of {} are {}", row.name, keys.join(", ")));
+        return Err(format!("{}; {hint}", problem.message));
+    }
+    let interval = settings.duration("interval").unwrap_or_default();
+    if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&interval) {
+        return Err("interval: give 200ms to 60s".to_owned());
+    }
+    let required =
+        |key: &str| settings.get(key).map(str::to_owned).ok_or_else(|| format!("{kind} needs `{key}`"));
+    match row.name {
+        "ssh" => {
+            let seconds = u32::try_from(interval.as_secs()).unwrap_or(1);
+            SshSession::to(&required("host")?, seconds, daemons(&settings)?).map(Source::Ssh)
+        }
+        "prometheus" => {
+            let exporter =
+                Exporter::new(&required("url")?, settings.get("token"), settings.get("ca"), interval)?;
+            Ok(Source::Prometheus(Arc::new(exporter)))
+        }
+        _ => Ok(Source::Local { interval, daemons: daemons(&settings)? }),
+    }
+}
+
+fn daemons(settings: &Settings) -> Result<Vec<String>, String> {
+    let names = settings.list("daemons");
+    check_daemons(&names)?;
+    Ok(names)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn source(yaml: &str) -> Result<Source, String> {
+        let text = format!("storage: {{type: mock}}\nnodes:\n  - {{name: n, {yaml}}}\n");
+        Source::of(&cosmark_workload::parse_target(&text).0.unwrap().nodes[0])
+    }
+
+    #[test]
+    fn each_way_is_read_with_its_keys() {
+        assert!(
+            matches!(source("type: local").unwrap(), Source::Local { interval, .. } if interval.as_secs() == 1)
+        );
+        let Source::Ssh(session) = source("type: ssh, host: me@h, interval: 2s, daemons: 'a,b'").unwrap()
+        else {
+            panic!("no session")
+        };
+        assert_eq!((session.interval_s, session.daemons.len()), (2, 2));
+        assert!(matches!(
+            source("type: prometheus, url: 'http://h:9100/metrics'").unwrap(),
+            Source::Prometheus(_)
+        ));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_the_node_and_the_remedy() {
+        for (yaml, words) in [
+            ("type: snmp", "known are local, ssh, prometheus"),
+            ("type: ssh", "ssh needs `host`"),
+            ("type: ssh, host: -oX", "is no host for ssh"),
+            ("type: local, hosts: a", "unknown key `hosts`"),
+            ("type: local, interval: 5", "interval"),
+            ("type: local, interval: 1ms", "200ms to 60s"),
+            ("type: local, daemons: 'a b'", "is no name of a daemon"),
+            ("type: prometheus", "prometheus needs `url`"),
+            ("type: prometheus, url: 'ftp://x'", "url"),
+            ("type: prometheus, url: 'http://x', ca: /nonexistent.pem", "/nonexistent.pem"),
+        ] {
+            let said = source(yaml).unwrap_err();
+            assert!(said.starts_with("node n: ") && said.contains(words), "{yaml}: {said}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! All machines of a store together, while a run goes on.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cosmark_metrics::NodeResult;
+use cosmark_workload::model::nodes::NodeSpec;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::collect::{News, local};
+use crate::figures;
+use crate::reading::Reading;
+use crate::source::Source;
+
+/// Readings that are kept of one machine; beyond, every second one goes. At one a second, more than two hours.
+const MOST_READINGS: usize = 8_192;
+
+/// Looks at machines until it is dropped.
+#[derive(Debug)]
+pub struct NodeWatch {
+    nodes: Arc<Vec<Mutex<Watched>>>,
+    tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    name: String,
+    role: String,
+    source: String,
+    readings: Vec<Reading>,
+    ahead_ns: Option<i64>,
+    lost: Option<String>,
+}
+
+/// A handle that gives the figures of windows of time.
+#[derive(Debug, Clone)]
+pub struct NodeFiguresOf(Arc<Vec<Mutex<Watched>>>);
+
+impl NodeWatch {
+    /// Begins to look at these machines. Needs a runtime of tokio.
+    ///
+    /// # Errors
+    /// For a node that cannot be read; nothing has begun then.
+    pub fn start(nodes: &[NodeSpec]) -> Result<Self, String> {
+        let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
+        let watched = nodes.iter().map(|node| {
+            Mutex::new(Watched {
+                name: node.name.clone(),
+                role: node.role.clone(),
+                source: node.source.kind.to_ascii_lowercase(),
+                readings: Vec::new(),
+                ahead_ns: None,
+                lost: None,
+            })
+        });
+        let watch_list: Arc<Vec<_>> = Arc::new(watched.collect());
+        let mut tasks = JoinSet::new();
+        for (at, source) in sources.into_iter().enumerate() {
+            let (to, mut from) = mpsc::channel(16);
+            match source {
+                Source::Local { interval, daemons } => tasks.spawn(local::collect(interval, daemons, to)),
+                Source::Ssh(session) => tasks.spawn(session.collect(to)),
+                Source::Prometheus(exporter) => tasks.spawn(exporter.collect(to)),
+            };
+            let nodes = Arc::clone(&watch_list);
+            tasks.spawn(async move {
+                while let Some(news) = from.recv().await {
+                    if let Some(node) = nodes.get(at) {
+                        hold(node).take(news);
+                    }
+                }
+            });
+        }
+        Ok(Self { nodes: watch_list, tasks })
+    }
+
+    /// Waits until each machine was read `readings` times or is lost, but no longer than `patience`.
+    pub async fn settle(&self, readings: usize, patience: Duration) {
+        let settled = |node: &Mutex<Watched>| {
+            let node = hold(node);
+            node.lost.is_some() || node.readings.len() >= readings
+        };
+        let until = tokio::time::Instant::now() + patience;
+        while !self.nodes.iter().all(settled) && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// A sentence for each machine that does not answer.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        let trouble = |node: &Mutex<Watched>| {
+            let node = hold(node);
+            let why = match &node.lost {
+                Some(why) => why.clone(),
+                None if node.readings.is_empty() => "nothing came yet".to_owned(),
+                None => return None,
+            };
+            Some(format!("node {}: {why}", node.name))
+        };
+        self.nodes.iter().filter_map(trouble).collect()
+    }
+
+    /// What gives the figures of windows of time.
+    #[must_use]
+    pub fn figures(&self) -> NodeFiguresOf {
+        NodeFiguresOf(Arc::clone(&self.nodes))
+    }
+
+    /// How many tasks still look.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.tasks.len()
+    }
+}
+
+impl NodeFiguresOf {
+    /// What each machine did between two moments, nanoseconds since 1970 by this machine's clock. What lies before the window
+    /// is forgotten.
+    #[must_use]
+    pub fn over(&self, from_ns: u64, to_ns: u64) -> Vec<NodeResult> {
+        self.0.iter().map(|node| hold(node).over(from_ns, to_ns)).collect()
+    }
+}
+
+fn hold(node: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    node.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watched {
+    fn take(&mut self, news: News) {
+        match news {
+            News::Reading(reading) => {
+                self.lost = None;
+                if self.readings.len() >= MOST_READINGS {
+                    let mut at = 0;
+                    self.readings.retain(|_| {
+                        at += 1;
+                        at % 2 == 1
+                    });
+                }
+                self.readings.push(reading);
+            }
+            News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns),
+            News::Lost(why) => self.lost = Some(why),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds between two clocks")]
+    fn over(&mut self, from_ns: u64, to_ns: u64) -> NodeResult {
+        let figures = figures::over(&self.readings, from_ns, to_ns);
+        self.readings.retain(|reading| reading.at_ns >= from_ns);
+        NodeResult {
+            name: self.name.clone(),
+            role: self.role.clone(),
+            source: self.source.clone(),
+            readings: figures.readings as u64,
+            renewed_every_s: figures.renewed_every_s,
+            clock_ahead_ms: self.ahead_ns.map(|ahead| ahead as f64 / 1e6),
+            resets: figures.resets as u64,
+            lost: self.lost.clone(),
+            units: figures.units,
+            quantities: figures.quantities,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    fn nodes(yaml: &str) -> Vec<NodeSpec> {
+        cosmark_workload::parse_target(&format!("storage: {{type: mock}}\nnodes:\n{yaml}")).0.unwrap().nodes
+    }
+
+    #[tokio::test]
+    async fn a_machine_is_read_and_one_that_does_not_answer_is_named() {
+        let nodes = nodes(
+            "  - {name: me, role: proxy, type: local, interval: 200ms}\n  - {name: gone, type: prometheus, url: \
+             'http://127.0.0.1:1/metrics', interval: 200ms}\n",
+        );
+        let watch = NodeWatch::start(&nodes).unwrap();
+        watch.settle(3, Duration::from_secs(60)).await;
+        let troubles = watch.troubles();
+        assert!(troubles.len() == 1 && troubles[0].starts_with("node gone: "), "{troubles:?}");
+        let results = watch.figures().over(0, u64::MAX);
+        let [me, gone] = results.as_slice() else { unreachable!("{results:?}") };
+        assert!(me.readings >= 3 && me.lost.is_none() && me.role == "proxy", "{me:?}");
+        assert!(me.units.iter().any(|unit| unit.kind == cosmark_metrics::ResourceKind::Machine), "{me:?}");
+        assert!(gone.readings == 0 && gone.lost.is_some() && gone.units.is_empty(), "{gone:?}");
+    }
+
+    #[tokio::test]
+    async fn a_node_that_cannot_be_read_begins_nothing() {
+        assert!(NodeWatch::start(&nodes("  - {name: a, type: local}\n  - {name: b, type: ssh}\n")).is_err());
+    }
+
+    #[test]
+    fn a_long_run_keeps_every_second_reading_and_the_same_rate() {
+        let mut watched = Watched {
+            name: String::new(),
+            role: String::new(),
+            source: String::new(),
+            readings: Vec::new(),
+            ahead_ns: None,
+            lost: Some("away".to_owned()),
+        };
+        for at in 0..20_000_u32 {
+            let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
+            reading.add(&crate::quantity::DISK_READS, "sda", f64::from(at) * 3.0);
+            watched.take(News::Reading(reading));
+        }
+        assert!(watched.readings.len() <= MOST_READINGS && watched.lost.is_none());
+        let result = watched.over(0, u64::MAX);
+        assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{result:?}");
+    }
+}

@@ -1,0 +1,230 @@
+//! What limits the store, from a run whose stages measured one load at several rates: the ladder of its records, put before
+//! `cosmark_capacity`.
+
+use std::collections::BTreeSet;
+
+use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
+use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
+use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
+use cosmark_capacity::sentence::say;
+use cosmark_metrics::{BottleneckResult, NodeResult, OperationResult};
+
+/// Stages of fewer loads are no ladder.
+const LEAST_STEPS: usize = 3;
+/// Sizes and shares of the mix may differ by so much within one ladder.
+const ALIKE: f64 = 0.1;
+/// Checks of the client's machine, and from what status on they say that it, and not the store, may have been full.
+const CLIENT_CHECKS: &[(&str, &[CheckStatus])] =
+    &[("V5", &[CheckStatus::Warn, CheckStatus::Fail]), ("V7", &[CheckStatus::Fail])];
+
+/// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
+#[must_use]
+pub fn bottlenecks(run: &RunRecord) -> Vec<BottleneckResult> {
+    let measured = run.stages.iter().filter(|stage| !stage.nodes.is_empty() && load_of(stage).is_some());
+    let mut groups: Vec<Vec<&StageRecord>> = Vec::new();
+    for stage in measured {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| alike(first, stage))) {
+            Some(group) => group.push(stage),
+            None => groups.push(vec![stage]),
+        }
+    }
+    groups.retain(|group| group.len() >= LEAST_STEPS);
+    groups.iter().map(|group| answer(run, group)).collect()
+}
+
+/// What was done, whatever how often: operations that measure something.
+fn measuring(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
+    stage.operations.iter().filter(|op| !matches!(op.op.as_str(), "init" | "prepare" | "cleanup" | "dispose"))
+}
+
+/// Throughput, load in flight and mean service time in seconds of all operations of a stage.
+fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
+    let mut sums = (0.0, 0.0, 0.0);
+    for operation in measuring(stage) {
+        let Some(rate) = operation.throughput_per_s.filter(|rate| *rate > 0.0) else { continue };
+        let service_s = operation.service_ms.mean? / 1e3;
+        sums.0 += rate;
+        sums.1 += operation.in_flight_mean.unwrap_or(rate * service_s);
+        sums.2 += rate * service_s;
+    }
+    (sums.0 > 0.0).then(|| (sums.0, sums.1, sums.2 / sums.0))
+}
+
+/// The same operations, sizes and mix.
+fn alike(a: &StageRecord, b: &StageRecord) -> bool {
+    let total = |stage: &StageRecord| real(measuring(stage).map(|op| op.ok).sum::<u64>().max(1));
+    let (all_a, all_b) = (total(a), total(b));
+    measuring(a).count() == measuring(b).count()
+        && measuring(a).zip(measuring(b)).all(|(x, y)| {
+            let size = |op: &OperationResult| real(op.bytes) / real(op.ok.max(1));
+            let sizes = (size(x), size(y));
+            let mix = real(x.ok) / all_a - real(y.ok) / all_b;
+            (&x.op, &x.name) == (&y.op, &y.name)
+                && (sizes.0 - sizes.1).abs() <= ALIKE * sizes.0.max(sizes.1)
+                && mix.abs() <= ALIKE
+        })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and bytes of a stage")]
+fn real(n: u64) -> f64 {
+    n as f64
+}
+
+fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
+    nodes.iter().flat_map(|node| {
+        node.units.iter().map(|unit| {
+            let name = Unit {
+                node: node.name.clone(),
+                role: node.role.clone(),
+                kind: unit.kind,
+                name: unit.name.clone(),
+            };
+            (name, Usage { busy: Some(unit.busy), waiting: unit.waiting })
+        })
+    })
+}
+
+fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
+    let units: BTreeSet<Unit> =
+        stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
+    let units: Vec<Unit> = units.into_iter().collect();
+    let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
+        let seen: Vec<(Unit, Usage)> = units_of(nodes).collect();
+        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map(|one| one.1).unwrap_or_default();
+        units.iter().map(of).collect()
+    };
+    let full = |stage: &StageRecord| {
+        run.verdict.checks.iter().any(|check| {
+            check.stage.as_ref() == Some(&stage.id)
+                && CLIENT_CHECKS.iter().any(|(id, status)| *id == check.id && status.contains(&check.status))
+        })
+    };
+    let steps = stages.iter().filter_map(|stage| {
+        let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
+        let usage = usage_in(&stage.nodes);
+        Some(Step { throughput_per_s, in_flight, service_s, client_clear: !full(stage), usage })
+    });
+    let steps = steps.collect();
+    let idle = usage_in(&run.idle_nodes).into_iter().map(|usage| usage.busy).collect();
+    Ladder { units, idle, steps }
+}
+
+fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
+    let ladder = ladder(run, stages);
+    let found = diagnose(&ladder);
+    let said = say(&ladder, &found);
+    let (word, named, confidence) = match &found.answer {
+        Answer::Named { units, confidence } => ("named", units.as_slice(), Some(*confidence)),
+        Answer::Several(units) => ("several", units.as_slice(), None),
+        Answer::Client => ("client", [].as_slice(), None),
+        Answer::Limit(_) => ("limit", [].as_slice(), None),
+        Answer::Unexplained => ("unexplained", [].as_slice(), None),
+        Answer::NotReached(_) => ("not_reached", [].as_slice(), None),
+        Answer::TooFewSteps => ("too_few_steps", [].as_slice(), None),
+        Answer::NothingMeasured => ("nothing_measured", [].as_slice(), None),
+    };
+    let confidence = confidence.map(|confidence| match confidence {
+        Confidence::Low => "low",
+        Confidence::Medium => "medium",
+        Confidence::High => "high",
+    });
+    let name = |unit: &usize| {
+        ladder.units.get(*unit).map(|unit| format!("{} {} {}", unit.node, unit.kind.word(), unit.name))
+    };
+    let ceiling = found.candidates.iter().find(|one| named.contains(&one.unit));
+    BottleneckResult {
+        answer: word.to_owned(),
+        confidence: confidence.map(str::to_owned),
+        units: named.iter().filter_map(name).collect(),
+        plateau_per_s: found.plateau_per_s,
+        ceiling_per_s: ceiling.map(|one| one.demand.ceiling_per_s()).filter(|rate| rate.is_finite()),
+        text: said.text,
+        second: said.second,
+        refute: said.refute,
+        skewed: said.skewed,
+        stages: stages.iter().map(|stage| stage.id.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+    use cosmark_metrics::{Latencies, ResourceKind, UnitResult, Waiting};
+    use serde_json::json;
+
+    fn unit(kind: ResourceKind, name: &str, busy: f64, queue: f64) -> UnitResult {
+        let waiting = Some(Waiting::Queue(queue));
+        UnitResult { kind, name: name.to_owned(), busy, highest_busy: busy, waiting }
+    }
+
+    fn node(units: Vec<UnitResult>) -> NodeResult {
+        NodeResult { name: "s1".into(), role: "storage".into(), readings: 9, units, ..NodeResult::default() }
+    }
+
+    /// Reads of 4 KiB by `workers`, each 2 ms of one disk and 3 ms elsewhere.
+    fn stage(workers: u32, bytes_each: u64) -> StageRecord {
+        let many = f64::from(workers);
+        let rate = (many / 0.005).min(500.0);
+        let service_ms = Latencies { mean: Some(many / rate * 1e3), ..Latencies::default() };
+        let operation = OperationResult {
+            name: "read".into(),
+            op: "read".into(),
+            ok: 1000,
+            bytes: 1000 * bytes_each,
+            throughput_per_s: Some(rate),
+            in_flight_mean: Some(many),
+            service_ms,
+            ..OperationResult::default()
+        };
+        let text = json!({"id": format!("s{workers}-w"), "name": "w", "state": "completed"});
+        let mut stage: StageRecord = serde_json::from_value(text).unwrap();
+        stage.operations = vec![operation];
+        let waits = (many - 2.5).max(0.1);
+        stage.nodes = vec![node(vec![
+            unit(ResourceKind::Disk, "sda", rate / 500.0, waits),
+            unit(ResourceKind::Machine, "cpu", 0.05 + rate / 2500.0, 0.2),
+        ])];
+        stage
+    }
+
+    fn run(stages: Vec<StageRecord>) -> RunRecord {
+        let text = json!({"schema": 1, "cosmark": "0", "id": "w1", "name": "n", "description": null, "state": "finished",
+            "reason": null, "seed": 1, "submitted": null, "started": null, "ended": null, "process": null});
+        let mut run: RunRecord = serde_json::from_value(text).unwrap();
+        run.idle_nodes = vec![node(vec![
+            unit(ResourceKind::Disk, "sda", 0.0, 0.0),
+            unit(ResourceKind::Machine, "cpu", 0.05, 0.1),
+        ])];
+        run.stages = stages;
+        run
+    }
+
+    #[test]
+    fn the_disk_that_is_full_is_named_with_its_ceiling_and_another_size_is_another_load() {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        stages.push(stage(32, 1 << 20));
+        let found = bottlenecks(&run(stages));
+        let [one] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(
+            (one.answer.as_str(), one.units.as_slice()),
+            ("named", ["s1 disk sda".to_owned()].as_slice())
+        );
+        assert_eq!((one.stages.len(), one.plateau_per_s), (5, Some(500.0)));
+        assert!((one.ceiling_per_s.unwrap() - 500.0).abs() < 25.0, "{one:?}");
+        assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
+    }
+
+    #[test]
+    fn a_full_client_one_load_and_a_run_without_nodes_name_nothing() {
+        let mut full = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+        full.verdict = serde_json::from_value(json!({"overall": "false", "reason": null, "checks": [{"id": "V5", "name":
+            "client_cpu", "stage": "s16-w", "status": "fail", "allows": "false", "value": 1.0, "limit": 0.9, "message": "full"}]}))
+        .unwrap();
+        assert_eq!(bottlenecks(&full)[0].answer, "client");
+        assert_eq!(bottlenecks(&run(vec![stage(1, 4096), stage(2, 4096)])), []);
+        let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
+        bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());
+        assert_eq!(bottlenecks(&bare), []);
+    }
+}
