@@ -248,20 +248,20 @@ fn a_data_set_that_fits_into_memory_measures_memory() {
 }
 
 #[test]
-fn runs_that_cosbench_made_are_judged_and_the_missing_objects_named() {
+fn runs_that_cosbench_made_are_judged_and_what_its_mock_cannot_miss_is_not_held_against_them() {
     let directory = tempfile::tempdir().unwrap();
     let archives = repository().join("crates/archive/tests/cosbench-runs");
     let output = run(
         directory.path(),
         &["judge", archives.join("w3-mock-full").to_str().unwrap(), "--json", "--strict"],
     );
-    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    // By its workload a quarter of the reads would find nothing, but all succeeded: the mock finds every object.
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let verdict: Verdict = serde_json::from_slice(&output.stdout).unwrap();
-    assert_fails(&verdict, "V13", "the workload creates only containers 1 to 4");
+    let objects = check(&verdict, "V13");
     assert!(
-        check(&verdict, "V13").message.contains("deletes objects 51 to 100"),
-        "{:?}",
-        check(&verdict, "V13")
+        objects.status == CheckStatus::NotRun && objects.message.contains("holds no objects"),
+        "{objects:?}"
     );
     let coarse = check(&verdict, "C4");
     assert!(
