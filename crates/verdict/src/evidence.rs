@@ -169,6 +169,8 @@ pub struct OperationEvidence {
     /// What the client itself added to each time from the moment of sending, ms, by the kernel's time stamps; `None` where
     /// there are none.
     pub client_share: Option<Latencies>,
+    /// The operations' times on the wire, by the kernel's time stamps; `None` where `client_share` is.
+    pub wire: Option<Latencies>,
     /// Between which values its figures lie, by their names.
     pub bounds: BTreeMap<String, Bound>,
 }

@@ -23,6 +23,8 @@ enum Held {
     Well,
     /// Within [`USEFUL_WITHIN`].
     Roughly,
+    /// The client took much of it, and the kernel's time stamps say how much: what is left is the store's.
+    OnTheWire,
     /// The client can have made it anything.
     Not,
     /// There is too little data for it.
@@ -55,18 +57,27 @@ fn figures(evidence: &Evidence) -> Vec<Figure<'_>> {
     let ended = evidence.operations.iter().filter(|op| op.ended() > 0);
     let figure = |op, metric: &'static Metric| {
         let bound = OperationEvidence::bound(op, metric.id);
-        Figure { op, metric, bound, held: held(bound) }
+        Figure { op, metric, bound, held: held(op, metric, bound) }
     };
     ended.flat_map(|op| headline().map(move |metric| figure(op, metric))).collect()
 }
 
-fn held(bound: Option<&Bound>) -> Held {
+fn held(op: &OperationEvidence, metric: &Metric, bound: Option<&Bound>) -> Held {
     let Some(bound) = bound else { return Held::TooLittle };
     match bound.within {
         Some(within) if within <= HOLDS_WITHIN => Held::Well,
         Some(within) if within <= USEFUL_WITHIN => Held::Roughly,
         _ if bound.cause.is_some_and(|cause| cause == Cause::Sampling) => Held::TooLittle,
+        _ if bound.cause == Some(Cause::Measured) && on_the_wire(op, metric).is_some() => Held::OnTheWire,
         _ => Held::Not,
+    }
+}
+
+/// A time of an operation on the wire.
+fn on_the_wire(op: &OperationEvidence, metric: &Metric) -> Option<f64> {
+    match metric.reading {
+        Reading::Response(of) => of(op.wire.as_ref()?),
+        _ => None,
     }
 }
 
@@ -75,12 +86,17 @@ impl Figure<'_> {
         self.metric.names.compare
     }
 
+    /// What makes it worse than others: first what the client can have made anything, then how far it may be off.
+    fn badness(&self) -> (bool, f64) {
+        (self.held == Held::Not, self.within())
+    }
+
     fn within(&self) -> f64 {
         self.bound.and_then(|bound| bound.within).unwrap_or(f64::INFINITY)
     }
 
     fn is_known(&self) -> bool {
-        matches!(self.held, Held::Well | Held::Roughly)
+        matches!(self.held, Held::Well | Held::Roughly | Held::OnTheWire)
     }
 
     /// `p99 of read is known only within 18 % (9.8 to 12.3 ms), because the client's machine paused`.
@@ -93,6 +109,14 @@ impl Figure<'_> {
                 let unit = self.metric.unit.sign();
                 let (within, low, high) = (percent(within), plain(low), plain(high));
                 format!("{of} is known only within {within} ({low} to {high}{unit}){cause}")
+            }
+            (Held::OnTheWire, ..) => {
+                let value = value_of(self.op, self.metric).zip(on_the_wire(self.op, self.metric));
+                let (value, wire) = value.unwrap_or_default();
+                let (value, wire) = (plain(value), plain(wire));
+                format!(
+                    "{of} is {value} ms, of which the store took {wire} ms by the kernel's time stamps and the client the rest"
+                )
             }
             _ => format!("{of} does not hold{cause}"),
         }
@@ -115,7 +139,10 @@ pub(crate) fn figures_hold(evidence: &Evidence) -> Finding {
         return Finding::unknown("no operation ended in a measured window, so there is no figure to bound");
     }
     let well: Vec<&Figure<'_>> = all.iter().filter(|figure| figure.held == Held::Well).collect();
-    let worst = all.iter().max_by(|a, b| a.within().total_cmp(&b.within()));
+    let order = |a: &Figure<'_>, b: &Figure<'_>| {
+        a.badness().0.cmp(&b.badness().0).then(a.within().total_cmp(&b.within()))
+    };
+    let worst = all.iter().max_by(|a, b| order(a, b));
     let Some(worst) = worst.filter(|_| well.len() < all.len()) else {
         let within = all.iter().map(Figure::within).fold(0.0, f64::max);
         return Finding::pass(
@@ -132,7 +159,11 @@ pub(crate) fn figures_hold(evidence: &Evidence) -> Finding {
     let also = if others.is_empty() { String::new() } else { format!("; likewise {}", list(&others)) };
     let rest = if well.is_empty() { String::new() } else { format!("; {} hold", how_well(&well)) };
     let within = worst.within().min(1.0);
-    let message = format!("{}{also}{rest}", worst.sentence());
+    // The highest quantile is where a client adds most.
+    let on_the_wire = all.iter().rfind(|figure| figure.held == Held::OnTheWire);
+    let on_the_wire = on_the_wire.filter(|figure| !std::ptr::eq(*figure, worst));
+    let seen = on_the_wire.map(|figure| format!("; {}", figure.sentence())).unwrap_or_default();
+    let message = format!("{}{also}{seen}{rest}", worst.sentence());
     if all.iter().any(Figure::is_known) {
         Finding::warn(within, HOLDS_WITHIN, message).moving(worst.metric.id, within)
     } else if all.iter().any(|figure| figure.held == Held::Not) {

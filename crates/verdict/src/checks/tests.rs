@@ -589,6 +589,13 @@ const CASES: &[Case] = &[
     ("V25", healthy, |_| {}, Status::Pass, "the headline figures hold: throughput within"),
     ("V25", healthy, |e| paused(e, 40.0, 0.02), Status::Warn, "because the client's machine paused"),
     ("V25", healthy, |e| hopeless(e), Status::Fail, "no headline figure holds"),
+    (
+        "V25",
+        healthy,
+        |e| slow_client_on_the_wire(e),
+        Status::Warn,
+        "of which the store took 19 ms by the kernel's",
+    ),
     ("V25", healthy, |e| e.operations.clear(), Status::NotRun, "no figure to bound"),
     ("V25", healthy, |e| tiny(e, 4), Status::NotRun, "no headline figure is known"),
 ];
@@ -645,6 +652,12 @@ fn spike(evidence: &mut Evidence, steps: std::ops::Range<usize>) {
 /// A client that took most of the time itself.
 fn hopeless(evidence: &mut Evidence) {
     evidence.operations[0].client_share = Some(times(30.0, 47_000));
+}
+
+/// The same, but what is left of it was seen on the wire.
+fn slow_client_on_the_wire(evidence: &mut Evidence) {
+    hopeless(evidence);
+    evidence.operations[0].wire = Some(times(9.5, 47_000));
 }
 
 /// Four operations and no course to speak of.

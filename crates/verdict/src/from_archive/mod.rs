@@ -234,6 +234,7 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         steps: Vec::new(),
         // Of few operations the stamps say nothing of the slow ones.
         client_share: if_any(&record.client_added_ms).filter(|share| share.p99.is_some()),
+        wire: if_any(&record.wire_ms).filter(|wire| wire.p99.is_some()),
         bounds: BTreeMap::new(),
     }
 }
