@@ -46,7 +46,7 @@ const WIRE_TIME: Key = Key::new(
     "wire_time",
     KeyKind::Choice(&["auto", "all", "off"]),
     "of which operations the system is asked when requests left the host and answers reached it: `auto` of all at up to \
-     4000 operations per second and thread and of a fair sample beyond, `all`, or `off`; it costs about 2 us of a processor \
+     4000 operations per second and thread and of a fair sample beyond, `all`, or `off`; it costs about 1 us of a processor \
      for each",
 )
 .default("auto");
