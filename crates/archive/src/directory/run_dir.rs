@@ -28,10 +28,11 @@ const MOST_SCRIPT_BYTES: usize = 1 << 20;
 const LOG: &str = "workload.log";
 /// Room that is kept for the end of the run.
 const RESERVE: &str = ".reserve";
-/// As much as `run.json` may need when all is known.
-const RESERVED_BYTES: usize = 8 << 10;
-const RESERVED_PER_OPERATION: usize = 6 << 10;
-const RESERVED_PER_STAGE: usize = 4 << 10;
+/// As much as `run.json` may need when all is known: of an operation its figures and their bounds, of a stage its checks and
+/// how the clients were doing.
+const RESERVED_BYTES: usize = 16 << 10;
+const RESERVED_PER_OPERATION: usize = 20 << 10;
+const RESERVED_PER_STAGE: usize = 12 << 10;
 /// How long another one who ends a killed run may take.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(60);
 
