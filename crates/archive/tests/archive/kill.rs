@@ -133,7 +133,7 @@ fn a_full_disk_is_one_clear_error() {
     std::fs::create_dir(&disk).unwrap();
     let exe = std::env::current_exe().unwrap();
     let script = format!(
-        "mount -t tmpfs -o size=256k tiny '{}' || exit 77; exec '{}' --exact kill::child_fills_its_disk --ignored",
+        "mount -t tmpfs -o size=512k tiny '{}' || exit 77; exec '{}' --exact kill::child_fills_its_disk --ignored",
         disk.display(),
         exe.display()
     );
