@@ -186,6 +186,16 @@ run_bed() {
   if ((status == 3)); then BED_UP=$bed; fi
   status=0
   phase "bed $bed: up" 1200 "testbeds/$bed/up" || status=$?
+  if ((status != 0 && status != 77)) && [[ -n $BED_UP ]]; then
+    # Its data were kept from an earlier run, and what a machine that lost its power kept of them may be damaged.
+    phase "bed $bed: wipe" 120 "testbeds/$bed/down" --wipe || true
+    status=0
+    phase "bed $bed: up, made anew" 1200 "testbeds/$bed/up" || status=$?
+    if ((status == 0)); then
+      FLAKY=$((FLAKY + 1))
+      printf 'FLAKY bed %s: did not come up on the data that it kept, came up without them\n' "$bed"
+    fi
+  fi
   if ((status == 77)); then
     BED_UP=''
     printf 'SKIPPED bed %s: %s\n' "$bed" "$(sed -n 's/^skipped: //p' "$OUTPUT" | tail -n 1)"

@@ -443,6 +443,7 @@ up_failed() {
   if ((${#STARTED[@]})); then
     warn "not up; ending the ${#STARTED[@]} processes started just now (logs: $LOG_DIR)"
     process_stop 5 "${STARTED[@]}"
+    warn "if it fails again, what it kept may be damaged: ${0%/*}/down --wipe deletes it, and up makes it anew"
   fi
   exit "$((status ? status : 1))"
 }

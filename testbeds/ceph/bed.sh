@@ -320,7 +320,12 @@ wait_until() {
   done
 }
 
-osds_are_up() { ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up"; }
+# One that has ended does not come up any more, however long one waits.
+osds_are_up() {
+  local n
+  for n in "${OSDS[@]}"; do process_is_alive "osd.$n" || die "osd.$n ended; see $LOG_DIR/osd.$n.log"; done
+  ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up"
+}
 groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+clean;'; }
 
 # An object by librados, by S3 and by Swift.
