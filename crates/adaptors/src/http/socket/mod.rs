@@ -134,7 +134,7 @@ impl Socket {
     fn register_again(&mut self) -> io::Result<()> {
         let tcp = self.tcp.take().ok_or(io::ErrorKind::NotConnected)?.into_std()?;
         if let Some(stamps) = &mut self.stamps {
-            stamps.look_for_sent(tcp.as_raw_fd());
+            stamps.drain(tcp.as_raw_fd());
         }
         self.tcp = Some(TcpStream::from_std(tcp)?);
         Ok(())

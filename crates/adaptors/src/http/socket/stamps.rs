@@ -61,6 +61,8 @@ enum Sent {
 const BURST_BYTES: usize = 14_480;
 /// Old stamps of the error queue that are passed over in search of one.
 const MOST_OLD: u32 = 8;
+/// Stamps that are taken out of an error queue at once: more than one segment is ever sent again.
+const MOST_DRAINED: u32 = 64;
 
 /// What keeps the system stamping from one connection to the next.
 static ASKED: OnceLock<Option<UdpSocket>> = OnceLock::new();
@@ -142,10 +144,31 @@ impl Stamps {
         Ok(())
     }
 
+    /// As if the stamp had come already, and what stands in the error queue were another one of the same segment.
+    #[cfg(all(test, target_os = "linux"))]
+    pub(super) fn believe_sent(&mut self, at_ns: u64) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.sent = Sent::At(at_ns);
+        }
+    }
+
     /// Takes the awaited stamp out of the error queue, if it is there.
     pub(super) fn look_for_sent(&mut self, fd: RawFd) {
         let Some(exchange) = &mut self.exchange else { return };
         exchange.sent.look(|| sys::next_sent(fd));
+    }
+
+    /// Empties the error queue, and takes the awaited stamp if it is there. A segment that was sent again has a stamp again: one
+    /// that nobody waits for any more would be reported as an error for ever.
+    pub(super) fn drain(&mut self, fd: RawFd) {
+        for _ in 0..MOST_DRAINED {
+            let Some((number, at_ns)) = sys::next_sent(fd) else { return };
+            if let Some(exchange) = &mut self.exchange
+                && exchange.sent == Sent::Awaited(number)
+            {
+                exchange.sent = Sent::At(at_ns);
+            }
+        }
     }
 
     /// Ends the exchange that was begun, if one was.
