@@ -71,6 +71,12 @@ pub(crate) fn division_word(division: Division) -> &'static str {
     DIVISIONS.iter().find(|row| row.1 == division).map_or("none", |row| row.0)
 }
 
+/// A stage without works, of which nothing else is said.
+pub(crate) fn blank_stage(name: String, trigger: Option<Trigger>, span: crate::Span) -> Stage {
+    let (thresholds, works) = (Vec::new(), Vec::new());
+    Stage { name, closure_delay: Duration::ZERO, trigger, thresholds, search: None, works, span }
+}
+
 /// A work of which nothing is said: where it differs from this one, its values are written.
 pub(crate) fn blank_work(kind: WorkKind) -> Work {
     Work {

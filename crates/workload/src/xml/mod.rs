@@ -150,15 +150,7 @@ impl XmlReader<'_> {
         }
         let trigger = self.trigger(element);
         let level = self.enter(element, outer);
-        let mut stage = Stage {
-            name,
-            closure_delay: Duration::ZERO,
-            trigger,
-            thresholds: Vec::new(),
-            search: None,
-            works: Vec::new(),
-            span: element.span,
-        };
+        let mut stage = assemble::blank_stage(name, trigger, element.span);
         let entries = self.interpolated(&level.entries);
         for (row, value) in attributes::of_stage() {
             self.put(element, row, value, &mut stage);

@@ -245,15 +245,7 @@ impl YamlReader<'_> {
         }
         let trigger = self.trigger(fields);
         let level = self.enter(fields, outer);
-        let mut stage = Stage {
-            name,
-            closure_delay: Duration::ZERO,
-            trigger,
-            thresholds: Vec::new(),
-            search: None,
-            works: Vec::new(),
-            span: fields.span,
-        };
+        let mut stage = assemble::blank_stage(name, trigger, fields.span);
         for (row, value) in attributes::of_stage() {
             fields.put(row, value, &mut stage, self.mistakes);
         }
