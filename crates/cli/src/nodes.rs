@@ -36,13 +36,20 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// For a node that cannot be read.
-pub async fn watch(workload: &Workload, job: &mut RunJob<'_>) -> Result<Option<NodeWatch>, Problem> {
+pub async fn watch(
+    workload: &Workload,
+    job: &mut RunJob<'_>,
+    quiet: bool,
+) -> Result<Option<NodeWatch>, Problem> {
     if workload.nodes.is_empty() {
         return Ok(None);
     }
     let watch = NodeWatch::start(&workload.nodes).map_err(Problem::usage)?;
     let began = nanoseconds(Timestamp::now());
-    eprintln!("cosmark: looking at {} before the load", units::count(workload.nodes.len() as u64, "node"));
+    if !quiet {
+        let nodes = units::count(workload.nodes.len() as u64, "node");
+        eprintln!("cosmark: looking at {nodes} before the load");
+    }
     let mut stop = job.stop.clone();
     tokio::select! {
         () = watch.settle(IDLE_READINGS, IDLE_PATIENCE) => {}

@@ -13,6 +13,9 @@ pub struct Sample {
     pub value: f64,
 }
 
+/// Samples of one reading beyond these are left out: no machine has so many parts, whatever its exporter says.
+const MOST_SAMPLES: usize = 20_000;
+
 /// All that was read at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
@@ -25,7 +28,7 @@ pub struct Reading {
 impl Reading {
     /// Adds a number; what is no number is left out.
     pub fn add(&mut self, quantity: &'static Quantity, unit: &str, value: f64) {
-        if value.is_finite() && value >= 0.0 {
+        if value.is_finite() && value >= 0.0 && self.samples.len() < MOST_SAMPLES {
             self.samples.push(Sample { quantity, unit: unit.to_owned(), value });
         }
     }

@@ -13,8 +13,9 @@ use crate::figures;
 use crate::reading::Reading;
 use crate::source::Source;
 
-/// Readings that are kept of one machine; beyond, every second one goes. At one a second, more than two hours.
-const MOST_READINGS: usize = 8_192;
+/// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes. At one reading a second,
+/// more than an hour of a machine with 200 figures.
+const MOST_SAMPLES: usize = 1_000_000;
 
 /// Looks at machines until it is dropped.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ struct Watched {
     role: String,
     source: String,
     readings: Vec<Reading>,
+    /// In all readings together.
+    samples: usize,
     ahead_ns: Option<i64>,
     lost: Option<String>,
 }
@@ -50,6 +53,7 @@ impl NodeWatch {
                 role: node.role.clone(),
                 source: node.source.kind.to_ascii_lowercase(),
                 readings: Vec::new(),
+                samples: 0,
                 ahead_ns: None,
                 lost: None,
             })
@@ -133,13 +137,15 @@ impl Watched {
         match news {
             News::Reading(reading) => {
                 self.lost = None;
-                if self.readings.len() >= MOST_READINGS {
+                if self.samples + reading.samples.len() > MOST_SAMPLES {
                     let mut at = 0;
                     self.readings.retain(|_| {
                         at += 1;
                         at % 2 == 1
                     });
+                    self.count();
                 }
+                self.samples += reading.samples.len();
                 self.readings.push(reading);
             }
             News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns),
@@ -147,10 +153,15 @@ impl Watched {
         }
     }
 
+    fn count(&mut self) {
+        self.samples = self.readings.iter().map(|reading| reading.samples.len()).sum();
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "milliseconds between two clocks")]
     fn over(&mut self, from_ns: u64, to_ns: u64) -> NodeResult {
         let figures = figures::over(&self.readings, from_ns, to_ns);
         self.readings.retain(|reading| reading.at_ns >= from_ns);
+        self.count();
         NodeResult {
             name: self.name.clone(),
             role: self.role.clone(),
@@ -198,22 +209,28 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_every_second_reading_and_the_same_rate() {
+    fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() {
         let mut watched = Watched {
             name: String::new(),
             role: String::new(),
             source: String::new(),
             readings: Vec::new(),
+            samples: 0,
             ahead_ns: None,
             lost: Some("away".to_owned()),
         };
-        for at in 0..20_000_u32 {
+        for at in 0..150_u32 {
             let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
-            reading.add(&crate::quantity::DISK_READS, "sda", f64::from(at) * 3.0);
+            for disk in 0..25_000 {
+                reading.add(&crate::quantity::DISK_READS, &format!("d{disk}"), f64::from(at) * 3.0);
+            }
             watched.take(News::Reading(reading));
+            let kept: usize = watched.readings.iter().map(|reading| reading.samples.len()).sum();
+            assert!(kept <= MOST_SAMPLES && kept == watched.samples, "{kept}");
         }
-        assert!(watched.readings.len() <= MOST_READINGS && watched.lost.is_none());
+        assert!(watched.lost.is_none());
         let result = watched.over(0, u64::MAX);
-        assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{result:?}");
+        assert_eq!(result.quantities.len(), 20_000);
+        assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{:?}", result.quantities[0]);
     }
 }

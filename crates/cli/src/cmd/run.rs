@@ -217,7 +217,7 @@ async fn make_load(
             job.tidies_up = *tidies_up;
             job.settle = *settle;
             // Looks until the run is over.
-            let _nodes = nodes::watch(&workload, &mut job).await?;
+            let _nodes = nodes::watch(&workload, &mut job, options.quiet).await?;
             Ok(run_workload(job, watching).await)
         }
         (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),

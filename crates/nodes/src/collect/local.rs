@@ -20,8 +20,14 @@ pub async fn collect(interval: Duration, daemons: Vec<String>, to: Sender<News>)
     let mut reader = LocalReader::new(daemons);
     loop {
         due.tick().await;
-        let news = News::Reading(reader.read());
-        if to.send(news).await.is_err() {
+        // The files of hundreds of threads take milliseconds, which nobody else on this thread is to wait for.
+        let read = tokio::task::spawn_blocking(move || {
+            let reading = reader.read();
+            (reader, reading)
+        });
+        let Ok((back, reading)) = read.await else { return };
+        reader = back;
+        if to.send(News::Reading(reading)).await.is_err() {
             return;
         }
     }
