@@ -2,6 +2,8 @@
 
 pub use cosmark_metrics::{ResourceKind as Kind, Waiting};
 
+use crate::demand::real;
+
 /// The smallest thing that can be full.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unit {
@@ -22,10 +24,12 @@ pub struct Usage {
     pub busy: Option<f64>,
     /// What waited for it; `None` where that was not measured.
     pub waiting: Option<Waiting>,
+    /// Share of the time in which the client itself kept it busy, because both are on one machine; `None` where that is not known.
+    pub by_client: Option<f64>,
 }
 
 /// One load and what it led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// Operations completed per second, X.
     pub throughput_per_s: f64,
@@ -35,6 +39,8 @@ pub struct Step {
     pub service_s: f64,
     /// The client's own checks say that it was not the client who limited the rate.
     pub client_clear: bool,
+    /// Share of the operations that failed, 0 to 1.
+    pub failed_share: f64,
     /// In the order of the ladder's units.
     pub usage: Vec<Usage>,
 }
@@ -66,14 +72,27 @@ impl Ladder {
         steps
     }
 
-    /// The throughput at which more load adds nothing, if the ladder reached it: the load in flight grew by at least a
-    /// quarter beyond the first step that came within [`LEVEL`] of the highest rate.
+    /// The throughput at which more load adds nothing, if the ladder reached it.
     #[must_use]
     pub fn plateau(&self) -> Option<f64> {
-        let steps = self.sorted();
-        let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
-        let first = steps.iter().find(|step| step.throughput_per_s >= highest * (1.0 - LEVEL))?;
-        let last = steps.last()?;
-        (last.in_flight >= first.in_flight * 1.25).then_some(highest)
+        plateau(&self.sorted())
     }
+}
+
+/// The mean throughput of the level steps, if there is a plateau: the load in flight grew by at least a quarter beyond the
+/// first step that came within [`LEVEL`] of the highest rate. The steps by rising load.
+#[must_use]
+pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
+    let level = level(steps);
+    let (first, last) = (level.first()?, steps.last()?);
+    let mean = level.iter().map(|step| step.throughput_per_s).sum::<f64>() / real(level.len());
+    (last.in_flight >= first.in_flight * 1.25).then_some(mean)
+}
+
+/// The steps at which throughput is level.
+#[must_use]
+pub(crate) fn level<'a>(steps: &[&'a Step]) -> Vec<&'a Step> {
+    let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
+    let high = |step: &&&Step| step.throughput_per_s >= highest * (1.0 - LEVEL);
+    steps.iter().filter(high).copied().collect()
 }

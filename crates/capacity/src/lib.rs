@@ -10,4 +10,5 @@ pub mod demand;
 pub mod ladder;
 pub mod mva;
 pub mod plan;
+pub mod saturation;
 pub mod sentence;
