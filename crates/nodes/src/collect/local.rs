@@ -9,8 +9,9 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
 use crate::frame::{FILES, Frame};
+use crate::groups;
 
-/// How often processes that began since are looked for, in readings.
+/// How often processes and control groups that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
 
 /// Reads this machine's files every `interval` until nobody listens.
@@ -39,6 +40,7 @@ pub struct LocalReader {
     root: PathBuf,
     daemons: Vec<String>,
     processes: Vec<String>,
+    limited: Vec<String>,
     ticks_per_s: f64,
     readings: u32,
 }
@@ -53,13 +55,15 @@ impl LocalReader {
     /// The same for files below another directory.
     #[must_use]
     pub fn below(root: &Path, daemons: Vec<String>) -> Self {
-        Self { root: root.to_owned(), daemons, processes: Vec::new(), ticks_per_s: 100.0, readings: 0 }
+        let (processes, limited) = (Vec::new(), Vec::new());
+        Self { root: root.to_owned(), daemons, processes, limited, ticks_per_s: 100.0, readings: 0 }
     }
 
     /// What there is now.
     pub fn read(&mut self) -> crate::reading::Reading {
         if self.readings.is_multiple_of(LOOK_EVERY) {
             self.processes = self.find_processes();
+            self.limited = groups::limited(&self.root);
         }
         self.readings = self.readings.wrapping_add(1);
         let mut files = BTreeMap::new();
@@ -69,6 +73,9 @@ impl LocalReader {
         }
         for interface in self.names_in("/sys/class/net") {
             self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
+        }
+        for path in &self.limited {
+            self.take(path, &mut files);
         }
         for process in &self.processes {
             for thread in self.names_in(&format!("/proc/{process}/task")) {
@@ -130,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_quotas_of_named_daemons_are_looked_at_and_those_of_others_are_not() {
+    fn threads_of_named_daemons_and_the_quotas_of_all_groups_are_looked_at() {
         let root = std::env::temp_dir().join(format!("cosmark-nodes-{}", std::process::id()));
         for (process, name, group) in [("7", "swift-proxy-ser", "/proxies/one"), ("8", "bash", "/others")] {
             put(&root, &format!("proc/{process}/comm"), &format!("{name}\n"));
@@ -148,6 +155,7 @@ mod tests {
             [
                 ("thread_run_queue_s", "swift-proxy-ser/7", 2.0),
                 ("thread_busy_s", "swift-proxy-ser/7", 1.2),
+                ("quota_processors", "others", 0.5),
                 ("quota_processors", "proxies/one", 0.5),
             ]
         );

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, check_daemons, kept, now_ns};
 use crate::frame::{FILES, Frame};
+use crate::groups;
 
 /// How to reach a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,15 +129,16 @@ impl SshSession {
         let files = FILES.join(" ");
         let daemons =
             self.daemons.iter().map(|name| format!("{}*", kept(name))).collect::<Vec<_>>().join("|");
-        let find = if daemons.is_empty() {
+        let find_threads = if daemons.is_empty() {
             String::new()
         } else {
             format!(
-                "if [ $((n % 10)) -eq 0 ]; then t=; for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) t=\"$t \
+                "for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) t=\"$t \
                  $p/task/*/stat $p/task/*/schedstat\"; while read -r g; do case $g in 0::/?*) t=\"$t \
-                 /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done <$p/cgroup;; esac; done; fi; "
+                 /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done <$p/cgroup;; esac; done; "
             )
         };
+        let find = format!("if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}fi; ", groups::script());
         format!(
             "{{ n=0; t=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
