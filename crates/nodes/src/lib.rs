@@ -7,7 +7,7 @@ pub mod figures;
 pub mod frame;
 pub mod groups;
 pub mod prometheus;
-pub mod quantity;
-pub mod reading;
 pub mod source;
 pub mod watch;
+
+pub use cosmark_metrics::nodes::{quantity, reading};
