@@ -112,7 +112,7 @@ fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let idle = |unit: &Unit| {
             let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
-            Usage { busy, waiting: None }
+            Usage { busy, waiting: None, by_client: None }
         };
         let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
