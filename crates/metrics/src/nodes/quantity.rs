@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn each_quantity_has_one_name_and_stands_in_the_reference() {
-        let page = include_str!("../../../docs/reference/nodes.md");
+        let page = include_str!("../../../../docs/reference/nodes.md");
         for row in QUANTITIES {
             assert!(page.contains(&format!("`{}`", row.id)), "docs/reference/nodes.md has no `{}`", row.id);
             assert_eq!(QUANTITIES.iter().filter(|other| other.id == row.id).count(), 1, "{}", row.id);
