@@ -204,7 +204,7 @@ pub enum Cannot {
     TooFewLoads(usize),
     /// The client was full at every load.
     Client,
-    /// Kinds of operation, or sizes, were always measured together: what each costs cannot be told.
+    /// Kinds of operation, or sizes, were always measured together: what each costs is not known.
     NotToldApart,
     /// What an operation costs this unit changes with the load by more than 5 % of the unit.
     DemandChanges(usize),

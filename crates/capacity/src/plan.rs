@@ -353,7 +353,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
                 .to_owned()
         }
         Cannot::NotToldApart => {
-            "kinds of operation, or sizes, were always measured in the same proportions, so what each costs cannot be told: \
+            "kinds of operation, or sizes, were always measured in the same proportions, so what each costs is not known: \
              measure a ladder of each, or vary the mix (matrix:)"
                 .to_owned()
         }
@@ -371,7 +371,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
         ),
         Cannot::NotMeasured(what) => format!("{what} was not measured in this run"),
         Cannot::OneMix(mix) => format!(
-            "only one mix was measured ({mix}): what each kind costs cannot be told; measure a ladder of each kind, or vary \
+            "only one mix was measured ({mix}): what each kind costs is not known; measure a ladder of each kind, or vary \
              the mix (matrix:), in one run"
         ),
         Cannot::OtherSize(kind, low, high) if *high > low * SAME_SIZE => format!(
@@ -379,7 +379,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              a size nearer to it"
         ),
         Cannot::OtherSize(kind, low, _) => format!(
-            "{kind} was measured with {low:.0} bytes only: what a byte costs cannot be told; measure two sizes (matrix:) in one \
+            "{kind} was measured with {low:.0} bytes only: what a byte costs is not known; measure two sizes (matrix:) in one \
              run"
         ),
         Cannot::NotWhole(what) => format!("{what}: the factor gives no whole number of them"),

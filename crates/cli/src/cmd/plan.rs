@@ -38,8 +38,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
 
 fn show<T: Serialize>(all: &[T], json: bool, text: impl Fn(&T) -> String) -> Outcome {
     if json {
-        let text = serde_json::to_string_pretty(all).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        println!("{}", crate::output::json(&all)?);
     } else {
         let parts: Vec<String> = all.iter().map(text).collect();
         println!("{}", parts.join("\n\n"));

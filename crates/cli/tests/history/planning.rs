@@ -74,7 +74,7 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     assert!(checked.contains("the throughput of 2 of 2 lies within 15 %"), "{checked}");
     for (arguments, words) in [
         ("plan w1 --mix write=100", "operation write was not measured"),
-        ("plan w1 --size 1MiB", "what a byte costs cannot be told"),
+        ("plan w1 --size 1MiB", "what a byte costs is not known"),
         ("plan w1 --nodes gateway=2x", "the roles are proxy, storage"),
         ("plan w1 --rate 5000/s", "its ceiling is"),
         ("plan w9", "no run w9"),
