@@ -83,24 +83,11 @@ impl Frame {
             ["", "sys", "class", "net", interface, "speed"] => {
                 reading.add(&q::NETWORK_SPEED, interface, number(Some(&text.trim())) * 1e6 / 8.0);
             }
-<<<<<<< HEAD
-            ["", "sys", "fs", "cgroup", ..] => groups::read(&self.files, path, text, reading),
-=======
             // Its parts (`intel-rapl:0:0`) are in it already.
             ["", "sys", "class", "powercap", zone, "energy_uj"] if zone.matches(':').count() == 1 => {
                 reading.add(&q::ENERGY, zone, number(Some(&text.trim())) / 1e6);
             }
-            ["", "sys", "fs", "cgroup", group @ .., "cpu.stat"] => {
-                group_time(text, &group.join("/"), reading)
-            }
-            ["", "sys", "fs", "cgroup", group @ .., "cpu.max"] => {
-                let row = fields(text);
-                if let [quota, period] = row.as_slice() {
-                    let processors = number(Some(quota)) / number(Some(period));
-                    reading.add(&q::QUOTA_PROCESSORS, &group.join("/"), processors);
-                }
-            }
->>>>>>> main
+            ["", "sys", "fs", "cgroup", ..] => groups::read(&self.files, path, text, reading),
             _ => {}
         }
     }

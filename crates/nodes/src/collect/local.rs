@@ -74,13 +74,11 @@ impl LocalReader {
         for interface in self.names_in("/sys/class/net") {
             self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
         }
-<<<<<<< HEAD
         for path in &self.limited {
             self.take(path, &mut files);
-=======
+        }
         for zone in self.names_in("/sys/class/powercap") {
             self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files);
->>>>>>> main
         }
         for process in &self.processes {
             for thread in self.names_in(&format!("/proc/{process}/task")) {
