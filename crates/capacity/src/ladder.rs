@@ -2,8 +2,6 @@
 
 pub use cosmark_metrics::{ResourceKind as Kind, Waiting};
 
-use crate::demand::real;
-
 /// The smallest thing that can be full.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unit {
@@ -79,20 +77,32 @@ impl Ladder {
     }
 }
 
-/// The mean throughput of the level steps, if there is a plateau: the load in flight grew by at least a quarter beyond the
-/// first step that came within [`LEVEL`] of the highest rate. The steps by rising load.
+/// The throughput at which more load adds nothing: the load in flight grew by at least a quarter beyond the first step that
+/// came near it, and the last step did not come to more. The steps by rising load.
+///
+/// It is the highest median of three neighbours: one step that somebody disturbed, or that was lucky, is no plateau.
 #[must_use]
 pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
-    let level = level(steps);
-    let (first, last) = (level.first()?, steps.last()?);
-    let mean = level.iter().map(|step| step.throughput_per_s).sum::<f64>() / real(level.len());
-    (last.in_flight >= first.in_flight * 1.25).then_some(mean)
+    let highest = highest(steps)?;
+    let (first, last) = (*level(steps).first()?, *steps.last()?);
+    let is_reached =
+        last.in_flight >= first.in_flight * 1.25 && last.throughput_per_s <= highest * (1.0 + LEVEL);
+    is_reached.then_some(highest)
+}
+
+fn highest(steps: &[&Step]) -> Option<f64> {
+    let medians = steps.windows(3).map(|three| {
+        let mut rates = [0, 1, 2].map(|at| three[at].throughput_per_s);
+        rates.sort_by(f64::total_cmp);
+        rates[1]
+    });
+    medians.reduce(f64::max)
 }
 
 /// The steps at which throughput is level.
 #[must_use]
 pub(crate) fn level<'a>(steps: &[&'a Step]) -> Vec<&'a Step> {
-    let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
+    let highest = highest(steps).unwrap_or(0.0);
     let high = |step: &&&Step| step.throughput_per_s >= highest * (1.0 - LEVEL);
     steps.iter().filter(high).copied().collect()
 }
