@@ -205,7 +205,7 @@ pub enum Cannot {
     /// The client was full at every load.
     Client,
     /// Kinds of operation, or sizes, were always measured together: what each costs is not known.
-    NotToldApart,
+    Inseparable,
     /// What an operation costs this unit changes with the load by more than 5 % of the unit.
     DemandChanges(usize),
     /// The model is wrong by this share of the throughput at the highest load that it was made from: something that nobody
@@ -272,7 +272,7 @@ impl Fit {
         }
         match (units.is_empty(), measured) {
             (false, _) => Ok(Self { sized, units }),
-            (true, true) => Err(Cannot::NotToldApart),
+            (true, true) => Err(Cannot::Inseparable),
             (true, false) => Err(Cannot::NothingMeasured),
         }
     }

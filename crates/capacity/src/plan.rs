@@ -352,7 +352,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              checks V5 and V7 of the verdict"
                 .to_owned()
         }
-        Cannot::NotToldApart => {
+        Cannot::Inseparable => {
             "kinds of operation, or sizes, were always measured in the same proportions, so what each costs is not known: \
              measure a ladder of each, or vary the mix (matrix:)"
                 .to_owned()

@@ -261,7 +261,7 @@ fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
 }
 
 #[test]
-fn a_rate_that_cannot_be_served_is_told_with_the_ceiling_and_one_that_can_has_a_time() {
+fn a_rate_that_cannot_be_served_is_refused_with_the_ceiling_and_one_that_can_has_a_time() {
     let store = store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]);
     let planner = Planner::of(&observed(&["read"], units(), ladder(&store, &[1.0], 1))).unwrap();
     let mut asked = wanted(1);
