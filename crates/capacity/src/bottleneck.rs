@@ -83,7 +83,7 @@ pub enum Answer {
         /// How sure.
         confidence: Confidence,
     },
-    /// Several kinds of unit are full at the same rate; which of them comes first cannot be told.
+    /// Several kinds of unit are full at the same rate; which of them comes first is not known.
     Several(Vec<usize>),
     /// The client's own checks failed where throughput was level: nothing is known of the store.
     Client,

@@ -49,7 +49,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Answer::Several(units) => {
             let names: Vec<String> = units.iter().map(|unit| name(ladder, &[*unit])).collect();
             format!(
-                "{} are full at the same rate, {plateau}: which comes first cannot be told",
+                "{} are full at the same rate, {plateau}: which comes first is not known",
                 names.join(" and ")
             )
         }

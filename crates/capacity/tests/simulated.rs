@@ -219,7 +219,7 @@ fn a_resource_that_nobody_looked_at_is_never_replaced_by_a_wrong_name() {
 }
 
 #[test]
-fn two_that_are_full_at_the_same_rate_are_both_told() {
+fn two_that_are_full_at_the_same_rate_are_both_named() {
     let found = diagnose(&ladder_of(&store([0.3, 0.2, 2.0, 2.0]), units(), 3));
     match &found.answer {
         Answer::Several(units) => assert_eq!(units.iter().sum::<usize>(), 5, "{found:?}"),
