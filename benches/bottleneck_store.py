@@ -3,6 +3,7 @@ its disk past the page cache, from a few threads of their own."""
 
 import argparse
 import asyncio
+import hashlib
 import mmap
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,8 @@ BLOCK = 4096
 
 
 class Store:
-    def __init__(self, directory):
-        self.directory, self.objects = directory, {}
+    def __init__(self, directory, delay_s, rounds):
+        self.directory, self.delay_s, self.rounds, self.objects = directory, delay_s, rounds, {}
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
 
     def path(self, key):
@@ -25,6 +26,8 @@ class Store:
             self.objects[key] = body
             return
         self.objects[key] = len(body)
+        if not body:
+            return
         with open(self.path(key), "wb") as file:
             file.write(body.ljust(-(-len(body) // BLOCK) * BLOCK, b"\0"))
             os.fsync(file.fileno())
@@ -52,9 +55,15 @@ class Store:
         if method == "DELETE":
             self.objects.pop(key, None)
             return 204, b""
+        if key.count("/") < 2:
+            return 200, b""
         if key not in self.objects:
             return 404, b""
-        return 200, await self.get(key) if method == "GET" else b""
+        if method != "GET":
+            return 200, b""
+        await asyncio.sleep(self.delay_s)
+        hashlib.pbkdf2_hmac("sha256", key.encode(), b"", self.rounds)
+        return 200, await self.get(key)
 
     async def serve(self, reader, writer):
         try:
@@ -76,9 +85,11 @@ async def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--directory", type=Path)
+    parser.add_argument("--delay-ms", type=float, default=5, help="before each read, in which nothing is busy")
+    parser.add_argument("--rounds", type=int, default=1, help="of hashing for each read: what the thread is busy with")
     options = parser.parse_args()
     Path("/proc/self/comm").write_text("plain-store")
-    server = await asyncio.start_server(Store(options.directory).serve, "127.0.0.1", options.port, limit=1 << 20, backlog=512)
+    server = await asyncio.start_server(Store(options.directory, options.delay_ms / 1000, options.rounds).serve, "127.0.0.1", options.port, limit=1 << 20, backlog=512)
     print(f"serving {options.port}", flush=True)
     async with server:
         await server.serve_forever()
