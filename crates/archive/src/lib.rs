@@ -12,6 +12,7 @@ mod directory;
 mod error;
 mod oplog;
 mod output;
+mod parts;
 mod record;
 mod recover;
 
