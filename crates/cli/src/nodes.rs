@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{RunRecord, StageRecord, Timestamp};
-use cosmark_controller::RunJob;
+use cosmark_controller::{NodesSeen, RunJob};
+use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
-use cosmark_nodes::watch::NodeWatch;
+use cosmark_nodes::watch::{NodeFiguresOf, NodeWatch};
 use cosmark_workload::Workload;
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
@@ -58,8 +59,20 @@ pub async fn watch(
     watch.troubles().iter().for_each(|trouble| eprintln!("cosmark: {trouble}"));
     let figures = watch.figures();
     job.idle_nodes = figures.over(began, nanoseconds(Timestamp::now()));
-    job.on_nodes(Box::new(move |from, to| figures.over(nanoseconds(from), nanoseconds(to))));
+    job.on_nodes(Box::new(Seen(figures)));
     Ok(Some(watch))
+}
+
+struct Seen(NodeFiguresOf);
+
+impl NodesSeen for Seen {
+    fn between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
+        self.0.over(nanoseconds(from), nanoseconds(to))
+    }
+
+    fn take(&self) -> Vec<NodeLook> {
+        self.0.take()
+    }
 }
 
 fn nanoseconds(at: Timestamp) -> u64 {

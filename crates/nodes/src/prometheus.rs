@@ -202,7 +202,7 @@ static KNOWN: &[Known] = &[
 /// What of an exposition is in the table of quantities.
 #[must_use]
 pub fn reading(series: &[Series], at_ns: u64) -> Reading {
-    let mut sums: BTreeMap<(&'static str, String), (&'static Quantity, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64)> = BTreeMap::new();
     for one in series {
         for known in KNOWN.iter().filter(|known| known.name == one.name) {
             let fits = |(label, values): &(&str, &[&str])| {
@@ -216,12 +216,12 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
                 "cpu" => format!("cpu{}", one.label("cpu").unwrap_or("?")),
                 label => one.label(label).unwrap_or("?").to_owned(),
             };
-            sums.entry((known.quantity.id, unit)).or_insert((known.quantity, 0.0)).1 += one.value;
+            sums.entry((known.quantity.id, unit)).or_insert((known, 0.0)).1 += one.value;
         }
     }
     let mut reading = Reading { at_ns, samples: Vec::new() };
-    for ((_, unit), (quantity, value)) in sums {
-        reading.add(quantity, &unit, value);
+    for ((_, unit), (known, value)) in sums {
+        reading.add_named(known.quantity, &unit, known.name, value);
     }
     reading
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_metrics::nodes::reading::NodeLook;
+use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
 use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
@@ -13,6 +14,7 @@ use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::directory::files::{GrowingFile, write_whole};
 use crate::directory::histograms::LogWriter;
 use crate::directory::log::line_of;
+use crate::nodelog::NodeLog;
 use crate::record::client::{CLIENTS, client_lines};
 use crate::{
     Archive, ArchiveError, DriversRecord, IntervalLine, RunRecord, RunState, StageRecord, StageState,
@@ -59,6 +61,8 @@ pub struct RunDir {
     log: GrowingFile,
     /// Outputs of the workload's scripts, then of each stage's.
     scripts: Vec<String>,
+    /// From the first look at a node on.
+    nodes: Option<NodeLog>,
     indexed: bool,
 }
 
@@ -123,6 +127,7 @@ impl RunDir {
             log: GrowingFile::create(&path.join(LOG), b"")?,
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
+            nodes: None,
             indexed: false,
             archive,
             path,
@@ -134,7 +139,7 @@ impl RunDir {
         run.write_scripts()?;
         run.write_record(true)?;
         // Without it the run is no worse off than others: that there is no room is told when it is needed.
-        drop(run.reserve());
+        drop(run.reserve(0));
         Ok(run)
     }
 
@@ -156,6 +161,7 @@ impl RunDir {
             intervals: GrowingFile::reopen(&path.join(INTERVALS.file), &INTERVALS.head())?,
             log,
             scripts: vec![String::new(); layout.len() + 1],
+            nodes: None,
             indexed: false,
             archive,
             path: path.to_owned(),
@@ -166,14 +172,37 @@ impl RunDir {
     }
 
     /// Keeps room for the end of the run: what it came to must find a place on a disk that others fill.
-    fn reserve(&self) -> Result<(), ArchiveError> {
+    fn reserve(&self, per_stage: usize) -> Result<(), ArchiveError> {
         let operations: usize = self.layout.iter().map(|stage| stage.operations().count()).sum();
-        let bytes =
-            RESERVED_BYTES + operations * RESERVED_PER_OPERATION + self.layout.len() * RESERVED_PER_STAGE;
+        let stages = self.layout.len() * (RESERVED_PER_STAGE + per_stage);
+        let bytes = RESERVED_BYTES + operations * RESERVED_PER_OPERATION + stages + per_stage;
         write_whole(&self.path.join(RESERVE), false, |out| {
             let zeros = [0; 4096];
             (0..bytes.div_ceil(zeros.len())).try_for_each(|_| out.write_all(&zeros))
         })
+    }
+
+    /// Keeps room for the figures of the store's machines, which each stage will have as they are now before the first.
+    pub fn reserve_for_nodes(&self, idle: &[NodeResult]) {
+        // A machine without load has some figures of 0, which are left out.
+        let bytes = serde_json::to_vec_pretty(idle).map_or(0, |text| text.len() * 2);
+        if bytes > 0 {
+            drop(self.reserve(bytes));
+        }
+    }
+
+    /// Adds what was seen of the store's machines to `nodes.parquet`, which is made by the first of it. What cannot be written is
+    /// told by [`Self::finish`]: the run goes on without it.
+    ///
+    /// # Errors
+    /// When its writer cannot be started.
+    pub fn append_nodes(&mut self, looks: Vec<NodeLook>) -> Result<(), ArchiveError> {
+        let log = match self.nodes.take() {
+            Some(log) => log,
+            None => NodeLog::create(&self.path, self.record.submitted.unwrap_or_default())?,
+        };
+        self.nodes.insert(log).add(looks);
+        Ok(())
     }
 
     fn release_reserve(&self) {
@@ -537,7 +566,8 @@ impl RunDir {
         }
         write_whole(&file("-rt-histogram.csv"), false, |out| {
             tables::write_histogram(out, &self.layout, tables)
-        })
+        })?;
+        self.nodes.take().map_or(Ok(()), NodeLog::finish)
     }
 
     /// `run.json` says that the run is over.
