@@ -124,6 +124,9 @@ pub struct RunOptions {
     /// Do not write report.html at the end
     #[arg(long)]
     pub no_report: bool,
+    /// Do not look at the machines of the store that `nodes:` names
+    #[arg(long)]
+    pub no_nodes: bool,
     /// Print run.json on stdout and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -7,7 +7,9 @@ use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::sentence::say;
-use cosmark_metrics::{BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult};
+use cosmark_metrics::{
+    BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
+};
 
 /// Stages of fewer loads are no ladder.
 const LEAST_STEPS: usize = 3;
@@ -90,7 +92,13 @@ fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: Vec<Unit> = units.into_iter().collect();
     let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
         let seen: Vec<(Unit, Usage)> = units_of(nodes).collect();
-        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map(|one| one.1).unwrap_or_default();
+        // Threads that did next to nothing are left out of the figures of a machine that was read.
+        let idle = |unit: &Unit| {
+            let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
+            let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
+            Usage { busy, waiting: None }
+        };
+        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
     };
     let full = |stage: &StageRecord| {

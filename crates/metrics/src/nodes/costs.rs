@@ -85,7 +85,8 @@ pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> Operati
     let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).map(total));
     let disks = |id: &'static str| sum(nodes, move |node| of(node, id).map(whole_disks));
     let joules = sum(nodes, |node| {
-        let packages: Vec<_> = node.quantities.iter().filter(|one| one.quantity.ends_with("_joules")).collect();
+        let packages: Vec<_> =
+            node.quantities.iter().filter(|one| one.quantity.ends_with("_joules")).collect();
         (!packages.is_empty()).then(|| total(packages))
     });
     let over = |amount: Option<f64>, whole: f64| amount.filter(|_| whole > 0.0).map(|amount| amount / whole);
@@ -127,7 +128,8 @@ fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
         })
     };
     let is_stacked = |name: &str| STACKED.iter().any(|stacked| name.starts_with(stacked));
-    let whole: Vec<_> = units.iter().copied().filter(|one| !is_stacked(&one.unit) && !of_another(&one.unit)).collect();
+    let whole: Vec<_> =
+        units.iter().copied().filter(|one| !is_stacked(&one.unit) && !of_another(&one.unit)).collect();
     if whole.is_empty() { total(units) } else { total(whole) }
 }
 

@@ -265,7 +265,11 @@ fn machines_of_the_store_are_shown_on_the_axis_of_the_stage_and_nothing_is_made_
     let answered = |bin: usize| bin < 19 || (30..39).contains(&bin);
     assert_eq!(line(0, 0), &expected(&answered, 0.5), "a mean of both, and a gap");
     assert_eq!(line(0, 1), &expected(&answered, 0.75));
-    assert_eq!(line(1, 0), &expected(&|bin| bin < 30, 100.0), "steps, and nothing before the next one is known");
+    assert_eq!(
+        line(1, 0),
+        &expected(&|bin| bin < 30, 100.0),
+        "steps, and nothing before the next one is known"
+    );
     let gap = NodeGap { node: "proxy".into(), from_s: 20.0, to_s: 30.0, why: "it is away".into() };
     assert_eq!(stage.node_gaps, [gap]);
 }
@@ -290,8 +294,7 @@ fn what_a_live_page_shows_of_machines_is_what_the_report_shows() {
             for chart in news.unwrap().node_charts {
                 let before: &mut Vec<NodeLine> = seen.entry(chart.id).or_default();
                 for (at, line) in chart.lines.into_iter().enumerate() {
-                    let mut values =
-                        before.get(at).map_or(Vec::new(), |known| known.values.clone());
+                    let mut values = before.get(at).map_or(Vec::new(), |known| known.values.clone());
                     values.truncate(chart.from as usize);
                     assert_eq!(values.len(), chart.from as usize, "what is not told was told before");
                     values.extend(&line.values);

@@ -112,7 +112,8 @@ pub const FORMATS: &[Format] = &[
         ending: "parquet",
         binary: true,
         write: |run, out| {
-            let remedy = "list the store's machines under nodes:; a killed run has closed parts nodes.part-*.parquet";
+            let remedy =
+                "list the store's machines under nodes:; a killed run has closed parts nodes.part-*.parquet";
             copy(run, "nodes.parquet", remedy, out)
         },
     },

@@ -69,7 +69,8 @@ pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
 fn points_of_nodes(points: &mut Vec<Point>, run: &Run, stage: &StageRecord) {
     let labels = |more: &[(&'static str, &str)]| -> Labels {
         let own = [("run", run.record.id.as_str()), ("stage", &stage.id), ("workload", &run.record.name)];
-        let mut all: Vec<_> = own.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let mut all: Vec<_> =
+            own.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned())).collect();
         all.sort();
         all.into()
     };

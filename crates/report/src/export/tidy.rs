@@ -11,7 +11,18 @@ use super::ExportError;
 
 /// Columns of the table.
 const HEAD: [&str; 12] = [
-    "run", "workload", "stage", "work", "operation", "op", "scope", "time", "quantity", "value", "node", "unit",
+    "run",
+    "workload",
+    "stage",
+    "work",
+    "operation",
+    "op",
+    "scope",
+    "time",
+    "quantity",
+    "value",
+    "node",
+    "unit",
 ];
 
 fn timeline(run: &Run, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
@@ -89,10 +100,13 @@ fn of_nodes(stage: &StageRecord) -> Vec<[String; 5]> {
     for node in &stage.nodes {
         for unit in &node.units {
             let quantity = format!("busy: {}", unit.kind.word());
-            lines.push(["node", &quantity, &unit.busy.to_string(), &node.name, &unit.name].map(str::to_owned));
+            lines
+                .push(["node", &quantity, &unit.busy.to_string(), &node.name, &unit.name].map(str::to_owned));
         }
         for one in &node.quantities {
-            lines.push(["node", &one.quantity, &one.mean.to_string(), &node.name, &one.unit].map(str::to_owned));
+            lines.push(
+                ["node", &one.quantity, &one.mean.to_string(), &node.name, &one.unit].map(str::to_owned),
+            );
         }
     }
     lines
