@@ -200,7 +200,11 @@ clients: Array<ClientData>,
  */
 nodes: Array<NodeData>, 
 /**
- * The same over time, by role.
+ * What the stage cost all of them.
+ */
+node_costs: Array<Fact>, 
+/**
+ * What they were busy with over time, by role.
  */
 node_charts: Array<NodeChartData>, 
 /**
@@ -648,7 +652,7 @@ title: string,
  */
 hint: string, 
 /**
- * Of its values, as in [`Fact`]; `bytes`.
+ * Of its values, as in [`super::Fact`]; `bytes`.
  */
 unit: string, 
 /**
@@ -660,7 +664,7 @@ machines: number,
  */
 drawn: number, 
 /**
- * The first bin that is told.
+ * The first bin that is here.
  */
 from: number, 
 /**

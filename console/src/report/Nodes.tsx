@@ -3,8 +3,8 @@ import { useMemo } from "react";
 import { Chart } from "../charts/Chart";
 import { nodeCharts, type NodeCourse } from "../charts/nodes";
 import { DataTable, type Column } from "../components/DataTable";
-import type { NodeData, NodeUnit } from "../data/types";
-import { exact, share, short } from "../format";
+import type { Fact, NodeData, NodeUnit } from "../data/types";
+import { exact, share, short, type Unit } from "../format";
 
 /** Units that are listed of one machine: the busiest of each kind. */
 const MOST_UNITS = 4;
@@ -48,13 +48,20 @@ export function NodeCharts({ course, live = false }: { course: NodeCourse; live?
   );
 }
 
-export function Nodes({ stage }: { stage: NodeCourse & { nodes: NodeData[] } }) {
+export function Nodes({ stage }: { stage: NodeCourse & { nodes: NodeData[]; node_costs: Fact[] } }) {
   if (!stage.nodes.length && !stage.node_charts.length) return null;
   return (
     <div className="nodes">
       <h3>Machines of the store</h3>
       {stage.nodes.length > 0 && (
         <DataTable label="Machines of the store" columns={COLUMNS} rows={stage.nodes} keyOf={(node) => `${node.role} ${node.name}`} />
+      )}
+      {stage.node_costs.length > 0 && (
+        <dl className="facts columns">
+          {stage.node_costs.map((fact) => (
+            <div key={fact.name}><dt>{fact.name}</dt><dd title={exact(fact.value, fact.unit as Unit)}>{short(fact.value, fact.unit as Unit)}</dd></div>
+          ))}
+        </dl>
       )}
       <NodeCharts course={stage} />
     </div>

@@ -5,6 +5,7 @@ use std::time::Duration;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{RunRecord, StageRecord, Timestamp};
 use cosmark_controller::{NodesSeen, RunJob};
+use cosmark_metrics::nodes::costs;
 use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
@@ -102,6 +103,7 @@ pub fn text(record: &RunRecord) -> String {
         lines.push("the store's machines:".to_owned());
     }
     lines.push(table(&stages));
+    lines.extend(stages.iter().filter_map(|stage| costs(stage)));
     lines.extend(troubles(&stages));
     for found in &record.bottlenecks {
         lines.push(format!("limit: {}", found.text));
@@ -158,6 +160,17 @@ fn figures(node: &NodeResult) -> [String; 6] {
         if moved > 0.0 { units::bandwidth(moved) } else { dash() },
         named(link),
     ]
+}
+
+/// What a stage cost all machines, in one line.
+fn costs(stage: &StageRecord) -> Option<String> {
+    let all = costs::of_stage(&stage.nodes, &stage.operations);
+    let said = costs::known(&all).map(|(cost, value)| {
+        let unit = cost.unit.sign();
+        format!("{} {}{unit}", cost.title.to_lowercase(), units::ms(value))
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| format!("{}: {}", stage.id, said.join(", ")))
 }
 
 fn waiting(waiting: Waiting) -> String {

@@ -161,7 +161,7 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
     }
 }
 
-/// Candidates that are told: those whose ceilings are the lowest.
+/// Candidates that are kept: those whose ceilings are the lowest.
 const MOST_CANDIDATES: usize = 24;
 
 /// The stages by rising load, as [`Ladder::sorted`] has them.

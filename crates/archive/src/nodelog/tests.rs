@@ -69,7 +69,7 @@ fn parts_of_a_killed_run_are_read_and_other_files_are_refused() {
 }
 
 #[test]
-fn a_disk_that_refuses_is_told_at_the_end() {
+fn a_disk_that_refuses_is_reported_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let gone = dir.path().join("gone");
     let mut log = NodeLog::create(&gone, Timestamp::UNIX_EPOCH).unwrap();

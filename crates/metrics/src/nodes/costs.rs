@@ -84,11 +84,7 @@ pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> Operati
     let (read, written) = (bytes(&|op| op.contains("read")), bytes(&|op| op.contains("write")));
     let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).map(total));
     let disks = |id: &'static str| sum(nodes, move |node| of(node, id).map(whole_disks));
-    let joules = sum(nodes, |node| {
-        let packages: Vec<_> =
-            node.quantities.iter().filter(|one| one.quantity.ends_with("_joules")).collect();
-        (!packages.is_empty()).then(|| total(packages))
-    });
+    let joules = sum(nodes, |node| of(node, q::ENERGY.id).filter(|packages| !packages.is_empty()).map(total));
     let over = |amount: Option<f64>, whole: f64| amount.filter(|_| whole > 0.0).map(|amount| amount / whole);
     let values = [
         over(cpu, per_s).map(|s| s * 1e3),
@@ -135,8 +131,8 @@ fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
 
 /// Over all machines; `None` where one of them does not tell, unless it does nothing of the kind.
 fn sum(nodes: &[NodeResult], of: impl Fn(&NodeResult) -> Option<f64>) -> Option<f64> {
-    let told: Vec<f64> = nodes.iter().filter_map(of).collect();
-    (!told.is_empty()).then(|| told.iter().sum())
+    let known: Vec<f64> = nodes.iter().filter_map(of).collect();
+    (!known.is_empty()).then(|| known.iter().sum())
 }
 
 /// The figures with their values, for whoever shows them.
@@ -182,7 +178,7 @@ mod tests {
             ("disk_written_bytes", "dm-0", 3e6),
             ("disk_written_bytes", "nvme0n1", 1e6),
             ("disk_written_bytes", "nvme0n1p2", 1e6),
-            ("package_joules", "0", 40.0),
+            ("energy_j", "package-0", 40.0),
         ]);
         let operations =
             [operation("write", 100.0, 1e6), operation("read", 300.0, 9e6), operation("prepare", 7e9, 7e9)];

@@ -1,10 +1,11 @@
 //! What `run.json` says of the store's machines: figures of a stage, and the ladder that shows what limits the store.
 
-use cosmark_archive::RunRecord;
-use cosmark_metrics::nodes::quantity as q;
+use cosmark_archive::{RunRecord, StageRecord};
+use cosmark_metrics::nodes::{costs, quantity as q};
+use cosmark_metrics::results::Metric;
 use cosmark_metrics::{BottleneckResult, CandidateResult, NodeResult, ResourceKind, UnitResult, Waiting};
 
-use super::model::{LadderData, LadderStep, LadderUnit, NodeData, NodeUnit};
+use super::model::{Fact, LadderData, LadderStep, LadderUnit, NodeData, NodeUnit};
 
 /// Figures that are renewed more rarely are said to be old.
 const OLD_S: f64 = 4.0;
@@ -63,6 +64,17 @@ fn remarks(node: &NodeResult) -> Vec<String> {
         said.push(format!("{} counters began anew: it was restarted", node.resets));
     }
     said
+}
+
+/// What a stage cost all machines.
+pub fn costs(stage: &StageRecord) -> Vec<Fact> {
+    let all = costs::of_stage(&stage.nodes, &stage.operations);
+    let fact = |(cost, value): (&Metric, f64)| Fact {
+        name: cost.title.to_owned(),
+        value: Some(value),
+        unit: cost.unit.word().to_owned(),
+    };
+    costs::known(&all).map(fact).collect()
 }
 
 /// The ladders of a run.

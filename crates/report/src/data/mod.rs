@@ -363,6 +363,7 @@ fn stage_data(
         operations,
         clients,
         nodes: stage.nodes.iter().map(machines::node).collect(),
+        node_costs: machines::costs(stage),
         node_charts: own.nodes.0,
         node_gaps: own.nodes.1,
     })

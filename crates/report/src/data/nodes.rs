@@ -12,7 +12,7 @@ use super::times::rounded;
 
 /// Lines of one chart; of more machines the busiest are drawn, and the table has the others.
 const MOST_LINES: usize = 8;
-/// Gaps of one machine that are told.
+/// Gaps of one machine that are shown.
 const MOST_GAPS: usize = 50;
 /// Machines that have lines; the table has more.
 const MOST_NODES: usize = 200;
@@ -139,8 +139,8 @@ impl Nodes {
             Found::Reading { reading, .. } => reading,
             Found::Lost { why, .. } => {
                 own.last = None;
-                let told = own.gaps.last().is_some_and(|(_, to, _)| to.is_none());
-                if own.gaps.len() < MOST_GAPS && !told {
+                let known = own.gaps.last().is_some_and(|(_, to, _)| to.is_none());
+                if own.gaps.len() < MOST_GAPS && !known {
                     own.gaps.push((at_us, None, why.clone()));
                 }
                 return Some(Span { start_us: at_us, length_us: 0 });
@@ -183,7 +183,7 @@ impl Nodes {
         all.map(gap).filter(|gap| gap.to_s > gap.from_s).collect()
     }
 
-    /// The charts of each role, bins from number `from` on. A chart whose lines are not those that were shown before is told from
+    /// The charts of each role, bins from number `from` on. A chart whose lines are not those that were shown before comes from
     /// its beginning.
     pub fn charts(&self, axis: &Axis, from: u32, shown: &mut NodesShown) -> Vec<NodeChartData> {
         let roles: BTreeSet<&str> = self.0.keys().map(|node| node.role.as_str()).collect();

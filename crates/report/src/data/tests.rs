@@ -296,7 +296,7 @@ fn what_a_live_page_shows_of_machines_is_what_the_report_shows() {
                 for (at, line) in chart.lines.into_iter().enumerate() {
                     let mut values = before.get(at).map_or(Vec::new(), |known| known.values.clone());
                     values.truncate(chart.from as usize);
-                    assert_eq!(values.len(), chart.from as usize, "what is not told was told before");
+                    assert_eq!(values.len(), chart.from as usize, "what is left out was there before");
                     values.extend(&line.values);
                     let line = NodeLine { values, ..line };
                     if at < before.len() { before[at] = line } else { before.push(line) }
@@ -304,8 +304,8 @@ fn what_a_live_page_shows_of_machines_is_what_the_report_shows() {
             }
         }
         let data = read(&path, Some(detail)).unwrap();
-        let told = data.stages[0].node_charts.iter().map(|chart| (chart.id.clone(), chart.lines.clone()));
-        assert_eq!(seen, told.collect(), "{bins}");
+        let shown = data.stages[0].node_charts.iter().map(|chart| (chart.id.clone(), chart.lines.clone()));
+        assert_eq!(seen, shown.collect(), "{bins}");
     }
 }
 
