@@ -241,8 +241,8 @@ fn what_was_seen_is_kept(
     directory: &std::path::Path,
 ) {
     use cosmark_metrics::nodes::reading::{Found, NodeLook};
-    let run = cosmark_archive::open_run(archive).unwrap();
-    let looks: Vec<NodeLook> = run.node_looks().unwrap().unwrap().map(Result::unwrap).collect();
+    let kept = cosmark_archive::open_run(archive).unwrap();
+    let looks: Vec<NodeLook> = kept.node_looks().unwrap().unwrap().map(Result::unwrap).collect();
     let of = |name: &'static str| looks.iter().filter(move |look| look.node.name == name);
     let readings: u64 = record.stages.iter().flat_map(|stage| &stage.nodes).map(|node| node.readings).sum();
     let kept = of("here").filter(|look| matches!(look.found, Found::Reading { .. })).count();
