@@ -252,7 +252,7 @@ fn what_was_seen_is_kept(
     let in_order = |name| of(name).map(NodeLook::at_ns).is_sorted();
     assert!(in_order("here") && in_order("gone"));
     for (format, words) in [
-        ("csv", [",node,cpu_busy_s,", ",store,server_cpu_ms_per_op,"]),
+        ("csv", [",node,,cpu_busy_s,", ",store,,server_cpu_ms_per_op,"]),
         (
             "prometheus",
             ["cosmark_node_busy_ratio{kind=\"processors\"", "cosmark_server_cpu_seconds_per_operation{"],
