@@ -13,6 +13,7 @@ OSDS=(0 1 2 3)
 MON_PORT=23500
 MON_PORT_V1=23501
 RGW_PORT=23580
+METRICS_PORT=23590
 RGW_URL=http://127.0.0.1:$RGW_PORT
 CONF=$BED_DIR/ceph.conf
 KEYS=$BED_DIR/keys
@@ -332,10 +333,21 @@ groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+cl
 bed_check() {
   wait_until 120 'the OSDs did not come up' osds_are_up
   wait_until 120 'the placement groups did not become clean' groups_are_clean
+  make_metrics
   make_gateway_users
   check_librados
   check_s3 "$RGW_URL" "${S3_KEYS[@]}" testbed-check-s3
   check_swift
+}
+
+# The manager's figures for Prometheus, made anew three times as often as by default.
+make_metrics() {
+  [[ ! -e $BED_DIR/.metrics ]] || return 0
+  ceph_do config set mgr mgr/prometheus/server_addr 127.0.0.1
+  ceph_do config set mgr mgr/prometheus/server_port $METRICS_PORT
+  ceph_do config set mgr mgr/prometheus/scrape_interval 5
+  ceph_do mgr module enable prometheus
+  : >"$BED_DIR/.metrics"
 }
 
 make_gateway_users() {
@@ -374,6 +386,7 @@ bed_endpoints() {
   S3        $RGW_URL   access key ${S3_KEYS[0]}   secret key ${S3_KEYS[1]}   path style
   Swift     $RGW_URL/auth/v1.0   user ${SWIFT_KEYS[0]}   key ${SWIFT_KEYS[1]}
   ceph      ceph -c $CONF -s
+  metrics   http://127.0.0.1:$METRICS_PORT/metrics (Prometheus)
   targets   $HERE/rados.yaml, $HERE/s3.yaml, $HERE/swift.yaml
 TEXT
 }

@@ -5,6 +5,8 @@
 Swift takes the path of swift.conf from a constant, and reads constraints and storage policies from it at import.
 """
 
+import contextlib
+import os
 import runpy
 import sys
 
@@ -18,4 +20,7 @@ constraints.reload_constraints()
 storage_policy.reload_storage_policies()
 
 sys.argv = sys.argv[2:]
+# The name that the kernel knows the process by, as if the program had been started by itself.
+with contextlib.suppress(OSError), open("/proc/self/comm", "w") as name:
+    name.write(os.path.basename(sys.argv[0]))
 runpy.run_path(sys.argv[0], run_name="__main__")

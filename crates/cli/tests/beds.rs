@@ -7,6 +7,7 @@ mod support;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cosmark_archive::{RunRecord, RunState};
+use cosmark_metrics::{NodeResult, ResourceKind};
 use cosmark_simstore::{Behaviour, SimStore};
 use support::{operation, repository, run_json, stderr};
 
@@ -42,7 +43,7 @@ fn five_stages(target: &str, more: &[&str]) -> RunRecord {
         let workload = repository().join("workloads/smoke.yaml");
         let target = repository().join("testbeds").join(target);
         let mut args = vec!["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap()];
-        args.extend(["--set", &runtime, "--set", &prefix]);
+        args.extend(["--no-nodes", "--set", &runtime, "--set", &prefix]);
         args.extend(more);
         let (output, record) = run_json(directory.path(), &args);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -51,12 +52,38 @@ fn five_stages(target: &str, more: &[&str]) -> RunRecord {
     })
 }
 
+/// What `nodes:` of a bed's target brought in the main stage of a run that was long enough for `seen`.
+fn nodes_of(target: &str, seen: impl Fn(&[NodeResult]) -> bool) -> Vec<NodeResult> {
+    let workload = repository().join("workloads/smoke.yaml");
+    let target = repository().join("testbeds").join(target);
+    let mut nodes = Vec::new();
+    for runtime_s in [5, 20, 60] {
+        let (prefix, runtime) =
+            (format!("container_prefix={}", own_prefix()), format!("runtime={runtime_s}s"));
+        let directory = tempfile::tempdir().unwrap();
+        let files = [workload.to_str().unwrap(), "--target", target.to_str().unwrap()];
+        let args = [&["run"], &files[..], &["--set", &runtime, "--set", &prefix]].concat();
+        let (output, record) = run_json(directory.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        nodes = record.stages.into_iter().find(|stage| stage.name == "main").unwrap().nodes;
+        if seen(&nodes) {
+            break;
+        }
+    }
+    assert!(seen(&nodes), "{nodes:#?}");
+    nodes
+}
+
+fn has(node: &NodeResult, quantity: &str, unit: &str) -> bool {
+    node.quantities.iter().any(|one| one.quantity == quantity && one.unit.starts_with(unit))
+}
+
 fn run_text(target: &str, text: &str) -> RunRecord {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("workload.yaml");
     std::fs::write(&file, text.replace("PREFIX", &own_prefix())).unwrap();
     let target = repository().join("testbeds").join(target);
-    let args = ["run", file.to_str().unwrap(), "--target", target.to_str().unwrap()];
+    let args = ["run", file.to_str().unwrap(), "--target", target.to_str().unwrap(), "--no-nodes"];
     let (output, record) = run_json(directory.path(), &args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     record
@@ -136,6 +163,17 @@ fn swift_creates_containers_with_a_storage_policy() {
 
 #[test]
 #[ignore = "needs testbeds/swift/up"]
+fn swift_shows_its_threads_beside_the_results() {
+    nodes_of("swift/target.yaml", |nodes| {
+        let busy = |name: &str| {
+            nodes[0].units.iter().any(|unit| unit.kind == ResourceKind::Thread && unit.name.starts_with(name))
+        };
+        busy("swift-proxy-ser") && busy("swift-object-se")
+    });
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
 fn swift_refuses_a_wrong_key_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let workload = repository().join("workloads/smoke.yaml");
@@ -145,6 +183,7 @@ fn swift_refuses_a_wrong_key_in_one_sentence() {
         workload.to_str().unwrap(),
         "--target",
         target.to_str().unwrap(),
+        "--no-nodes",
         "--set",
         "auth.password=wrong-password",
     ];
@@ -267,6 +306,16 @@ fn ceph_takes_cosbench_xml_whose_containers_are_pools_and_leaves_the_pools() {
 
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
+fn ceph_tells_its_own_times_by_sockets_and_by_its_manager() {
+    let nodes = nodes_of("ceph/s3.yaml", |nodes| {
+        let [_, sockets, manager] = nodes else { return false };
+        has(sockets, "server_request_s", "osd.0 write") && has(manager, "server_requests", "osd.")
+    });
+    assert!(nodes.iter().all(|node| node.lost.is_none()), "{nodes:#?}");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
 fn ceph_refusals_are_one_sentence_each_within_seconds() {
     let cases = [
         ("rados", "storage.secretkey=AQAA8VNlAAAAABAAzvYJfypVOL/sCRK9Ub8UZw==", "refuses client.bench"),
@@ -282,8 +331,15 @@ fn ceph_refusals_are_one_sentence_each_within_seconds() {
     let workload = repository().join("workloads/smoke.yaml");
     for (door, setting, words) in cases {
         let target = repository().join(format!("testbeds/ceph/{door}.yaml"));
-        let args =
-            ["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--set", setting];
+        let args = [
+            "run",
+            workload.to_str().unwrap(),
+            "--target",
+            target.to_str().unwrap(),
+            "--no-nodes",
+            "--set",
+            setting,
+        ];
         let began = std::time::Instant::now();
         let (output, record) = run_json(directory.path(), &args);
         assert!(began.elapsed().as_secs() < 30, "{setting}: {:?}", began.elapsed());

@@ -9,6 +9,7 @@
 mod breakdown;
 mod health;
 mod latency;
+pub mod nodes;
 mod outcome;
 mod recorder;
 pub mod results;

@@ -2,7 +2,7 @@
 //! first and the last reading of the window; a counter that began anew adds what it has counted since. Nothing is
 //! interpolated: where readings are rare, the figures say how old they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_metrics::{QuantityResult, ResourceKind as Kind, UnitResult, Waiting};
 
@@ -54,9 +54,26 @@ pub fn over(readings: &[Reading], from_ns: u64, to_ns: u64) -> NodeFigures {
         }
     }
     found.units = units(&found.quantities);
+    let idle_threads = take_idle_threads(&mut found.units);
+    let of_idle = |figure: &QuantityResult| {
+        quantity(&figure.quantity).is_some_and(|row| row.of == Resource::Thread)
+            && idle_threads.contains(&figure.unit)
+    };
+    found.quantities.retain(|figure| !of_idle(figure));
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// A daemon of hundreds of threads has a handful that do anything: the others, which never ran for more than this share of the
+/// time between two readings, are no figures of their own.
+const IDLE_THREAD: f64 = 0.01;
+
+fn take_idle_threads(units: &mut Vec<UnitResult>) -> BTreeSet<String> {
+    let idle = |unit: &UnitResult| unit.kind == Kind::Thread && unit.highest_busy < IDLE_THREAD;
+    let names = units.iter().filter(|unit| idle(unit)).map(|unit| unit.name.clone()).collect();
+    units.retain(|unit| !idle(unit));
+    names
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds between readings")]
@@ -213,6 +230,21 @@ mod tests {
         assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
         assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
         assert_eq!(over(&[], 0, 1), NodeFigures::default());
+    }
+
+    #[test]
+    fn threads_that_do_next_to_nothing_are_left_out() {
+        let mut read = vec![Reading::default(), Reading { at_ns: 1_000_000_000, samples: Vec::new() }];
+        for (at, reading) in read.iter_mut().enumerate() {
+            let at = at as f64;
+            for (name, busy) in [("osd/1", 0.4), ("osd/2", 0.009), ("osd/3", 0.0)] {
+                reading.add(&q::THREAD_BUSY, name, 5.0 + at * busy);
+                reading.add(&q::THREAD_RUN_QUEUE, name, at * 0.001);
+            }
+        }
+        let found = over(&read, ALL.0, ALL.1);
+        assert_eq!(found.units.iter().map(|unit| unit.name.as_str()).collect::<Vec<_>>(), ["osd/1"]);
+        assert!(found.quantities.iter().all(|figure| figure.unit == "osd/1"), "{found:?}");
     }
 
     #[test]

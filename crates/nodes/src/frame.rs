@@ -82,6 +82,10 @@ impl Frame {
             ["", "sys", "class", "net", interface, "speed"] => {
                 reading.add(&q::NETWORK_SPEED, interface, number(Some(&text.trim())) * 1e6 / 8.0);
             }
+            // Its parts (`intel-rapl:0:0`) are in it already.
+            ["", "sys", "class", "powercap", zone, "energy_uj"] if zone.matches(':').count() == 1 => {
+                reading.add(&q::ENERGY, zone, number(Some(&text.trim())) / 1e6);
+            }
             ["", "sys", "fs", "cgroup", group @ .., "cpu.stat"] => {
                 group_time(text, &group.join("/"), reading)
             }

@@ -6,7 +6,7 @@ pub mod collect;
 pub mod figures;
 pub mod frame;
 pub mod prometheus;
-pub mod quantity;
-pub mod reading;
 pub mod source;
 pub mod watch;
+
+pub use cosmark_metrics::nodes::{quantity, reading};

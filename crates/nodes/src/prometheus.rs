@@ -1,7 +1,7 @@
 //! The text that Prometheus exporters answer with, and which of their names are which of our quantities. Sources: Prometheus,
 //! Exposition formats (text 0.0.4); OpenMetrics 1.0 (exemplars, `# EOF`, time stamps in seconds).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -147,21 +147,33 @@ struct Known {
     name: &'static str,
     /// The label that names the unit; empty for what a machine has once.
     unit: &'static str,
+    /// What is said behind it: which kind of request; empty where there is one kind.
+    kind: &'static str,
     /// Only series with one of these values of this label; all where there is none.
     only: Option<(&'static str, &'static [&'static str])>,
     quantity: &'static Quantity,
 }
 
 const fn of(name: &'static str, unit: &'static str, quantity: &'static Quantity) -> Known {
-    Known { name, unit, only: None, quantity }
+    Known { name, unit, kind: "", only: None, quantity }
+}
+
+const fn kind(
+    name: &'static str,
+    unit: &'static str,
+    kind: &'static str,
+    quantity: &'static Quantity,
+) -> Known {
+    Known { name, unit, kind, only: None, quantity }
 }
 
 const fn mode(modes: &'static [&'static str], quantity: &'static Quantity) -> Known {
-    Known { name: "node_cpu_seconds_total", unit: "cpu", only: Some(("mode", modes)), quantity }
+    Known { name: "node_cpu_seconds_total", unit: "cpu", kind: "", only: Some(("mode", modes)), quantity }
 }
 
 /// The names of Prometheus' `node_exporter` 1.x (its collectors cpu, schedstat, pressure, diskstats, netdev, netclass, meminfo,
-/// vmstat, netstat, stat). Several series of one unit are added up.
+/// vmstat, netstat, stat, rapl), of Ceph's manager (module prometheus) and its exporter, and of `MinIO`'s metrics v3. Several
+/// series of one unit are added up.
 static KNOWN: &[Known] = &[
     mode(&["user", "nice", "system", "irq", "softirq"], &q::CPU_BUSY),
     mode(&["irq", "softirq"], &q::CPU_INTERRUPTS),
@@ -197,7 +209,36 @@ static KNOWN: &[Known] = &[
     of("node_netstat_Tcp_OutSegs", "", &q::TCP_SENT),
     of("node_netstat_Tcp_RetransSegs", "", &q::TCP_RESENT),
     of("node_netstat_TcpExt_ListenOverflows", "", &q::TCP_LISTEN_DROPS),
+    of("node_rapl_package_joules_total", "index", &q::ENERGY),
+    kind("ceph_osd_op_r_latency_count", "ceph_daemon", "read", &q::SERVER_REQUESTS),
+    kind("ceph_osd_op_r_latency_sum", "ceph_daemon", "read", &q::SERVER_REQUEST_TIME),
+    kind("ceph_osd_op_w_latency_count", "ceph_daemon", "write", &q::SERVER_REQUESTS),
+    kind("ceph_osd_op_w_latency_sum", "ceph_daemon", "write", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_get_initial_lat_count", "ceph_daemon", "get", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_get_initial_lat_sum", "ceph_daemon", "get", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_put_initial_lat_count", "ceph_daemon", "put", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_put_initial_lat_sum", "ceph_daemon", "put", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_op_global_get_obj_lat_count", "instance_id", "get", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_op_global_get_obj_lat_sum", "instance_id", "get", &q::SERVER_REQUEST_TIME),
+    kind("ceph_rgw_op_global_put_obj_lat_count", "instance_id", "put", &q::SERVER_REQUESTS),
+    kind("ceph_rgw_op_global_put_obj_lat_sum", "instance_id", "put", &q::SERVER_REQUEST_TIME),
+    of("ceph_rgw_qlen", "ceph_daemon", &q::SERVER_QUEUE),
+    of("ceph_osd_recovery_ops", "ceph_daemon", &q::STORE_RECOVERIES),
+    of("ceph_osd_recovery_bytes", "ceph_daemon", &q::STORE_RECOVERED_BYTES),
+    of("ceph_num_objects_degraded", "", &q::STORE_DEGRADED),
+    of("ceph_num_objects_misplaced", "", &q::STORE_MISPLACED),
+    of("ceph_pg_scrubbing", "", &q::STORE_SCRUBBING),
+    of("minio_api_requests_total", "name", &q::SERVER_REQUESTS),
+    kind("minio_api_requests_inflight_total", "", "in flight", &q::SERVER_QUEUE),
+    kind("minio_api_requests_waiting_total", "", "waiting", &q::SERVER_QUEUE),
+    kind("minio_system_drive_waiting_io", "drive", "waiting", &q::SERVER_QUEUE),
 ];
+
+/// All names that are known, each once.
+#[must_use]
+pub fn names() -> BTreeSet<&'static str> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
 
 /// What of an exposition is in the table of quantities.
 #[must_use]
@@ -214,7 +255,13 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
             let unit = match known.unit {
                 "" => String::new(),
                 "cpu" => format!("cpu{}", one.label("cpu").unwrap_or("?")),
-                label => one.label(label).unwrap_or("?").to_owned(),
+                // Gateways have been called by the number of their instance since 16.2.11.
+                label => one.label(label).or_else(|| one.label("instance_id")).unwrap_or("?").to_owned(),
+            };
+            let unit = match (unit.as_str(), known.kind) {
+                (_, "") => unit,
+                ("", kind) => kind.to_owned(),
+                (of, kind) => format!("{of} {kind}"),
             };
             sums.entry((known.quantity.id, unit)).or_insert((known.quantity, 0.0)).1 += one.value;
         }
@@ -279,5 +326,32 @@ mod tests {
             let read = parse(&format!("m{{a=\"{escaped}\",b=\"{escaped}\"}} 1"));
             assert_eq!(read.series.first().and_then(|one| one.label("b")), Some(value), "{read:?}");
         }
+    }
+
+    #[test]
+    fn a_store_tells_its_servers_own_time_by_daemon_and_kind() {
+        let text = "ceph_osd_op_r_latency_sum{ceph_daemon=\"osd.3\"} 7.5\nceph_osd_op_w_latency_sum{ceph_daemon=\"osd.3\"} 2\n\
+                    ceph_num_objects_degraded 12\nceph_pg_scrubbing{pool_id=\"1\"} 1\nceph_pg_scrubbing{pool_id=\"2\"} 2\n\
+                    minio_api_requests_inflight_total{server=\"a\"} 4\n";
+        let reading = reading(&parse(text).series, 9);
+        let found: Vec<_> =
+            reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("server_queue", "in flight", 4.0),
+                ("server_request_s", "osd.3 read", 7.5),
+                ("server_request_s", "osd.3 write", 2.0),
+                ("store_objects_degraded", "", 12.0),
+                ("store_scrubbing", "", 3.0),
+            ]
+        );
+    }
+
+    #[test]
+    fn all_names_are_ones_that_a_question_may_hold_as_they_stand() {
+        assert!(
+            names().iter().all(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+        );
     }
 }

@@ -7,9 +7,13 @@ use cosmark_adaptor_api::{Key, KeyKind, Settings, times_without_unit};
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
 
+use crate::collect::ceph::AdminSockets;
 use crate::collect::check_daemons;
+use crate::collect::promql::Server;
+use crate::collect::recon::Recon;
 use crate::collect::scrape::Exporter;
 use crate::collect::ssh::SshSession;
+use crate::collect::statsd::StatsdReceiver;
 
 /// One way.
 #[derive(Debug)]
@@ -30,6 +34,9 @@ const DAEMONS: Key = Key::new(
     KeyKind::List,
     "Names of processes, or how they begin, whose threads and quotas are looked at one by one.",
 );
+
+const TOKEN: Key = Key::new("token", KeyKind::Text, "Bearer token.").secret();
+const CA: Key = Key::new("ca", KeyKind::File, "PEM file of the certificates that its own is signed with.");
 
 /// All ways.
 pub static SOURCES: &[SourceRow] = &[
@@ -53,12 +60,57 @@ pub static SOURCES: &[SourceRow] = &[
     },
     SourceRow {
         name: "prometheus",
-        help: "An exporter that is there already, such as node_exporter.",
+        help: "An exporter that is there already: node_exporter, Ceph's manager or exporter, MinIO's metrics v3.",
         keys: &[
             Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
             INTERVAL,
-            Key::new("token", KeyKind::Text, "Bearer token.").secret(),
-            Key::new("ca", KeyKind::File, "PEM file of the certificates that its own is signed with."),
+            TOKEN,
+            CA,
+        ],
+    },
+    SourceRow {
+        name: "promql",
+        help: "A Prometheus server that scrapes the machine already.",
+        keys: &[
+            Key::new("url", KeyKind::Url, "The server: http://prometheus:9090."),
+            Key::new(
+                "select",
+                KeyKind::Text,
+                "Matchers that select the series of this machine: instance=\"storage1:9100\".",
+            ),
+            Key::new(
+                "interval",
+                KeyKind::Duration,
+                "Time between two questions; each brings all scrapes since the last.",
+            )
+            .default("5s"),
+            TOKEN,
+            CA,
+        ],
+    },
+    SourceRow {
+        name: "ceph",
+        help: "The daemons of Ceph on the machine that Cosmark runs on, by their administration sockets.",
+        keys: &[
+            Key::new("sockets", KeyKind::Directory, "Directory of the sockets.").default("/var/run/ceph"),
+            INTERVAL,
+        ],
+    },
+    SourceRow {
+        name: "recon",
+        help: "The recon of a storage node of Swift: what is pending and what is damaged.",
+        keys: &[
+            Key::new("url", KeyKind::Url, "The object server: http://storage1:6200/recon."),
+            Key::new("interval", KeyKind::Duration, "Time between two questions.").default("5s"),
+        ],
+    },
+    SourceRow {
+        name: "statsd",
+        help: "Timings that servers of the store send over UDP, as Swift does with log_statsd_host.",
+        keys: &[
+            Key::new("listen", KeyKind::OwnAddress, "Address to listen on; anybody who reaches it can send.")
+                .default("127.0.0.1:8125"),
+            INTERVAL,
         ],
     },
 ];
@@ -77,6 +129,14 @@ pub enum Source {
     Ssh(SshSession),
     /// An exporter.
     Prometheus(Arc<Exporter>),
+    /// A server that has scraped it.
+    PromQl(Arc<Server>),
+    /// Ceph's daemons on this machine.
+    Ceph(Arc<AdminSockets>),
+    /// Swift's own telemetry.
+    Recon(Arc<Recon>),
+    /// Whoever sends timings.
+    Statsd(Arc<StatsdReceiver>),
 }
 
 /// Readings are no rarer.
@@ -126,6 +186,14 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
                 Exporter::new(&required("url")?, settings.get("token"), settings.get("ca"), interval)?;
             Ok(Source::Prometheus(Arc::new(exporter)))
         }
+        "promql" => {
+            let (url, select) = (required("url")?, required("select")?);
+            let server = Server::new(&url, &select, settings.get("token"), settings.get("ca"), interval)?;
+            Ok(Source::PromQl(Arc::new(server)))
+        }
+        "ceph" => Ok(Source::Ceph(Arc::new(AdminSockets::new(&required("sockets")?, interval)))),
+        "recon" => Ok(Source::Recon(Arc::new(Recon::new(&required("url")?, interval)?))),
+        "statsd" => Ok(Source::Statsd(Arc::new(StatsdReceiver::on(&required("listen")?, interval)?))),
         _ => Ok(Source::Local { interval, daemons: daemons(&settings)? }),
     }
 }
@@ -156,16 +224,24 @@ mod tests {
             panic!("no session")
         };
         assert_eq!((session.interval_s, session.daemons.len()), (2, 2));
+        let one = |yaml: &str| source(yaml).unwrap();
+        assert!(matches!(one("type: prometheus, url: 'http://h:9100/metrics'"), Source::Prometheus(_)));
         assert!(matches!(
-            source("type: prometheus, url: 'http://h:9100/metrics'").unwrap(),
-            Source::Prometheus(_)
+            one("type: promql, url: 'http://h:9090', select: 'instance=\"a\"'"),
+            Source::PromQl(_)
         ));
+        assert!(matches!(one("type: ceph, sockets: /tmp"), Source::Ceph(_)));
+        assert!(matches!(one("type: recon, url: 'http://h:6200/recon'"), Source::Recon(_)));
+        assert!(matches!(one("type: statsd, listen: '127.0.0.1:0'"), Source::Statsd(_)));
     }
 
     #[test]
     fn what_is_wrong_is_named_with_the_node_and_the_remedy() {
         for (yaml, words) in [
-            ("type: snmp", "known are local, ssh, prometheus"),
+            ("type: snmp", "known are local, ssh, prometheus, promql, ceph, recon, statsd"),
+            ("type: promql, url: 'http://x'", "promql needs `select`"),
+            ("type: promql, url: 'http://x', select: storage1", "instance=\"storage1:9100\""),
+            ("type: statsd, listen: here", "give IP:PORT"),
             ("type: ssh", "ssh needs `host`"),
             ("type: ssh, host: -oX", "is no host for ssh"),
             ("type: local, hosts: a", "unknown key `hosts`"),

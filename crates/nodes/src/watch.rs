@@ -66,6 +66,10 @@ impl NodeWatch {
                 Source::Local { interval, daemons } => tasks.spawn(local::collect(interval, daemons, to)),
                 Source::Ssh(session) => tasks.spawn(session.collect(to)),
                 Source::Prometheus(exporter) => tasks.spawn(exporter.collect(to)),
+                Source::PromQl(server) => tasks.spawn(server.collect(to)),
+                Source::Recon(recon) => tasks.spawn(recon.collect(to)),
+                Source::Ceph(sockets) => tasks.spawn(sockets.collect(to)),
+                Source::Statsd(receiver) => tasks.spawn(receiver.collect(to)),
             };
             let nodes = Arc::clone(&watch_list);
             tasks.spawn(async move {

@@ -7,7 +7,7 @@ use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::sentence::say;
-use cosmark_metrics::{BottleneckResult, NodeResult, OperationResult};
+use cosmark_metrics::{BottleneckResult, NodeResult, OperationResult, ResourceKind};
 
 /// Stages of fewer loads are no ladder.
 const LEAST_STEPS: usize = 3;
@@ -20,6 +20,11 @@ const CLIENT_CHECKS: &[(&str, &[CheckStatus])] =
 /// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
 #[must_use]
 pub fn bottlenecks(run: &RunRecord) -> Vec<BottleneckResult> {
+    groups(run).iter().map(|group| answer(run, group)).collect()
+}
+
+/// Stages that measured the same load at [`LEAST_STEPS`] or more rates, with nodes.
+pub(crate) fn groups(run: &RunRecord) -> Vec<Vec<&StageRecord>> {
     let measured = run.stages.iter().filter(|stage| !stage.nodes.is_empty() && load_of(stage).is_some());
     let mut groups: Vec<Vec<&StageRecord>> = Vec::new();
     for stage in measured {
@@ -29,16 +34,16 @@ pub fn bottlenecks(run: &RunRecord) -> Vec<BottleneckResult> {
         }
     }
     groups.retain(|group| group.len() >= LEAST_STEPS);
-    groups.iter().map(|group| answer(run, group)).collect()
+    groups
 }
 
 /// What was done, whatever how often: operations that measure something.
-fn measuring(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
+pub(crate) fn measuring(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
     stage.operations.iter().filter(|op| !matches!(op.op.as_str(), "init" | "prepare" | "cleanup" | "dispose"))
 }
 
 /// Throughput, load in flight and mean service time in seconds of all operations of a stage.
-fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
+pub(crate) fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
     let mut sums = (0.0, 0.0, 0.0);
     for operation in measuring(stage) {
         let Some(rate) = operation.throughput_per_s.filter(|rate| *rate > 0.0) else { continue };
@@ -84,13 +89,19 @@ fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
     })
 }
 
-fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
+pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
     let units: Vec<Unit> = units.into_iter().collect();
     let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
         let seen: Vec<(Unit, Usage)> = units_of(nodes).collect();
-        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map(|one| one.1).unwrap_or_default();
+        // Threads that did next to nothing are left out of the figures of a machine that was read.
+        let idle = |unit: &Unit| {
+            let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
+            let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
+            Usage { busy, waiting: None }
+        };
+        let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
     };
     let full = |stage: &StageRecord| {

@@ -107,6 +107,9 @@ struct Prepared {
 /// Resolves what the options and the environment add to the workload: repetitions, secrets, the seed.
 fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Prepared, Problem> {
     let Loaded { mut workload, source, file_name, .. } = loaded;
+    if options.no_nodes {
+        workload.nodes.clear();
+    }
     if let Some(times) = options.repeat {
         let seed = options.seed.or(workload.seed).unwrap_or(0);
         search::repeat(&mut workload, times, seed);
@@ -118,7 +121,7 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
     }
     if matches!(place, Place::Drivers { .. }) && !workload.nodes.is_empty() {
         return Err(Problem::usage(
-            "nodes are looked at by the machine that makes the load: run it without --nats, or without `nodes:`",
+            "nodes are looked at by the machine that makes the load: run it without --nats, or with --no-nodes",
         ));
     }
     // What a plugin keeps secret is known only where its code was loaded.

@@ -70,6 +70,9 @@ impl LocalReader {
         for interface in self.names_in("/sys/class/net") {
             self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
         }
+        for zone in self.names_in("/sys/class/powercap") {
+            self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files);
+        }
         for process in &self.processes {
             for thread in self.names_in(&format!("/proc/{process}/task")) {
                 self.take(&format!("/proc/{process}/task/{thread}/stat"), &mut files);

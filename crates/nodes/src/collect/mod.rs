@@ -1,8 +1,13 @@
 //! Collectors: each brings readings of one machine, again and again, until it is stopped.
 
+pub mod ceph;
+mod http;
 pub mod local;
+pub mod promql;
+pub mod recon;
 pub mod scrape;
 pub mod ssh;
+pub mod statsd;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -138,7 +138,7 @@ impl SshSession {
             )
         };
         format!(
-            "{{ n=0; t=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed $t; echo \"{END}$(date \
+            "{{ n=0; t=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             self.interval_s
         )

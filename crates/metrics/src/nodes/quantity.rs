@@ -20,6 +20,10 @@ pub enum Resource {
     Memory,
     /// The machine's TCP.
     Tcp,
+    /// One kind of request of one server of the store.
+    Server,
+    /// The store as a whole, or one daemon's part of it.
+    Store,
 }
 
 /// What it says of it.
@@ -108,6 +112,17 @@ quantities! {
     TCP_SENT: Tcp Amount Counter "tcp_segments_sent" "Segments sent.";
     TCP_RESENT: Tcp Errors Counter "tcp_segments_resent" "Segments sent again.";
     TCP_LISTEN_DROPS: Tcp Saturation Counter "tcp_listen_drops" "Connections that came while the queue of a listening socket was full.";
+    ENERGY: Machine Amount Counter "energy_j" "Joules that a package of processors used (RAPL).";
+    SERVER_REQUESTS: Server Amount Counter "server_requests" "Requests that a server of the store answered, by kind.";
+    SERVER_REQUEST_TIME: Server Amount Counter "server_request_s" "Seconds that it took for them by its own clock, all together.";
+    SERVER_QUEUE: Server Saturation Gauge "server_queue" "Requests that a server of the store has let in or keeps waiting.";
+    STORE_DEGRADED: Store Errors Gauge "store_objects_degraded" "Copies of objects that are missing.";
+    STORE_MISPLACED: Store Errors Gauge "store_objects_misplaced" "Copies of objects that lie elsewhere than they should.";
+    STORE_PENDING: Store Errors Gauge "store_updates_pending" "Updates of listings that are still to be made.";
+    STORE_QUARANTINED: Store Errors Gauge "store_objects_quarantined" "Copies that were found damaged and set aside.";
+    STORE_RECOVERIES: Store Amount Counter "store_recoveries" "Objects that were made whole again.";
+    STORE_RECOVERED_BYTES: Store Amount Counter "store_recovered_bytes" "Bytes that were moved to make objects whole again.";
+    STORE_SCRUBBING: Store Amount Gauge "store_scrubbing" "Placement groups whose content is being verified in the background.";
 }
 
 /// The row with this name.
@@ -122,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_quantity_has_one_name_and_stands_in_the_reference() {
-        let page = include_str!("../../../docs/reference/nodes.md");
+        let page = include_str!("../../../../docs/reference/nodes.md");
         for row in QUANTITIES {
             assert!(page.contains(&format!("`{}`", row.id)), "docs/reference/nodes.md has no `{}`", row.id);
             assert_eq!(QUANTITIES.iter().filter(|other| other.id == row.id).count(), 1, "{}", row.id);

@@ -1,6 +1,6 @@
 //! What a collector brings from one machine at one moment.
 
-use crate::quantity::Quantity;
+use super::quantity::Quantity;
 
 /// One number.
 #[derive(Debug, Clone, PartialEq)]

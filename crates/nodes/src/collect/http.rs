@@ -1,0 +1,186 @@
+//! Asking over HTTP, again and again. Each request has its own thread for as long as it takes: a silent server holds nothing up
+//! but itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Sender;
+use ureq::Agent;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
+
+use super::News;
+
+/// A server that is asked, and how it knows us.
+#[derive(Debug)]
+pub struct HttpSource {
+    agent: Agent,
+    authorization: Option<String>,
+}
+
+/// One answer takes no longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Exporters of large clusters answer with some megabytes.
+const MOST_BYTES: u64 = 64 << 20;
+/// So much of an answer that is no good is shown.
+const SHOWN: usize = 120;
+
+impl HttpSource {
+    /// For URLs that begin like this one, with a bearer token and a file of certificates.
+    ///
+    /// # Errors
+    /// When the file cannot be read or has no certificate.
+    pub fn new(url: &str, token: Option<&str>, ca: Option<&str>) -> Result<Self, String> {
+        let mut config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            // A token goes where the user said, and nowhere else.
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false);
+        if url.starts_with("https://") {
+            let found = rustls_native_certs::load_native_certs();
+            let mut roots: Vec<Certificate<'static>> =
+                found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+            roots.extend(ca.map(certificates).transpose()?.into_iter().flatten());
+            let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+            let tls = TlsConfig::builder()
+                .unversioned_rustls_crypto_provider(provider)
+                .root_certs(RootCerts::new_with_certs(&roots));
+            config = config.tls_config(tls.build());
+        } else if let Some(ca) = ca {
+            certificates(ca)?;
+        }
+        Ok(Self { agent: config.build().into(), authorization: token.map(|token| format!("Bearer {token}")) })
+    }
+
+    /// The body of an answer with status 200. With a form it is a POST, which changes nothing at the servers that are asked here,
+    /// but has room for a long question.
+    ///
+    /// # Errors
+    /// One sentence that names the URL and the remedy.
+    pub fn ask(&self, url: &str, accept: &str, form: Option<&[(&str, &str)]>) -> Result<String, String> {
+        let known = |name: &'static str| self.authorization.as_deref().map(|value| (name, value));
+        let answer = match form {
+            None => {
+                let mut request = self.agent.get(url).header("accept", accept);
+                if let Some((name, value)) = known("authorization") {
+                    request = request.header(name, value);
+                }
+                request.call()
+            }
+            Some(form) => {
+                let mut request = self.agent.post(url).header("accept", accept);
+                if let Some((name, value)) = known("authorization") {
+                    request = request.header(name, value);
+                }
+                request.send_form(form.iter().copied())
+            }
+        };
+        let mut answer = answer.map_err(|cause| format!("{url}: {cause}"))?;
+        let status = answer.status().as_u16();
+        let body = answer.body_mut().with_config().limit(MOST_BYTES).lossy_utf8(true).read_to_string();
+        if status == 200 {
+            return body.map_err(|cause| format!("{url}: {cause}"));
+        }
+        let hint = match status {
+            401 | 403 => "; give its `token`".to_owned(),
+            301..=308 => "; give the URL that it leads to".to_owned(),
+            _ => {
+                let said = body.unwrap_or_default();
+                let said: String =
+                    said.trim().chars().filter(|sign| !sign.is_control()).take(SHOWN).collect();
+                if said.is_empty() { said } else { format!(": {said}") }
+            }
+        };
+        Err(format!("{url} answers {status}{hint}"))
+    }
+}
+
+/// Asks every interval until nobody listens. What goes wrong is told once; who is asked may come back.
+pub async fn poll<T, F>(interval: Duration, to: Sender<News>, asked: Arc<T>, ask: F)
+where
+    T: Send + Sync + 'static,
+    F: Fn(&T) -> Result<Vec<News>, String> + Copy + Send + 'static,
+{
+    let mut due = tokio::time::interval(interval);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last_trouble = None;
+    loop {
+        due.tick().await;
+        let own = Arc::clone(&asked);
+        let answer = tokio::task::spawn_blocking(move || ask(&own)).await;
+        let news = match answer.unwrap_or_else(|cause| Err(cause.to_string())) {
+            Ok(news) => {
+                last_trouble = None;
+                news
+            }
+            Err(trouble) if last_trouble.as_ref() == Some(&trouble) => Vec::new(),
+            Err(trouble) => {
+                last_trouble = Some(trouble.clone());
+                vec![News::Lost(trouble)]
+            }
+        };
+        for one in news {
+            if to.send(one).await.is_err() {
+                return;
+            }
+        }
+        if to.is_closed() {
+            return;
+        }
+    }
+}
+
+fn certificates(path: &str) -> Result<Vec<Certificate<'static>>, String> {
+    let pem = std::fs::read(path).map_err(|cause| format!("ca: cannot read {path}: {cause}"))?;
+    let items = ureq::tls::parse_pem(&pem).filter_map(Result::ok);
+    let found: Vec<_> = items
+        .filter_map(|item| match item {
+            PemItem::Certificate(certificate) => Some(certificate.to_owned()),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() { Err(format!("ca: there is no certificate in {path}")) } else { Ok(found) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+pub mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread::JoinHandle;
+
+    /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.
+    pub fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/metrics", listener.local_addr().unwrap());
+        let asked = std::thread::spawn(move || {
+            let one = |answer: String| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let request = request(&mut stream);
+                let _ = stream.write_all(answer.as_bytes());
+                let _ = stream.shutdown(Shutdown::Write);
+                request
+            };
+            answers.into_iter().map(one).collect()
+        });
+        (url, asked)
+    }
+
+    /// Head and body of one request.
+    fn request(stream: &mut TcpStream) -> String {
+        let mut text = String::new();
+        let mut part = [0; 4096];
+        while let Ok(read @ 1..) = stream.read(&mut part) {
+            text.push_str(&String::from_utf8_lossy(&part[..read]));
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+            let length = head.to_ascii_lowercase();
+            let length =
+                length.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                break;
+            }
+        }
+        text
+    }
+}
