@@ -154,14 +154,15 @@ enum Fault {
     CutNetwork,
 }
 
+/// Those that take long first: nothing is left over at the end then.
 const FAULTS: [Fault; 7] = [
+    Fault::StopDriver,
+    Fault::CutNetwork,
     Fault::KillDriver,
     Fault::KillDriverStrictly,
     Fault::RestartDriver,
     Fault::KillController,
     Fault::KillNats,
-    Fault::StopDriver,
-    Fault::CutNetwork,
 ];
 
 const PHASES: [StageState; 4] =
