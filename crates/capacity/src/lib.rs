@@ -6,8 +6,11 @@
 //! 1978); E. D. Lazowska, J. Zahorjan, G. S. Graham and K. C. Sevcik, Quantitative System Performance (1984).
 
 pub mod bottleneck;
+pub mod change;
 pub mod demand;
 pub mod ladder;
+pub mod model;
 pub mod mva;
 pub mod plan;
+pub mod regression;
 pub mod sentence;

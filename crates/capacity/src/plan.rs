@@ -1,41 +1,46 @@
-//! What a store would do with more machines, another mix or other loads: the measured demands in a closed or an open network.
-//! Validated by leaving out the upper third of a ladder and predicting it.
+//! What a store would do with more machines, another mix, other sizes or another load: the measured demands in a closed or an
+//! open network. Validated by leaving out the upper third of the loads and predicting it, as in Lazowska et al. (1984),
+//! chapter 15.
 
 use std::collections::BTreeMap;
 
-use crate::demand::{Demand, of_unit};
-use crate::ladder::{Kind, Ladder};
-use crate::mva::{Solution, Station, bounds, closed};
+use crate::change::{More, machines};
+use crate::demand::real;
+use crate::ladder::Unit;
+use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SIZE, Stations};
+use crate::mva::Solution;
+use crate::regression::quantile;
 
-/// A store as queueing theory sees it, one class of operation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model {
-    /// What each unit costs, with its role.
-    pub stations: Vec<ModelStation>,
-    /// Seconds of an operation in which it waits for nothing that was sampled: what is left of the service time at the
-    /// lowest load.
-    pub delay_s: f64,
+/// A load that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Demanded {
+    /// Workers that begin the next operation when the last is over, after a pause of so many seconds.
+    Closed(u32, f64),
+    /// Operations per second, whatever the store does.
+    Open(f64),
 }
 
-/// One unit of a model.
+/// What is asked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ModelStation {
-    /// The unit's place in the ladder.
-    pub unit: usize,
-    /// What the machine does.
-    pub role: String,
-    /// What an operation costs it.
-    pub demand: Demand,
+pub struct Wanted {
+    /// Shares of the kinds of operation, of any sum; `None`: as measured.
+    pub mix: Option<BTreeMap<String, f64>>,
+    /// Bytes of each object; `None`: as measured.
+    pub bytes_each: Option<f64>,
+    /// How much load.
+    pub load: Demanded,
+    /// Which store.
+    pub more: More,
 }
 
-/// A rate or a time with its interval.
+/// A rate or a time with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     /// Best value.
     pub value: f64,
     /// Lower end.
     pub low: f64,
-    /// Upper end.
+    /// Upper end; infinite where the store may not keep up.
     pub high: f64,
 }
 
@@ -44,147 +49,342 @@ pub struct Range {
 pub struct Prediction {
     /// Operations per second.
     pub throughput_per_s: Range,
+    /// Mean service time of all, seconds.
+    pub service_s: Range,
+    /// Bytes of an operation, on average; 0 where none were counted.
+    pub bytes_each: f64,
+    /// Mean service time of each kind of operation.
+    pub classes: Vec<(String, Range)>,
+    /// Operations per second at which the first unit has no time left.
+    pub ceiling_per_s: Range,
+    /// Units by their ceiling, the lowest first: place in the units, ceiling, and how busy it would be.
+    pub limits: Vec<(usize, f64, f64)>,
+    /// The size lies beyond those that were measured.
+    pub extrapolated: bool,
+}
+
+/// A load that the model had not seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// What was measured.
+    pub load: Load,
+    /// What was predicted for it, from the lower loads.
+    pub throughput_per_s: Range,
     /// Mean service time, seconds.
     pub service_s: Range,
-    /// The station that is busiest then, by its place in the model, and how busy.
-    pub busiest: Option<(usize, f64)>,
 }
 
-/// Why nothing can be predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cannot {
-    /// No unit was measured at two loads.
-    NothingMeasured,
-    /// What an operation costs this unit of the ladder changes with the load by more than 5 % of the unit.
-    DemandChanges(usize),
-    /// There is no such role.
-    NoSuchRole,
+/// A model with what is known of its errors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planner {
+    /// Names of the units.
+    pub units: Vec<Unit>,
+    /// Kinds are kept apart; else all operations are one kind, whose mix was always the same.
+    pub by_class: bool,
+    /// Mean relative distance of the model from the throughput, or the service time of open loads, that it was made from.
+    pub misfit: f64,
+    model: Model,
+    replicas: Vec<Model>,
+    usual: Mix,
+    measured_mix: BTreeMap<String, f64>,
 }
 
-/// A unit that is less busy than this at the highest load may cost what it likes.
-const MATTERS: f64 = 0.1;
+/// Models with errors dealt out anew, from which intervals are read.
+const REPLICAS: usize = 100;
+/// A model may be wrong by so much at the highest load that it was made from.
+const WRONG: f64 = 0.2;
+/// A unit whose demand changes may be this busy at most, at its dearest.
+const HARMLESS: f64 = 0.7;
+/// Sizes up to so many times beyond those that were measured are extrapolated.
+const FAR: f64 = 4.0;
 
-impl Model {
-    /// The model of a ladder, by all its steps. Processors of one machine that are sampled one by one and together are
-    /// counted once: together.
+impl Planner {
+    /// From what was measured.
     ///
     /// # Errors
-    /// Where the demands are not known or not constant.
-    pub fn of(ladder: &Ladder) -> Result<Self, Cannot> {
-        let steps = ladder.sorted();
-        let lowest = steps.first().ok_or(Cannot::NothingMeasured)?;
-        let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
-        let counted = |unit: &usize| match ladder.units[*unit].kind {
-            Kind::Core | Kind::Thread => {
-                let node = &ladder.units[*unit].node;
-                !ladder.units.iter().any(|other| other.node == *node && other.kind == Kind::Machine)
-            }
-            _ => true,
-        };
-        let mut stations = Vec::new();
-        for unit in (0..ladder.units.len()).filter(counted) {
-            let Some(demand) = of_unit(ladder, unit, f64::INFINITY) else { continue };
-            if !demand.constant && demand.seconds * highest > MATTERS {
-                return Err(Cannot::DemandChanges(unit));
-            }
-            if demand.seconds > 0.0 {
-                stations.push(ModelStation { unit, role: ladder.units[unit].role.clone(), demand });
-            }
-        }
-        if stations.is_empty() {
-            return Err(Cannot::NothingMeasured);
-        }
-        let mut model = Self { stations, delay_s: 0.0 };
-        model.delay_s = model.delay_that_gives(lowest.in_flight, lowest.service_s);
-        Ok(model)
+    /// Why nothing can be predicted from it.
+    pub fn of(observed: &Observed) -> Result<Self, Cannot> {
+        let sorted = observed.sorted();
+        let by_class = !sorted.is_one_mix();
+        let used = if by_class { sorted.clone() } else { sorted.as_one_class() };
+        let (model, replicas) = Model::fit(&used, REPLICAS)?;
+        let usual = used.loads.last().map(Load::mix).unwrap_or_default();
+        let shares = sorted.loads.last().map(Load::mix).unwrap_or_default();
+        let measured_mix = sorted.classes.iter().cloned().zip(shares.iter().map(|one| one.0)).collect();
+        let units = used.units.clone();
+        let mut planner = Self { units, by_class, misfit: 0.0, model, replicas, usual, measured_mix };
+        planner.misfit = planner.distance(&used)?;
+        Ok(planner)
     }
 
-    /// The delay with which the model's service time at this load is the measured one; 0 where it is longer already.
-    fn delay_that_gives(&self, in_flight: f64, service_s: f64) -> f64 {
-        let (mut low, mut high) = (0.0, service_s);
-        for _ in 0..60 {
-            let middle = f64::midpoint(low, high);
-            let with = Self { delay_s: middle, ..self.clone() };
-            match with.solve(whole(in_flight), 0.0, &|demand| demand.seconds) {
-                Some(solution) if solution.response_s[0] < service_s => low = middle,
-                Some(_) => high = middle,
-                None => return 0.0,
-            }
+    /// Root mean square of the relative errors; an error where the highest load shows that the model lacks what limits it.
+    fn distance(&self, used: &Observed) -> Result<f64, Cannot> {
+        let (mut squares, mut last) = (Vec::new(), None);
+        for load in used.loads.iter().filter(|load| load.client_clear) {
+            let Some(solved) = self.solve_measured(&self.model, load) else { continue };
+            let (said, seen) = if load.open {
+                (load.service_s(), solved.response_s[0])
+            } else {
+                (solved.throughput_per_s[0], load.rate_per_s())
+            };
+            squares.push((said / seen - 1.0).powi(2));
+            last = Some(said / seen - 1.0);
         }
-        low
+        match last {
+            None => Err(Cannot::Client),
+            Some(wrong) if wrong.abs() > WRONG => Err(Cannot::Unexplained(wrong)),
+            Some(_) => Ok((squares.iter().sum::<f64>() / real(squares.len())).sqrt()),
+        }
     }
 
-    /// The same store with `factors` times as many machines of each role: each does that much less of an operation.
+    fn solve_measured(&self, model: &Model, load: &Load) -> Option<Solution> {
+        let mix = load.mix();
+        let stations = Stations::of(model, &self.units, &mix);
+        if load.open {
+            stations.solve_open(model.delay_s(&mix), load.rate_per_s())
+        } else {
+            stations.solve_in_flight(model.delay_s(&mix), load.in_flight)
+        }
+    }
+
+    /// What the store would do.
     ///
     /// # Errors
-    /// For a role that the model does not have.
-    pub fn scaled(&self, factors: &BTreeMap<String, f64>) -> Result<Self, Cannot> {
-        if factors.keys().any(|role| self.stations.iter().all(|station| station.role != *role)) {
-            return Err(Cannot::NoSuchRole);
-        }
-        let mut scaled = self.clone();
-        for station in &mut scaled.stations {
-            let factor = factors.get(&station.role).copied().unwrap_or(1.0);
-            for seconds in [&mut station.demand.seconds, &mut station.demand.low, &mut station.demand.high] {
-                *seconds /= factor;
-            }
-            // The new machines serve the rest of the operation as long as the old ones did: nobody is faster alone.
-            scaled.delay_s += station.demand.seconds * (factor - 1.0).max(0.0);
-        }
-        Ok(scaled)
-    }
-
-    /// `workers` in a closed loop, each with `think_s` seconds between operations.
-    #[must_use]
-    pub fn predict(&self, workers: u32, think_s: f64) -> Option<Prediction> {
-        let best = self.solve(workers, think_s, &|demand| demand.seconds)?;
-        let cheap = self.solve(workers, think_s, &|demand| demand.low)?;
-        let dear = self.solve(workers, think_s, &|demand| demand.high)?;
-        let range = |of: &dyn Fn(&Solution) -> f64| {
-            let all = [of(&best), of(&cheap), of(&dear)];
-            Range {
-                value: all[0],
-                low: all.iter().copied().fold(f64::INFINITY, f64::min),
-                high: all.iter().copied().fold(0.0, f64::max),
-            }
+    /// Why that cannot be said.
+    pub fn predict(&self, wanted: &Wanted) -> Result<Prediction, Cannot> {
+        let (mix, extrapolated) = self.mix(wanted)?;
+        let one = |model: &Model| -> Result<Option<(Stations, Solution)>, Cannot> {
+            let stations = Stations::with(model, &self.units, &mix, &wanted.more)?;
+            let delay_s = model.delay_s(&mix);
+            let solved = match wanted.load {
+                Demanded::Closed(workers, think_s) => stations.solve_closed(delay_s, workers, think_s),
+                Demanded::Open(rate) => stations.solve_open(delay_s, rate),
+            };
+            Ok(solved.map(|solved| (stations, solved)))
         };
-        let busiest = best.busy.iter().take(self.stations.len()).copied().enumerate();
-        let busiest = busiest.max_by(|a, b| a.1.total_cmp(&b.1));
-        Some(Prediction {
-            throughput_per_s: range(&|solution| solution.throughput_per_s[0]),
-            service_s: range(&|solution| solution.response_s[0]),
-            busiest,
+        let Some((stations, solved)) = one(&self.model)? else {
+            let ceiling = Stations::with(&self.model, &self.units, &mix, &wanted.more)?.ceiling_per_s();
+            return Err(Cannot::TooMuch(ceiling));
+        };
+        let mut others = Vec::with_capacity(self.replicas.len());
+        for replica in &self.replicas {
+            others.push((replica, one(replica)?));
+        }
+        let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
+            let all = others.iter().map(|(model, found)| match found {
+                Some((stations, solved)) => of(model, stations, solved),
+                None => unstable,
+            });
+            self.range(of(&self.model, &stations, &solved), all.collect())
+        };
+        let response = |model: &Model, stations: &Stations, solved: &Solution, class: usize| {
+            let bytes = mix[class].1;
+            let inside = stations.response_s(model, class, bytes, &stations.slower(solved));
+            model.classes[class].delay.at(bytes) + inside
+        };
+        let named = self.model.classes.iter().enumerate().filter(|(class, _)| mix[*class].0 > 0.0);
+        let classes = named.map(|(class, one)| {
+            let time = |model: &Model, stations: &Stations, solved: &Solution| {
+                response(model, stations, solved, class)
+            };
+            (one.name.clone(), ranged(&time, f64::INFINITY))
+        });
+        let classes = classes.collect();
+        let rate = solved.throughput_per_s[0];
+        Ok(Prediction {
+            throughput_per_s: match wanted.load {
+                Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
+                Demanded::Open(rate) => Range { value: rate, low: rate, high: rate },
+            },
+            service_s: ranged(&|_, _, solved| solved.response_s[0], f64::INFINITY),
+            bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
+            classes,
+            ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
+            limits: self.limits(&stations, &solved, rate)?,
+            extrapolated,
         })
     }
 
-    /// The most that the store can do, operations per second.
+    /// Units by their ceiling.
+    fn limits(
+        &self,
+        stations: &Stations,
+        solved: &Solution,
+        rate: f64,
+    ) -> Result<Vec<(usize, f64, f64)>, Cannot> {
+        let mut found: Vec<(usize, f64, f64)> = Vec::new();
+        for (place, ceiling) in stations.by_ceiling() {
+            let part = &self.model.parts[stations.places[place].0];
+            let busy = part.idle + (1.0 - part.idle) * solved.busy[place];
+            let at_its_dearest = part.idle + (1.0 - part.idle) * rate / ceiling * part.dearest;
+            if !part.constant && at_its_dearest > HARMLESS {
+                return Err(Cannot::DemandChanges(part.unit));
+            }
+            if found.iter().all(|one| one.0 != part.unit) {
+                found.push((part.unit, ceiling, busy.min(1.0)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// From the values of the replicas, widened by how far the model lies from what it was made from.
+    fn range(&self, value: f64, mut others: Vec<f64>) -> Range {
+        others.sort_by(f64::total_cmp);
+        let model = 1.96 * self.misfit;
+        let below = quantile(&others, 0.025).map_or(0.0, |low| (1.0 - low / value).max(0.0));
+        let above = quantile(&others, 0.975).map_or(0.0, |high| (high / value - 1.0).max(0.0));
+        Range {
+            value,
+            low: value * (1.0 - below.hypot(model)).max(0.0),
+            high: value * (1.0 + above.hypot(model)),
+        }
+    }
+
+    /// The mix that is asked for, and whether its sizes lie beyond those that were measured.
+    fn mix(&self, wanted: &Wanted) -> Result<(Mix, bool), Cannot> {
+        let mut mix = self.usual.clone();
+        if let Some(shares) = &wanted.mix {
+            let all: f64 = shares.values().sum();
+            if let Some(unknown) = shares.keys().find(|kind| !self.measured_mix.contains_key(*kind)) {
+                return Err(Cannot::NotMeasured(format!("operation {unknown}")));
+            }
+            let share = |kind: &str| shares.get(kind).copied().unwrap_or(0.0) / all;
+            if self.by_class {
+                for (one, class) in mix.iter_mut().zip(&self.model.classes) {
+                    let middle = f64::midpoint(class.sizes.0, class.sizes.1);
+                    one.0 = share(&class.name);
+                    // A kind that the last load had none of has the size that it had elsewhere.
+                    one.1 = if one.1 > 0.0 { one.1 } else { middle };
+                }
+            } else if self.measured_mix.iter().any(|(kind, own)| (share(kind) - own).abs() > SAME_SHARE) {
+                return Err(Cannot::OneMix(mix_text(&self.measured_mix)));
+            }
+        }
+        let mut extrapolated = false;
+        if let Some(bytes) = wanted.bytes_each {
+            for (one, class) in mix.iter_mut().zip(&self.model.classes).filter(|(one, _)| one.0 > 0.0) {
+                let (low, high) = class.sizes;
+                let reach = if class.sized { FAR } else { SAME_SIZE };
+                if bytes < low / reach || bytes > high * reach {
+                    return Err(Cannot::OtherSize(class.name.clone(), low, high));
+                }
+                extrapolated |= bytes < low / SAME_SIZE || bytes > high * SAME_SIZE;
+                one.1 = bytes;
+            }
+        }
+        Ok((mix, extrapolated))
+    }
+
+    /// How many machines of each role are full when the scarcest role has one that is: a balanced store has machines in these
+    /// proportions. Of roles whose units have a ceiling.
     #[must_use]
-    pub fn ceiling_per_s(&self) -> f64 {
-        let demands: Vec<f64> =
-            self.stations.iter().map(|station| inflated(&station.demand, station.demand.seconds)).collect();
-        bounds(&demands, f64::INFINITY, 0.0).0
-    }
-
-    fn solve(&self, workers: u32, think_s: f64, pick: &dyn Fn(&Demand) -> f64) -> Option<Solution> {
-        let mut stations: Vec<Station> = self
-            .stations
-            .iter()
-            .map(|station| Station {
-                demands_s: vec![inflated(&station.demand, pick(&station.demand))],
-                servers: 1,
-            })
-            .collect();
-        stations.push(Station { demands_s: vec![self.delay_s], servers: 0 });
-        closed(&stations, &[workers], &[think_s])
+    pub fn balance(&self) -> BTreeMap<String, f64> {
+        let stations = Stations::of(&self.model, &self.units, &self.usual);
+        let counts = machines(&self.units);
+        let mut needs: BTreeMap<String, f64> = BTreeMap::new();
+        for (place, ceiling) in stations.by_ceiling() {
+            let role = &self.units[self.model.parts[stations.places[place].0].unit].role;
+            let machines = counts.get(role.as_str()).map_or(1.0, |names| real(names.len()));
+            needs.entry(role.clone()).or_insert(machines / ceiling);
+        }
+        let least = needs.values().copied().fold(f64::INFINITY, f64::min);
+        needs.into_iter().map(|(role, need)| (role, need / least)).collect()
     }
 }
 
-/// What is busy with other things anyway serves the slower.
-fn inflated(demand: &Demand, seconds: f64) -> f64 {
-    seconds / (1.0 - demand.idle).max(1e-3)
+/// Shares that differ by less are the same mix.
+const SAME_SHARE: f64 = 0.1;
+
+/// `read 80 %, write 20 %`.
+fn mix_text(mix: &BTreeMap<String, f64>) -> String {
+    let parts =
+        mix.iter().filter(|one| *one.1 > 0.0).map(|(kind, share)| format!("{kind} {:.0} %", share * 100.0));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "kept within what fits")]
-fn whole(in_flight: f64) -> u32 {
-    in_flight.round().clamp(1.0, 1e9) as u32
+/// Fits the lower two thirds of the loads and predicts the others, of which it has seen nothing.
+///
+/// # Errors
+/// Why the lower loads predict nothing.
+pub fn hold_out(observed: &Observed) -> Result<Vec<Held>, Cannot> {
+    let sorted = observed.sorted();
+    let held = sorted.loads.len().div_ceil(3);
+    let kept = sorted.loads.len() - held;
+    let lower = Observed { loads: sorted.loads[..kept].to_vec(), ..sorted.clone() };
+    let planner = Planner::of(&lower)?;
+    let rest = Observed { loads: sorted.loads[kept..].to_vec(), ..sorted };
+    let rest = if planner.by_class { rest } else { rest.as_one_class() };
+    let predict = |load: Load| {
+        let best = planner.solve_measured(&planner.model, &load).ok_or(Cannot::TooMuch(load.rate_per_s()))?;
+        let others: Vec<Option<Solution>> =
+            planner.replicas.iter().map(|model| planner.solve_measured(model, &load)).collect();
+        let range = |of: &dyn Fn(&Solution) -> f64, unstable: f64| {
+            planner.range(of(&best), others.iter().map(|one| one.as_ref().map_or(unstable, of)).collect())
+        };
+        Ok(Held {
+            throughput_per_s: range(&|solved| solved.throughput_per_s[0], 0.0),
+            service_s: range(&|solved| solved.response_s[0], f64::INFINITY),
+            load,
+        })
+    };
+    rest.loads.into_iter().map(predict).collect()
+}
+
+/// Why nothing can be said, and what to do about it.
+#[must_use]
+pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
+    let name = |unit: usize| {
+        units
+            .get(unit)
+            .map_or_else(String::new, |unit| format!("{} {} of {}", unit.kind.word(), unit.name, unit.node))
+    };
+    match cannot {
+        Cannot::NothingMeasured => {
+            "no unit of the store's machines was measured at two loads that differ: list them under nodes: and run a ladder \
+             (workloads/ladder.yaml)"
+                .to_owned()
+        }
+        Cannot::TooFewLoads(loads) => {
+            format!("{loads} loads are too few: measure at least three, better eight, from low to full (search:, matrix:)")
+        }
+        Cannot::Client => {
+            "the client was full at the loads that would show how the store behaves: add drivers or load threads, and see \
+             checks V5 and V7 of the verdict"
+                .to_owned()
+        }
+        Cannot::Inseparable => {
+            "kinds of operation, or sizes, were always measured in the same proportions, so what each costs is not known: \
+             measure a ladder of each, or vary the mix (matrix:)"
+                .to_owned()
+        }
+        Cannot::DemandChanges(unit) => format!(
+            "what an operation costs {} changes with the load, and it would be busy: nothing holds for another load; look \
+             for what changes (caches, batches, background work, a clock that slows down)",
+            name(*unit)
+        ),
+        Cannot::Unexplained(wrong) => format!(
+            "from the units that were looked at the throughput at the highest load would be {:.0} % {} than it was: \
+             something else limits the store (a number of workers or connections, a lock, a machine that is not listed); \
+             `cosmark show` says what is known of it",
+            wrong.abs() * 100.0,
+            if *wrong > 0.0 { "higher" } else { "lower" },
+        ),
+        Cannot::NotMeasured(what) => format!("{what} was not measured in this run"),
+        Cannot::OneMix(mix) => format!(
+            "only one mix was measured ({mix}): what each kind costs is not known; measure a ladder of each kind, or vary \
+             the mix (matrix:), in one run"
+        ),
+        Cannot::OtherSize(kind, low, high) if *high > low * SAME_SIZE => format!(
+            "{kind} was measured with {low:.0} to {high:.0} bytes: what lies more than {FAR} times beyond is a guess; measure \
+             a size nearer to it"
+        ),
+        Cannot::OtherSize(kind, low, _) => format!(
+            "{kind} was measured with {low:.0} bytes only: what a byte costs is not known; measure two sizes (matrix:) in one \
+             run"
+        ),
+        Cannot::NotWhole(what) => format!("{what}: the factor gives no whole number of them"),
+        Cannot::TooMuch(ceiling) => {
+            format!("the store cannot keep up with that rate: its ceiling is {ceiling:.0} operations/s")
+        }
+    }
 }

@@ -4,9 +4,7 @@
 use cosmark_capacity::bottleneck::{Answer, diagnose};
 use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
 use cosmark_capacity::mva::{Station, closed};
-use cosmark_capacity::plan::{Cannot, Model};
 use cosmark_capacity::sentence::say;
-use std::collections::BTreeMap;
 
 /// splitmix64: the same numbers on every machine.
 struct Random(u64);
@@ -284,45 +282,6 @@ fn mean_value_analysis_predicts_what_is_simulated() {
         );
         assert!((seen.service_s / time - 1.0).abs() < 0.04, "{workers}: {} {time}", seen.service_s);
     }
-}
-
-#[test]
-fn the_upper_third_of_a_ladder_is_predicted_from_the_rest() {
-    for (seed, demands) in
-        [[0.3, 0.2, 0.35, 2.0], [1.0, 0.2, 0.9, 1.1], [0.2, 1.5, 0.2, 0.2]].iter().enumerate()
-    {
-        let whole = ladder_of(&store(*demands), units(), 40 + seed as u64);
-        let mut lower = whole.clone();
-        lower.steps.truncate(LOADS.len() * 2 / 3);
-        let model = Model::of(&lower).unwrap();
-        for step in &whole.steps[lower.steps.len()..] {
-            let predicted = model.predict(step.in_flight as u32, 0.0).unwrap();
-            let off = predicted.throughput_per_s.value / step.throughput_per_s - 1.0;
-            assert!(off.abs() < 0.1, "{demands:?} at {}: off by {off:.3}", step.in_flight);
-        }
-    }
-}
-
-#[test]
-fn twice_the_disks_give_what_the_next_ceiling_allows() {
-    let model = Model::of(&ladder_of(&store([0.3, 0.2, 1.2, 2.0]), units(), 8)).unwrap();
-    let twice = model.scaled(&BTreeMap::from([("storage".to_owned(), 2.0)])).unwrap();
-    // Two storage nodes: each disk has half of the operations, and so has each node's CPU.
-    let truth = store([0.3, 0.2, 0.6, 1.0]);
-    let seen = simulate(&Store { idle: vec![0.02, 0.0, 0.05, 0.01], ..truth }, 64, 20_000, 3);
-    let predicted = twice.predict(64, 0.0).unwrap().throughput_per_s.value;
-    assert!((predicted / seen.throughput_per_s - 1.0).abs() < 0.1, "{predicted} {}", seen.throughput_per_s);
-    assert_eq!(model.scaled(&BTreeMap::from([("gateway".to_owned(), 2.0)])), Err(Cannot::NoSuchRole));
-}
-
-#[test]
-fn a_demand_that_changes_with_the_load_predicts_nothing() {
-    let mut ladder = ladder_of(&store([0.3, 0.2, 0.35, 2.0]), units(), 8);
-    for step in &mut ladder.steps {
-        step.usage[0].busy = Some((step.throughput_per_s / 500.0).powi(2) * 0.8);
-    }
-    assert_eq!(Model::of(&ladder), Err(Cannot::DemandChanges(0)));
-    assert_eq!(Model::of(&Ladder::default()), Err(Cannot::NothingMeasured));
 }
 
 #[test]

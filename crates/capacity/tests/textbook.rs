@@ -1,8 +1,9 @@
 //! Networks whose solution can be written down.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use cosmark_capacity::demand::{fit, of_classes};
+use cosmark_capacity::demand::fit;
 use cosmark_capacity::mva::{Station, bounds, closed, open};
+use cosmark_capacity::regression::of_classes;
 
 fn single(demands: &[f64]) -> Vec<Station> {
     demands.iter().map(|d| Station { demands_s: vec![*d], servers: 1 }).collect()
@@ -24,6 +25,40 @@ fn balanced_networks_have_a_closed_form() {
             near(solved.busy[0], solved.throughput_per_s[0] * 0.05);
         }
     }
+}
+
+/// R. Jain, The Art of Computer Systems Performance Analysis (1991), table 34.1: a timesharing system of a processor (16
+/// visits of 125 ms), disk A (10 of 300 ms) and disk B (5 of 200 ms), with users who think 4 s.
+#[test]
+fn a_timesharing_system_is_solved_as_in_the_table_of_a_textbook() {
+    let table = [
+        (1, 6.000, 0.100, [0.200, 0.300, 0.100]),
+        (2, 7.400, 0.175, [0.421, 0.684, 0.193]),
+        (3, 9.088, 0.229, [0.651, 1.158, 0.273]),
+        (4, 11.051, 0.266, [0.878, 1.721, 0.338]),
+        (5, 13.256, 0.290, [1.088, 2.365, 0.388]),
+        (17, 47.045, 0.333, [1.974, 13.195, 0.499]),
+        (20, 56.016, 0.333, [1.991, 16.177, 0.500]),
+    ];
+    for (users, response_s, rate, queues) in table {
+        let solved = closed(&single(&[2.0, 3.0, 1.0]), &[users], &[4.0]).unwrap();
+        let printed =
+            |said: f64, digits: f64| assert!((said - digits).abs() < 0.0006, "{users}: {said} {digits}");
+        printed(solved.response_s[0], response_s);
+        printed(solved.throughput_per_s[0], rate);
+        solved.queue.iter().zip(queues).for_each(|(said, digits)| printed(*said, digits));
+    }
+}
+
+/// D. A. Menasce, V. A. F. Almeida and L. W. Dowdy, Performance by Design (2004), section 12.2: a database server with two
+/// customers, a processor and two disks; the numbers are of the Markov chain's six states, in 115ths.
+#[test]
+fn a_database_server_is_solved_as_its_markov_chain_is() {
+    let solved = closed(&single(&[10.0, 7.5, 15.0]), &[2], &[0.0]).unwrap();
+    for (said, queue) in solved.queue.iter().zip([0.5913, 0.4174, 0.9913]) {
+        assert!((said - queue).abs() < 0.000_06, "{said} {queue}");
+    }
+    near(solved.busy[0], 52.0 / 115.0);
 }
 
 /// Two stations, by the normalising constant: X(n) = G(n - 1) / G(n) with G(n) = sum of D1^i D2^(n - i).
@@ -121,7 +156,7 @@ fn classes_are_told_apart_only_where_their_rates_differ() {
     let rows: Vec<(Vec<f64>, f64)> = [(100.0, 0.0), (0.0, 50.0), (60.0, 30.0), (20.0, 45.0), (80.0, 45.0)]
         .map(|(read, write)| (vec![read, write], 0.03 + 0.001 * read + 0.008 * write))
         .into();
-    let demands = of_classes(&rows).unwrap();
+    let demands = of_classes(&rows).unwrap().costs;
     assert!((demands[0] - 0.001).abs() < 1e-6 && (demands[1] - 0.008).abs() < 1e-6, "{demands:?}");
     let fixed_mix: Vec<(Vec<f64>, f64)> =
         [10.0, 20.0, 30.0, 40.0].map(|x| (vec![x, x * 0.25], 0.01 * x)).into();

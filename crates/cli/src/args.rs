@@ -2,6 +2,7 @@
 
 mod controller;
 mod driver;
+mod plan;
 mod results;
 
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use crate::exit::Exit;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
+pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
 
 /// First steps, and what the exit codes mean.
@@ -89,6 +91,8 @@ pub enum Command {
     Tag(TagArgs),
     /// Make a run the baseline of its workload
     Baseline(BaselineArgs),
+    /// Predict what the measured store would do with more machines, another mix, size or load
+    Plan(PlanArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..

@@ -16,6 +16,7 @@ mod load;
 mod nats;
 mod nodes;
 mod output;
+mod plan;
 mod progress;
 mod registry;
 mod runs;
@@ -56,6 +57,7 @@ fn main() -> std::process::ExitCode {
         Command::Tag(tag) => cmd::tag::run(&tag),
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),
+        Command::Plan(plan) => cmd::plan::run(&plan),
         Command::Plot(plot) => cmd::plot::run(&plot),
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Schema => cmd::schema::run(),

@@ -16,6 +16,14 @@ pub fn file(output: Option<&Path>) -> Option<&Path> {
     output.filter(|path| !STDOUT.iter().any(|name| path.as_os_str() == *name))
 }
 
+/// A value as people and programs read it.
+///
+/// # Errors
+/// When it has no form in JSON.
+pub fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, Problem> {
+    serde_json::to_string_pretty(value).map_err(|cause| Problem::ours(cause.to_string()))
+}
+
 /// Writes to the file that `--output` names, or prints.
 ///
 /// # Errors

@@ -59,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "adaptor-api",
             "adaptors",
             "archive",
+            "capacity",
             "cluster",
             "controller",
             "driver",

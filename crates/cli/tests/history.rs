@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+#[path = "history/planning.rs"]
+mod planning;
+
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>
   <workstage name="main"><work name="main" workers="2" runtime="3" interval="1">
     <operation type="read" ratio="100" config="containers=u(1,1);objects=u(1,10)"/>

@@ -20,6 +20,11 @@ const CLIENT_CHECKS: &[(&str, &[CheckStatus])] =
 /// One answer for each load that the run measured at [`LEAST_STEPS`] or more rates; none without nodes.
 #[must_use]
 pub fn bottlenecks(run: &RunRecord) -> Vec<BottleneckResult> {
+    groups(run).iter().map(|group| answer(run, group)).collect()
+}
+
+/// Stages that measured the same load at [`LEAST_STEPS`] or more rates, with nodes.
+pub(crate) fn groups(run: &RunRecord) -> Vec<Vec<&StageRecord>> {
     let measured = run.stages.iter().filter(|stage| !stage.nodes.is_empty() && load_of(stage).is_some());
     let mut groups: Vec<Vec<&StageRecord>> = Vec::new();
     for stage in measured {
@@ -29,16 +34,16 @@ pub fn bottlenecks(run: &RunRecord) -> Vec<BottleneckResult> {
         }
     }
     groups.retain(|group| group.len() >= LEAST_STEPS);
-    groups.iter().map(|group| answer(run, group)).collect()
+    groups
 }
 
 /// What was done, whatever how often: operations that measure something.
-fn measuring(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
+pub(crate) fn measuring(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
     stage.operations.iter().filter(|op| !matches!(op.op.as_str(), "init" | "prepare" | "cleanup" | "dispose"))
 }
 
 /// Throughput, load in flight and mean service time in seconds of all operations of a stage.
-fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
+pub(crate) fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
     let mut sums = (0.0, 0.0, 0.0);
     for operation in measuring(stage) {
         let Some(rate) = operation.throughput_per_s.filter(|rate| *rate > 0.0) else { continue };
@@ -84,7 +89,7 @@ fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
     })
 }
 
-fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
+pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
     let units: Vec<Unit> = units.into_iter().collect();

@@ -16,6 +16,7 @@ mod finding;
 pub mod from_archive;
 mod judge;
 mod numbers;
+mod observed;
 
 pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
@@ -23,3 +24,4 @@ pub use cosbench::judge_cosbench;
 pub use finding::{Allows, Finding, Status, rank};
 pub use judge::{judge, judge_so_far, judged, most_telling, preflight, telling_order};
 pub use numbers::{percent, plain};
+pub use observed::{ObservedLoads, all_loads, ladders};

@@ -17,6 +17,7 @@ pub mod judge;
 pub mod list;
 pub mod logs;
 pub mod mission;
+pub mod plan;
 pub mod plot;
 pub mod quick;
 pub mod recover;

@@ -21,9 +21,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
         );
     }
     if args.json {
-        let text =
-            serde_json::to_string_pretty(&run.record).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        println!("{}", crate::output::json(&run.record)?);
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);

@@ -1,0 +1,547 @@
+//! A store as queueing theory sees it: what each kind of operation costs each of its units, and the time that it spends
+//! elsewhere. Fitted to what was measured at several loads. Sources: Lazowska et al. (1984), chapters 6 (bounds), 12
+//! (parameters of models) and 15 (validation); B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap (1993),
+//! section 9.5, for the residuals that are drawn anew.
+
+use cosmark_stats::bootstrap::{Random, median};
+
+use crate::demand::real;
+use crate::ladder::{Kind, Ladder, Unit, Usage};
+use crate::mva::{Solution, Station, closed, open};
+use crate::regression::{Plane, of_classes};
+
+/// What one kind of operation did during one load.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ClassLoad {
+    /// Operations completed per second; 0 where there were none.
+    pub rate_per_s: f64,
+    /// Bytes of one, on average.
+    pub bytes_each: f64,
+    /// Mean service time, seconds.
+    pub service_s: f64,
+}
+
+/// One load and what it led to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Load {
+    /// By kind of operation, in the order of [`Observed::classes`].
+    pub classes: Vec<ClassLoad>,
+    /// Operations under way on average.
+    pub in_flight: f64,
+    /// Arrivals came by the clock, whatever the store did.
+    pub open: bool,
+    /// The client was not what limited the rate.
+    pub client_clear: bool,
+    /// In the order of [`Observed::units`].
+    pub usage: Vec<Usage>,
+}
+
+impl Load {
+    /// Operations of all kinds per second.
+    #[must_use]
+    pub fn rate_per_s(&self) -> f64 {
+        self.classes.iter().map(|class| class.rate_per_s).sum()
+    }
+
+    /// Mean service time of all, seconds.
+    #[must_use]
+    pub fn service_s(&self) -> f64 {
+        let times = self.classes.iter().map(|class| class.rate_per_s * class.service_s);
+        times.sum::<f64>() / self.rate_per_s()
+    }
+
+    pub(crate) fn mix(&self) -> Mix {
+        let all = self.rate_per_s();
+        self.classes.iter().map(|class| (class.rate_per_s / all, class.bytes_each)).collect()
+    }
+}
+
+/// Share and bytes of each kind of operation.
+pub(crate) type Mix = Vec<(f64, f64)>;
+
+/// What was measured at several loads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observed {
+    /// What was looked at.
+    pub units: Vec<Unit>,
+    /// How busy each unit is without load; `None` where nobody looked.
+    pub idle: Vec<Option<f64>>,
+    /// Names of the kinds of operation.
+    pub classes: Vec<String>,
+    /// The loads.
+    pub loads: Vec<Load>,
+}
+
+/// Shares of a mix that differ by less are the same mix.
+const SAME_SHARE: f64 = 0.1;
+/// Sizes within this factor are the same size.
+pub(crate) const SAME_SIZE: f64 = 1.1;
+
+impl Observed {
+    /// A ladder as one kind of operation of no size.
+    #[must_use]
+    pub fn of(ladder: &Ladder) -> Self {
+        let loads = ladder.sorted().into_iter().map(|step| Load {
+            classes: vec![ClassLoad {
+                rate_per_s: step.throughput_per_s,
+                bytes_each: 0.0,
+                service_s: step.service_s,
+            }],
+            in_flight: step.in_flight,
+            open: false,
+            client_clear: step.client_clear,
+            usage: step.usage.clone(),
+        });
+        let loads = loads.collect();
+        Self { units: ladder.units.clone(), idle: ladder.idle.clone(), classes: vec!["all".into()], loads }
+    }
+
+    /// By rising load, without loads that measured nothing.
+    pub(crate) fn sorted(&self) -> Self {
+        let usable = |load: &&Load| {
+            let figures = [load.rate_per_s(), load.in_flight, load.service_s()];
+            figures.iter().all(|figure| figure.is_finite() && *figure > 0.0)
+        };
+        let mut loads: Vec<Load> = self.loads.iter().filter(usable).cloned().collect();
+        loads.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
+        Self { loads, ..self.clone() }
+    }
+
+    /// Every load had the same shares of each kind.
+    pub(crate) fn is_one_mix(&self) -> bool {
+        let Some(first) = self.loads.first().map(Load::mix) else { return true };
+        let near = |mix: Mix| first.iter().zip(&mix).all(|(a, b)| (a.0 - b.0).abs() <= SAME_SHARE);
+        self.loads.iter().all(|load| near(load.mix()))
+    }
+
+    /// All kinds as one, where their shares never change: what one operation of that mix costs.
+    pub(crate) fn as_one_class(&self) -> Self {
+        let one = |load: &Load| {
+            let bytes = load.mix().iter().map(|(share, bytes)| share * bytes).sum();
+            let class =
+                ClassLoad { rate_per_s: load.rate_per_s(), bytes_each: bytes, service_s: load.service_s() };
+            Load { classes: vec![class], ..load.clone() }
+        };
+        let loads = self.loads.iter().map(one).collect();
+        Self { classes: vec![self.classes.join("+")], loads, ..self.clone() }
+    }
+
+    /// Smallest and largest size of a kind.
+    pub(crate) fn sizes(&self, class: usize) -> Option<(f64, f64)> {
+        let of_class = self.loads.iter().filter_map(|load| load.classes.get(class));
+        let sizes = of_class.filter(|one| one.rate_per_s > 0.0).map(|one| (one.bytes_each, one.bytes_each));
+        sizes.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+}
+
+/// Time for an operation of some size.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// Seconds whatever the size.
+    pub fixed_s: f64,
+    /// Seconds for each byte.
+    pub per_byte_s: f64,
+}
+
+impl Cost {
+    /// Seconds for one of this many bytes.
+    #[must_use]
+    pub fn at(self, bytes: f64) -> f64 {
+        self.fixed_s + self.per_byte_s * bytes
+    }
+}
+
+/// One kind of operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Smallest and largest size that was measured.
+    pub sizes: (f64, f64),
+    /// What each byte costs is known: several sizes were measured.
+    pub sized: bool,
+    /// Time that an operation spends where nobody looked, or where nobody waits.
+    pub delay: Cost,
+}
+
+/// One unit of the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its place in the units that were observed.
+    pub unit: usize,
+    /// What an operation of each kind costs it.
+    pub costs: Vec<Cost>,
+    /// Share of it that is busy anyway.
+    pub idle: f64,
+    /// It costs the same at every load, within 5 % of the unit.
+    pub constant: bool,
+    /// At the load at which it costs most: how many times what the fit says.
+    pub dearest: f64,
+}
+
+impl Part {
+    /// Seconds of one operation of a mix.
+    pub(crate) fn demand_s(&self, mix: &Mix) -> f64 {
+        self.costs.iter().zip(mix).map(|(cost, (share, bytes))| share * cost.at(*bytes)).sum()
+    }
+}
+
+/// A store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// Kinds of operation.
+    pub classes: Vec<Class>,
+    /// Its units that an operation needs.
+    pub parts: Vec<Part>,
+}
+
+/// Why nothing can be predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cannot {
+    /// No unit was measured at two loads.
+    NothingMeasured,
+    /// So many loads are too few.
+    TooFewLoads(usize),
+    /// The client was full at every load.
+    Client,
+    /// Kinds of operation, or sizes, were always measured together: what each costs is not known.
+    Inseparable,
+    /// What an operation costs this unit changes with the load by more than 5 % of the unit.
+    DemandChanges(usize),
+    /// The model is wrong by this share of the throughput at the highest load that it was made from: something that nobody
+    /// looked at limits the store.
+    Unexplained(f64),
+    /// No such role, unit or kind of operation was measured.
+    NotMeasured(String),
+    /// Only this mix was measured.
+    OneMix(String),
+    /// Operations of this kind were measured between these sizes only.
+    OtherSize(String, f64, f64),
+    /// No whole number of machines or units.
+    NotWhole(String),
+    /// So many operations per second cannot be served: beyond this rate the queue grows without end.
+    TooMuch(f64),
+}
+
+/// Loads may lie this far from the plane, in shares of the unit, as their root mean square and each by itself, before a
+/// demand is called not constant.
+const LARGEST_RESIDUALS: (f64, f64) = (0.05, 0.1);
+/// A unit that is less busy than this at every load may cost what it likes.
+const MATTERS: f64 = 0.1;
+/// Loads up to this share of the highest rate show what an operation takes without much waiting.
+const LOW: f64 = 0.6;
+/// Loads above this share of the highest rate show what an operation costs.
+const HIGH: f64 = 0.3;
+/// Fewer loads say nothing of what varies.
+const LEAST_LOADS: usize = 3;
+
+/// The planes of all units that could be fitted.
+pub(crate) struct Fit {
+    sized: Vec<bool>,
+    /// Rate of each column, and utilisation, of each row; the last are the plane's.
+    units: Vec<(usize, Vec<(Vec<f64>, f64)>, Plane)>,
+}
+
+impl Fit {
+    /// # Errors
+    /// Where there is too little to fit.
+    pub(crate) fn of(observed: &Observed) -> Result<Self, Cannot> {
+        if observed.loads.len() < LEAST_LOADS {
+            return Err(Cannot::TooFewLoads(observed.loads.len()));
+        }
+        let varies = |class: usize| observed.sizes(class).is_some_and(|(low, high)| high > low * SAME_SIZE);
+        let sized: Vec<bool> = (0..observed.classes.len()).map(varies).collect();
+        let columns = |load: &Load| -> Vec<f64> {
+            let of_class = |(class, sized): (&ClassLoad, &bool)| {
+                let bytes = sized.then_some(class.rate_per_s * class.bytes_each);
+                std::iter::once(class.rate_per_s).chain(bytes).collect::<Vec<f64>>()
+            };
+            load.classes.iter().zip(&sized).flat_map(of_class).collect()
+        };
+        let nothing = vec![0.0; observed.loads.first().map_or(0, |load| columns(load).len())];
+        let (mut units, mut measured) = (Vec::new(), false);
+        for unit in 0..observed.units.len() {
+            let idle = observed.idle.get(unit).copied().flatten().map(|busy| (nothing.clone(), busy));
+            let seen =
+                observed.loads.iter().filter_map(|load| Some((columns(load), load.usage.get(unit)?.busy?)));
+            let rows: Vec<(Vec<f64>, f64)> = idle.into_iter().chain(seen).collect();
+            measured |= rows.len() > nothing.len() + 1;
+            if let Some(plane) = of_classes(&rows) {
+                units.push((unit, rows, plane));
+            }
+        }
+        match (units.is_empty(), measured) {
+            (false, _) => Ok(Self { sized, units }),
+            (true, true) => Err(Cannot::Inseparable),
+            (true, false) => Err(Cannot::NothingMeasured),
+        }
+    }
+
+    /// The same with the distances of rows from planes dealt out anew.
+    fn redrawn(&self, random: &mut Random) -> Self {
+        let units = self.units.iter().map(|(unit, rows, plane)| {
+            let free = real(rows.len().saturating_sub(plane.costs.len() + 1)).max(1.0);
+            let wider = (real(rows.len()) / free).sqrt();
+            let drawn: Vec<(Vec<f64>, f64)> = rows
+                .iter()
+                .zip(&plane.residuals)
+                .map(|((rates, busy), own)| {
+                    let other = plane.residuals[random.below(plane.residuals.len())];
+                    (rates.clone(), busy - own + other * wider)
+                })
+                .collect();
+            let plane = of_classes(&drawn).unwrap_or_else(|| plane.clone());
+            (*unit, drawn, plane)
+        });
+        Self { sized: self.sized.clone(), units: units.collect() }
+    }
+
+    fn part(&self, unit: usize, rows: &[(Vec<f64>, f64)], plane: &Plane) -> Part {
+        let mut left = plane.costs.iter().copied();
+        let costs = self.sized.iter().map(|sized| Cost {
+            fixed_s: left.next().unwrap_or_default(),
+            per_byte_s: if *sized { left.next().unwrap_or_default() } else { 0.0 },
+        });
+        let costs = costs.collect();
+        let work = |rates: &[f64]| rates.iter().zip(&plane.costs).map(|(x, d)| x * d).sum::<f64>();
+        let most = rows.iter().map(|row| work(&row.0)).fold(0.0, f64::max);
+        let dearest = rows
+            .iter()
+            .filter(|row| work(&row.0) >= most * HIGH && most > 0.0)
+            .map(|row| (row.1 - plane.idle) / work(&row.0))
+            .fold(1.0, f64::max);
+        let busiest = rows.iter().map(|row| row.1).fold(0.0, f64::max);
+        let near = plane.deviation() <= LARGEST_RESIDUALS.0 && plane.farthest() <= LARGEST_RESIDUALS.1;
+        let constant = near || busiest <= MATTERS;
+        Part { unit, costs, idle: plane.idle.clamp(0.0, 1.0), constant, dearest }
+    }
+
+    fn model(&self, observed: &Observed, calibrated_by: &[&Load]) -> Model {
+        let parts: Vec<Part> = self
+            .units
+            .iter()
+            .map(|(unit, rows, plane)| self.part(*unit, rows, plane))
+            .filter(|part| part.costs.iter().any(|cost| cost.fixed_s > 0.0 || cost.per_byte_s > 0.0))
+            .collect();
+        let class = |(at, name): (usize, &String)| Class {
+            name: name.clone(),
+            sizes: observed.sizes(at).unwrap_or_default(),
+            sized: self.sized[at],
+            delay: Cost::default(),
+        };
+        let classes = observed.classes.iter().enumerate().map(class).collect();
+        let mut model = Model { classes, parts };
+        let delays: Vec<Vec<(f64, f64)>> = model.delays(&observed.units, calibrated_by);
+        for (class, points) in model.classes.iter_mut().zip(delays) {
+            class.delay = delay(&points, class.sized);
+        }
+        model
+    }
+}
+
+/// A line through (bytes, delay), or the middle of the delays.
+fn delay(points: &[(f64, f64)], sized: bool) -> Cost {
+    let rows: Vec<(Vec<f64>, f64)> = points.iter().map(|(bytes, delay)| (vec![*bytes], *delay)).collect();
+    if sized && let Some(line) = of_classes(&rows) {
+        return Cost { fixed_s: line.idle, per_byte_s: line.costs[0] };
+    }
+    let delays: Vec<f64> = points.iter().map(|point| point.1).collect();
+    Cost { fixed_s: median(&delays).unwrap_or(0.0), per_byte_s: 0.0 }
+}
+
+impl Model {
+    /// The best model, and `replicas` of it with the distances from it dealt out anew, which show how sure it is.
+    ///
+    /// # Errors
+    /// Where there is too little to fit, or the client was full.
+    pub(crate) fn fit(observed: &Observed, replicas: usize) -> Result<(Self, Vec<Self>), Cannot> {
+        let fit = Fit::of(observed)?;
+        let clear: Vec<&Load> = observed.loads.iter().filter(|load| load.client_clear).collect();
+        let highest = observed.loads.iter().map(Load::rate_per_s).fold(0.0, f64::max);
+        let mut low: Vec<&Load> =
+            clear.iter().copied().filter(|load| load.rate_per_s() <= highest * LOW).collect();
+        if low.is_empty() {
+            low.push(clear.first().copied().ok_or(Cannot::Client)?);
+        }
+        let best = fit.model(observed, &low);
+        if best.parts.is_empty() {
+            return Err(Cannot::NothingMeasured);
+        }
+        let mut random = Random::new(SEED);
+        let replica = |_| {
+            let drawn: Vec<&Load> = (0..low.len()).map(|_| low[random.below(low.len())]).collect();
+            fit.redrawn(&mut random).model(observed, &drawn)
+        };
+        let replicas = (0..replicas).map(replica).collect();
+        Ok((best, replicas))
+    }
+
+    /// For each kind, size and time elsewhere at each of these loads: what is left of the service time.
+    fn delays(&self, units: &[Unit], loads: &[&Load]) -> Vec<Vec<(f64, f64)>> {
+        let mut found = vec![Vec::new(); self.classes.len()];
+        for load in loads {
+            let mix = load.mix();
+            let stations = Stations::of(self, units, &mix);
+            let slower = if load.open {
+                stations.solve_open(0.0, load.rate_per_s()).map(|solved| stations.slower(&solved))
+            } else {
+                stations.solve_for(load.in_flight, load.service_s()).map(|solved| stations.slower(&solved))
+            };
+            let Some(slower) = slower else { continue };
+            for (at, class) in load.classes.iter().enumerate().filter(|(_, class)| class.rate_per_s > 0.0) {
+                let inside = stations.response_s(self, at, class.bytes_each, &slower);
+                found[at].push((class.bytes_each, (class.service_s - inside).max(0.0)));
+            }
+        }
+        found
+    }
+
+    /// Mean time elsewhere of a mix.
+    pub(crate) fn delay_s(&self, mix: &Mix) -> f64 {
+        self.classes.iter().zip(mix).map(|(class, (share, bytes))| share * class.delay.at(*bytes)).sum()
+    }
+}
+
+const SEED: u64 = 0x5eed;
+
+/// The places at which operations of one mix queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Stations {
+    /// Part of the model, and how much of its demand is served here.
+    pub places: Vec<(usize, f64)>,
+    demands_s: Vec<f64>,
+    /// What parts would serve faster than one operation alone can use.
+    pub extra_delay_s: f64,
+    idle: Vec<f64>,
+}
+
+impl Stations {
+    /// The store as it was measured.
+    pub(crate) fn of(model: &Model, units: &[Unit], mix: &Mix) -> Self {
+        let all: Vec<(usize, f64, usize)> = (0..model.parts.len()).map(|part| (part, 1.0, 0)).collect();
+        Self::at(model, units, mix, &all, 0.0)
+    }
+
+    /// Parts, the share of each part's demand, and which copy of its machine each belongs to. Of what stands for processor
+    /// time of one machine in several ways (all processors, each, threads, quotas) the way that is full first counts: the
+    /// others are the same seconds again.
+    pub(crate) fn at(
+        model: &Model,
+        units: &[Unit],
+        mix: &Mix,
+        placed: &[(usize, f64, usize)],
+        extra_delay_s: f64,
+    ) -> Self {
+        let demand = |(part, share, _): &(usize, f64, usize)| {
+            let part = &model.parts[*part];
+            part.demand_s(mix) * share / (1.0 - part.idle).max(1e-3)
+        };
+        let unit = |one: &(usize, f64, usize)| &units[model.parts[one.0].unit];
+        let counts = |one: &(usize, f64, usize)| {
+            let own = unit(one);
+            if !is_cpu(own) {
+                return true;
+            }
+            let beside = placed
+                .iter()
+                .filter(|other| other.2 == one.2 && unit(other).node == own.node && is_cpu(unit(other)));
+            let mut ways: Vec<(f64, Kind)> = beside.map(|one| (demand(one), unit(one).kind)).collect();
+            // Machine sorts first: where two ways are about as full, the coarser one counts.
+            ways.sort_by(|a, b| a.1.cmp(&b.1).then(b.0.total_cmp(&a.0)));
+            ways.dedup_by_key(|way| way.1);
+            let most = ways.iter().map(|way| way.0).fold(0.0, f64::max);
+            ways.iter().find(|way| way.0 >= most * 0.95).is_some_and(|way| way.1 == own.kind)
+        };
+        let counted: Vec<&(usize, f64, usize)> = placed.iter().filter(|one| counts(one)).collect();
+        Self {
+            places: counted.iter().map(|one| (one.0, one.1)).collect(),
+            demands_s: counted.iter().map(|one| demand(one)).collect(),
+            extra_delay_s,
+            idle: counted.iter().map(|one| model.parts[one.0].idle).collect(),
+        }
+    }
+
+    /// What is busy with other things anyway serves the slower.
+    fn network(&self, delay_s: f64) -> Vec<Station> {
+        let queue = |demand: &f64| Station { demands_s: vec![*demand], servers: 1 };
+        let delay = Station { demands_s: vec![delay_s + self.extra_delay_s], servers: 0 };
+        self.demands_s.iter().map(queue).chain([delay]).collect()
+    }
+
+    /// A closed loop of this many.
+    pub(crate) fn solve_closed(&self, delay_s: f64, workers: u32, think_s: f64) -> Option<Solution> {
+        closed(&self.network(delay_s), &[workers], &[think_s])
+    }
+
+    /// The same for a mean number in flight, which need not be whole.
+    pub(crate) fn solve_in_flight(&self, delay_s: f64, in_flight: f64) -> Option<Solution> {
+        let below = in_flight.floor().clamp(1.0, 1e6);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "kept within what fits")]
+        let (low, part) = (below as u32, (in_flight - below).clamp(0.0, 1.0));
+        let mut solved = self.solve_closed(delay_s, low, 0.0)?;
+        if part > 0.01 {
+            let above = self.solve_closed(delay_s, low + 1, 0.0)?;
+            let between = |a: &mut Vec<f64>, b: &[f64]| {
+                a.iter_mut().zip(b).for_each(|(a, b)| *a += (b - *a) * part);
+            };
+            between(&mut solved.throughput_per_s, &above.throughput_per_s);
+            between(&mut solved.response_s, &above.response_s);
+            between(&mut solved.busy, &above.busy);
+            between(&mut solved.queue, &above.queue);
+        }
+        Some(solved)
+    }
+
+    /// With the delay that gives this service time at this number in flight; none where the stations alone take longer.
+    fn solve_for(&self, in_flight: f64, service_s: f64) -> Option<Solution> {
+        let (mut low, mut high) = (0.0, service_s);
+        for _ in 0..20 {
+            let middle = f64::midpoint(low, high);
+            match self.solve_in_flight(middle, in_flight)?.response_s.first() {
+                Some(response) if *response < service_s => low = middle,
+                _ => high = middle,
+            }
+        }
+        self.solve_in_flight(low, in_flight)
+    }
+
+    /// Arrivals by the clock.
+    pub(crate) fn solve_open(&self, delay_s: f64, rate_per_s: f64) -> Option<Solution> {
+        open(&self.network(delay_s), &[rate_per_s])
+    }
+
+    /// How many times its own service an operation spends at each station.
+    pub(crate) fn slower(&self, solved: &Solution) -> Vec<f64> {
+        let rate = solved.throughput_per_s.first().copied().unwrap_or(0.0);
+        let times =
+            |(demand, queue): (&f64, &f64)| if rate * demand > 0.0 { queue / (rate * demand) } else { 1.0 };
+        self.demands_s.iter().zip(&solved.queue).map(times).collect()
+    }
+
+    /// Seconds that an operation of one kind spends at the stations.
+    pub(crate) fn response_s(&self, model: &Model, class: usize, bytes: f64, slower: &[f64]) -> f64 {
+        let places = self.places.iter().zip(&self.idle).zip(slower);
+        let time = |(((part, share), idle), slower): ((&(usize, f64), &f64), &f64)| {
+            let cost = model.parts[*part].costs.get(class).copied().unwrap_or_default();
+            cost.at(bytes) * share / (1.0 - idle).max(1e-3) * slower
+        };
+        self.extra_delay_s + places.map(time).sum::<f64>()
+    }
+
+    /// The rate at which the first of them has no time left.
+    pub(crate) fn ceiling_per_s(&self) -> f64 {
+        1.0 / self.demands_s.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Places by their ceiling, the lowest first: which of [`Stations::places`], and the rate.
+    pub(crate) fn by_ceiling(&self) -> Vec<(usize, f64)> {
+        let mut all: Vec<(usize, f64)> =
+            self.demands_s.iter().enumerate().map(|(at, demand)| (at, 1.0 / demand)).collect();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        all
+    }
+}
+
+fn is_cpu(unit: &Unit) -> bool {
+    matches!(unit.kind, Kind::Machine | Kind::Core | Kind::Thread | Kind::CpuQuota)
+}

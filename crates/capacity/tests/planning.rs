@@ -1,0 +1,308 @@
+//! Predictions for stores whose truth is known: each is simulated, planned from a part of what was seen, and simulated again as
+//! it was planned.
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
+
+use std::collections::{BTreeMap, VecDeque};
+
+use cosmark_capacity::change::More;
+use cosmark_capacity::ladder::{Kind, Unit, Usage};
+use cosmark_capacity::model::{Cannot, ClassLoad, Load, Observed};
+use cosmark_capacity::plan::{Demanded, Planner, Wanted, hold_out, why_not};
+use cosmark_stats::bootstrap::Random;
+
+/// Milliseconds that one operation of each kind needs of each station, and elsewhere.
+#[derive(Clone)]
+struct Store {
+    demands_ms: Vec<Vec<f64>>,
+    delay_ms: f64,
+    /// Operations that are let in at once.
+    slots: usize,
+}
+
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * (1.0 - random.unit()).ln()
+}
+
+/// Operations of kinds drawn by their shares, one station after the other, each first come first served.
+fn simulate(store: &Store, shares: &[f64], workers: usize, operations: usize, seed: u64) -> Load {
+    let mut random = Random::new(seed);
+    let stations = store.demands_ms.len();
+    let mut queues: Vec<VecDeque<usize>> = vec![VecDeque::new(); stations];
+    let mut events: Vec<(f64, usize, Option<usize>)> = Vec::new();
+    let (mut kind, mut began) = (vec![0; workers], vec![0.0; workers]);
+    let mut door: VecDeque<usize> = (0..workers).collect();
+    let (mut now, mut since, mut done, mut inside) = (0.0_f64, 0.0, 0, 0);
+    let (mut busy, mut count, mut time) =
+        (vec![0.0; stations], vec![0.0; shares.len()], vec![0.0; shares.len()]);
+    let warm = operations / 10;
+    while done < operations {
+        while inside < store.slots.min(workers)
+            && let Some(worker) = door.pop_front()
+        {
+            inside += 1;
+            let (mut drawn, mut own) = (random.unit() * shares.iter().sum::<f64>(), 0);
+            while own + 1 < shares.len() && drawn >= shares[own] {
+                drawn -= shares[own];
+                own += 1;
+            }
+            kind[worker] = own;
+            events.push((now + exponential(&mut random, store.delay_ms), worker, None));
+        }
+        let next = (0..events.len()).min_by(|a, b| events[*a].0.total_cmp(&events[*b].0)).unwrap();
+        let (at, worker, place) = events.swap_remove(next);
+        if done >= warm {
+            (0..stations).filter(|s| !queues[*s].is_empty()).for_each(|s| busy[s] += at - now);
+        } else {
+            since = at;
+        }
+        now = at;
+        if let Some(station) = place {
+            queues[station].pop_front();
+            if let Some(first) = queues[station].front() {
+                let end = now + exponential(&mut random, store.demands_ms[station][kind[*first]]);
+                events.push((end, *first, place));
+            }
+        }
+        let onward = place.map_or(0, |station| station + 1);
+        if onward < stations {
+            queues[onward].push_back(worker);
+            if queues[onward].len() == 1 {
+                let end = now + exponential(&mut random, store.demands_ms[onward][kind[worker]]);
+                events.push((end, worker, Some(onward)));
+            }
+            continue;
+        }
+        done += 1;
+        inside -= 1;
+        if done > warm {
+            count[kind[worker]] += 1.0;
+            time[kind[worker]] += now - began[worker];
+        }
+        began[worker] = now;
+        door.push_back(worker);
+    }
+    let window_s = (now - since) / 1e3;
+    let class = |(count, time): (&f64, &f64)| ClassLoad {
+        rate_per_s: count / window_s,
+        bytes_each: 4096.0,
+        service_s: time / count.max(1.0) / 1e3,
+    };
+    Load {
+        classes: count.iter().zip(&time).map(class).collect(),
+        in_flight: workers as f64,
+        open: false,
+        client_clear: true,
+        usage: busy.iter().map(|busy| Usage { busy: Some(busy / 1e3 / window_s), waiting: None }).collect(),
+    }
+}
+
+const LOADS: [usize; 9] = [1, 2, 3, 5, 8, 12, 20, 32, 48];
+
+fn unit(node: &str, role: &str, kind: Kind, name: &str) -> Unit {
+    Unit { node: node.into(), role: role.into(), kind, name: name.into() }
+}
+
+/// A proxy's processors, and processors and a disk of a storage machine.
+fn units() -> Vec<Unit> {
+    vec![
+        unit("p1", "proxy", Kind::Machine, "cpu"),
+        unit("s1", "storage", Kind::Machine, "cpu"),
+        unit("s1", "storage", Kind::Disk, "sda"),
+    ]
+}
+
+fn observed(classes: &[&str], units: Vec<Unit>, loads: Vec<Load>) -> Observed {
+    let idle = vec![Some(0.0); units.len()];
+    Observed { units, idle, classes: classes.iter().map(|&name| name.to_owned()).collect(), loads }
+}
+
+fn store(demands_ms: &[[f64; 2]]) -> Store {
+    Store {
+        demands_ms: demands_ms.iter().map(|one| one.to_vec()).collect(),
+        delay_ms: 4.0,
+        slots: usize::MAX,
+    }
+}
+
+fn ladder(store: &Store, shares: &[f64], seed: u64) -> Vec<Load> {
+    LOADS.iter().map(|many| simulate(store, shares, *many, 3000, seed + *many as u64)).collect()
+}
+
+fn wanted(workers: u32) -> Wanted {
+    Wanted { mix: None, bytes_each: None, load: Demanded::Closed(workers, 0.0), more: More::default() }
+}
+
+fn near(said: f64, truth: f64, by: f64, what: &str) {
+    assert!((said / truth - 1.0).abs() <= by, "{what}: {said} for {truth}");
+}
+
+#[test]
+fn the_upper_third_of_a_ladder_is_predicted_from_the_rest() {
+    for (seed, demands) in
+        [[0.3, 0.4, 2.0], [1.0, 0.9, 1.1], [1.5, 0.2, 0.2], [0.2, 2.5, 2.0]].iter().enumerate()
+    {
+        let store = store(&demands.map(|d| [d, d]));
+        let seen = observed(&["read", "write"], units(), ladder(&store, &[1.0, 0.0], 100 * seed as u64));
+        let held = hold_out(&seen).unwrap();
+        assert_eq!(held.len(), 3);
+        for one in held {
+            let what = format!("{demands:?} at {}", one.load.in_flight);
+            near(one.throughput_per_s.value, one.load.rate_per_s(), 0.1, &what);
+            near(one.service_s.value, one.load.service_s(), 0.1, &what);
+            assert!(
+                one.throughput_per_s.low <= one.throughput_per_s.value && one.service_s.low > 0.0,
+                "{one:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn twice_the_machines_of_a_role_do_what_a_store_with_them_does() {
+    let small = store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]);
+    let planner =
+        Planner::of(&observed(&["read", "write"], units(), ladder(&small, &[1.0, 0.0], 1))).unwrap();
+    let mut asked = wanted(48);
+    asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 2)]);
+    let said = planner.predict(&asked).unwrap();
+    // Each operation goes to one of two proxies: half of the operations for each.
+    let large = store(&[[1.0, 1.0], [1.0, 1.0], [0.5, 0.5], [1.2, 1.2]]);
+    let truth = simulate(&large, &[1.0, 0.0], 48, 20_000, 9);
+    near(said.throughput_per_s.value, truth.rate_per_s(), 0.1, "two proxies");
+    assert_eq!(said.limits[0].0, 2, "the disk is next: {said:?}");
+    near(said.ceiling_per_s.value, 1000.0 / 1.2, 0.1, "its ceiling");
+    let now = planner.predict(&wanted(48)).unwrap();
+    near(now.throughput_per_s.value, 500.0, 0.05, "as it is");
+    near(planner.balance()["proxy"], 2.0 / 1.2, 0.1, "proxies for each storage machine");
+    asked.more.nodes = BTreeMap::from([("gateway".to_owned(), 2)]);
+    assert!(matches!(planner.predict(&asked), Err(Cannot::NotMeasured(_))));
+}
+
+#[test]
+fn another_mix_is_predicted_from_several_and_from_one_it_is_not() {
+    let store = store(&[[0.8, 1.6], [0.3, 0.6], [0.4, 3.0]]);
+    let mut loads = ladder(&store, &[1.0, 0.0], 3);
+    loads.extend(ladder(&store, &[0.2, 0.8], 4));
+    let planner = Planner::of(&observed(&["read", "write"], units(), loads)).unwrap();
+    let mut asked = wanted(20);
+    asked.mix = Some(BTreeMap::from([("read".to_owned(), 60.0), ("write".to_owned(), 40.0)]));
+    let said = planner.predict(&asked).unwrap();
+    let truth = simulate(&store, &[0.6, 0.4], 20, 20_000, 5);
+    near(said.throughput_per_s.value, truth.rate_per_s(), 0.1, "60:40");
+    assert_eq!(said.classes.len(), 2);
+    assert!(said.classes[1].1.value > said.classes[0].1.value, "a write takes longer: {said:?}");
+
+    let one = Planner::of(&observed(&["read", "write"], units(), ladder(&store, &[0.5, 0.5], 6))).unwrap();
+    let refused = one.predict(&asked).map(|said| said.throughput_per_s.value);
+    assert!(refused.is_ok(), "within a tenth it is the same mix: {refused:?}");
+    asked.mix = Some(BTreeMap::from([("read".to_owned(), 100.0)]));
+    let refused = one.predict(&asked).unwrap_err();
+    assert!(why_not(&refused, &[]).contains("only one mix was measured"), "{refused:?}");
+}
+
+/// The disk needs 0.5 ms and 1 ms for each MiB.
+#[test]
+fn another_size_is_predicted_from_two_and_from_one_it_is_not() {
+    let mib = f64::from(1 << 20);
+    let of_size = |mib: f64| store(&[[0.4, 0.4], [0.2, 0.2], [0.5 + mib, 0.5 + mib]]);
+    let sized = |many: f64, seed| {
+        let mut loads = ladder(&of_size(many), &[1.0], seed);
+        loads.iter_mut().for_each(|load| load.classes[0].bytes_each = many * mib);
+        loads
+    };
+    let mut loads = sized(0.25, 1);
+    loads.extend(sized(4.0, 2));
+    let planner = Planner::of(&observed(&["read"], units(), loads)).unwrap();
+    let mut asked = wanted(12);
+    asked.bytes_each = Some(2.0 * mib);
+    let said = planner.predict(&asked).unwrap();
+    near(
+        said.throughput_per_s.value,
+        simulate(&of_size(2.0), &[1.0], 12, 20_000, 3).rate_per_s(),
+        0.1,
+        "2 MiB",
+    );
+    assert!(!said.extrapolated);
+    asked.bytes_each = Some(8.0 * mib);
+    assert!(planner.predict(&asked).unwrap().extrapolated);
+    asked.bytes_each = Some(64.0 * mib);
+    assert!(matches!(planner.predict(&asked), Err(Cannot::OtherSize(..))));
+    let one = Planner::of(&observed(&["read"], units(), sized(1.0, 4))).unwrap();
+    assert!(matches!(one.predict(&asked), Err(Cannot::OtherSize(..))));
+}
+
+#[test]
+fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
+    // One process is full at 500/s; the machine has two processors, of which it is one half.
+    let mut machine = store(&[[2.0, 2.0]]);
+    machine.delay_ms = 3.0;
+    let mut loads = ladder(&machine, &[1.0], 2);
+    for load in &mut loads {
+        let thread = load.usage[0];
+        load.usage = vec![Usage { busy: thread.busy.map(|busy| busy * 0.7), waiting: None }, thread];
+    }
+    let units = vec![
+        unit("h", "proxy", Kind::Machine, "cpu"),
+        unit("h", "proxy", Kind::Thread, "swift-proxy-ser/77"),
+    ];
+    let planner = Planner::of(&observed(&["read"], units, loads)).unwrap();
+    near(planner.predict(&wanted(48)).unwrap().throughput_per_s.value, 500.0, 0.05, "one process");
+    let mut asked = wanted(48);
+    asked.more.units = vec![("swift-proxy-server".to_owned(), 2.0)];
+    let said = planner.predict(&asked).unwrap();
+    near(said.throughput_per_s.value, 500.0 / 0.7, 0.05, "two processes");
+    assert_eq!(said.limits[0].0, 0, "the machine: {said:?}");
+    asked.more.units = vec![("nginx".to_owned(), 2.0)];
+    assert!(matches!(planner.predict(&asked), Err(Cannot::NotMeasured(_))));
+}
+
+#[test]
+fn a_rate_that_cannot_be_served_is_refused_with_the_ceiling_and_one_that_can_has_a_time() {
+    let store = store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]);
+    let planner = Planner::of(&observed(&["read"], units(), ladder(&store, &[1.0], 1))).unwrap();
+    let mut asked = wanted(1);
+    asked.load = Demanded::Open(600.0);
+    let Err(Cannot::TooMuch(ceiling)) = planner.predict(&asked) else { panic!("600/s need 1.2 proxies") };
+    near(ceiling, 500.0, 0.05, "ceiling");
+    asked.load = Demanded::Open(300.0);
+    // Three stations, each M/M/1, and the delay.
+    let truth = [2.0, 0.5, 1.2].iter().map(|d| d / (1.0 - 0.3 * d)).sum::<f64>() / 1e3 + 0.004;
+    near(planner.predict(&asked).unwrap().service_s.value, truth, 0.1, "open");
+}
+
+#[test]
+fn a_limit_that_nobody_looked_at_and_demands_that_change_predict_nothing() {
+    let limited = Store { slots: 4, ..store(&[[0.4, 0.4], [0.3, 0.3], [0.5, 0.5]]) };
+    let loads: Vec<Load> = ladder(&limited, &[1.0], 1);
+    let Err(Cannot::Unexplained(wrong)) = Planner::of(&observed(&["read"], units(), loads)) else { panic!() };
+    assert!(wrong > 0.2, "{wrong}");
+
+    let mut loads = ladder(&store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]), &[1.0], 1);
+    for load in &mut loads {
+        load.usage[2].busy = Some((load.rate_per_s() / 500.0).powi(3) * 0.9);
+    }
+    let planner = Planner::of(&observed(&["read"], units(), loads.clone()));
+    assert_eq!(planner.and_then(|one| one.predict(&wanted(48))).unwrap_err(), Cannot::DemandChanges(2));
+    loads.iter_mut().for_each(|load| load.client_clear = false);
+    assert_eq!(Planner::of(&observed(&["read"], units(), loads)).unwrap_err(), Cannot::Client);
+    assert_eq!(Planner::of(&Observed::default()).unwrap_err(), Cannot::TooFewLoads(0));
+}
+
+/// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.
+#[test]
+fn what_is_said_keeps_the_laws() {
+    let mut random = Random::new(11);
+    for _ in 0..6 {
+        let demands: Vec<[f64; 2]> = (0..3).map(|_| [exponential(&mut random, 1.0); 2]).collect();
+        let seen = observed(&["read"], units(), ladder(&store(&demands), &[1.0], random.next_u64()));
+        let Ok(planner) = Planner::of(&seen) else { continue };
+        let mut before = 0.0;
+        for workers in [1, 2, 7, 30, 200] {
+            let said = planner.predict(&wanted(workers)).unwrap();
+            let (rate, time) = (said.throughput_per_s.value, said.service_s.value);
+            near(rate * time, f64::from(workers), 1e-6, "N = X R");
+            assert!(rate <= said.ceiling_per_s.value * 1.000_001 && rate >= before - 1e-9, "{said:?}");
+            before = rate;
+        }
+    }
+}

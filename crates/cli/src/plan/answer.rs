@@ -1,0 +1,341 @@
+//! An answer of `cosmark plan` as JSON, and as a person reads it: one table, one sentence, and what would refute it.
+
+use std::collections::BTreeMap;
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
+use cosmark_capacity::ladder::Unit;
+use cosmark_capacity::plan::{Held, Prediction, Range};
+use serde::Serialize;
+
+use crate::units;
+
+/// A value with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    value: f64,
+    low: f64,
+    /// Null where the store may not keep up.
+    high: Option<f64>,
+}
+
+impl Interval {
+    fn of(range: Range, scale: f64) -> Self {
+        let high = range.high * scale;
+        Self { value: range.value * scale, low: range.low * scale, high: high.is_finite().then_some(high) }
+    }
+
+    fn text(self, number: fn(f64) -> String) -> [String; 2] {
+        let high = self.high.map_or_else(|| "?".to_owned(), number);
+        [number(self.value), format!("{} to {high}", number(self.low))]
+    }
+}
+
+/// One unit of the planned store.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    /// `disk sda of storage1 (storage)`.
+    pub unit: String,
+    /// Operations per second at which it has no time left.
+    pub ceiling_per_s: f64,
+    /// Share of the time in which it would be busy.
+    pub busy: f64,
+}
+
+/// What a store would do, and what it costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlook {
+    machines: BTreeMap<String, usize>,
+    throughput_per_s: Interval,
+    service_ms: Interval,
+    service_ms_of: BTreeMap<String, Interval>,
+    bandwidth_bytes_per_s: f64,
+    ceiling_per_s: Interval,
+    limits: Vec<Limit>,
+    extrapolated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
+}
+
+/// What a store costs at its load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// How amounts are called.
+    pub currency: String,
+    /// An hour.
+    pub per_hour: f64,
+    /// 10^6 operations.
+    pub per_million_operations: f64,
+}
+
+impl Outlook {
+    /// Of a prediction, for a store of these machines.
+    #[must_use]
+    pub fn of(
+        said: &Prediction,
+        units: &[Unit],
+        machines: BTreeMap<String, usize>,
+        cost: Option<(String, f64)>,
+    ) -> Self {
+        let limit = |(unit, ceiling_per_s, busy): &(usize, f64, f64)| Limit {
+            unit: units.get(*unit).map(unit_text).unwrap_or_default(),
+            ceiling_per_s: *ceiling_per_s,
+            busy: *busy,
+        };
+        let rate = said.throughput_per_s.value;
+        Self {
+            machines,
+            throughput_per_s: Interval::of(said.throughput_per_s, 1.0),
+            service_ms: Interval::of(said.service_s, 1e3),
+            service_ms_of: said
+                .classes
+                .iter()
+                .map(|(kind, time)| (kind.clone(), Interval::of(*time, 1e3)))
+                .collect(),
+            bandwidth_bytes_per_s: rate * said.bytes_each,
+            ceiling_per_s: Interval::of(said.ceiling_per_s, 1.0),
+            limits: said.limits.iter().filter(|one| one.1.is_finite()).map(limit).collect(),
+            extrapolated: said.extrapolated,
+            cost: cost.map(|(currency, per_hour)| Cost {
+                currency,
+                per_hour,
+                per_million_operations: per_hour / (rate * 3600.0) * 1e6,
+            }),
+        }
+    }
+}
+
+fn unit_text(unit: &Unit) -> String {
+    match unit.kind {
+        cosmark_metrics::ResourceKind::Machine => format!("the processors of {} ({})", unit.node, unit.role),
+        kind => format!("{} {} of {} ({})", kind.word(), unit.name, unit.node, unit.role),
+    }
+}
+
+/// Everything that is said of one ladder.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// The run.
+    pub run: String,
+    /// Its stages.
+    pub stages: Vec<String>,
+    /// The load: `64 workers`, `800/s`.
+    pub load: String,
+    /// The store as it was measured.
+    pub now: Outlook,
+    /// The store as it is asked for; null where nothing is to change.
+    pub planned: Option<Outlook>,
+    /// Mean relative distance of the model from what it was made from.
+    pub misfit: f64,
+    /// Machines of each role that are full at once, as proportions.
+    pub balance: BTreeMap<String, f64>,
+}
+
+impl Answer {
+    /// As a person reads it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let aim = self.planned.as_ref().unwrap_or(&self.now);
+        let mut lines = vec![
+            format!(
+                "from {} ({}), at {}; the model lies {:.1} % from what it was made from",
+                self.run,
+                units::count(self.stages.len() as u64, "load"),
+                self.load,
+                self.misfit * 100.0
+            ),
+            self.table(),
+            self.sentence(aim),
+        ];
+        if aim.extrapolated {
+            lines.push(
+                "  the size lies beyond those that were measured: the interval does not know of that".into(),
+            );
+        }
+        if self.balance.len() > 1 {
+            let parts: Vec<String> =
+                self.balance.iter().map(|(role, many)| format!("{role} {many:.1}")).collect();
+            lines.push(format!("  machines that would be full at once: {}", parts.join(" to ")));
+        }
+        let [_, between] = aim.throughput_per_s.text(units::rate);
+        lines.push(format!(
+            "  to refute: {} and measure it at {}: if it does not come to {between} operations/s, this is wrong",
+            if self.planned.is_some() { "build it" } else { "repeat the run" },
+            self.load
+        ));
+        lines.join("\n")
+    }
+
+    fn table(&self) -> String {
+        let mut rows: Vec<[String; 4]> = Vec::new();
+        let planned = self.planned.as_ref();
+        let mut ranged =
+            |name: String, of: &dyn Fn(&Outlook) -> Option<Interval>, number: fn(f64) -> String| {
+                let now = of(&self.now).map(|value| value.text(number));
+                let then = planned.and_then(of).map(|value| value.text(number));
+                let [now, now_between] = now.unwrap_or_default();
+                let [then, between] = then.unwrap_or_else(|| [String::new(), now_between]);
+                rows.push([name, now, then, between]);
+            };
+        ranged("operations/s".into(), &|one| Some(one.throughput_per_s), units::rate);
+        ranged("service time, ms".into(), &|one| Some(one.service_ms), units::ms);
+        if aim_kinds(&self.now, planned) > 1 {
+            let kinds =
+                self.now.service_ms_of.keys().chain(planned.iter().flat_map(|one| one.service_ms_of.keys()));
+            for kind in kinds.collect::<std::collections::BTreeSet<_>>() {
+                ranged(format!("  {kind}"), &|one| one.service_ms_of.get(kind).copied(), units::ms);
+            }
+        }
+        ranged("ceiling, operations/s".into(), &|one| Some(one.ceiling_per_s), units::rate);
+        let mut plain = |name: &str, of: &dyn Fn(&Outlook) -> String| {
+            rows.push([name.to_owned(), of(&self.now), planned.map(of).unwrap_or_default(), String::new()]);
+        };
+        if self.now.bandwidth_bytes_per_s > 0.0 {
+            plain("bandwidth", &|one| units::bandwidth(one.bandwidth_bytes_per_s));
+        }
+        let machines = |one: &Outlook| {
+            let parts: Vec<String> =
+                one.machines.iter().map(|(role, many)| format!("{many} {role}")).collect();
+            parts.join(", ")
+        };
+        plain("machines", &machines);
+        if self.now.cost.is_some() {
+            let amount = |one: &Outlook, of: fn(&Cost) -> f64| {
+                one.cost.as_ref().map(|cost| format!("{:.4} {}", of(cost), cost.currency)).unwrap_or_default()
+            };
+            plain("cost of an hour", &|one| amount(one, |cost| cost.per_hour));
+            plain("cost of 10^6 operations", &|one| amount(one, |cost| cost.per_million_operations));
+        }
+        let mut heads = vec!["", "as measured", "planned", "95 %"];
+        let mut keep = vec![0, 1, 2, 3];
+        if planned.is_none() {
+            heads.remove(2);
+            keep.remove(2);
+        }
+        table(&heads, rows.iter().map(|row| keep.iter().map(|at| row[*at].clone()).collect()))
+    }
+
+    fn sentence(&self, aim: &Outlook) -> String {
+        let limited = |limit: &Limit| format!("{} ({:.0} % busy)", limit.unit, limit.busy * 100.0);
+        let first = aim.limits.first().map(limited).unwrap_or_default();
+        let next = aim.limits.get(1).map(|limit| {
+            format!("; next would be {}, at {} operations/s", limit.unit, units::rate(limit.ceiling_per_s))
+        });
+        let next = next.unwrap_or_default();
+        let rate = units::rate(aim.throughput_per_s.value);
+        if self.planned.is_none() {
+            return format!("plan: the store does {rate} operations/s; the first limit is {first}{next}");
+        }
+        let growth = (aim.throughput_per_s.value / self.now.throughput_per_s.value - 1.0) * 100.0;
+        format!(
+            "plan: it would do {rate} operations/s ({growth:+.0} %) in {} ms; the first limit is {first}{next}",
+            units::ms(aim.service_ms.value)
+        )
+    }
+}
+
+/// Kinds of operation that are shown one by one.
+fn aim_kinds(now: &Outlook, planned: Option<&Outlook>) -> usize {
+    now.service_ms_of.len().max(planned.map_or(0, |one| one.service_ms_of.len()))
+}
+
+fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(heads);
+    for row in rows {
+        let cells = row.into_iter().enumerate().map(|(at, text)| {
+            let side = if at == 0 { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(side)
+        });
+        table.add_row(cells);
+    }
+    table.set_constraints(heads.iter().map(|_| ColumnConstraint::ContentWidth));
+    table.to_string()
+}
+
+/// One load that was left out, and what was said of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CheckedLoad {
+    in_flight: f64,
+    client_clear: bool,
+    throughput_per_s: f64,
+    predicted_per_s: Interval,
+    throughput_ratio: f64,
+    service_ms: f64,
+    predicted_ms: Interval,
+    service_ratio: f64,
+}
+
+/// What came of leaving out the upper third of a ladder.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Checked {
+    /// The run.
+    pub run: String,
+    /// Loads that the model was made from.
+    pub fitted: usize,
+    /// The others.
+    pub loads: Vec<CheckedLoad>,
+}
+
+/// A prediction counts as right within this share.
+const RIGHT: f64 = 0.15;
+
+impl Checked {
+    /// Of the loads that were held out.
+    #[must_use]
+    pub fn of(run: &str, fitted: usize, held: &[Held]) -> Self {
+        let load = |one: &Held| CheckedLoad {
+            in_flight: one.load.in_flight,
+            client_clear: one.load.client_clear,
+            throughput_per_s: one.load.rate_per_s(),
+            predicted_per_s: Interval::of(one.throughput_per_s, 1.0),
+            throughput_ratio: one.throughput_per_s.value / one.load.rate_per_s(),
+            service_ms: one.load.service_s() * 1e3,
+            predicted_ms: Interval::of(one.service_s, 1e3),
+            service_ratio: one.service_s.value / one.load.service_s(),
+        };
+        Self { run: run.to_owned(), fitted, loads: held.iter().map(load).collect() }
+    }
+
+    /// As a person reads it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let heads = [
+            "in flight",
+            "operations/s",
+            "predicted",
+            "95 %",
+            "predicted / measured",
+            "service ms",
+            "predicted",
+            "predicted / measured",
+        ];
+        let row = |one: &CheckedLoad| {
+            let [rate, between] = one.predicted_per_s.text(units::rate);
+            let [time, _] = one.predicted_ms.text(units::ms);
+            let note = if one.client_clear { "" } else { " (client full)" };
+            vec![
+                format!("{:.1}{note}", one.in_flight),
+                units::rate(one.throughput_per_s),
+                rate,
+                between,
+                format!("{:.2}", one.throughput_ratio),
+                units::ms(one.service_ms),
+                time,
+                format!("{:.2}", one.service_ratio),
+            ]
+        };
+        let right = self.loads.iter().filter(|one| (one.throughput_ratio - 1.0).abs() <= RIGHT).count();
+        format!(
+            "from {}: the lower {} loads predict the upper {}\n{}\ncheck: the throughput of {right} of {} lies within {:.0} % \
+             of what was predicted{}",
+            self.run,
+            self.fitted,
+            self.loads.len(),
+            table(&heads, self.loads.iter().map(row)),
+            self.loads.len(),
+            RIGHT * 100.0,
+            if right == self.loads.len() { "" } else { ": do not plan with this run" }
+        )
+    }
+}

@@ -1,0 +1,95 @@
+//! What planning is made from: the loads of a run, by kind of operation, with what the units of the store's machines were busy
+//! with at each.
+
+use std::collections::BTreeSet;
+
+use cosmark_archive::{RunRecord, StageRecord};
+use cosmark_capacity::model::{ClassLoad, Load, Observed};
+use cosmark_metrics::LoopKind;
+
+use crate::bottleneck::{groups, ladder, load_of, measuring};
+
+/// Loads that were measured together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedLoads {
+    /// Names of the stages.
+    pub stages: Vec<String>,
+    /// What was measured.
+    pub observed: Observed,
+    /// Most workers of a stage; 0 where arrivals came by the clock.
+    pub most_workers: u32,
+    /// Seconds between two operations of a worker, in the middle of the stages.
+    pub think_s: f64,
+}
+
+/// The ladders of a run: stages of the same operations at several loads. None without nodes.
+#[must_use]
+pub fn ladders(run: &RunRecord) -> Vec<ObservedLoads> {
+    groups(run).iter().map(|stages| observed(run, stages)).collect()
+}
+
+/// All stages of a run that measured something with nodes, whatever their operations.
+#[must_use]
+pub fn all_loads(run: &RunRecord) -> ObservedLoads {
+    let stages: Vec<&StageRecord> =
+        run.stages.iter().filter(|stage| !stage.nodes.is_empty() && load_of(stage).is_some()).collect();
+    observed(run, &stages)
+}
+
+fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
+    let kinds: BTreeSet<String> =
+        stages.iter().flat_map(|stage| measuring(stage)).map(|op| op.op.clone()).collect();
+    let kinds: Vec<String> = kinds.into_iter().collect();
+    let ladder = ladder(run, stages);
+    // A step for each stage: none is here without a load.
+    let loads = stages.iter().zip(ladder.steps).map(|(stage, step)| Load {
+        classes: kinds.iter().map(|kind| class_of(stage, kind)).collect(),
+        in_flight: step.in_flight,
+        open: is_open(stage),
+        client_clear: step.client_clear,
+        usage: step.usage,
+    });
+    let loads = loads.collect();
+    let observed = Observed { units: ladder.units, idle: ladder.idle, classes: kinds, loads };
+    let closed = || stages.iter().filter(|stage| !is_open(stage));
+    let mut pauses: Vec<f64> = closed().filter_map(|stage| pause_of(stage)).collect();
+    pauses.sort_by(f64::total_cmp);
+    ObservedLoads {
+        stages: stages.iter().map(|stage| stage.name.clone()).collect(),
+        observed,
+        most_workers: closed().map(|stage| workers_of(stage)).max().unwrap_or(0),
+        think_s: pauses.get(pauses.len() / 2).copied().unwrap_or(0.0),
+    }
+}
+
+/// All operations of one kind of a stage together.
+fn class_of(stage: &StageRecord, kind: &str) -> ClassLoad {
+    let (mut rate, mut bytes_per_s, mut service_s) = (0.0, 0.0, 0.0);
+    for operation in measuring(stage).filter(|operation| operation.op == kind) {
+        let Some(own) = operation.throughput_per_s.filter(|rate| *rate > 0.0) else { continue };
+        rate += own;
+        bytes_per_s += operation.bandwidth_bytes_per_s.unwrap_or(0.0);
+        service_s += own * operation.service_ms.mean.unwrap_or(0.0) / 1e3;
+    }
+    let of_one = |sum: f64| if rate > 0.0 { sum / rate } else { 0.0 };
+    ClassLoad { rate_per_s: rate, bytes_each: of_one(bytes_per_s), service_s: of_one(service_s) }
+}
+
+fn is_open(stage: &StageRecord) -> bool {
+    measuring(stage).any(|operation| operation.arrival == Some(LoopKind::Open))
+}
+
+/// Each work's workers do all of its operations.
+fn workers_of(stage: &StageRecord) -> u32 {
+    let mut works: Vec<(&str, u32)> = measuring(stage).map(|op| (op.work.as_str(), op.workers)).collect();
+    works.sort_unstable();
+    works.dedup();
+    works.iter().map(|work| work.1).sum()
+}
+
+/// By Little's law: what is left of a worker's time when its operations are taken away.
+fn pause_of(stage: &StageRecord) -> Option<f64> {
+    let (rate, in_flight, _) = load_of(stage)?;
+    let workers = f64::from(workers_of(stage));
+    (workers > 0.0).then(|| ((workers - in_flight) / rate).max(0.0))
+}
