@@ -18,6 +18,7 @@ mod nodes;
 mod output;
 mod plan;
 mod progress;
+mod raw;
 mod registry;
 mod runs;
 mod secrets;

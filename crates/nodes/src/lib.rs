@@ -6,6 +6,7 @@ pub mod collect;
 pub mod figures;
 pub mod frame;
 pub mod prometheus;
+pub mod raw;
 pub mod source;
 pub mod watch;
 

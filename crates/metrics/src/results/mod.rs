@@ -8,6 +8,7 @@ mod metric;
 mod nodes;
 mod operation;
 mod parts;
+mod raw;
 mod table;
 
 pub use bound::{Bound, Cause, Spread, Times};
@@ -16,6 +17,7 @@ pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
 pub use nodes::{BottleneckResult, NodeResult, QuantityResult, ResourceKind, UnitResult, Waiting};
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
+pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};
 pub use table::METRICS;
 
 #[cfg(test)]
