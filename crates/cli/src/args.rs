@@ -3,6 +3,7 @@
 mod baseline;
 mod controller;
 mod driver;
+mod lbn;
 mod plan;
 mod results;
 
@@ -15,6 +16,7 @@ use crate::exit::Exit;
 pub use baseline::BaselineArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
+pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
 
@@ -95,6 +97,8 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
     Plan(PlanArgs),
+    /// Show how far apart on a disk successive requests lie, from a trace or as they come
+    Lbn(LbnArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 
-use cosmark_archive::{Archive, RunRecord, Timestamp, newest_raw_limits};
+use cosmark_archive::{Archive, Timestamp, newest_raw_limits};
 use cosmark_metrics::{RawLimits, RawNode};
 use cosmark_nodes::raw::import::{Imported, import};
 use cosmark_nodes::raw::measure::{DiskTask, Iperf3, hashes, memory};
@@ -62,10 +62,7 @@ pub fn measure(args: &BaselineArgs, file: &Path) -> Outcome {
     let tasks = target.nodes.iter().map(|node| Task::of(node, args)).collect::<Result<Vec<_>, _>>()?;
     check_names(&target.nodes, args)?;
     let began = Timestamp::now();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    let runtime = host::runtime()?;
     let measured = runtime.block_on(async {
         tokio::select! {
             all = measure_all(tasks) => Some(all),

@@ -5,6 +5,7 @@
 pub mod collect;
 pub mod figures;
 pub mod frame;
+pub mod lbn;
 pub mod prometheus;
 pub mod raw;
 pub mod source;

@@ -4,6 +4,8 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::RunRecord;
 use cosmark_metrics::{DiskPattern, RawLimits, RawNode};
 
+use cosmark_workload::units::bytes_text;
+
 use crate::units;
 
 /// Nothing of it was measured.
@@ -39,7 +41,7 @@ fn rows(limits: &RawLimits) -> Vec<Row> {
             remark: "",
         };
         for disk in &node.disks {
-            let block = units::bytes(block(disk.block_bytes));
+            let block = bytes_text(disk.block_bytes);
             rows.push(Row {
                 requests_per_s: Some(disk.requests_per_s),
                 p99_ms: disk.p99_ms,
@@ -73,11 +75,6 @@ fn rows(limits: &RawLimits) -> Vec<Row> {
         remark: "",
     }));
     rows
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes of a request")]
-fn block(bytes: u64) -> f64 {
-    bytes as f64
 }
 
 /// All of it.

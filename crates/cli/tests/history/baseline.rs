@@ -38,7 +38,7 @@ fn what_machines_can_do_is_imported_kept_and_beside_the_results_of_the_same_mach
     fs::write(home.join("cut.json"), &FIO[..100]).unwrap();
     let text = good(home, "baseline target.yaml --import s1=fio.json --no-network");
     assert!(
-        text.contains("disk /srv/a: sequential read of 1.0 MB") && text.contains("w1-baseline-target"),
+        text.contains("disk /srv/a: sequential read of 1MB") && text.contains("w1-baseline-target"),
         "{text}"
     );
     assert!(good(home, "baseline target.yaml --import s1=fio.json --no-network").contains("nothing changed"));
@@ -50,7 +50,7 @@ fn what_machines_can_do_is_imported_kept_and_beside_the_results_of_the_same_mach
 
     fs::write(
         home.join("reads.yaml"),
-        "name: reads\nstages:\n  - name: main\n    works:\n      - {workers: 2, runtime: 2s, operations: [{type: read, containers: \
+        "name: reads\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 2, runtime: 2s, operations: [{type: read, containers: \
          c(1), objects: c(1)}]}\n",
     )
     .unwrap();
@@ -105,4 +105,27 @@ fn a_baseline_that_is_interrupted_leaves_no_file_behind() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(!home.join("archive").exists());
+}
+
+#[test]
+fn a_trace_says_how_far_a_disk_seeks_and_what_is_none_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let line = |start: u64| format!("  8,16  1  1  0.1  7  D  R {start} + 8 [fio]\n");
+    let trace: String = [0, 8, 16, 5_000_000, 5_000_008].into_iter().map(line).collect();
+    fs::write(home.join("trace.txt"), trace).unwrap();
+    let text = good(home, "lbn trace.txt");
+    assert!(text.contains("disk 8,16: 5 requests; 25.0 % of them more than 2 500 000 blocks"), "{text}");
+    let all: Value = serde_json::from_str(&good(home, "lbn trace.txt --json")).unwrap();
+    assert_eq!((&all["8,16"]["far"], &all["8,16"]["by_log2"]["0"]), (&1.into(), &3.into()), "{all}");
+    fs::write(home.join("other.txt"), [0_u8, 159, 146, 150].repeat(100_000)).unwrap();
+    for (arguments, words) in [
+        ("lbn other.txt", "no request in other.txt"),
+        ("lbn nothing.txt", "cannot read nothing.txt"),
+        ("lbn --device null --seconds 1", ""),
+    ] {
+        let output = said(home, arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(words), "{arguments}: {error}");
+    }
 }

@@ -117,7 +117,11 @@ fn side_of_job(
         return Err(format!("{bytes} bytes in {seconds} s are not {bytes_per_s} bytes per second"));
     }
     let random = option("rw").or_else(|| option("readwrite")).is_some_and(|rw| rw.starts_with("rand"));
-    let block = if requests > 0.0 { bytes_per_s / requests } else { 0.0 };
+    let block = match amount(side, &["total_ios"]) {
+        Ok(count) if count > 0.0 => bytes / count,
+        _ if requests > 0.0 => bytes_per_s / requests,
+        _ => 0.0,
+    };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a request")]
     let block_bytes = block.round() as u64;
     Ok(RawDisk {
