@@ -237,11 +237,14 @@ const HIGH: f64 = 0.3;
 /// Fewer loads say nothing of what varies.
 const LEAST_LOADS: usize = 3;
 
+/// Rate of each column, and the utilisation that it led to.
+type Row = (Vec<f64>, f64);
+
 /// The planes of all units that could be fitted.
 pub(crate) struct Fit {
     sized: Vec<bool>,
-    /// Rate of each column, and utilisation, of each row; the last are the plane's.
-    units: Vec<(usize, Vec<(Vec<f64>, f64)>, Plane)>,
+    /// What was seen of each unit, and the plane through it.
+    units: Vec<(usize, Vec<Row>, Plane)>,
 }
 
 impl Fit {
@@ -266,7 +269,7 @@ impl Fit {
             let idle = observed.idle.get(unit).copied().flatten().map(|busy| (nothing.clone(), busy));
             let seen =
                 observed.loads.iter().filter_map(|load| Some((columns(load), load.usage.get(unit)?.busy?)));
-            let rows: Vec<(Vec<f64>, f64)> = idle.into_iter().chain(seen).collect();
+            let rows: Vec<Row> = idle.into_iter().chain(seen).collect();
             measured |= rows.len() > nothing.len() + 1;
             if let Some(plane) = of_classes(&rows) {
                 units.push((unit, rows, plane));
@@ -284,7 +287,7 @@ impl Fit {
         let units = self.units.iter().map(|(unit, rows, plane)| {
             let free = real(rows.len().saturating_sub(plane.costs.len() + 1)).max(1.0);
             let wider = (real(rows.len()) / free).sqrt();
-            let drawn: Vec<(Vec<f64>, f64)> = rows
+            let drawn: Vec<Row> = rows
                 .iter()
                 .zip(&plane.residuals)
                 .map(|((rates, busy), own)| {
@@ -298,7 +301,7 @@ impl Fit {
         Self { sized: self.sized.clone(), units: units.collect() }
     }
 
-    fn part(&self, unit: usize, rows: &[(Vec<f64>, f64)], plane: &Plane) -> Part {
+    fn part(&self, unit: usize, rows: &[Row], plane: &Plane) -> Part {
         let mut left = plane.costs.iter().copied();
         let costs = self.sized.iter().map(|sized| Cost {
             fixed_s: left.next().unwrap_or_default(),
@@ -374,7 +377,7 @@ fn alike(a: &Mix, b: &Mix) -> bool {
 
 /// A line through (bytes, delay), or the middle of the delays.
 fn delay(points: &[(f64, f64)], sized: bool) -> Cost {
-    let rows: Vec<(Vec<f64>, f64)> = points.iter().map(|(bytes, delay)| (vec![*bytes], *delay)).collect();
+    let rows: Vec<Row> = points.iter().map(|(bytes, delay)| (vec![*bytes], *delay)).collect();
     if sized && let Some(line) = of_classes(&rows) {
         return Cost { fixed_s: line.idle, per_byte_s: line.costs[0] };
     }
