@@ -156,6 +156,15 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
           },
         };
       }),
+      node_charts: [["processors", "Processors", "share", 0.3, 0.9], ["disk-bytes", "Bytes of a disk", "bytes_per_s", 1e6, 9e7]].map(([chart, title, unit, least, most]) => ({
+        id: `${chart}-storage`, role: "storage", title, hint: "Of two machines.", unit, machines: 2, drawn: 2, from,
+        lines: ["storage1", "storage2"].map((name, n) => ({
+          name, colour: n, dash: 0,
+          // The second one does not answer for a while.
+          values: range(from, bins, (at) => (n === 1 && at >= 10 && at < 20 ? null : least + (most - least) * (0.5 + 0.5 * Math.sin(at / 9 + n)))),
+        })),
+      })),
+      node_gaps: bins > 10 ? [{ node: "storage2", from_s: 10 * intervalS * every, to_s: Math.min(endS, 20 * intervalS * every), why: "http://storage2:9100/metrics: connection refused" }] : [],
       phases: ["rampup", "window"].filter((phase) => phases.includes(phase)).map((phase) => ({ phase, from_s: phases.indexOf(phase) * intervalS, to_s: (phases.lastIndexOf(phase) + 1) * intervalS })),
       operations: [...lines.values()].filter((line) => line.driver === null).map((line) => {
         const sums = (key) => range(from, bins, (at) => sum(group(line, at), key));
@@ -302,7 +311,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         size_classes: [], endpoints: [], drivers: driverNames.slice(0, 2).map((label) => ({ label, workers: 16, ...totals, count: Math.round(count / 2) })),
       };
     });
-    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [] });
+    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [] });
     const stages = STAGES.map(([name], index) => name !== "main" ? plain(name, index) : {
       ...plain(name, index), setup: false, window_s: bins, took_s: bins, arrival: "closed", time: bins ? { bin_s: 1, bins, end_s: bins } : null,
       phases: [{ phase: "rampup", from_s: 0, to_s: bins * 0.1 }, { phase: "window", from_s: bins * 0.1, to_s: bins }], operations: bins ? operations : [],
@@ -313,7 +322,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         { id: "V1", name: "littles law", stage: "s3-main", status: "pass", value: 0.998, limit: 0.02, message: "Operations in flight are rate times response time." },
         { id: "V15", name: "clocks", stage: "s3-main", status: "warn", value: 41, limit: 20, message: "The clock of driver-2 is only known to 41 µs." },
       ] },
-      stages, workload: run.source, notes: [],
+      stages, ladders: [], workload: run.source, notes: [],
     };
   }
 

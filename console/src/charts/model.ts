@@ -17,6 +17,8 @@ export interface Line {
   thin?: boolean;
   /** Belongs to the line before it: no entry of its own in the legend. */
   continues?: boolean;
+  /** Each value holds for its whole stretch: drawn as steps. */
+  step?: boolean;
 }
 
 interface Common {
@@ -30,8 +32,9 @@ interface Common {
 
 export interface LineModel extends Common {
   kind: "lines";
-  /** Seconds, place on the percentile axis, workers (by powers of two), or the number of a run in their order. */
-  x: "time" | "nines" | "workers" | "order";
+  /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, or the
+   * number of a run in their order. */
+  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order";
   /** What stands at the places of an axis of runs. */
   xNames?: string[];
   unit: Unit;
@@ -122,6 +125,8 @@ function tip(head: string, rows: HTMLElement[]): HTMLElement {
 function xText(model: LineModel, x: number): string {
   if (model.x === "order") return model.xNames?.[x] ?? "";
   if (model.x === "workers") return `${exact(x, "count")} worker${x === 1 ? "" : "s"}`;
+  if (model.x === "in-flight") return `${exact(x, "count")} in flight`;
+  if (model.x === "rate") return exact(x, "per_s");
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
 
@@ -199,6 +204,9 @@ function xAxis(model: LineModel, view: View, end: number): Option {
   switch (model.x) {
     case "time":
       return timeAxis(view, end);
+    case "rate":
+      return { type: "value", min: 0, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "per_s") } };
+    case "in-flight":
     case "workers": {
       const places = [...new Set(model.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
       return { type: "log", logBase: 2, ...style, splitLine: { show: false }, axisTick: { customValues: places }, axisLabel: { ...label, customValues: places, formatter: (value: number) => short(value, "count") } };
@@ -211,6 +219,9 @@ function xAxis(model: LineModel, view: View, end: number): Option {
     }
   }
 }
+
+/** Axes on which each point is a measurement of its own. */
+const STEPPED: ReadonlySet<LineModel["x"]> = new Set(["workers", "in-flight", "rate"]);
 
 /** The option of a line chart. */
 function lineOption(model: LineModel, view: View): Option {
@@ -228,10 +239,11 @@ function lineOption(model: LineModel, view: View): Option {
     // A null breaks the line; a logarithm has no place for 0.
     data: line.points.map(([x, y]) => [x, log && (y ?? 0) <= 0 ? null : y]),
     color: palette.categories[line.colour % palette.categories.length],
-    showSymbol: (model.x === "workers" || (few && model.x !== "nines")) && !line.thin,
+    showSymbol: (STEPPED.has(model.x) || (few && model.x !== "nines")) && !line.thin && !line.step,
     symbol: "circle",
     symbolSize: 5,
     lineStyle: { width: line.thin ? 1 : 2, type: line.dash ?? "solid", opacity: line.thin ? 0.75 : 1 },
+    ...(line.step ? { step: "middle" } : {}),
     ...(line.stack ? { stack: "all", areaStyle: { opacity: 0.45 }, step: "middle" } : {}),
     emphasis: { disabled: true },
     ...(at === 0 && model.phases?.length ? { markArea: phaseAreas(model, palette, end) } : {}),
@@ -345,7 +357,7 @@ export function optionOf(model: ChartModel, view: View): Option {
 /** All values of a chart. */
 export function valuesOf(model: ChartModel): ValueTable {
   if (model.kind === "lines") {
-    const first = { time: "time_s", nines: "percentile", workers: "workers", order: "run" }[model.x];
+    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run" }[model.x];
     const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
     const table = tableOf(first, names);
     if (model.x === "nines") {

@@ -24,6 +24,10 @@ verdict: VerdictData,
  */
 stages: Array<StageData>, 
 /**
+ * What limits the store, for each load that was measured at several rates.
+ */
+ladders: Array<LadderData>, 
+/**
  * The workload as it was understood, native format, secrets removed; null when the archive lacks it.
  */
 workload: string | null, 
@@ -190,7 +194,23 @@ operations: Array<OperationData>,
 /**
  * What each load-making machine was like.
  */
-clients: Array<ClientData>, };
+clients: Array<ClientData>, 
+/**
+ * What each of the store's machines was busy with.
+ */
+nodes: Array<NodeData>, 
+/**
+ * What the stage cost all of them.
+ */
+node_costs: Array<Fact>, 
+/**
+ * What they were busy with over time, by role.
+ */
+node_charts: Array<NodeChartData>, 
+/**
+ * When machines of the store did not answer.
+ */
+node_gaps: Array<NodeGap>, };
 
 export type TimeAxis = { 
 /**
@@ -484,7 +504,15 @@ operations: Array<OperationNews>,
 /**
  * The machines that make the load.
  */
-clients: Array<ClientNews>, };
+clients: Array<ClientNews>, 
+/**
+ * The machines of the store, by role.
+ */
+node_charts: Array<NodeChartData>, 
+/**
+ * When they did not answer, all of them.
+ */
+node_gaps: Array<NodeGap>, };
 
 export type OperationNews = { 
 /**
@@ -605,3 +633,227 @@ throughput_per_s: number | null,
  * Body bytes of successes per second of the operation's window.
  */
 bandwidth_bytes_per_s: number | null, } & PartResult;
+
+export type NodeChartData = { 
+/**
+ * `processors-proxy`.
+ */
+id: string, 
+/**
+ * What the machines do for the store.
+ */
+role: string, 
+/**
+ * For people.
+ */
+title: string, 
+/**
+ * What one reads there.
+ */
+hint: string, 
+/**
+ * Of its values, as in [`super::Fact`]; `bytes`.
+ */
+unit: string, 
+/**
+ * Machines of which something is known.
+ */
+machines: number, 
+/**
+ * How many of these have lines: the busiest.
+ */
+drawn: number, 
+/**
+ * The first bin that is here.
+ */
+from: number, 
+/**
+ * The lines.
+ */
+lines: Array<NodeLine>, };
+
+export type NodeLine = { 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * Number of its colour.
+ */
+colour: number, 
+/**
+ * Number of its kind of line.
+ */
+dash: number, 
+/**
+ * Mean of each bin; null where nothing was seen.
+ */
+values: Array<number | null>, };
+
+export type NodeGap = { 
+/**
+ * Its name.
+ */
+node: string, 
+/**
+ * From then on, seconds since the load began.
+ */
+from_s: number, 
+/**
+ * Until then.
+ */
+to_s: number, 
+/**
+ * Why.
+ */
+why: string, };
+
+export type NodeData = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * What it does for the store.
+ */
+role: string, 
+/**
+ * Who gave its figures.
+ */
+source: string, 
+/**
+ * The busiest unit of each kind, the busiest first.
+ */
+busiest: Array<NodeUnit>, 
+/**
+ * Bytes per second received by the interface that received most; null where nothing is known.
+ */
+received_bytes_per_s: number | null, 
+/**
+ * The same of sent bytes.
+ */
+sent_bytes_per_s: number | null, 
+/**
+ * What makes its figures doubtful: sentences.
+ */
+remarks: Array<string>, };
+
+export type NodeUnit = { 
+/**
+ * For people: `processor`, `disk`.
+ */
+kind: string, 
+/**
+ * Its name on the machine.
+ */
+name: string, 
+/**
+ * Share of the window, 0 to 1.
+ */
+busy: number, 
+/**
+ * The same between the two readings where it was highest.
+ */
+highest_busy: number, 
+/**
+ * How many waited for it; null where that was not counted.
+ */
+queue: number | null, 
+/**
+ * Share of the time in which something waited; null where that was not measured.
+ */
+waiting: number | null, };
+
+export type LadderData = { 
+/**
+ * `named`, `several`, `client`, ..
+ */
+answer: string, 
+/**
+ * `high`, `medium` or `low`; null unless something is named.
+ */
+confidence: string | null, 
+/**
+ * The answer in words.
+ */
+text: string, 
+/**
+ * What would be full next.
+ */
+second: string | null, 
+/**
+ * What would prove it wrong.
+ */
+refute: string | null, 
+/**
+ * Units that are much busier than others like them.
+ */
+skewed: Array<string>, 
+/**
+ * Operations per second where more load added nothing.
+ */
+plateau_per_s: number | null, 
+/**
+ * The steps by rising load.
+ */
+steps: Array<LadderStep>, 
+/**
+ * Units of the store's machines, the lowest ceiling first.
+ */
+candidates: Array<LadderUnit>, };
+
+export type LadderStep = { 
+/**
+ * Id of its stage.
+ */
+stage: string, 
+/**
+ * Name of its stage.
+ */
+name: string, 
+/**
+ * Operations under way on average.
+ */
+in_flight: number, 
+/**
+ * Operations per second.
+ */
+throughput_per_s: number, 
+/**
+ * Mean service time in ms.
+ */
+service_ms: number, };
+
+export type LadderUnit = { 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * It is what limits the store, or a part of it.
+ */
+named: boolean, 
+/**
+ * What an operation costs it, in ms.
+ */
+demand_ms: number, 
+/**
+ * Operations per second at which it has no time left; null where an operation does not need it.
+ */
+ceiling_per_s: number | null, 
+/**
+ * Lower end of the 95 % interval of that.
+ */
+ceiling_low_per_s: number | null, 
+/**
+ * Upper end.
+ */
+ceiling_high_per_s: number | null, 
+/**
+ * Share of the time in which it was busy at each step; null where that was not measured.
+ */
+busy: Array<number | null>, 
+/**
+ * Why it is not the limit.
+ */
+against: Array<string>, };

@@ -6,6 +6,7 @@ import { moment, short } from "../format";
 import { Checks, VerdictBanner } from "./Verdict";
 import { Configuration } from "./Configuration";
 import { measured } from "./figures";
+import { Ladders } from "./Ladder";
 import { Overview } from "./Overview";
 import { StageView } from "./StageView";
 import { StageTabs } from "./StageTabs";
@@ -58,6 +59,7 @@ export function App({ data }: { data: ReportData }) {
       </header>
       <main id="main">
         <VerdictBanner verdict={data.verdict} run={run} />
+        <Ladders ladders={data.ladders} />
         {main.length > 1 && <Overview stages={main} shown={shown} onShow={choose} />}
         {stages.length > 1 && <StageTabs stages={stages} shown={shown} onShow={choose} />}
         {stage ? <StageView key={stage.id} stage={stage} alone={stages.length === 1} /> : <p className="empty">This run has no stages.</p>}

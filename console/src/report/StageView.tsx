@@ -7,6 +7,7 @@ import * as charts from "../charts/stage";
 import type { GroupData, OperationData, StageData } from "../data/types";
 import { exact, grouped, share, short, type Unit } from "../format";
 import { conditions, figures, leading } from "./figures";
+import { Nodes } from "./Nodes";
 import { OperationsTable, type FigureRow } from "./OperationsTable";
 
 export function StageView({ stage, alone }: { stage: StageData; alone: boolean }) {
@@ -30,6 +31,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
           <Charts stage={stage} names={names} />
+          <Nodes stage={stage} />
           <Parts stage={stage} names={names} />
           <Failures stage={stage} names={names} />
           <Clients stage={stage} />

@@ -88,6 +88,9 @@ pub enum ArchiveError {
     /// The thread that writes the operation log could not be started, or died.
     #[error("the operation log's writer stopped: {0}; run without --oplog if this comes again")]
     OpLog(String),
+    /// What was seen of the store's machines could not all be kept.
+    #[error("nodes.parquet is not complete: {0}; the figures in run.json are")]
+    NodeLog(String),
 }
 
 impl ArchiveError {

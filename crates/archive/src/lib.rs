@@ -10,8 +10,10 @@ pub mod cosbench;
 mod csv;
 mod directory;
 mod error;
+mod nodelog;
 mod oplog;
 mod output;
+mod parts;
 mod record;
 mod recover;
 
@@ -34,6 +36,7 @@ pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::{Archive, KilledRun, NewRun, Source};
 pub use error::ArchiveError;
 pub use jiff::{Timestamp, civil::DateTime as LocalTime, tz::TimeZone};
+pub use nodelog::read::NodeLogReader;
 pub use oplog::read::{OpLogReader, OpRow};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;

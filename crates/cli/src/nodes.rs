@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{RunRecord, StageRecord, Timestamp};
-use cosmark_controller::RunJob;
+use cosmark_controller::{NodesSeen, RunJob};
+use cosmark_metrics::nodes::costs;
+use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
-use cosmark_nodes::watch::NodeWatch;
+use cosmark_nodes::watch::{NodeFiguresOf, NodeWatch};
 use cosmark_workload::Workload;
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
@@ -58,8 +60,20 @@ pub async fn watch(
     watch.troubles().iter().for_each(|trouble| eprintln!("cosmark: {trouble}"));
     let figures = watch.figures();
     job.idle_nodes = figures.over(began, nanoseconds(Timestamp::now()));
-    job.on_nodes(Box::new(move |from, to| figures.over(nanoseconds(from), nanoseconds(to))));
+    job.on_nodes(Box::new(Seen(figures)));
     Ok(Some(watch))
+}
+
+struct Seen(NodeFiguresOf);
+
+impl NodesSeen for Seen {
+    fn between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
+        self.0.over(nanoseconds(from), nanoseconds(to))
+    }
+
+    fn take(&self) -> Vec<NodeLook> {
+        self.0.take()
+    }
 }
 
 fn nanoseconds(at: Timestamp) -> u64 {
@@ -89,6 +103,7 @@ pub fn text(record: &RunRecord) -> String {
         lines.push("the store's machines:".to_owned());
     }
     lines.push(table(&stages));
+    lines.extend(stages.iter().filter_map(|stage| costs(stage)));
     lines.extend(troubles(&stages));
     for found in &record.bottlenecks {
         lines.push(format!("limit: {}", found.text));
@@ -145,6 +160,17 @@ fn figures(node: &NodeResult) -> [String; 6] {
         if moved > 0.0 { units::bandwidth(moved) } else { dash() },
         named(link),
     ]
+}
+
+/// What a stage cost all machines, in one line.
+fn costs(stage: &StageRecord) -> Option<String> {
+    let all = costs::of_stage(&stage.nodes, &stage.operations);
+    let said = costs::known(&all).map(|(cost, value)| {
+        let unit = cost.unit.sign();
+        format!("{} {}{unit}", cost.title.to_lowercase(), units::ms(value))
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| format!("{}: {}", stage.id, said.join(", ")))
 }
 
 fn waiting(waiting: Waiting) -> String {

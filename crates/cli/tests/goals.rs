@@ -234,6 +234,35 @@ fn a_slowdown_of_5_percent_is_found_in_the_length_that_compare_recommends() {
     assert!(slower.iter().all(|row| row["outcome"] != "better"), "{slower:?}");
 }
 
+/// Every reading of a window stands in the table, and the loss of the other machine; other programs get both.
+fn what_was_seen_is_kept(
+    archive: &std::path::Path,
+    record: &cosmark_archive::RunRecord,
+    directory: &std::path::Path,
+) {
+    use cosmark_metrics::nodes::reading::{Found, NodeLook};
+    let kept = cosmark_archive::open_run(archive).unwrap();
+    let looks: Vec<NodeLook> = kept.node_looks().unwrap().unwrap().map(Result::unwrap).collect();
+    let of = |name: &'static str| looks.iter().filter(move |look| look.node.name == name);
+    let readings: u64 = record.stages.iter().flat_map(|stage| &stage.nodes).map(|node| node.readings).sum();
+    let kept = of("here").filter(|look| matches!(look.found, Found::Reading { .. })).count();
+    assert!(kept as u64 >= readings && readings > 0, "{kept} of {readings}");
+    assert!(of("gone").all(|look| matches!(look.found, Found::Lost { .. })));
+    assert!(of("gone").count() > 0);
+    let in_order = |name| of(name).map(NodeLook::at_ns).is_sorted();
+    assert!(in_order("here") && in_order("gone"));
+    for (format, words) in [
+        ("csv", [",node,,cpu_busy_s,", ",store,,server_cpu_ms_per_op,"]),
+        (
+            "prometheus",
+            ["cosmark_node_busy_ratio{kind=\"processors\"", "cosmark_server_cpu_seconds_per_operation{"],
+        ),
+    ] {
+        let text = stdout(&run(directory, &["export", "last", "--format", format]));
+        assert!(words.iter().all(|words| text.contains(words)), "{format}: {words:?}: {text}");
+    }
+}
+
 const NODES: &str = "nodes:\n  - {name: here, role: proxy, type: local, interval: 200ms}\n  - {name: gone, role: storage, \
                      type: prometheus, url: \"http://127.0.0.1:1/metrics\", token: {env: COSMARK_TEST_TOKEN}}\n";
 
@@ -269,6 +298,7 @@ fn the_stores_machines_stand_beside_the_results_and_a_limit_of_slots_is_blamed_o
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let archive = directory.path().join("archive/w1-goals");
+    what_was_seen_is_kept(&archive, &record, directory.path());
     for entry in std::fs::read_dir(archive).unwrap().flatten() {
         let bytes = std::fs::read(entry.path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);

@@ -8,7 +8,8 @@ use cosmark_archive::{
     ArchiveError, ClientLine, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord,
     StageState, StageTables, TimelineRow, Timestamp,
 };
-use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_metrics::nodes::reading::NodeLook;
+use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
 use cosmark_wire::ContainersBefore;
 use cosmark_wire::RunClock;
 use cosmark_workload::model::Stage;
@@ -51,6 +52,13 @@ pub enum Measured<'a> {
     },
     /// Lines of `clients.csv`: a look at one driver.
     Client(&'a [ClientLine]),
+    /// What was seen of the store's machines.
+    Nodes {
+        /// When the stage's load began, nanoseconds since 1970.
+        began_ns: u64,
+        /// Looks at them, each machine's in order of time.
+        looks: &'a [NodeLook],
+    },
 }
 
 /// A run directory whose failures do not stop the run.
@@ -245,6 +253,21 @@ impl ArchiveWriter {
         }
         let result = self.dir.append_client(stage, driver, start_ns, sample);
         self.keep(result);
+    }
+
+    pub(crate) fn append_nodes(&mut self, stage: usize, looks: Vec<NodeLook>) {
+        let began = self.dir.record().stages.get(stage).and_then(|stage| stage.load_started);
+        if let Some(began) = began.filter(|_| self.is_heard()) {
+            let began_ns = u64::try_from(began.as_nanosecond()).unwrap_or(0);
+            self.tell_measured(stage, &Measured::Nodes { began_ns, looks: &looks });
+        }
+        let result = self.dir.append_nodes(looks);
+        self.keep(result);
+    }
+
+    /// Keeps room for the figures of the store's machines.
+    pub(crate) fn reserve_for_nodes(&self, idle: &[NodeResult]) {
+        self.dir.reserve_for_nodes(idle);
     }
 
     pub(crate) fn append_work_interval(&mut self, stage: usize, work: usize, lines: Vec<IntervalLine>) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, OpLog, Timestamp};
+use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{NodeResult, RawLimits};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
 use cosmark_workload::model::Workload;
@@ -56,11 +57,17 @@ pub struct RunJob<'a> {
     step_teller: Option<Box<dyn FnMut(u32)>>,
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
     beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
-    nodes: Option<Box<NodeFigures>>,
+    nodes: Option<Box<dyn NodesSeen>>,
 }
 
-/// Gives what the store's machines were busy with between two moments.
-pub type NodeFigures = dyn Fn(Timestamp, Timestamp) -> Vec<NodeResult>;
+/// What is seen of the store's machines.
+pub trait NodesSeen {
+    /// What they were busy with between two moments.
+    fn between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult>;
+
+    /// Every look since the last call.
+    fn take(&self) -> Vec<NodeLook>;
+}
 
 impl<'a> RunJob<'a> {
     /// A workload for these drivers, without an operation log.
@@ -109,13 +116,22 @@ impl<'a> RunJob<'a> {
         self.beside = Some(beside);
     }
 
-    /// Asks at the end of each stage what the store's machines were busy with in its measured window.
-    pub fn on_nodes(&mut self, nodes: Box<NodeFigures>) {
+    /// Asks about once a second what was seen of the store's machines, and at the end of each stage what they were busy with in
+    /// its measured window.
+    pub fn on_nodes(&mut self, nodes: Box<dyn NodesSeen>) {
         self.nodes = Some(nodes);
     }
 
     pub(crate) fn nodes_between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
-        self.nodes.as_ref().map(|nodes| nodes(from, to)).unwrap_or_default()
+        self.nodes.as_ref().map(|nodes| nodes.between(from, to)).unwrap_or_default()
+    }
+
+    /// Writes down what was seen of the store's machines since the last time, in stage `stage` (0-based) or before it.
+    pub(crate) fn keep_nodes(&mut self, stage: usize) {
+        let looks = self.nodes.as_ref().map(|nodes| nodes.take()).unwrap_or_default();
+        if !looks.is_empty() {
+            self.dir.append_nodes(stage, looks);
+        }
     }
 
     pub(crate) fn loaded_beside(&self) -> Vec<BesideRecord> {

@@ -36,6 +36,7 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
     let mut progress =
         RunProgress { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
     let mut goals = Goals::default();
+    job.dir.reserve_for_nodes(&job.idle_nodes);
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
     for (planned, stage) in workload.stages.iter().enumerate() {
         job.planned_stage = planned;
@@ -138,6 +139,7 @@ async fn finish(
     observer: &mut dyn Observer,
 ) -> Ended {
     let RunProgress { tables, class, reason, only_deletes: _ } = progress;
+    job.keep_nodes(tables.len());
     if let Some((log, _)) = job.operation_log.take() {
         match log.finish() {
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),

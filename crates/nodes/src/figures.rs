@@ -2,6 +2,7 @@
 //! first and the last reading of the window; a counter that began anew adds what it has counted since. Nothing is
 //! interpolated: where readings are rare, the figures say how old they were.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_metrics::{QuantityResult, ResourceKind as Kind, UnitResult, Waiting};
@@ -29,9 +30,12 @@ type Points = (&'static Quantity, Vec<(u64, f64)>);
 
 /// The figures of a window, both ends in nanoseconds by the clock of the readings. Readings in order of time.
 #[must_use]
-pub fn over(readings: &[Reading], from_ns: u64, to_ns: u64) -> NodeFigures {
-    let inside: Vec<&Reading> =
-        readings.iter().filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns)).collect();
+pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> NodeFigures {
+    let inside: Vec<&Reading> = readings
+        .iter()
+        .map(Borrow::borrow)
+        .filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns))
+        .collect();
     let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
     for reading in &inside {
         for sample in &reading.samples {
@@ -229,7 +233,7 @@ mod tests {
         let found = over(&read, 1_000_000_000, 3_000_000_000);
         assert_eq!((found.readings, found.quantities[0].mean), (3, 10.0));
         assert_eq!(over(&read, 1_000_000_000, 1_500_000_000).quantities, []);
-        assert_eq!(over(&[], 0, 1), NodeFigures::default());
+        assert_eq!(over::<Reading>(&[], 0, 1), NodeFigures::default());
     }
 
     #[test]

@@ -243,7 +243,7 @@ pub fn names() -> BTreeSet<&'static str> {
 /// What of an exposition is in the table of quantities.
 #[must_use]
 pub fn reading(series: &[Series], at_ns: u64) -> Reading {
-    let mut sums: BTreeMap<(&'static str, String), (&'static Quantity, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&'static str, String), (&'static Known, f64)> = BTreeMap::new();
     for one in series {
         for known in KNOWN.iter().filter(|known| known.name == one.name) {
             let fits = |(label, values): &(&str, &[&str])| {
@@ -263,12 +263,12 @@ pub fn reading(series: &[Series], at_ns: u64) -> Reading {
                 ("", kind) => kind.to_owned(),
                 (of, kind) => format!("{of} {kind}"),
             };
-            sums.entry((known.quantity.id, unit)).or_insert((known.quantity, 0.0)).1 += one.value;
+            sums.entry((known.quantity.id, unit)).or_insert((known, 0.0)).1 += one.value;
         }
     }
     let mut reading = Reading { at_ns, samples: Vec::new() };
-    for ((_, unit), (quantity, value)) in sums {
-        reading.add(quantity, &unit, value);
+    for ((_, unit), (known, value)) in sums {
+        reading.add_named(known.quantity, &unit, known.name, value);
     }
     reading
 }

@@ -1,14 +1,16 @@
 //! All machines of a store together, while a run goes on.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmark_metrics::NodeResult;
+use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName};
 use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::collect::{News, local};
+use crate::collect::{News, local, now_ns};
 use crate::figures;
 use crate::reading::Reading;
 use crate::source::Source;
@@ -16,6 +18,10 @@ use crate::source::Source;
 /// Samples that are kept of one machine, some hundred bytes each; beyond, every second reading goes. At one reading a second,
 /// more than an hour of a machine with 200 figures.
 const MOST_SAMPLES: usize = 1_000_000;
+
+/// Looks, and their samples, that wait to be taken; beyond, the oldest go. Whoever keeps them comes about once a second.
+const MOST_WAITING: usize = 4096;
+const MOST_WAITING_SAMPLES: usize = 200_000;
 
 /// Looks at machines until it is dropped.
 #[derive(Debug)]
@@ -26,12 +32,14 @@ pub struct NodeWatch {
 
 #[derive(Debug)]
 struct Watched {
-    name: String,
-    role: String,
-    source: String,
-    readings: Vec<Reading>,
+    node: Arc<NodeName>,
+    readings: Vec<Arc<Reading>>,
     /// In all readings together.
     samples: usize,
+    /// When its numbers became what they are.
+    renewed_ns: u64,
+    /// What nobody took yet.
+    waiting: VecDeque<NodeLook>,
     ahead_ns: Option<i64>,
     lost: Option<String>,
 }
@@ -49,11 +57,15 @@ impl NodeWatch {
         let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
         let watched = nodes.iter().map(|node| {
             Mutex::new(Watched {
-                name: node.name.clone(),
-                role: node.role.clone(),
-                source: node.source.kind.to_ascii_lowercase(),
+                node: Arc::new(NodeName {
+                    name: node.name.clone(),
+                    role: node.role.clone(),
+                    source: node.source.kind.to_ascii_lowercase(),
+                }),
                 readings: Vec::new(),
                 samples: 0,
+                renewed_ns: 0,
+                waiting: VecDeque::new(),
                 ahead_ns: None,
                 lost: None,
             })
@@ -105,7 +117,7 @@ impl NodeWatch {
                 None if node.readings.is_empty() => "nothing came yet".to_owned(),
                 None => return None,
             };
-            Some(format!("node {}: {why}", node.name))
+            Some(format!("node {}: {why}", node.node.name))
         };
         self.nodes.iter().filter_map(trouble).collect()
     }
@@ -130,6 +142,12 @@ impl NodeFiguresOf {
     pub fn over(&self, from_ns: u64, to_ns: u64) -> Vec<NodeResult> {
         self.0.iter().map(|node| hold(node).over(from_ns, to_ns)).collect()
     }
+
+    /// Everything that was seen since the last call, machine by machine, each in order of time.
+    #[must_use]
+    pub fn take(&self) -> Vec<NodeLook> {
+        self.0.iter().flat_map(|node| std::mem::take(&mut hold(node).waiting)).collect()
+    }
 }
 
 fn hold(node: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
@@ -149,11 +167,33 @@ impl Watched {
                     });
                     self.count();
                 }
+                if self.readings.last().is_none_or(|last| last.samples != reading.samples) {
+                    self.renewed_ns = reading.at_ns;
+                }
+                let age_ns = reading.at_ns.saturating_sub(self.renewed_ns);
+                let reading = Arc::new(reading);
                 self.samples += reading.samples.len();
-                self.readings.push(reading);
+                self.readings.push(Arc::clone(&reading));
+                self.wait(Found::Reading { reading, age_ns });
             }
             News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns),
-            News::Lost(why) => self.lost = Some(why),
+            News::Lost(why) => {
+                self.wait(Found::Lost { at_ns: now_ns(), why: why.clone() });
+                self.lost = Some(why);
+            }
+        }
+    }
+
+    fn wait(&mut self, found: Found) {
+        self.waiting.push_back(NodeLook { node: Arc::clone(&self.node), found });
+        let samples = |look: &NodeLook| match &look.found {
+            Found::Reading { reading, .. } => reading.samples.len(),
+            Found::Lost { .. } => 0,
+        };
+        let mut all: usize = self.waiting.iter().map(samples).sum();
+        while self.waiting.len() > MOST_WAITING || (all > MOST_WAITING_SAMPLES && self.waiting.len() > 1) {
+            let gone = self.waiting.pop_front();
+            all -= gone.as_ref().map_or(0, samples);
         }
     }
 
@@ -167,9 +207,9 @@ impl Watched {
         self.readings.retain(|reading| reading.at_ns >= from_ns);
         self.count();
         NodeResult {
-            name: self.name.clone(),
-            role: self.role.clone(),
-            source: self.source.clone(),
+            name: self.node.name.clone(),
+            role: self.node.role.clone(),
+            source: self.node.source.clone(),
             readings: figures.readings as u64,
             renewed_every_s: figures.renewed_every_s,
             clock_ahead_ms: self.ahead_ns.map(|ahead| ahead as f64 / 1e6),
@@ -205,6 +245,15 @@ mod tests {
         assert!(me.readings >= 3 && me.lost.is_none() && me.role == "proxy", "{me:?}");
         assert!(me.units.iter().any(|unit| unit.kind == cosmark_metrics::ResourceKind::Machine), "{me:?}");
         assert!(gone.readings == 0 && gone.lost.is_some() && gone.units.is_empty(), "{gone:?}");
+        let looks = watch.figures().take();
+        let of = |name: &str| looks.iter().filter(|look| look.node.name == name).collect::<Vec<_>>();
+        assert!(
+            of("me").len() >= 3 && of("me").iter().all(|look| matches!(look.found, Found::Reading { .. }))
+        );
+        assert!(
+            matches!(&of("gone").first().unwrap().found, Found::Lost { why, .. } if Some(why) == gone.lost.as_ref())
+        );
+        assert!(watch.figures().take().len() < looks.len(), "what was taken does not come again");
     }
 
     #[tokio::test]
@@ -215,11 +264,11 @@ mod tests {
     #[test]
     fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() {
         let mut watched = Watched {
-            name: String::new(),
-            role: String::new(),
-            source: String::new(),
+            node: Arc::new(NodeName { name: String::new(), role: String::new(), source: String::new() }),
             readings: Vec::new(),
             samples: 0,
+            renewed_ns: 0,
+            waiting: VecDeque::new(),
             ahead_ns: None,
             lost: Some("away".to_owned()),
         };
@@ -232,7 +281,7 @@ mod tests {
             let kept: usize = watched.readings.iter().map(|reading| reading.samples.len()).sum();
             assert!(kept <= MOST_SAMPLES && kept == watched.samples, "{kept}");
         }
-        assert!(watched.lost.is_none());
+        assert!(watched.lost.is_none() && watched.waiting.len() == 10, "nobody took what waits");
         let result = watched.over(0, u64::MAX);
         assert_eq!(result.quantities.len(), 20_000);
         assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{:?}", result.quantities[0]);

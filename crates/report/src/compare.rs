@@ -8,6 +8,7 @@ mod load;
 mod rows;
 mod show;
 
+use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
 use serde::{Serialize, Serializer};
 
@@ -39,7 +40,7 @@ impl Default for Options {
 
 /// The figures that are compared.
 pub fn compared() -> impl Iterator<Item = &'static Metric> {
-    METRICS.iter().filter(|metric| !metric.names.compare.is_empty())
+    METRICS.iter().chain(COSTS).filter(|metric| !metric.names.compare.is_empty())
 }
 
 /// Unit of a figure, as a comparison writes it.

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
-use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
+use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::sentence::say;
-use cosmark_metrics::{BottleneckResult, NodeResult, OperationResult, ResourceKind};
+use cosmark_metrics::{
+    BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
+};
 
 /// Stages of fewer loads are no ladder.
 const LEAST_STEPS: usize = 3;
@@ -154,7 +156,64 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         refute: said.refute,
         skewed: said.skewed,
         stages: stages.iter().map(|stage| stage.id.clone()).collect(),
+        steps: steps_of(stages),
+        candidates: found
+            .candidates
+            .iter()
+            .take(MOST_CANDIDATES)
+            .filter_map(|one| candidate(&ladder, one))
+            .collect(),
     }
+}
+
+/// Candidates that are kept: those whose ceilings are the lowest.
+const MOST_CANDIDATES: usize = 24;
+
+/// The stages by rising load, as [`Ladder::sorted`] has them.
+fn steps_of(stages: &[&StageRecord]) -> Vec<LadderStepResult> {
+    let step = |stage: &&StageRecord| {
+        let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
+        Some(LadderStepResult {
+            stage: stage.id.clone(),
+            in_flight,
+            throughput_per_s,
+            service_ms: service_s * 1e3,
+        })
+    };
+    let mut steps: Vec<_> = stages.iter().filter_map(step).collect();
+    steps.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
+    steps
+}
+
+fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
+    let unit = ladder.units.get(one.unit)?;
+    let finite = |rate: f64| Some(rate).filter(|rate| rate.is_finite());
+    let (low, high) = one.demand.ceiling_interval();
+    let against = one.against.iter().map(|why| match why {
+        Against::CeilingElsewhere => "its ceiling lies away from the plateau",
+        Against::NotBusy => "it had time left at the plateau",
+        Against::NothingWaits => "what waits for it does not grow with the load",
+        Against::DemandChanges => "what an operation costs it changes with the load",
+    });
+    Some(CandidateResult {
+        node: unit.node.clone(),
+        kind: unit.kind,
+        name: unit.name.clone(),
+        demand_ms: one.demand.seconds * 1e3,
+        demand_low_ms: one.demand.low * 1e3,
+        demand_high_ms: one.demand.high * 1e3,
+        idle: one.demand.idle,
+        ceiling_per_s: finite(one.demand.ceiling_per_s()),
+        ceiling_low_per_s: finite(low),
+        ceiling_high_per_s: finite(high),
+        busy: ladder
+            .sorted()
+            .iter()
+            .map(|step| step.usage.get(one.unit).and_then(|usage| usage.busy))
+            .collect(),
+        waits: one.waits,
+        against: against.map(str::to_owned).collect(),
+    })
 }
 
 #[cfg(test)]

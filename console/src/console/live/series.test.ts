@@ -21,7 +21,7 @@ function operation(count: number[], more: Partial<OperationNews> = {}): Operatio
 function news(from: number, bins: number, operations: OperationNews[], more: Partial<SeriesNews> = {}): SeriesNews {
   return {
     stage: "s1-main", from, time: { bin_s: 1, bins, end_s: bins }, phases: [{ phase: "rampup", from_s: 0, to_s: 1 }, { phase: "window", from_s: 1, to_s: bins }],
-    window_s: bins - 1, left_out: 0, operations, clients: [], ...more,
+    window_s: bins - 1, left_out: 0, operations, clients: [], node_charts: [], node_gaps: [], ...more,
   };
 }
 

@@ -1,7 +1,7 @@
 // A running stage as the report would show it: its bins as the controller tells them, a part at a time. Nothing is computed here;
 // what a chart shows while a run goes on is what it shows afterwards.
 import type { Interval, IntervalRow } from "../../data/api";
-import type { ClientNews, ClientSeries, CountSeries, HeatMap, HeatNews, LatencyNews, LatencySeries, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
+import type { ClientNews, ClientSeries, CountSeries, HeatMap, HeatNews, LatencyNews, LatencySeries, NodeChartData, NodeGap, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
 
 /** One operation with all of its course that was told. */
 export interface LiveOperation extends Omit<OperationNews, "latency" | "heat"> {
@@ -19,6 +19,10 @@ export class LiveStage {
   operations: LiveOperation[] = [];
   /** The machines that make the load. */
   clients: ClientNews[] = [];
+  /** The machines of the store, by role. */
+  node_charts: NodeChartData[] = [];
+  /** When they did not answer. */
+  node_gaps: NodeGap[] = [];
   /** Rows of the last interval, of all drivers and endpoints together. */
   lastRows: IntervalRow[] = [];
   lastS = 1;
@@ -50,6 +54,8 @@ export class LiveStage {
       const before = news.from > 0 ? this.clients.find((known) => known.driver === one.driver) : undefined;
       return { driver: one.driver, series: machine(before?.series, one.series, news.from) };
     });
+    this.node_gaps = news.node_gaps;
+    this.node_charts = news.node_charts.map((one) => nodeChart(this.node_charts.find((known) => known.id === one.id), one));
     this.operations = news.operations.map((one, at) => {
       const before = news.from > 0 ? this.operations[at] : undefined;
       return {
@@ -73,6 +79,12 @@ function joined<T>(before: T[] | null | undefined, from: number, told: T[], miss
 function machine(before: ClientSeries | undefined, told: ClientSeries, from: number): ClientSeries {
   const joinedAll = Object.entries(told).map(([key, values]) => [key, joined(before?.[key as keyof ClientSeries], from, values, null)]);
   return Object.fromEntries(joinedAll) as unknown as ClientSeries;
+}
+
+/** A chart whose lines became others is told from its beginning. */
+function nodeChart(before: NodeChartData | undefined, told: NodeChartData): NodeChartData {
+  const lines = told.lines.map((line, at) => ({ ...line, values: joined(before?.lines[at]?.values, told.from, line.values, null) }));
+  return { ...told, from: 0, lines };
 }
 
 function counts(before: CountSeries | undefined, told: CountSeries, from: number): CountSeries {

@@ -5,6 +5,7 @@ import { Chart } from "../../charts/Chart";
 import { ZoomContext } from "../../charts/context";
 import type { RunSummary, StageNews } from "../../data/api";
 import type { ReportData } from "../../data/types";
+import { NodeCharts } from "../../report/Nodes";
 import { StageView } from "../../report/StageView";
 import { get, ofRun } from "../api";
 import { operationNames } from "../../charts/stage";
@@ -95,6 +96,9 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
   const [driver, setDriver] = useState<string | null>(null);
   const machine = useMemo(() => clients(stage, driver), [stage, drawn, driver]);
 
+  // Another value whenever the bins changed.
+  const course = useMemo(() => ({ time: stage.time, phases: stage.phases, node_charts: stage.node_charts, node_gaps: stage.node_gaps }), [stage, drawn]);
+
   return (
     <section className="panel live-panel" aria-label={`Stage ${name}, live`}>
       <h2 className="visually-hidden">Stage {name}, live</h2>
@@ -128,6 +132,12 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
               </label>
             )}
             <div className="charts">{machine.map((model) => <Chart key={model.id.replace(/-.*/, "")} model={model} live />)}</div>
+          </>
+        )}
+        {course.node_charts.length > 0 && (
+          <>
+            <h3>Machines of the store</h3>
+            <NodeCharts course={course} live />
           </>
         )}
       </ZoomContext.Provider>

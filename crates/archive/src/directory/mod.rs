@@ -7,6 +7,7 @@ pub(crate) mod log;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod reader;
+mod reserve;
 pub(crate) mod run_dir;
 
 use std::fs;

@@ -10,7 +10,9 @@ use crate::directory::files::{self, read_bounded};
 use crate::directory::number_of;
 use crate::directory::process;
 use crate::directory::run_dir::RECORD;
-use crate::{ArchiveError, HistogramLog, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, recover};
+use crate::{
+    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, recover,
+};
 
 /// A larger `run.json` is damage: 216 stages of 12 operations need about 8 MiB.
 const MOST_RECORD_BYTES: u64 = 256 << 20;
@@ -194,6 +196,14 @@ impl Run {
     /// When it is damaged.
     pub fn operations(&self) -> Result<Option<OpLogReader>, ArchiveError> {
         OpLogReader::open(&self.path)
+    }
+
+    /// What was read of the store's machines; `None` when the run looked at none.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn node_looks(&self) -> Result<Option<NodeLogReader>, ArchiveError> {
+        NodeLogReader::open(&self.path)
     }
 }
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cosmark_metrics::{HealthSample, Snapshot};
+use cosmark_metrics::nodes::reading::NodeLook;
+use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
 use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
@@ -13,6 +14,8 @@ use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::directory::files::{GrowingFile, write_whole};
 use crate::directory::histograms::LogWriter;
 use crate::directory::log::line_of;
+use crate::directory::reserve;
+use crate::nodelog::NodeLog;
 use crate::record::client::{CLIENTS, client_lines};
 use crate::{
     Archive, ArchiveError, DriversRecord, IntervalLine, RunRecord, RunState, StageRecord, StageState,
@@ -26,13 +29,6 @@ const MOST_SCRIPT_BYTES: usize = 1 << 20;
 
 /// The log of the run; whoever writes the run holds its lock.
 const LOG: &str = "workload.log";
-/// Room that is kept for the end of the run.
-const RESERVE: &str = ".reserve";
-/// As much as `run.json` may need when all is known: of an operation its figures and their bounds, of a stage its checks and
-/// how the clients were doing.
-const RESERVED_BYTES: usize = 16 << 10;
-const RESERVED_PER_OPERATION: usize = 20 << 10;
-const RESERVED_PER_STAGE: usize = 12 << 10;
 /// How long another one who ends a killed run may take.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -59,6 +55,8 @@ pub struct RunDir {
     log: GrowingFile,
     /// Outputs of the workload's scripts, then of each stage's.
     scripts: Vec<String>,
+    /// From the first look at a node on.
+    nodes: Option<NodeLog>,
     indexed: bool,
 }
 
@@ -90,7 +88,7 @@ fn read_lines(path: &Path) -> Result<u64, ArchiveError> {
 pub(crate) fn is_complete(dir: &Path) -> bool {
     let stem = dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     [".csv", "-rt-histogram.csv"].iter().all(|suffix| dir.join(format!("{stem}{suffix}")).exists())
-        && !dir.join(RESERVE).exists()
+        && !reserve::is_kept(dir)
 }
 
 /// The log of the run in `dir`, for whoever is to write it alone; `None` when somebody else does and does not end.
@@ -123,6 +121,7 @@ impl RunDir {
             log: GrowingFile::create(&path.join(LOG), b"")?,
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
+            nodes: None,
             indexed: false,
             archive,
             path,
@@ -133,8 +132,8 @@ impl RunDir {
         run.log.lock()?;
         run.write_scripts()?;
         run.write_record(true)?;
-        // Without it the run is no worse off than others: that there is no room is told when it is needed.
-        drop(run.reserve());
+        // Without it the run is no worse off than others: that there is no room is reported when it is needed.
+        drop(reserve::keep(&run.path, &run.layout, 0));
         Ok(run)
     }
 
@@ -156,6 +155,7 @@ impl RunDir {
             intervals: GrowingFile::reopen(&path.join(INTERVALS.file), &INTERVALS.head())?,
             log,
             scripts: vec![String::new(); layout.len() + 1],
+            nodes: None,
             indexed: false,
             archive,
             path: path.to_owned(),
@@ -165,20 +165,27 @@ impl RunDir {
         })
     }
 
-    /// Keeps room for the end of the run: what it came to must find a place on a disk that others fill.
-    fn reserve(&self) -> Result<(), ArchiveError> {
-        let operations: usize = self.layout.iter().map(|stage| stage.operations().count()).sum();
-        let bytes =
-            RESERVED_BYTES + operations * RESERVED_PER_OPERATION + self.layout.len() * RESERVED_PER_STAGE;
-        write_whole(&self.path.join(RESERVE), false, |out| {
-            let zeros = [0; 4096];
-            (0..bytes.div_ceil(zeros.len())).try_for_each(|_| out.write_all(&zeros))
-        })
+    /// Keeps room for the figures of the store's machines, which each stage will have as they are now before the first.
+    pub fn reserve_for_nodes(&self, idle: &[NodeResult]) {
+        // A machine without load has some figures of 0, which are left out.
+        let bytes = serde_json::to_vec_pretty(idle).map_or(0, |text| text.len() * 2);
+        if bytes > 0 {
+            drop(reserve::keep(&self.path, &self.layout, bytes));
+        }
     }
 
-    fn release_reserve(&self) {
-        // One that is not there gives no room.
-        drop(std::fs::remove_file(self.path.join(RESERVE)));
+    /// Adds what was seen of the store's machines to `nodes.parquet`, which is made by the first of it. What cannot be written is
+    /// reported by [`Self::finish`]: the run goes on without it.
+    ///
+    /// # Errors
+    /// When its writer cannot be started.
+    pub fn append_nodes(&mut self, looks: Vec<NodeLook>) -> Result<(), ArchiveError> {
+        let log = match self.nodes.take() {
+            Some(log) => log,
+            None => NodeLog::create(&self.path, self.record.submitted.unwrap_or_default())?,
+        };
+        self.nodes.insert(log).add(looks);
+        Ok(())
     }
 
     /// Tries again what there was no room for while it ran; true when everything that was to be written is.
@@ -516,7 +523,7 @@ impl RunDir {
             self.record.state = RunState::Terminated;
         }
         // What it came to comes first, and everything that can be made of it afterwards.
-        self.release_reserve();
+        reserve::release(&self.path);
         self.write_record(true)?;
         self.catch_up()?;
         let ended = self.record.ended.or(self.record.started).unwrap_or_default();
@@ -537,7 +544,8 @@ impl RunDir {
         }
         write_whole(&file("-rt-histogram.csv"), false, |out| {
             tables::write_histogram(out, &self.layout, tables)
-        })
+        })?;
+        self.nodes.take().map_or(Ok(()), NodeLog::finish)
     }
 
     /// `run.json` says that the run is over.

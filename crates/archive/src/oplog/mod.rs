@@ -1,50 +1,33 @@
 //! `operations.parquet`: one row per operation, written by a thread of its own so that load threads only hand over what
 //! they recorded. Source: the Apache Parquet format; any engine reads it.
-//!
-//! A Parquet file has its index at its end, so a file that a kill cut short is lost. The log is therefore written as
-//! parts (`operations.part-00001.parquet`, ..), each closed after about a million rows or a minute; at the end of the run the
-//! parts are joined into `operations.parquet` without decoding them. A killed run leaves its closed parts.
 
 mod columns;
-mod join;
 pub(crate) mod read;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow_array::types::UInt16Type;
-use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Int64Array, RecordBatch, StringArray, UInt16Array, UInt32Array,
-};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use cosmark_metrics::{Outcome, Phase, Sample, SlicePlan};
 use jiff::Timestamp;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
 use crate::oplog::columns::Columns;
-use crate::oplog::join::copy_parts;
+use crate::parts::names::{Names, words};
+use crate::parts::{GROUP_ROWS, Parts, metadata};
 use crate::{ArchiveError, StageLayout, phase_word};
 
-/// Name of the log in a run directory.
-pub const FILE_NAME: &str = "operations.parquet";
-/// Wall time of the epoch, in nanoseconds since 1970, in the file's metadata.
-pub const EPOCH_UNIX_NS: &str = "cosmark.epoch_unix_ns";
+/// Of the name of the log in a run directory, before `.parquet`.
+pub(crate) const STEM: &str = "operations";
 
-/// Rows of a row group, which is also a part.
-const GROUP_ROWS: usize = 1 << 20;
-/// A part is closed after this time even if it is not full: that much a kill costs.
-const PART_AGE: Duration = Duration::from_secs(60);
 /// Rows that are gathered before they are encoded.
 const BATCH_ROWS: usize = 1 << 16;
 /// Batches that may wait for the writer.
@@ -151,7 +134,7 @@ impl OpLog {
     /// When the first part cannot be written, or the thread not be started.
     pub fn create(dir: &Path, layout: &[StageLayout], epoch: Timestamp) -> Result<Self, ArchiveError> {
         let mut writer = PartWriter::new(dir, layout, epoch)?;
-        writer.open_part()?;
+        writer.table.open()?;
         let (channel, receiver) = sync_channel(WAITING_BATCHES);
         let thread = std::thread::Builder::new()
             .name("operation-log".to_owned())
@@ -184,48 +167,9 @@ fn write_all(mut writer: PartWriter, receiver: &Receiver<Message>) -> Result<u64
             Ok(Message::Finish) => return writer.finish(),
             Err(RecvTimeoutError::Timeout) => {}
             // Dropped without a word: leave what a kill leaves.
-            Err(RecvTimeoutError::Disconnected) => return writer.close_part().map(|()| writer.rows),
+            Err(RecvTimeoutError::Disconnected) => return writer.close_part().map(|()| writer.table.rows()),
         }
         writer.close_old_part()?;
-    }
-}
-
-/// Names, and the number of each in the dictionary of its column.
-#[derive(Debug, Default)]
-struct Names {
-    names: Vec<String>,
-    numbers: BTreeMap<String, u16>,
-}
-
-impl Names {
-    fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut this = Self::default();
-        for name in names {
-            this.number(name);
-        }
-        this
-    }
-
-    /// Its number; `u16::MAX` stands for all names beyond 65 534 different ones.
-    fn number(&mut self, name: &str) -> u16 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = u16::try_from(self.names.len()).unwrap_or(u16::MAX);
-        if number < u16::MAX {
-            self.names.push(name.to_owned());
-            self.numbers.insert(name.to_owned(), number);
-        }
-        number
-    }
-
-    fn column(&self, numbers: &mut Vec<u16>) -> Result<ArrayRef, ParquetError> {
-        let keys: UInt16Array = numbers
-            .drain(..)
-            .map(|number| (usize::from(number) < self.names.len()).then_some(number))
-            .collect();
-        let values = StringArray::from_iter_values(&self.names);
-        Ok(Arc::new(DictionaryArray::<UInt16Type>::try_new(keys, Arc::new(values))?))
     }
 }
 
@@ -236,18 +180,8 @@ struct Place {
     operations: Vec<u16>,
 }
 
-struct Part {
-    temporary: PathBuf,
-    path: PathBuf,
-    writer: ArrowWriter<File>,
-    rows: usize,
-    began: Instant,
-}
-
 struct PartWriter {
-    dir: PathBuf,
-    schema: Arc<Schema>,
-    properties: WriterProperties,
+    table: Parts,
     drivers: Names,
     stages: Names,
     works: Names,
@@ -257,14 +191,10 @@ struct PartWriter {
     phases: Names,
     places: Vec<Vec<Place>>,
     columns: Columns,
-    part: Option<Part>,
-    parts: Vec<PathBuf>,
-    rows: u64,
 }
 
 /// The columns, in order. Documented in `docs/reference/archive.md`.
 pub fn schema() -> Schema {
-    let words = || DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8));
     let fields = [
         ("driver", words(), true),
         ("stage", words(), false),
@@ -298,15 +228,10 @@ pub fn schema() -> Schema {
 }
 
 fn properties(epoch: Timestamp) -> WriterProperties {
-    let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_key_value_metadata(Some(vec![
-            pair("cosmark.schema", "1".to_owned()),
-            pair(EPOCH_UNIX_NS, epoch.as_nanosecond().to_string()),
-            pair("cosmark.epoch", epoch.to_string()),
-        ]));
+        .set_key_value_metadata(Some(metadata(epoch)));
     for column in WORDS {
         let none = EnabledStatistics::None;
         builder = builder.set_column_statistics_enabled(ColumnPath::from(column), none);
@@ -337,9 +262,7 @@ impl PartWriter {
             places.push(stage.works.iter().map(place).collect());
         }
         Ok(Self {
-            dir: dir.to_owned(),
-            schema: Arc::new(schema()),
-            properties: properties(epoch),
+            table: Parts::new(dir, STEM, Arc::new(schema()), properties(epoch)),
             drivers: Names::default(),
             stages,
             works,
@@ -349,21 +272,7 @@ impl PartWriter {
             phases: Names::of(PHASES.map(phase_word)),
             places,
             columns: Columns::default(),
-            part: None,
-            parts: Vec::new(),
-            rows: 0,
         })
-    }
-
-    fn open_part(&mut self) -> Result<(), ArchiveError> {
-        let name = format!("operations.part-{:05}.parquet", self.parts.len() + 1);
-        let path = self.dir.join(&name);
-        let temporary = self.dir.join(format!(".{name}.tmp-{}", std::process::id()));
-        let file = File::create(&temporary).map_err(ArchiveError::io("write", &path))?;
-        let writer = ArrowWriter::try_new(file, Arc::clone(&self.schema), Some(self.properties.clone()))
-            .map_err(refused(&path))?;
-        self.part = Some(Part { temporary, path, writer, rows: 0, began: Instant::now() });
-        Ok(())
     }
 
     fn add(&mut self, batch: &OpBatch) -> Result<(), ArchiveError> {
@@ -402,23 +311,13 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Gives the gathered rows to the part, and closes it when it is full.
+    /// Gives the gathered rows to the table.
     fn encode(&mut self) -> Result<(), ArchiveError> {
-        let rows = self.columns.worker.len();
-        if rows == 0 {
+        if self.columns.worker.is_empty() {
             return Ok(());
         }
-        if self.part.is_none() {
-            self.open_part()?;
-        }
-        let Some(mut part) = self.part.take() else { return Ok(()) };
-        let written = self.record_batch().and_then(|batch| part.writer.write(&batch));
-        written.map_err(refused(&part.path))?;
-        part.rows += rows;
-        self.rows += rows as u64;
-        let full = part.rows >= GROUP_ROWS;
-        self.part = Some(part);
-        if full { self.close_part() } else { Ok(()) }
+        let batch = self.record_batch();
+        self.table.write(|| batch)
     }
 
     fn record_batch(&mut self) -> Result<RecordBatch, ParquetError> {
@@ -455,75 +354,21 @@ impl PartWriter {
             numbers::<Int64Array, _>(&mut columns.wire_ns),
             numbers::<UInt32Array, _>(&mut columns.wire_weight),
         ];
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), arrays)?)
+        Ok(RecordBatch::try_new(Arc::clone(self.table.schema()), arrays)?)
     }
 
     fn close_old_part(&mut self) -> Result<(), ArchiveError> {
-        let old = self.part.as_ref().is_some_and(|part| part.began.elapsed() >= PART_AGE);
-        if old { self.close_part() } else { Ok(()) }
+        if self.table.is_old() { self.close_part() } else { Ok(()) }
     }
 
-    /// Closes the part, which from then on can be read. An empty one goes away.
     fn close_part(&mut self) -> Result<(), ArchiveError> {
-        if !self.columns.worker.is_empty() {
-            // Rows that were gathered, which may fill the part and come back here.
-            return self.encode().and_then(|()| self.close_part());
-        }
-        let Some(part) = self.part.take() else { return Ok(()) };
-        if part.rows == 0 {
-            return fs::remove_file(&part.temporary).map_err(ArchiveError::io("remove", &part.temporary));
-        }
-        part.writer.close().map_err(refused(&part.path))?;
-        fs::rename(&part.temporary, &part.path).map_err(ArchiveError::io("write", &part.path))?;
-        self.parts.push(part.path);
-        Ok(())
+        self.encode()?;
+        self.table.close()
     }
 
     fn finish(mut self) -> Result<u64, ArchiveError> {
-        self.close_part()?;
-        let path = self.dir.join(FILE_NAME);
-        match self.parts.as_slice() {
-            [only] => fs::rename(only, &path).map_err(ArchiveError::io("write", &path))?,
-            parts => {
-                self.join(parts, &path)?;
-                for part in parts {
-                    fs::remove_file(part).map_err(ArchiveError::io("remove", part))?;
-                }
-            }
-        }
-        Ok(self.rows)
-    }
-
-    /// Copies the row groups of all parts, as they are, into one file.
-    fn join(&self, parts: &[PathBuf], path: &Path) -> Result<(), ArchiveError> {
-        let temporary = self.dir.join(format!(".{FILE_NAME}.tmp-{}", std::process::id()));
-        let joined = File::create(&temporary)
-            .map_err(ArchiveError::io("write", path))
-            .and_then(|file| match parts.first() {
-                Some(first) => copy_parts(file, first, parts).map_err(refused(path)),
-                None => ArrowWriter::try_new(file, Arc::clone(&self.schema), Some(self.properties.clone()))
-                    .and_then(ArrowWriter::close)
-                    .map(drop)
-                    .map_err(refused(path)),
-            })
-            .and_then(|()| fs::rename(&temporary, path).map_err(ArchiveError::io("write", path)));
-        if joined.is_err() {
-            // The parts are still there and are read instead.
-            drop(fs::remove_file(&temporary));
-        }
-        joined
-    }
-}
-
-/// A refusal of the library: the system's error where there is one inside.
-fn refused(path: &Path) -> impl FnOnce(ParquetError) -> ArchiveError {
-    let path = path.to_owned();
-    move |error| match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(source) => ArchiveError::Io { action: "write", path, source: *source },
-            Err(inner) => ArchiveError::OpLog(format!("{}: {inner}", path.display())),
-        },
-        other => ArchiveError::OpLog(format!("{}: {other}", path.display())),
+        self.encode()?;
+        self.table.finish()
     }
 }
 

@@ -456,6 +456,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.write_intervals(false);
         self.show_open_intervals();
         self.look_beside(observer);
+        self.job.keep_nodes(self.index);
         let news = [self.job.dir.news(), self.job.news_of_the_link()];
         news.iter().flatten().for_each(|text| observer.note(text));
         let Some(launch) = self.first_launch() else { return };

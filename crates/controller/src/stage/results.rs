@@ -16,6 +16,7 @@ use crate::thresholds::Measured;
 impl StageRun<'_, '_> {
     pub(super) fn close(mut self, observer: &mut dyn Observer, slept: bool) -> StageEnd {
         self.write_intervals(true);
+        self.job.keep_nodes(self.index);
         let mut record: StageRecord = self
             .job
             .dir

@@ -63,6 +63,15 @@ pub struct Quantity {
     pub what: &'static str,
 }
 
+impl Quantity {
+    /// What its numbers count, as the end of its name says it: `s`, `bytes`, `bytes/s`, or `1` for a number of things.
+    #[must_use]
+    pub fn measured_in(&self) -> &'static str {
+        let ends = [("_bytes_per_s", "bytes/s"), ("_bytes", "bytes"), ("_j", "J"), ("_s", "s")];
+        ends.into_iter().find(|(end, _)| self.id.ends_with(end)).map_or("1", |(_, measure)| measure)
+    }
+}
+
 macro_rules! quantities {
     ($($name:ident: $of:ident $aspect:ident $reads:ident $id:literal $what:literal;)+) => {
         $(#[doc = $what] pub static $name: Quantity = Quantity {

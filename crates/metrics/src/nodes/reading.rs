@@ -1,4 +1,7 @@
-//! What a collector brings from one machine at one moment.
+//! What a collector brings from one machine at one moment, and how it is handed on to whoever keeps or shows it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::quantity::Quantity;
 
@@ -9,6 +12,8 @@ pub struct Sample {
     pub quantity: &'static Quantity,
     /// Which one of the machine's: `cpu3`, `sda`, `eth0`; empty for what a machine has once.
     pub unit: String,
+    /// As the source calls it: `node_disk_reads_completed_total`; empty where it has no names of its own.
+    pub name: Cow<'static, str>,
     /// In the unit of the quantity.
     pub value: f64,
 }
@@ -28,8 +33,69 @@ pub struct Reading {
 impl Reading {
     /// Adds a number; what is no number is left out.
     pub fn add(&mut self, quantity: &'static Quantity, unit: &str, value: f64) {
+        self.add_named(quantity, unit, "", value);
+    }
+
+    /// The same of a source that has a name for it.
+    pub fn add_named(
+        &mut self,
+        quantity: &'static Quantity,
+        unit: &str,
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+    ) {
         if value.is_finite() && value >= 0.0 && self.samples.len() < MOST_SAMPLES {
-            self.samples.push(Sample { quantity, unit: unit.to_owned(), value });
+            self.samples.push(Sample { quantity, unit: unit.to_owned(), name: name.into(), value });
+        }
+    }
+}
+
+/// A machine of the store, as the workload has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeName {
+    /// Its name.
+    pub name: String,
+    /// What it does for the store.
+    pub role: String,
+    /// Who gives its figures.
+    pub source: String,
+}
+
+/// What came of looking at a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeLook {
+    /// Which one.
+    pub node: Arc<NodeName>,
+    /// What was found.
+    pub found: Found,
+}
+
+/// Numbers, or why there are none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// What it tells.
+    Reading {
+        /// The numbers.
+        reading: Arc<Reading>,
+        /// For how long they had been the same when they were read, nanoseconds.
+        age_ns: u64,
+    },
+    /// It does not answer.
+    Lost {
+        /// Since when, nanoseconds since 1970 by the clock of the controller.
+        at_ns: u64,
+        /// Why, one sentence.
+        why: String,
+    },
+}
+
+impl NodeLook {
+    /// When, nanoseconds since 1970 by the clock of the controller.
+    #[must_use]
+    pub fn at_ns(&self) -> u64 {
+        match &self.found {
+            Found::Reading { reading, .. } => reading.at_ns,
+            Found::Lost { at_ns, .. } => *at_ns,
         }
     }
 }

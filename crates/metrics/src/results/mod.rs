@@ -14,7 +14,10 @@ mod table;
 pub use bound::{Bound, Cause, Spread, Times};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
-pub use nodes::{BottleneckResult, NodeResult, QuantityResult, ResourceKind, UnitResult, Waiting};
+pub use nodes::{
+    BottleneckResult, CandidateResult, LadderStepResult, NodeResult, QuantityResult, ResourceKind,
+    UnitResult, Waiting,
+};
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
 pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};

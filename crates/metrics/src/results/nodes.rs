@@ -142,4 +142,64 @@ pub struct BottleneckResult {
     pub skewed: Vec<String>,
     /// Ids of the stages that it is from.
     pub stages: Vec<String>,
+    /// What these stages measured, by rising load.
+    #[serde(default)]
+    pub steps: Vec<LadderStepResult>,
+    /// The units with the lowest ceilings, the lowest first.
+    #[serde(default)]
+    pub candidates: Vec<CandidateResult>,
+}
+
+/// A step of a ladder.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LadderStepResult {
+    /// Id of its stage.
+    pub stage: String,
+    /// Operations under way on average.
+    pub in_flight: f64,
+    /// Operations per second.
+    pub throughput_per_s: f64,
+    /// Mean service time in milliseconds.
+    pub service_ms: f64,
+}
+
+/// A unit of the store's machines, and what a ladder says of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CandidateResult {
+    /// Its machine.
+    pub node: String,
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Its name there.
+    pub name: String,
+    /// Milliseconds of it that an operation costs, by the steps below 60 % of the plateau.
+    pub demand_ms: f64,
+    /// 95 % interval of that: lower end.
+    pub demand_low_ms: f64,
+    /// Upper end.
+    pub demand_high_ms: f64,
+    /// Share of it that is busy without any operation.
+    pub idle: f64,
+    /// Operations per second at which it has no time left; null where an operation does not need it.
+    pub ceiling_per_s: Option<f64>,
+    /// 95 % interval of that: lower end.
+    pub ceiling_low_per_s: Option<f64>,
+    /// Upper end; null where there is none.
+    pub ceiling_high_per_s: Option<f64>,
+    /// Share of the time in which it was busy at each step of `steps`; null where that was not measured.
+    pub busy: Vec<Option<f64>>,
+    /// Whether work waits for it the longer operations take; null where waiting was not measured.
+    pub waits: Option<bool>,
+    /// Why it is not the limit; empty for one that may be.
+    pub against: Vec<String>,
+}
+
+impl CandidateResult {
+    /// As [`BottleneckResult::units`] names it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {} {}", self.node, self.kind.word(), self.name)
+    }
 }

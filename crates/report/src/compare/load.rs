@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{ArchiveError, Overall, Run, TimelineEntry, Verdict, open_run};
+use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Verdict, open_run};
 use cosmark_metrics::OperationResult;
+use cosmark_metrics::nodes::costs;
 use cosmark_stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
@@ -83,7 +84,8 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
             open: open.get(&(stage.name.clone(), op.work.clone())).copied(),
             ..of_record(op, several)
         });
-        let operations = operations.collect();
+        let mut operations: Vec<_> = operations.collect();
+        operations.extend(costs(stage));
         let waits = stage.clients.iter().filter_map(|client| client.run_queue_wait_share_max);
         stages.push(LoadedStage { name: stage.name.clone(), waits: waits.reduce(f64::max), operations });
     }
@@ -97,6 +99,17 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         state: run.record.state.word().to_owned(),
         refuted: refuted(&run.record.verdict),
         stages,
+    })
+}
+
+/// What the stage cost the store's machines, as an operation of its own; `None` where nothing is known.
+fn costs(stage: &StageRecord) -> Option<LoadedOperation> {
+    let published = costs::of_stage(&stage.nodes, &stage.operations);
+    (!published.metrics.is_empty()).then(|| LoadedOperation {
+        name: published.name.clone(),
+        op: published.op.clone(),
+        published,
+        ..LoadedOperation::default()
     })
 }
 

@@ -41,6 +41,11 @@ impl Span {
         Self { start_us: micros(start_s), length_us: micros(length_s) }
     }
 
+    /// Its length in seconds.
+    pub fn length_s(self) -> f64 {
+        seconds(self.length_us)
+    }
+
     pub fn end_us(self) -> u64 {
         self.start_us + self.length_us
     }

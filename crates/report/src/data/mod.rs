@@ -6,7 +6,9 @@ mod bins;
 mod clients;
 mod counts;
 mod logged;
+mod machines;
 pub mod model;
+mod nodes;
 mod parts;
 mod records;
 mod series;
@@ -22,7 +24,10 @@ use cosmark_archive::{ArchiveError, HistogramLog, MissingRecord, Run, StageRecor
 
 use self::axis::Axis;
 use self::logged::{Logged, Place, logged, origin_s, places};
-use self::model::{ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, PhaseSpan, StageData};
+use self::model::{
+    ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, NodeChartData, NodeGap, PhaseSpan,
+    StageData,
+};
 pub use self::model::{ReportData, SeriesNews};
 pub use self::parts::{PartName, PartSlice};
 pub use self::series::{SeriesShown, StageSeries};
@@ -107,6 +112,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
                 .to_owned(),
         );
     }
+    read_nodes(run, &mut series)?;
     let mut stages = Vec::new();
     for (at, stage) in record.stages.iter().enumerate() {
         let axis = axes.get(at).and_then(Option::as_ref);
@@ -117,6 +123,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
                 Some((0..stage.operations.len()).map(|operation| own.counts(operation, axis, 0)).collect())
             }),
             courses: axis.zip(series.get(at)).map(|(axis, own)| own.clients(axis)).unwrap_or_default(),
+            nodes: axis.zip(series.get(at)).map(|(axis, own)| own.nodes(axis)).unwrap_or_default(),
         };
         stages.push(stage_data(run, stage, axis, own)?);
     }
@@ -126,9 +133,29 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         run: records::run_facts(run),
         verdict: records::verdict(record),
         stages,
+        ladders: machines::ladders(record),
         workload,
         notes,
     })
+}
+
+/// Reads `nodes.parquet`, where the run has one: each look belongs to the stage whose load was the last to begin before it.
+fn read_nodes(run: &Run, series: &mut [StageSeries]) -> Result<(), ArchiveError> {
+    let Some(looks) = run.node_looks()? else { return Ok(()) };
+    let began = |stage: &StageRecord| {
+        stage.load_started.and_then(|at| u64::try_from(at.as_nanosecond()).ok()).unwrap_or(u64::MAX)
+    };
+    let began: Vec<u64> = run.record.stages.iter().map(began).collect();
+    for look in looks {
+        let look = look?;
+        let before = began.iter().enumerate().filter(|(_, began_ns)| **began_ns <= look.at_ns());
+        if let Some((at, began_ns)) = before.max_by_key(|(_, began_ns)| **began_ns)
+            && let Some(own) = series.get_mut(at)
+        {
+            own.add_node(&look, *began_ns);
+        }
+    }
+    Ok(())
 }
 
 /// Reads `clients.csv`; false when it is not there or empty.
@@ -290,6 +317,7 @@ struct StageSources {
     times: Vec<OperationTimes>,
     counts: Option<Vec<CountSeries>>,
     courses: BTreeMap<String, ClientSeries>,
+    nodes: (Vec<NodeChartData>, Vec<NodeGap>),
 }
 
 fn stage_data(
@@ -334,5 +362,9 @@ fn stage_data(
         phases: axis.map(|axis| spans_of(stage, axis)).unwrap_or_default(),
         operations,
         clients,
+        nodes: stage.nodes.iter().map(machines::node).collect(),
+        node_costs: machines::costs(stage),
+        node_charts: own.nodes.0,
+        node_gaps: own.nodes.1,
     })
 }

@@ -4,6 +4,8 @@
 //! Times of a stage are seconds since its load began. Series have one value per bin of the stage's time axis; `null`
 //! stands for what is not known or what the data cannot support, never 0.
 
+mod machines;
+
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
@@ -11,6 +13,10 @@ use cosmark_metrics::{OperationResult, PartResult};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+
+pub use machines::{
+    LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit,
+};
 
 /// Number of the format; page and data are made by the same binary, so this only tells saved pages apart.
 pub const FORMAT: u32 = 1;
@@ -29,6 +35,8 @@ pub struct ReportData {
     pub verdict: VerdictData,
     /// Its stages in order.
     pub stages: Vec<StageData>,
+    /// What limits the store, for each load that was measured at several rates.
+    pub ladders: Vec<LadderData>,
     /// The workload as it was understood, native format, secrets removed; null when the archive lacks it.
     pub workload: Option<String>,
     /// What could not be shown and why, one sentence each.
@@ -133,6 +141,14 @@ pub struct StageData {
     pub operations: Vec<OperationData>,
     /// What each load-making machine was like.
     pub clients: Vec<ClientData>,
+    /// What each of the store's machines was busy with.
+    pub nodes: Vec<NodeData>,
+    /// What the stage cost all of them.
+    pub node_costs: Vec<Fact>,
+    /// What they were busy with over time, by role.
+    pub node_charts: Vec<NodeChartData>,
+    /// When machines of the store did not answer.
+    pub node_gaps: Vec<NodeGap>,
 }
 
 /// A grid of bins of equal length from the start of the load; the last may be shorter.
@@ -294,6 +310,10 @@ pub struct SeriesNews {
     pub operations: Vec<OperationNews>,
     /// The machines that make the load.
     pub clients: Vec<ClientNews>,
+    /// The machines of the store, by role.
+    pub node_charts: Vec<NodeChartData>,
+    /// When they did not answer, all of them.
+    pub node_gaps: Vec<NodeGap>,
 }
 
 /// A driver's machine while its stage runs.

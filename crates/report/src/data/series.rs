@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use cosmark_archive::{ClientLine, IntervalLine, TimeKind};
+use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{OperationResult, Phase};
 
 use super::Detail;
@@ -12,7 +13,10 @@ use super::axis::{Axis, Extent, PHASES, Span};
 use super::bins::Bins;
 use super::clients::{self, ClientSums};
 use super::counts::{self, Counted};
-use super::model::{ClientNews, ClientSeries, CountSeries, OperationNews, SeriesNews, Shown};
+use super::model::{
+    ClientNews, ClientSeries, CountSeries, NodeChartData, NodeGap, OperationNews, SeriesNews, Shown,
+};
+use super::nodes::{Nodes, NodesShown};
 use super::parts::{self, PartName, PartSlice, Parts, most_points};
 use super::sparse::Sparse;
 use super::times::{BinsPerPoint, Times};
@@ -38,6 +42,8 @@ pub struct StageSeries {
     operations: Vec<OperationBins>,
     /// How the machines of the drivers did.
     clients: BTreeMap<String, Bins<ClientSums>>,
+    /// How the machines of the store did.
+    nodes: Nodes,
     /// Where what was added lately begins, since [`Self::take_changed_us`].
     changed_us: Option<u64>,
 }
@@ -48,6 +54,7 @@ pub struct SeriesShown {
     bin_us: u64,
     bins: u32,
     operations: Vec<OperationShown>,
+    nodes: NodesShown,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -67,6 +74,7 @@ impl StageSeries {
             open: Vec::new(),
             operations: vec![OperationBins::default(); operations],
             clients: BTreeMap::new(),
+            nodes: Nodes::default(),
             changed_us: None,
         }
     }
@@ -160,6 +168,20 @@ impl StageSeries {
         if let Some(axis) = axis {
             own.fold_if_many(&axis, self.detail.bins);
         }
+    }
+
+    /// Adds a look at one of the store's machines; the load began at `began_ns`, nanoseconds since 1970.
+    pub fn add_node(&mut self, look: &NodeLook, began_ns: u64) {
+        let Some(span) = self.nodes.add(look, began_ns) else { return };
+        self.changed(span);
+        if let Some(axis) = self.known_axis() {
+            self.nodes.cut_if_many(&look.node, &axis, self.detail.bins);
+        }
+    }
+
+    /// How the machines of the store did, and when they did not answer.
+    pub(super) fn nodes(&self, axis: &Axis) -> (Vec<NodeChartData>, Vec<NodeGap>) {
+        (self.nodes.charts(axis, 0, &mut NodesShown::default()), self.nodes.gaps(axis))
     }
 
     /// How the machine of each driver did.
@@ -276,6 +298,8 @@ impl StageSeries {
                     series: clients::series(bins, &axis, from),
                 })
                 .collect(),
+            node_charts: self.nodes.charts(&axis, from, &mut shown.nodes),
+            node_gaps: self.nodes.gaps(&axis),
             window_s,
             left_out: 0,
             phases: axis.phases,

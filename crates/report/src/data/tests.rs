@@ -1,11 +1,14 @@
 //! The data of an archive that is written here with known times, and the page's types.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cosmark_archive::{
     Archive, ClientRecord, HistogramLog, HostRecord, IntervalLine, NewRun, RunState, StageState, StageTables,
     TimeKind, TimelineRow, Timestamp, open_run,
 };
+use cosmark_metrics::nodes::quantity as q;
+use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
 use cosmark_metrics::{HealthSample, Latency, OpSnapshot, Outcome, Phase, Sample, Snapshot, ThreadHealth};
 use cosmark_workload::Format;
 use ts_rs::{Config, TS};
@@ -36,6 +39,7 @@ fn archive(root: &Path) -> PathBuf {
         })
         .unwrap();
     clock += jiff_seconds(3);
+    run.set_load_started(0, clock);
     run.enter_stage(0, StageState::Running, clock).unwrap();
     let mut window = vec![OpSnapshot::default(); 2];
     for slice in 0..40_u64 {
@@ -52,6 +56,7 @@ fn archive(root: &Path) -> PathBuf {
             .collect();
         run.append_work_interval(0, 0, lines).unwrap();
         run.append_client(0, "d1", 0, &health(slice)).unwrap();
+        run.append_nodes(looks(slice)).unwrap();
         clock += jiff_seconds(1);
         let row = TimelineRow { ended: clock, seconds: 1.0, operations: ops.iter().collect() };
         run.append_interval(0, &row).unwrap();
@@ -65,6 +70,36 @@ fn archive(root: &Path) -> PathBuf {
     (record.state, record.ended) = (RunState::Finished, Some(clock));
     run.finish(&record, &[StageTables::of(&window)]).unwrap();
     run.path().to_owned()
+}
+
+/// When the load began, nanoseconds since 1970.
+fn began_ns() -> u64 {
+    let began: Timestamp = "2026-01-05T08:00:03Z".parse().unwrap();
+    u64::try_from(began.as_nanosecond()).unwrap()
+}
+
+/// One second of two machines: the proxy is half busy, and does not answer from second 20 to second 30; an exporter renews the
+/// figures of the disk every 15 s.
+fn looks(slice: u64) -> Vec<NodeLook> {
+    let node = |name: &str, role: &str| {
+        Arc::new(NodeName { name: name.into(), role: role.into(), source: "prometheus".into() })
+    };
+    let at_ns = began_ns() + slice * 1_000_000_000;
+    let (mut proxy, mut disk) =
+        (Reading { at_ns, samples: Vec::new() }, Reading { at_ns, samples: Vec::new() });
+    proxy.add(&q::CPU_BUSY, "cpu0", slice as f64 * 0.75);
+    proxy.add(&q::CPU_BUSY, "cpu1", slice as f64 * 0.25);
+    disk.add(&q::DISK_READ_BYTES, "sda", (slice / 15 * 15) as f64 * 100.0);
+    let found = |reading| Found::Reading { reading: Arc::new(reading), age_ns: 0 };
+    let mut looks = vec![NodeLook { node: node("disk", "storage"), found: found(disk) }];
+    let answers = !(20..30).contains(&slice);
+    if answers {
+        looks.push(NodeLook { node: node("proxy", "proxy"), found: found(proxy) });
+    } else if slice == 20 {
+        let found = Found::Lost { at_ns, why: "it is away".into() };
+        looks.push(NodeLook { node: node("proxy", "proxy"), found });
+    }
+    looks
 }
 
 /// The load thread is busier every second; the machine pauses once, in second 17.
@@ -217,6 +252,64 @@ fn the_client_is_shown_on_the_axis_of_its_stage() {
 }
 
 #[test]
+fn machines_of_the_store_are_shown_on_the_axis_of_the_stage_and_nothing_is_made_up() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&archive(root.path()), Some(Detail { bins: 40, heat_columns: 4 })).unwrap();
+    let stage = &data.stages[0];
+    let ids: Vec<_> = stage.node_charts.iter().map(|chart| (chart.id.as_str(), chart.lines.len())).collect();
+    assert_eq!(ids, [("processors-proxy", 2), ("disk-bytes-storage", 1)]);
+    let line = |chart: usize, line: usize| &stage.node_charts[chart].lines[line].values;
+    let expected = |known: &dyn Fn(usize) -> bool, value: f64| -> Vec<Option<f64>> {
+        (0..40).map(|bin| known(bin).then_some(value)).collect()
+    };
+    let answered = |bin: usize| bin < 19 || (30..39).contains(&bin);
+    assert_eq!(line(0, 0), &expected(&answered, 0.5), "a mean of both, and a gap");
+    assert_eq!(line(0, 1), &expected(&answered, 0.75));
+    assert_eq!(
+        line(1, 0),
+        &expected(&|bin| bin < 30, 100.0),
+        "steps, and nothing before the next one is known"
+    );
+    let gap = NodeGap { node: "proxy".into(), from_s: 20.0, to_s: 30.0, why: "it is away".into() };
+    assert_eq!(stage.node_gaps, [gap]);
+}
+
+#[test]
+fn what_a_live_page_shows_of_machines_is_what_the_report_shows() {
+    let root = tempfile::tempdir().unwrap();
+    let path = archive(root.path());
+    let run = open_run(&path).unwrap();
+    for bins in [40, 7, 1] {
+        let detail = Detail { bins, heat_columns: 4 };
+        let mut live = StageSeries::new(2, detail);
+        let (mut shown, mut seen) = (SeriesShown::default(), BTreeMap::new());
+        let mut intervals = Vec::new();
+        run.intervals(|line| intervals.push(line)).unwrap();
+        for slice in 0..40 {
+            let own = intervals.iter().filter(|line| line.start_s == slice as f64);
+            own.enumerate().for_each(|(operation, line)| live.add_interval(operation, line));
+            looks(slice).iter().for_each(|look| live.add_node(look, began_ns()));
+            let changed_us = live.take_changed_us().unwrap();
+            let news = live.news("s1-main", None, &run.record.stages[0].operations, changed_us, &mut shown);
+            for chart in news.unwrap().node_charts {
+                let before: &mut Vec<NodeLine> = seen.entry(chart.id).or_default();
+                for (at, line) in chart.lines.into_iter().enumerate() {
+                    let mut values = before.get(at).map_or(Vec::new(), |known| known.values.clone());
+                    values.truncate(chart.from as usize);
+                    assert_eq!(values.len(), chart.from as usize, "what is left out was there before");
+                    values.extend(&line.values);
+                    let line = NodeLine { values, ..line };
+                    if at < before.len() { before[at] = line } else { before.push(line) }
+                }
+            }
+        }
+        let data = read(&path, Some(detail)).unwrap();
+        let shown = data.stages[0].node_charts.iter().map(|chart| (chart.id.clone(), chart.lines.clone()));
+        assert_eq!(seen, shown.collect(), "{bins}");
+    }
+}
+
+#[test]
 fn a_verdict_that_nobody_made_says_so() {
     let root = tempfile::tempdir().unwrap();
     let data = read(&archive(root.path()), None).unwrap();
@@ -250,6 +343,14 @@ fn types() -> String {
         LatencyNews::decl(&config),
         HeatNews::decl(&config),
         PartNews::decl(&config),
+        NodeChartData::decl(&config),
+        NodeLine::decl(&config),
+        NodeGap::decl(&config),
+        NodeData::decl(&config),
+        NodeUnit::decl(&config),
+        LadderData::decl(&config),
+        LadderStep::decl(&config),
+        LadderUnit::decl(&config),
     ];
     let mut text = "// Generated from crates/report/src/data/model.rs, which says what each field means:\n\
                     // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n\

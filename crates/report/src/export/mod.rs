@@ -106,6 +106,17 @@ pub const FORMATS: &[Format] = &[
             copy(run, "operations.parquet", remedy, out)
         },
     },
+    Format {
+        name: "nodes",
+        what: "every reading of the store's machines as Parquet (needs nodes:)",
+        ending: "parquet",
+        binary: true,
+        write: |run, out| {
+            let remedy =
+                "list the store's machines under nodes:; a killed run has closed parts nodes.part-*.parquet";
+            copy(run, "nodes.parquet", remedy, out)
+        },
+    },
 ];
 
 /// A run could not be exported.

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
+use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 use hdrhistogram::Histogram;
 
@@ -32,7 +33,19 @@ pub struct PointName {
 }
 
 /// Metrics that are no figures of the table: those with a label of their own, histograms, and facts about the run.
-const OTHERS: [PointName; 4] = [
+const OTHERS: [PointName; 6] = [
+    PointName {
+        name: "cosmark_node_busy_ratio",
+        kind: PointKind::Gauge,
+        unit: Cow::Borrowed("1"),
+        help: "Share of the measured window in which a part of one of the store's machines was busy",
+    },
+    PointName {
+        name: "cosmark_node_quantity",
+        kind: PointKind::Gauge,
+        unit: Cow::Borrowed("1"),
+        help: "What one of the store's machines did in the measured window: per second of what is counted up, else the mean; the name of the quantity ends with its unit",
+    },
     PointName {
         name: "cosmark_operations_total",
         kind: PointKind::Counter,
@@ -61,11 +74,16 @@ const OTHERS: [PointName; 4] = [
 
 /// Every metric.
 pub static NAMES: LazyLock<Vec<PointName>> =
-    LazyLock::new(|| OTHERS.into_iter().chain(exported().map(name_of)).collect());
+    LazyLock::new(|| OTHERS.into_iter().chain(exported().chain(of_stages()).map(name_of)).collect());
 
 /// The figures that are exported.
 pub fn exported() -> impl Iterator<Item = &'static Metric> {
     METRICS.iter().filter(|metric| !metric.names.export.is_empty())
+}
+
+/// The figures of a whole stage.
+fn of_stages() -> impl Iterator<Item = &'static Metric> {
+    COSTS.iter().filter(|metric| !metric.names.export.is_empty())
 }
 
 fn name_of(metric: &'static Metric) -> PointName {

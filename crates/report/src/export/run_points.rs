@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use cosmark_archive::{HistogramLog, OperationResult, Run, StageRecord, TimeKind};
 
+use cosmark_metrics::nodes::costs;
+
 use super::ExportError;
 use super::point::{Labels, Point, exported};
 
@@ -58,8 +60,34 @@ pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
                 points.extend(Point::times(&labels, &histogram, sum_s));
             }
         }
+        points_of_nodes(&mut points, run, stage);
     }
     Ok(points)
+}
+
+/// What the store's machines did in the measured window of a stage, and what that cost.
+fn points_of_nodes(points: &mut Vec<Point>, run: &Run, stage: &StageRecord) {
+    let labels = |more: &[(&'static str, &str)]| -> Labels {
+        let own = [("run", run.record.id.as_str()), ("stage", &stage.id), ("workload", &run.record.name)];
+        let mut all: Vec<_> =
+            own.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned())).collect();
+        all.sort();
+        all.into()
+    };
+    let whole = labels(&[]);
+    let costs = costs::of_stage(&stage.nodes, &stage.operations);
+    points.extend(costs::known(&costs).filter_map(|(metric, value)| Point::figure(metric, &whole, value)));
+    for node in &stage.nodes {
+        let of_node = [("node", node.name.as_str()), ("role", &node.role)];
+        for unit in &node.units {
+            let labels = labels(&[of_node[0], of_node[1], ("kind", unit.kind.word()), ("unit", &unit.name)]);
+            points.extend(Point::number("cosmark_node_busy_ratio", &labels, unit.busy));
+        }
+        for one in &node.quantities {
+            let labels = labels(&[of_node[0], of_node[1], ("quantity", &one.quantity), ("unit", &one.unit)]);
+            points.extend(Point::number("cosmark_node_quantity", &labels, one.mean));
+        }
+    }
 }
 
 fn points_of(points: &mut Vec<Point>, labels: &Labels, op: &OperationResult) {

@@ -5,18 +5,33 @@ use std::io::{self, Write};
 use cosmark_archive::{Run, StageRecord, TimelineEntry, harmless};
 use serde_json::{Value, json};
 
+use cosmark_metrics::nodes::costs;
+
 use super::ExportError;
 
 /// Columns of the table.
-const HEAD: [&str; 10] =
-    ["run", "workload", "stage", "work", "operation", "op", "scope", "time", "quantity", "value"];
+const HEAD: [&str; 12] = [
+    "run",
+    "workload",
+    "stage",
+    "work",
+    "operation",
+    "op",
+    "scope",
+    "time",
+    "quantity",
+    "value",
+    "node",
+    "unit",
+];
 
 fn timeline(run: &Run, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ExportError> {
     // A stage that never ran has no file.
     if stage.started.is_none() { Ok(Vec::new()) } else { Ok(run.timeline(stage)?) }
 }
 
-/// One line per number. `scope` is `window` for results and `interval` for values of the timeline.
+/// One line per number. `scope` is `window` for results, `interval` for values of the timeline, `node` for what one of the store's
+/// machines did in the window, and `store` for what the stage cost all of them.
 pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut table = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
     let refused = |error: csv::Error| ExportError::Output(io::Error::other(error));
@@ -28,8 +43,9 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             let record = serde_json::to_value(op).map_err(io::Error::other)?;
             flatten("", &record, &mut values);
             for (quantity, value) in values {
-                let names =
-                    [id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value];
+                let names = [
+                    id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value, "", "",
+                ];
                 table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
             }
         }
@@ -57,14 +73,43 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
                         &entry.time,
                         quantity,
                         cell,
+                        "",
+                        "",
                     ];
                     table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
                 }
             }
         }
+        for [scope, quantity, value, node, unit] in of_nodes(stage) {
+            let names =
+                [id, name, &stage.id, "", "", "", scope.as_str(), "", &quantity, &value, &node, &unit];
+            table.write_record(names.map(|cell| harmless(cell).into_owned())).map_err(refused)?;
+        }
     }
     table.flush()?;
     Ok(())
+}
+
+/// Scope, quantity, value, machine and unit of everything that is known of the store's machines.
+fn of_nodes(stage: &StageRecord) -> Vec<[String; 5]> {
+    let mut lines = Vec::new();
+    let costs = costs::of_stage(&stage.nodes, &stage.operations);
+    for (cost, value) in costs::known(&costs) {
+        lines.push(["store", cost.id, &value.to_string(), "", ""].map(str::to_owned));
+    }
+    for node in &stage.nodes {
+        for unit in &node.units {
+            let quantity = format!("busy: {}", unit.kind.word());
+            lines
+                .push(["node", &quantity, &unit.busy.to_string(), &node.name, &unit.name].map(str::to_owned));
+        }
+        for one in &node.quantities {
+            lines.push(
+                ["node", &one.quantity, &one.mean.to_string(), &node.name, &one.unit].map(str::to_owned),
+            );
+        }
+    }
+    lines
 }
 
 /// Numbers of a record with the way to them, such as `response_ms.p99`; what is null is left out.

@@ -7,6 +7,8 @@ use cosmark_archive::{
     Archive, HostRecord, NewRun, OpBatch, OpLog, RunState, StageState, StageTables, TimeZone, TimelineRow,
     Timestamp,
 };
+use cosmark_metrics::nodes::quantity::CPU_BUSY;
+use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
 use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan, Snapshot};
 use cosmark_workload::Format;
 
@@ -22,6 +24,15 @@ pub fn cosbench(name: &str) -> PathBuf {
 
 pub fn at(text: &str) -> Timestamp {
     format!("2026-11-21T{text}Z").parse().unwrap()
+}
+
+/// One look at a machine of the store.
+fn look(at: Timestamp) -> NodeLook {
+    let node = NodeName { name: "proxy1".to_owned(), role: "proxy".to_owned(), source: "local".to_owned() };
+    let at_ns = u64::try_from(at.as_nanosecond()).unwrap();
+    let mut reading = Reading { at_ns, samples: Vec::new() };
+    reading.add(&CPU_BUSY, "cpu0", 7.5);
+    NodeLook { node: Arc::new(node), found: Found::Reading { reading: Arc::new(reading), age_ns: 0 } }
 }
 
 /// The n-th sample: 1 to 101 ms, one of a hundred failed.
@@ -96,6 +107,7 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
     let batch = OpBatch { driver: Arc::from("local"), stage: 0, work: 0, clock_offset_ns: 0, plan, samples };
     log.sender().send(batch).unwrap();
     log.finish().unwrap();
+    run.append_nodes(vec![look(at("18:54:10"))]).unwrap();
     let mut stage = run.record().stages[0].clone();
     stage.set_results(&workload.stages[0], 0, &[(30.0, vec![all.clone()])]);
     stage.enter(StageState::Completed, at("18:54:30"));

@@ -108,6 +108,9 @@ impl Courses {
                     }
                 }
             }
+            Measured::Nodes { began_ns, looks } => {
+                looks.iter().for_each(|look| course.series.add_node(look, *began_ns));
+            }
             Measured::Slice { first, start_s, length_s, snapshot } => {
                 let span = (*start_s, *length_s);
                 for (at, op) in (*first..).zip(&snapshot.ops) {

@@ -1,0 +1,137 @@
+//! Reads `nodes.parquet` back, look by look, in bounded memory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::vec;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use cosmark_metrics::nodes::quantity::{Quantity, quantity};
+use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
+use jiff::Timestamp;
+
+use super::{STEM, schema};
+use crate::ArchiveError;
+use crate::parts::read::{Expected, TableReader, words_of};
+
+/// Columns that every such table has.
+const FIRST_COLUMNS: usize = 12;
+
+/// One row.
+struct Row {
+    /// Since the epoch.
+    time_ns: i64,
+    node: Arc<NodeName>,
+    sample: Option<(&'static Quantity, Arc<str>, Arc<str>, f64)>,
+    age_ns: u64,
+    lost: Arc<str>,
+}
+
+/// Reads what was seen of the store's machines: of `nodes.parquet`, or of the parts that a killed run left.
+pub struct NodeLogReader {
+    table: TableReader,
+    rows: std::iter::Peekable<vec::IntoIter<Row>>,
+}
+
+impl NodeLogReader {
+    /// Opens the table of the run in `dir`; `None` when it has none.
+    ///
+    /// # Errors
+    /// When a file is not such a table.
+    pub fn open(dir: &Path) -> Result<Option<Self>, ArchiveError> {
+        let expected =
+            Expected { stem: STEM, what: "a table of nodes", schema: schema(), first_columns: FIRST_COLUMNS };
+        let table = TableReader::open(dir, expected)?;
+        Ok(table.map(|table| Self { table, rows: Vec::new().into_iter().peekable() }))
+    }
+
+    /// The wall time that all times of the table count from.
+    #[must_use]
+    pub fn epoch(&self) -> Timestamp {
+        self.table.epoch()
+    }
+
+    /// The next row; decodes more where there is none.
+    fn fill(&mut self) -> Result<bool, ArchiveError> {
+        while self.rows.peek().is_none() {
+            match self.table.next(rows_of)? {
+                Some(rows) => self.rows = rows.into_iter().peekable(),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// All rows of one look at one machine.
+    fn look(&mut self) -> Result<Option<NodeLook>, ArchiveError> {
+        if !self.fill()? {
+            return Ok(None);
+        }
+        let Some(first) = self.rows.next() else { return Ok(None) };
+        let at_ns = i128::from(first.time_ns) + self.table.epoch().as_nanosecond();
+        let at_ns = u64::try_from(at_ns).unwrap_or(0);
+        let (time_ns, node, age_ns) = (first.time_ns, Arc::clone(&first.node), first.age_ns);
+        if !first.lost.is_empty() {
+            let why = first.lost.to_string();
+            return Ok(Some(NodeLook { node, found: Found::Lost { at_ns, why } }));
+        }
+        let mut reading = Reading { at_ns, samples: Vec::new() };
+        let add = |reading: &mut Reading, row: Row| {
+            if let Some((quantity, unit, name, value)) = row.sample {
+                reading.add_named(quantity, &unit, name.to_string(), value);
+            }
+        };
+        add(&mut reading, first);
+        while self.fill()? {
+            let same = |row: &Row| row.time_ns == time_ns && row.node == node && row.lost.is_empty();
+            match self.rows.next_if(same) {
+                Some(row) => add(&mut reading, row),
+                None => break,
+            }
+        }
+        Ok(Some(NodeLook { node, found: Found::Reading { reading: Arc::new(reading), age_ns } }))
+    }
+}
+
+impl Iterator for NodeLogReader {
+    type Item = Result<NodeLook, ArchiveError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let look = self.look();
+        if look.is_err() {
+            self.table.stop();
+            self.rows = Vec::new().into_iter().peekable();
+        }
+        look.transpose()
+    }
+}
+
+fn rows_of(batch: &RecordBatch) -> Result<Vec<Row>, String> {
+    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("no column {name}"));
+    let wrong = |name: &str| format!("column {name} has another type");
+    let times = column("time_ns")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("time_ns"))?;
+    let ages = column("age_ns")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("age_ns"))?;
+    let values = column("value")?.as_primitive_opt::<Float64Type>().ok_or_else(|| wrong("value"))?;
+    let (node, role, source) =
+        (words_of(batch, "node")?, words_of(batch, "role")?, words_of(batch, "source")?);
+    let (name, id, unit) = (words_of(batch, "name")?, words_of(batch, "quantity")?, words_of(batch, "unit")?);
+    let lost = words_of(batch, "lost")?;
+    let mut nodes: BTreeMap<[Arc<str>; 3], Arc<NodeName>> = BTreeMap::new();
+    let rows = (0..batch.num_rows()).map(|row| {
+        let of = |node: &[Arc<str>; 3]| {
+            let [name, role, source] = node.each_ref().map(ToString::to_string);
+            Arc::new(NodeName { name, role, source })
+        };
+        let key = [node(row), role(row), source(row)];
+        let node = Arc::clone(nodes.entry(key.clone()).or_insert_with(|| of(&key)));
+        // What a later version knows and this one does not is left out.
+        let sample = quantity(&id(row))
+            .filter(|_| values.is_valid(row))
+            .map(|quantity| (quantity, unit(row), name(row), values.value(row)));
+        let age_ns = if ages.is_valid(row) { u64::try_from(ages.value(row)).unwrap_or(0) } else { 0 };
+        Row { time_ns: times.value(row), node, sample, age_ns, lost: lost(row) }
+    });
+    Ok(rows.collect())
+}

@@ -1,0 +1,215 @@
+//! What an operation of a stage costs the store's machines. The one place where this is derived: comparison, exports, the
+//! report and the terminal read it from here.
+//!
+//! All that the machines did in the window counts, also what they would have done without the load: it is what was paid.
+
+use std::collections::BTreeMap;
+
+use super::quantity as q;
+use crate::results::{Better, Metric, Names, Reading, Statistic, Unit};
+use crate::{NodeResult, OperationResult, QuantityResult};
+
+/// What the figures have in common: they stand in [`OperationResult::metrics`] of [`of_stage`].
+const COST: Metric = Metric {
+    id: "",
+    unit: Unit::Ms,
+    better: Better::Less,
+    title: "",
+    help: "",
+    reading: Reading::Sums(|_, _| None),
+    statistic: Statistic::Value,
+    column: "",
+    names: Names::NONE,
+};
+
+const fn named(compare: &'static str, export: &'static str) -> Names {
+    Names { compare, export, ..Names::NONE }
+}
+
+/// The figures of a whole stage that its machines give, in the order in which they are shown.
+pub const COSTS: &[Metric] = &[
+    Metric {
+        id: "server_cpu_ms_per_op",
+        title: "Server CPU per operation",
+        help: "Processor time of all listed machines per operation; the same number is CPU seconds per 1000 operations",
+        names: named("server_cpu", "cosmark_server_cpu_seconds_per_operation"),
+        ..COST
+    },
+    Metric {
+        id: "server_cpu_ms_per_mb",
+        title: "Server CPU per megabyte",
+        help: "Processor time of all listed machines per 10^6 body bytes; the same number is CPU seconds per GB",
+        names: named("server_cpu_per_mb", "cosmark_server_cpu_seconds_per_megabyte"),
+        ..COST
+    },
+    Metric {
+        id: "device_bytes_read_per_byte",
+        unit: Unit::Count("byte"),
+        title: "Read from disks per byte read",
+        help: "Bytes that disks read per body byte that clients read; below 1 what was read came out of memory",
+        names: named("read_amplification", "cosmark_device_bytes_read_per_byte"),
+        ..COST
+    },
+    Metric {
+        id: "device_bytes_written_per_byte",
+        unit: Unit::Count("byte"),
+        title: "Written to disks per byte written",
+        help: "Bytes that disks wrote per body byte that clients wrote: copies, journals and metadata",
+        names: named("write_amplification", "cosmark_device_bytes_written_per_byte"),
+        ..COST
+    },
+    Metric {
+        id: "joules_per_op",
+        unit: Unit::Count("joule"),
+        title: "Energy per operation",
+        help: "Joules of the processors' packages (RAPL) per operation",
+        names: named("joules", "cosmark_server_joules_per_operation"),
+        ..COST
+    },
+];
+
+/// What measures nothing: it prepares, or clears up.
+const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
+
+/// The figures of a stage by these machines and operations, as metrics of a result that stands for all of it; none where the
+/// machines tell nothing.
+#[must_use]
+pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> OperationResult {
+    let measured = || operations.iter().filter(|op| !SETUP.contains(&op.op.as_str()));
+    let rate = |of: fn(&OperationResult) -> Option<f64>, which: &dyn Fn(&str) -> bool| -> f64 {
+        measured().filter(|op| which(&op.op)).filter_map(of).sum()
+    };
+    let per_s = rate(|op| op.throughput_per_s, &|_| true);
+    let bytes = |which: &dyn Fn(&str) -> bool| rate(|op| op.bandwidth_bytes_per_s, which);
+    let (read, written) = (bytes(&|op| op.contains("read")), bytes(&|op| op.contains("write")));
+    let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).map(total));
+    let disks = |id: &'static str| sum(nodes, move |node| of(node, id).map(whole_disks));
+    let joules = sum(nodes, |node| of(node, q::ENERGY.id).filter(|packages| !packages.is_empty()).map(total));
+    let over = |amount: Option<f64>, whole: f64| amount.filter(|_| whole > 0.0).map(|amount| amount / whole);
+    let values = [
+        over(cpu, per_s).map(|s| s * 1e3),
+        over(cpu, read + written).map(|s| s * 1e9),
+        over(disks(q::DISK_READ_BYTES.id), read),
+        over(disks(q::DISK_WRITTEN_BYTES.id), written),
+        over(joules, per_s),
+    ];
+    let known = COSTS.iter().zip(values).filter_map(|(cost, value)| Some((cost.id.to_owned(), value?)));
+    OperationResult {
+        work: String::new(),
+        name: "store".to_owned(),
+        op: "store".to_owned(),
+        metrics: known.collect(),
+        ..OperationResult::default()
+    }
+}
+
+/// All units of a quantity on a machine; `None` where it does not tell.
+fn of<'a>(node: &'a NodeResult, id: &str) -> Option<Vec<&'a QuantityResult>> {
+    let units: Vec<_> = node.quantities.iter().filter(|one| one.quantity == id).collect();
+    // A machine that was read and whose counter never moved did nothing of the kind.
+    (!units.is_empty() || (node.readings >= 2 && !node.quantities.is_empty())).then_some(units)
+}
+
+fn total(units: Vec<&QuantityResult>) -> f64 {
+    units.iter().map(|unit| unit.mean).sum()
+}
+
+/// Without partitions, and without what lies on other disks: volumes, arrays, loops. Where there is nothing else, these.
+fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
+    const STACKED: [&str; 5] = ["dm-", "md", "loop", "drbd", "zram"];
+    let of_another = |name: &str| {
+        units.iter().any(|other| {
+            let rest = name.strip_prefix(other.unit.as_str()).map(|rest| rest.trim_start_matches('p'));
+            rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    };
+    let is_stacked = |name: &str| STACKED.iter().any(|stacked| name.starts_with(stacked));
+    let whole: Vec<_> =
+        units.iter().copied().filter(|one| !is_stacked(&one.unit) && !of_another(&one.unit)).collect();
+    if whole.is_empty() { total(units) } else { total(whole) }
+}
+
+/// Over all machines; `None` where one of them does not tell, unless it does nothing of the kind.
+fn sum(nodes: &[NodeResult], of: impl Fn(&NodeResult) -> Option<f64>) -> Option<f64> {
+    let known: Vec<f64> = nodes.iter().filter_map(of).collect();
+    (!known.is_empty()).then(|| known.iter().sum())
+}
+
+/// The figures with their values, for whoever shows them.
+pub fn known(result: &OperationResult) -> impl Iterator<Item = (&'static Metric, f64)> + '_ {
+    let values: &BTreeMap<String, f64> = &result.metrics;
+    COSTS.iter().filter_map(|cost| Some((cost, *values.get(cost.id)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(quantities: &[(&str, &str, f64)]) -> NodeResult {
+        let one = |(quantity, unit, mean): &(&str, &str, f64)| QuantityResult {
+            quantity: (*quantity).to_owned(),
+            unit: (*unit).to_owned(),
+            mean: *mean,
+            highest: *mean,
+        };
+        NodeResult { readings: 9, quantities: quantities.iter().map(one).collect(), ..NodeResult::default() }
+    }
+
+    fn operation(op: &str, per_s: f64, bytes_per_s: f64) -> OperationResult {
+        OperationResult {
+            op: op.to_owned(),
+            throughput_per_s: Some(per_s),
+            bandwidth_bytes_per_s: Some(bytes_per_s),
+            ..OperationResult::default()
+        }
+    }
+
+    fn values(nodes: &[NodeResult], operations: &[OperationResult]) -> Vec<(&'static str, f64)> {
+        known(&of_stage(nodes, operations)).map(|(cost, value)| (cost.names.compare, value)).collect()
+    }
+
+    #[test]
+    fn costs_are_what_all_machines_did_by_what_the_clients_got() {
+        let proxy = node(&[("cpu_busy_s", "cpu0", 0.5), ("cpu_busy_s", "cpu1", 1.0)]);
+        let storage = node(&[
+            ("cpu_busy_s", "cpu0", 0.5),
+            ("disk_written_bytes", "sda", 3e6),
+            ("disk_written_bytes", "sda1", 3e6),
+            ("disk_written_bytes", "dm-0", 3e6),
+            ("disk_written_bytes", "nvme0n1", 1e6),
+            ("disk_written_bytes", "nvme0n1p2", 1e6),
+            ("energy_j", "package-0", 40.0),
+        ]);
+        let operations =
+            [operation("write", 100.0, 1e6), operation("read", 300.0, 9e6), operation("prepare", 7e9, 7e9)];
+        assert_eq!(
+            values(&[proxy, storage], &operations),
+            [
+                ("server_cpu", 5.0),
+                ("server_cpu_per_mb", 200.0),
+                ("read_amplification", 0.0),
+                ("write_amplification", 4.0),
+                ("joules", 0.1),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_no_machine_tells_and_what_nobody_asked_for_has_no_cost() {
+        let reads = [operation("read", 10.0, 1e3)];
+        assert_eq!(values(&[], &reads), []);
+        assert_eq!(values(&[NodeResult::default()], &reads), [], "a machine that was never read");
+        assert_eq!(values(&[node(&[("cpu_busy_s", "cpu0", 1.0)])], &[]), []);
+        let only_loops = node(&[("disk_read_bytes", "loop0", 500.0), ("cpu_busy_s", "cpu0", 0.0)]);
+        assert_eq!(values(&[only_loops], &reads).last(), Some(&("read_amplification", 0.5)));
+    }
+
+    #[test]
+    fn no_figure_of_a_store_has_the_name_of_one_of_an_operation() {
+        for cost in COSTS {
+            let names = |metric: &Metric| [metric.id, metric.names.compare, metric.names.export];
+            let taken = crate::results::METRICS.iter().flat_map(names).collect::<Vec<_>>();
+            assert!(names(cost).iter().all(|name| !name.is_empty() && !taken.contains(name)), "{}", cost.id);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The course of one machine over time: a handful of figures of each stretch between two readings that differ, and the charts
+//! that they are drawn in. Reports, live pages and plots draw what is listed here, for the machines of each role.
+
+use std::collections::BTreeMap;
+
+use super::quantity::{self as q, Quantity, Reads};
+use super::reading::Reading;
+use crate::results::Unit;
+
+/// How the units of a machine become one figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The mean of all.
+    Mean,
+    /// The one that has most: what is full does not show in a mean, and sums count a disk and what lies on it twice.
+    Highest,
+}
+
+/// One line of a machine in a chart.
+#[derive(Debug, Clone, Copy)]
+pub struct CourseFigure {
+    /// Of what: per second for what is counted up, as it is for what is not.
+    pub quantity: &'static Quantity,
+    /// How units become one.
+    pub over: Over,
+    /// What it is a share of.
+    pub of: Option<&'static Quantity>,
+    /// The line beside others of its machine.
+    pub name: &'static str,
+}
+
+/// One chart of the machines of one role.
+#[derive(Debug)]
+pub struct NodeChart {
+    /// Its name in addresses and files.
+    pub id: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// What one reads there.
+    pub hint: &'static str,
+    /// Of its values.
+    pub unit: Unit,
+    /// Whether it is only shown where something is not 0.
+    pub only_if_moved: bool,
+    /// Its lines.
+    pub figures: &'static [CourseFigure],
+}
+
+const fn mean(quantity: &'static Quantity, name: &'static str) -> CourseFigure {
+    CourseFigure { quantity, over: Over::Mean, of: None, name }
+}
+
+const fn highest(quantity: &'static Quantity, name: &'static str) -> CourseFigure {
+    CourseFigure { quantity, over: Over::Highest, of: None, name }
+}
+
+/// The charts of a role, in the order in which they are shown.
+pub static NODE_CHARTS: &[NodeChart] = &[
+    NodeChart {
+        id: "processors",
+        title: "Processors",
+        hint: "Share of the time in which they ran anything: all of a machine, the busiest one, the busiest thread of the daemons, and what was used of a quota.",
+        unit: Unit::Share,
+        only_if_moved: false,
+        figures: &[
+            mean(&q::CPU_BUSY, "all"),
+            highest(&q::CPU_BUSY, "busiest"),
+            highest(&q::THREAD_BUSY, "busiest thread"),
+            CourseFigure {
+                quantity: &q::QUOTA_USED,
+                over: Over::Highest,
+                of: Some(&q::QUOTA_PROCESSORS),
+                name: "quota",
+            },
+        ],
+    },
+    NodeChart {
+        id: "disks",
+        title: "Busiest disk",
+        hint: "Share of the time in which at least one request was under way. A device that serves many at once has room left at 100 %: look at its queue.",
+        unit: Unit::Share,
+        only_if_moved: true,
+        figures: &[highest(&q::DISK_BUSY, "")],
+    },
+    NodeChart {
+        id: "disk-queue",
+        title: "Requests under way at a disk",
+        hint: "Mean number of requests that the disk with the most of them had to do.",
+        unit: Unit::Count("request"),
+        only_if_moved: true,
+        figures: &[highest(&q::DISK_QUEUE, "")],
+    },
+    NodeChart {
+        id: "disk-bytes",
+        title: "Bytes of a disk",
+        hint: "Of the disk that reads, or writes, most.",
+        unit: Unit::BytesPerS,
+        only_if_moved: true,
+        figures: &[highest(&q::DISK_READ_BYTES, "read"), highest(&q::DISK_WRITTEN_BYTES, "written")],
+    },
+    NodeChart {
+        id: "network",
+        title: "Network",
+        hint: "Of the interface that receives, or sends, most.",
+        unit: Unit::BytesPerS,
+        only_if_moved: true,
+        figures: &[highest(&q::NETWORK_RECEIVED, "received"), highest(&q::NETWORK_SENT, "sent")],
+    },
+    NodeChart {
+        id: "waiting",
+        title: "Waiting",
+        hint: "Share of the time in which some task waited for a processor, a disk or memory (PSI), or a control group was stopped because its quota was used up.",
+        unit: Unit::Share,
+        only_if_moved: true,
+        figures: &[
+            mean(&q::CPU_PRESSURE, "for a processor"),
+            mean(&q::IO_PRESSURE, "for a disk"),
+            mean(&q::MEMORY_PRESSURE, "for memory"),
+            highest(&q::QUOTA_THROTTLED, "for its quota"),
+        ],
+    },
+    NodeChart {
+        id: "memory",
+        title: "Memory",
+        hint: "What programs could still get, and what keeps contents of disks.",
+        unit: Unit::Bytes,
+        only_if_moved: false,
+        figures: &[mean(&q::MEMORY_AVAILABLE, "available"), mean(&q::MEMORY_CACHE, "page cache")],
+    },
+    NodeChart {
+        id: "tcp",
+        title: "TCP segments sent again",
+        hint: "Per second; a sign of loss on the way, or of a receiver that cannot follow.",
+        unit: Unit::PerS,
+        only_if_moved: true,
+        figures: &[mean(&q::TCP_RESENT, "")],
+    },
+];
+
+/// All figures, chart by chart.
+pub fn figures() -> impl Iterator<Item = (&'static NodeChart, &'static CourseFigure)> {
+    NODE_CHARTS.iter().flat_map(|chart| chart.figures.iter().map(move |figure| (chart, figure)))
+}
+
+/// The figures of the stretch between two readings, in the order of [`figures`]; `None` where nothing is known. What a
+/// counter did that began anew is not known.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "seconds between readings, and a handful of units")]
+pub fn between(earlier: &Reading, later: &Reading) -> Vec<Option<f64>> {
+    let took_s = later.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+    let mut units: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
+    let before: BTreeMap<(&str, &str), f64> = earlier
+        .samples
+        .iter()
+        .filter(|sample| sample.quantity.reads == Reads::Counter)
+        .map(|sample| ((sample.quantity.id, sample.unit.as_str()), sample.value))
+        .collect();
+    for sample in &later.samples {
+        let value = match sample.quantity.reads {
+            Reads::Gauge => Some(sample.value),
+            Reads::Counter => before
+                .get(&(sample.quantity.id, sample.unit.as_str()))
+                .filter(|before| took_s > 0.0 && sample.value >= **before)
+                .map(|before| (sample.value - before) / took_s),
+        };
+        if let Some(value) = value {
+            units.entry(sample.quantity.id).or_default().push((&sample.unit, value));
+        }
+    }
+    let of = |quantity: &Quantity| units.get(quantity.id).map_or(&[][..], Vec::as_slice);
+    let figure = |(chart, row): (&NodeChart, &CourseFigure)| {
+        let share_of = |unit: &str, value: f64| match row.of {
+            None => Some(value),
+            Some(whole) => {
+                let whole = of(whole).iter().find(|one| one.0 == unit)?.1;
+                (whole > 0.0).then(|| value / whole)
+            }
+        };
+        let values = of(row.quantity).iter().filter_map(|(unit, value)| share_of(unit, *value));
+        let values: Vec<f64> = values.collect();
+        let found = match row.over {
+            Over::Mean => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
+            Over::Highest => values.into_iter().reduce(f64::max),
+        };
+        found.map(|value| if chart.unit == Unit::Share { value.clamp(0.0, 1.0) } else { value })
+    };
+    figures().map(figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(second: u64, values: &[(&'static Quantity, &str, f64)]) -> Reading {
+        let mut reading = Reading { at_ns: second * 1_000_000_000, samples: Vec::new() };
+        values.iter().for_each(|(quantity, unit, value)| reading.add(quantity, unit, *value));
+        reading
+    }
+
+    fn found(values: &[Option<f64>]) -> Vec<(&'static str, &'static str, f64)> {
+        let named = figures().zip(values).filter_map(|((chart, row), value)| Some((chart, row, (*value)?)));
+        named.map(|(chart, row, value)| (chart.id, row.name, value)).collect()
+    }
+
+    #[test]
+    fn a_stretch_has_the_mean_and_the_busiest_of_each_kind_and_nothing_of_what_began_anew() {
+        let earlier = reading(
+            10,
+            &[
+                (&q::CPU_BUSY, "cpu0", 5.0),
+                (&q::CPU_BUSY, "cpu1", 7.0),
+                (&q::DISK_READ_BYTES, "sda", 900.0),
+                (&q::DISK_READ_BYTES, "sdb", 0.0),
+                (&q::QUOTA_USED, "proxy", 1.0),
+                (&q::QUOTA_USED, "other", 1.0),
+            ],
+        );
+        let later = reading(
+            12,
+            &[
+                (&q::CPU_BUSY, "cpu0", 5.5),
+                (&q::CPU_BUSY, "cpu1", 8.5),
+                (&q::DISK_READ_BYTES, "sda", 100.0),
+                (&q::DISK_READ_BYTES, "sdb", 50.0),
+                (&q::QUOTA_USED, "proxy", 1.5),
+                (&q::QUOTA_USED, "other", 3.0),
+                (&q::QUOTA_PROCESSORS, "proxy", 0.5),
+                (&q::MEMORY_AVAILABLE, "", 77.0),
+            ],
+        );
+        assert_eq!(
+            found(&between(&earlier, &later)),
+            [
+                ("processors", "all", 0.5),
+                ("processors", "busiest", 0.75),
+                ("processors", "quota", 0.5),
+                ("disk-bytes", "read", 25.0),
+                ("memory", "available", 77.0),
+            ]
+        );
+        let same = between(&later, &later);
+        assert_eq!(found(&same), [("memory", "available", 77.0)], "no time, no rate");
+    }
+}
