@@ -6,7 +6,9 @@ pub mod collect;
 pub mod figures;
 pub mod frame;
 pub mod groups;
+pub mod lbn;
 pub mod prometheus;
+pub mod raw;
 pub mod source;
 pub mod watch;
 
