@@ -24,6 +24,8 @@ pub const FULL: f64 = 0.97;
 pub const FAILED: f64 = 0.02;
 /// A machine of which the client itself uses more than this is no machine of the store's alone.
 pub const SHARED: f64 = 0.1;
+/// Of what a unit is busy with at the plateau, operations have to account for this share.
+pub const OWN: f64 = 0.5;
 /// Where no unit is busier than this, something that is no resource limits the store.
 pub const IDLE: f64 = 0.70;
 /// A unit this much busier than the mean of its peers is a sentence of its own.
@@ -59,6 +61,8 @@ pub enum Against {
     NothingWaits,
     /// An operation costs it more or less at other loads: nothing can be predicted.
     DemandChanges,
+    /// Most of what it was busy with is there without any operation.
+    BusyAnyway,
 }
 
 /// How sure the name is.
@@ -206,6 +210,9 @@ fn candidate(
     }
     if !demand.constant {
         against.push(Against::DemandChanges);
+    }
+    if demand.seconds * plateau < OWN * busy_at_plateau {
+        against.push(Against::BusyAnyway);
     }
     Some(Candidate { unit, demand, busy_at_plateau, by_client, waits, against })
 }

@@ -124,6 +124,7 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau)),
         Against::NotFull => format!("it was {} busy and no queue of it grows", percent(one.busy_at_plateau)),
         Against::NothingWaits => "what waits for it does not grow with the load".to_owned(),
+        Against::BusyAnyway => "it is busy without any operation".to_owned(),
         Against::DemandChanges => "what an operation costs it changes with the load".to_owned(),
     });
     let why: Vec<String> = why.collect();

@@ -287,6 +287,18 @@ fn a_thread_that_is_full_is_named_although_nothing_waits_for_its_processor() {
 }
 
 #[test]
+fn a_machine_that_others_fill_is_never_the_limit() {
+    let mut ladder = ladder_of(&Store { slots: 2, ..store([0.3, 0.2, 0.35, 0.4]) }, units(), 6);
+    let plateau = ladder.plateau().unwrap();
+    for step in &mut ladder.steps {
+        step.usage[0].busy = Some(0.99 + 0.01 * step.throughput_per_s / plateau);
+    }
+    ladder.idle[0] = Some(0.99);
+    let found = diagnose(&ladder);
+    assert_eq!(found.answer, Answer::Unexplained, "{found:?}");
+}
+
+#[test]
 fn a_quota_is_named_only_if_its_group_was_stopped_most_of_the_time() {
     let mut units = units();
     units[0].kind = Kind::CpuQuota;

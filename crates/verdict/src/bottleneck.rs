@@ -10,6 +10,7 @@ use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
+    SATURATED_SHARE,
 };
 
 /// Stages of fewer loads are no ladder.
@@ -125,11 +126,18 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
     };
+    // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.
+    let wanted = |client: &cosmark_archive::ClientRecord| {
+        client.thread_busy_max.unwrap_or(0.0) + client.run_queue_wait_share_max.unwrap_or(0.0)
+    };
     let full = |stage: &StageRecord| {
-        run.verdict.checks.iter().any(|check| {
-            check.stage.as_ref() == Some(&stage.id)
-                && CLIENT_CHECKS.iter().any(|(id, status)| *id == check.id && status.contains(&check.status))
-        })
+        stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE)
+            || run.verdict.checks.iter().any(|check| {
+                check.stage.as_ref() == Some(&stage.id)
+                    && CLIENT_CHECKS
+                        .iter()
+                        .any(|(id, status)| *id == check.id && status.contains(&check.status))
+            })
     };
     let steps = stages.iter().filter_map(|stage| {
         let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
@@ -219,6 +227,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
         Against::NotBusy => "it had time left at the plateau",
         Against::NotFull => "it had a little time left at the plateau, and no queue of it goes on growing",
         Against::NothingWaits => "what waits for it does not grow with the load",
+        Against::BusyAnyway => "most of what it is busy with is there without any operation",
         Against::DemandChanges => "what an operation costs it changes with the load",
     });
     Some(CandidateResult {
