@@ -65,13 +65,13 @@ tests() {
   return "$status"
 }
 
-# drive NAME COMMAND..: a script that drives the browser. One that fails runs once more: if it passes then, the first try
-# counts as "FLAKY NAME" and not as failed. A FLAKY line is a defect of the script, to be fixed.
-drive() {
-  local name=$1 status=0
+# A script that drives the browser and fails runs once more: if it passes then, the first try counts as "FLAKY NAME" and
+# not as failed. A FLAKY line is a defect of the script, to be fixed.
+first_try() { "$@" 2>&1 | sed 's/^test result: FAILED/first try: FAILED/'; }
+
+again() { # NAME COMMAND..
+  local name=$1
   shift
-  "$@" 2>&1 | sed 's/^test result: FAILED/first try: FAILED/' || status=$?
-  ((status)) || return 0
   "$@" || return "$?"
   printf 'FLAKY %s: failed once, passed when it ran again\n' "$name"
 }
@@ -94,7 +94,8 @@ browser() {
   CHROMIUM=$(command -v chromium)
   export CHROMIUM
   cd console
-  drive 'reports in a browser' node e2e/report.mjs ../target/report-screenshots "${reports[@]}"
+  local script=(node e2e/report.mjs ../target/report-screenshots "${reports[@]}")
+  first_try "${script[@]}" || again 'reports in a browser' "${script[@]}"
 }
 
 live() {
@@ -106,8 +107,17 @@ live() {
   CHROMIUM=$(command -v chromium)
   export CHROMIUM
   cd console
-  drive 'the console against scripted runs' node e2e/console-mock.mjs || status=$?
-  drive 'the console against a real controller' node e2e/console.mjs "../$binary" || status=$?
+  local scripted=(node e2e/console-mock.mjs) real=(node e2e/console.mjs "../$binary") beside
+  # Both at once: much of the time is waiting. One that fails runs again alone.
+  log=$(mktemp)
+  first_try "${scripted[@]}" >"$log" &
+  beside=$!
+  local scripted_failed='' real_failed=''
+  first_try "${real[@]}" || real_failed=yes
+  wait "$beside" || scripted_failed=yes
+  cat "$log"
+  [[ -z $scripted_failed ]] || again 'the console against scripted runs' "${scripted[@]}" || status=$?
+  [[ -z $real_failed ]] || again 'the console against a real controller' "${real[@]}" || status=$?
   return "$status"
 }
 

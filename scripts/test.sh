@@ -7,11 +7,12 @@
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
-# not is a failure. So is it with the page of the report (without Node.js) and with the browser. Tests that fail beside
-# others run once more alone (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end
-# stands a table of the phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up
-# what the test programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests
-# that no bed ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
+# not is a failure. So is it with the page of the report (without Node.js) and with the browser. Test programs run two at
+# once, but for those that measure (scripts/test_programs.sh). Tests that fail beside others run once more alone
+# (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end stands a table of the
+# phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up what the test programs
+# report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed ran. Exit
+# code: 0 if at least one test passed and none failed, 1 otherwise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,11 +29,10 @@ NO_BED=()
 # The same selection of packages in every cargo test, so that nothing is built twice with other features.
 CARGO_TEST=(cargo test --workspace --locked)
 
-# What waits for nothing: the unit tests, but for whole searches and every flipped byte (FAST_SKIPS), and the rules.
+# What waits for nothing: the unit tests and the rules.
 FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test gate --test choosing --test conversion
   --test diagnostics --test library --test limits --test selectors --test settings --test shares --test cosbench_keys
   --test http_no_alloc --test judge --test conformance --test requests)
-FAST_SKIPS=()
 
 WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the phase that runs
@@ -264,7 +264,7 @@ case ${1:-} in
     for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
       [[ -z ${TESTS_OF[$bed]:-} ]] || collect "bed-$bed" "bed $bed: install" || true
     done
-    test_phase 'tests' 2700 "${CARGO_TEST[@]}" --no-fail-fast
+    test_phase 'tests' 2700 scripts/test_programs.sh --doc "${CARGO_TEST[@]}"
     IGNORED=$RESULT_IGNORED
     repeat_failed "${CARGO_TEST[@]}"
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
@@ -273,7 +273,7 @@ case ${1:-} in
     ;;
   fast)
     must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "${FAST_TESTS[@]}" --no-run
-    test_phase 'tests that wait for nothing' 600 "${CARGO_TEST[@]}" --no-fail-fast "${FAST_TESTS[@]}" -- "${FAST_SKIPS[@]}"
+    test_phase 'tests that wait for nothing' 600 scripts/test_programs.sh "${CARGO_TEST[@]}" "${FAST_TESTS[@]}"
     IGNORED=$RESULT_IGNORED
     ;;
   beds) run_beds beds ;;

@@ -103,7 +103,8 @@ bed_processes() { printf '%s\n' keystone proxy; }
 bed_start() {
   case $1 in
     keystone)
-      OS_KEYSTONE_CONFIG_DIR=$ETC OS_KEYSTONE_CONFIG_FILES=$ETC/keystone.conf process_start keystone \
+      # Nothing is written beside the sources.
+      PYTHONDONTWRITEBYTECODE=1 OS_KEYSTONE_CONFIG_DIR=$ETC OS_KEYSTONE_CONFIG_FILES=$ETC/keystone.conf process_start keystone \
         "$PYTHON" "$VENV/bin/gunicorn" --workers 2 --timeout 120 --bind "127.0.0.1:$KEYSTONE_PORT" --no-control-socket \
         --preload --log-level warning --chdir "$HERE" identity:application
       ;;

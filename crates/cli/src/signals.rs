@@ -48,11 +48,14 @@ async fn recv(signal: &mut Option<Signal>) {
     std::future::pending().await
 }
 
-/// Waits for one; for ever where nothing can be listened to.
-pub async fn first() {
-    match Ends::listen() {
-        Ok(mut ends) => ends.next().await,
-        Err(_) => std::future::pending().await,
+/// Listens from now on, and waits for one; for ever where nothing can be listened to.
+pub fn first() -> impl Future<Output = ()> + Send {
+    let ends = Ends::listen();
+    async move {
+        match ends {
+            Ok(mut ends) => ends.next().await,
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 
@@ -76,17 +79,18 @@ pub fn three_times<T: Send + Sync + 'static>(
     }
 }
 
-/// Waits on this thread for one.
+/// Listens from now on; what comes back waits on this thread for one.
 ///
 /// # Errors
 /// When nothing can be listened to.
-pub fn wait() -> Result<(), Problem> {
+pub fn listen() -> Result<impl FnOnce(), Problem> {
     let fail = |cause: io::Error| Problem::ours(format!("cannot listen for Ctrl-C: {cause}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(fail)?;
-    runtime.block_on(async {
-        Ends::listen().map_err(fail)?.next().await;
-        Ok(())
-    })
+    let mut ends = {
+        let _inside = runtime.enter();
+        Ends::listen().map_err(fail)?
+    };
+    Ok(move || runtime.block_on(ends.next()))
 }
 
 /// A file that may not grow further is told like a full disk, and does not end the process.

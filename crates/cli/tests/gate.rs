@@ -172,3 +172,72 @@ fn many_failures_and_a_crash_are_no_unlucky_moment() {
     let (output, calls) = repeat(CRASHED);
     assert_eq!((output.status.code(), calls.len()), (Some(1), 0), "{output:?}");
 }
+
+/// Stands for `cargo test --no-run`: tells of two programs that wait for each other, of one that measures, and of one that
+/// breaks off; what else is built is no test program.
+const BUILT: &str = r#"#!/bin/sh
+row() {
+  echo '{"reason":"compiler-artifact","manifest_path":"'$HERE'/Cargo.toml","target":{"kind":["test"],"name":"'$1'","src_path":"'$HERE/$2'","test":true},"profile":{"opt_level":"0","test":'$3'},"features":[],"filenames":[],"executable":"'$HERE/$1'","fresh":true}'
+}
+row left tests/left.rs true
+row library src/lib.rs false
+row breaks src/lib.rs true
+row truth tests/truth.rs true
+row right tests/right/main.rs true
+"#;
+
+/// Waits for the other of the two, and tells in two lines, between which nobody else's may stand.
+const MEETS: &str = r#"#!/bin/sh
+cd "$HERE"
+echo "running 1 test of $0"
+touch "began-$1"
+n=0
+while [ ! -e "began-$2" ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n + 1)); done
+[ -e "began-$2" ] || exit 1
+touch "ended-$1"
+echo "test result: ok. 1 passed; 0 failed; 0 ignored"
+"#;
+
+#[test]
+fn programs_run_two_at_once_but_for_those_that_measure() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let truth = "#!/bin/sh\ncd \"$HERE\"\n[ -e ended-left ] && [ -e ended-right ] && touch ended-truth && echo 'test \
+                 result: ok. 2 passed; 0 failed; 0 ignored'\n";
+    let programs = [
+        ("cargo", BUILT.to_owned()),
+        ("left", MEETS.replace("$1", "left").replace("$2", "right")),
+        ("right", MEETS.replace("$1", "right").replace("$2", "left")),
+        ("truth", truth.to_owned()),
+        ("breaks", "#!/bin/sh\necho 'running 1 test'\nexit 101\n".to_owned()),
+    ];
+    for (name, text) in programs {
+        fs::write(here.join(name), text).unwrap();
+        fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = || {
+        let mut command = Command::new(script("test_programs.sh"));
+        command.arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap()
+    };
+    let output = run();
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "one program broke off: {output:?}");
+    assert!(here.join("ended-truth").exists(), "it did not run, or not after the others: {printed}");
+    // Each program's lines stand together, below what it is.
+    for (name, source) in [("left", "tests/left.rs"), ("right", "tests/right/main.rs")] {
+        let whole = format!(
+            "     Running {source} ({0}/{name})\nrunning 1 test of {0}/{name}\ntest result: ok. 1 passed",
+            here.display()
+        );
+        assert!(printed.contains(&whole), "{whole}:\n{printed}");
+    }
+    let broken = format!("broken|Running unittests src/lib.rs ({}/breaks)", here.display());
+    assert_eq!(read_log(&printed), [broken, "count|4|0|0".to_owned()]);
+    fs::write(here.join("breaks"), "#!/bin/sh\necho 'test result: ok. 1 passed; 0 failed; 0 ignored'\n")
+        .unwrap();
+    assert_eq!(run().status.code(), Some(0));
+    // A cargo whose messages are others must not look like one whose tests all passed.
+    fs::write(here.join("cargo"), "#!/bin/sh\necho '{}'\n").unwrap();
+    let output = run();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}

@@ -29,7 +29,13 @@ pub struct Frame {
     pub files: BTreeMap<String, String>,
     /// Clock ticks per second of the machine (`getconf CLK_TCK`); 100 nearly everywhere.
     pub ticks_per_s: f64,
+    /// Names of threads by their number. They are in `stat`, which costs the kernel the most of all files of a thread: it is
+    /// read now and then, and `schedstat`, which has nanoseconds besides, each time.
+    pub names: ThreadNames,
 }
+
+/// Names of threads by process and thread.
+pub type ThreadNames = BTreeMap<(String, String), String>;
 
 impl Frame {
     /// All samples that are in it.
@@ -63,21 +69,37 @@ impl Frame {
         text.push('\n');
     }
 
+    /// The names of threads whose `stat` files are in it.
+    #[must_use]
+    pub fn names_of_threads(&self) -> ThreadNames {
+        let named = |(path, text): (&String, &String)| {
+            let mut parts = path.strip_prefix("/proc/")?.strip_suffix("/stat")?.split('/');
+            let (process, _task, thread) = (parts.next()?, parts.next()?, parts.next()?);
+            Some(((process.to_owned(), thread.to_owned()), name_and_rest(text)?.0.to_owned()))
+        };
+        self.files.iter().filter_map(named).collect()
+    }
+
     /// Files of threads, groups and interfaces: which ones are asked for depends on the machine.
     fn other(&self, path: &str, text: &str, ticks_per_s: f64, reading: &mut Reading) {
         let parts: Vec<&str> = path.split('/').collect();
         match parts.as_slice() {
-            ["", "proc", _, "task", thread, "stat"] => {
+            // A kernel without `schedstat` counts in ticks.
+            ["", "proc", process, "task", thread, "stat"]
+                if !self.files.contains_key(&format!("/proc/{process}/task/{thread}/schedstat")) =>
+            {
                 let Some((name, rest)) = name_and_rest(text) else { return };
                 let row = fields(rest);
                 let busy = (number(row.get(11)) + number(row.get(12))) / ticks_per_s;
                 reading.add(&q::THREAD_BUSY, &format!("{name}/{thread}"), busy);
             }
             ["", "proc", process, "task", thread, "schedstat"] => {
-                let stat = self.files.get(&format!("/proc/{process}/task/{thread}/stat"));
-                let Some((name, _)) = stat.and_then(|stat| name_and_rest(stat)) else { return };
-                let waited = number(fields(text).get(1)) / 1e9;
-                reading.add(&q::THREAD_RUN_QUEUE, &format!("{name}/{thread}"), waited);
+                let Some(name) = self.names.get(&((*process).to_owned(), (*thread).to_owned())) else {
+                    return;
+                };
+                let (row, unit) = (fields(text), format!("{name}/{thread}"));
+                reading.add(&q::THREAD_BUSY, &unit, number(row.first()) / 1e9);
+                reading.add(&q::THREAD_RUN_QUEUE, &unit, number(row.get(1)) / 1e9);
             }
             ["", "sys", "class", "net", interface, "speed"] => {
                 reading.add(&q::NETWORK_SPEED, interface, number(Some(&text.trim())) * 1e6 / 8.0);
@@ -276,8 +298,8 @@ mod tests {
     use super::*;
 
     fn read(path: &str, text: &str) -> Vec<(&'static str, String, f64)> {
-        let frame = Frame { files: BTreeMap::from([(path.to_owned(), text.to_owned())]), ticks_per_s: 100.0 };
-        let reading = frame.read(0);
+        let files = BTreeMap::from([(path.to_owned(), text.to_owned())]);
+        let reading = Frame { files, ticks_per_s: 100.0, ..Frame::default() }.read(0);
         reading.samples.into_iter().map(|sample| (sample.quantity.id, sample.unit, sample.value)).collect()
     }
 
@@ -323,6 +345,32 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_counted_in_nanoseconds_by_the_names_that_were_read_before() {
+        let file = |name: &str, text: &str| (format!("/proc/7/task/8/{name}"), text.to_owned());
+        let mut first = Frame {
+            files: [
+                file("stat", "8 (osd) R 1 2 3 4 5 6 7 8 9 10 250 50"),
+                file("schedstat", "1500000000 2000000000 3"),
+            ]
+            .into(),
+            ..Frame::default()
+        };
+        first.names = first.names_of_threads();
+        let found = |frame: &Frame| -> Vec<(&'static str, String, f64)> {
+            let samples = frame.read(0).samples.into_iter();
+            samples.map(|sample| (sample.quantity.id, sample.unit, sample.value)).collect()
+        };
+        let thread = |id, value| (id, "osd/8".to_owned(), value);
+        assert_eq!(found(&first), [thread("thread_busy_s", 1.5), thread("thread_run_queue_s", 2.0)]);
+        let mut second =
+            Frame { files: [file("schedstat", "1700000000 2100000000 4")].into(), ..Frame::default() };
+        assert_eq!(found(&second), []);
+        second.names = first.names;
+        assert!(second.names_of_threads().is_empty());
+        assert_eq!(found(&second), [thread("thread_busy_s", 1.7), thread("thread_run_queue_s", 2.1)]);
+    }
+
+    #[test]
     fn quotas_of_groups_are_processors_and_no_quota_is_none() {
         assert_eq!(
             read("/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"),
@@ -349,7 +397,7 @@ mod tests {
     fn the_files_of_this_machine_are_read() {
         let files =
             FILES.iter().filter_map(|path| Some(((*path).to_owned(), std::fs::read_to_string(path).ok()?)));
-        let reading = Frame { files: files.collect(), ticks_per_s: 100.0 }.read(5);
+        let reading = Frame { files: files.collect(), ticks_per_s: 100.0, ..Frame::default() }.read(5);
         for id in ["cpu_busy_s", "network_received_bytes", "memory_total_bytes", "tcp_segments_sent"] {
             assert!(reading.samples.iter().any(|sample| sample.quantity.id == id), "{id}");
         }

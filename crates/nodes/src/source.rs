@@ -9,6 +9,7 @@ use cosmark_workload::model::nodes::NodeSpec;
 
 use crate::collect::ceph::AdminSockets;
 use crate::collect::check_daemons;
+use crate::collect::http::Login;
 use crate::collect::promql::Server;
 use crate::collect::recon::Recon;
 use crate::collect::scrape::Exporter;
@@ -36,6 +37,8 @@ const DAEMONS: Key = Key::new(
 );
 
 const TOKEN: Key = Key::new("token", KeyKind::Text, "Bearer token.").secret();
+const USERNAME: Key = Key::new("username", KeyKind::Text, "Name of Basic access authentication.");
+const PASSWORD: Key = Key::new("password", KeyKind::Text, "Its password.").secret();
 const CA: Key = Key::new("ca", KeyKind::File, "PEM file of the certificates that its own is signed with.");
 
 /// All ways.
@@ -65,6 +68,8 @@ pub static SOURCES: &[SourceRow] = &[
             Key::new("url", KeyKind::Url, "Where it answers: http://storage1:9100/metrics."),
             INTERVAL,
             TOKEN,
+            USERNAME,
+            PASSWORD,
             CA,
         ],
     },
@@ -85,6 +90,8 @@ pub static SOURCES: &[SourceRow] = &[
             )
             .default("5s"),
             TOKEN,
+            USERNAME,
+            PASSWORD,
             CA,
         ],
     },
@@ -182,13 +189,12 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
             SshSession::to(&required("host")?, seconds, daemons(&settings)?).map(Source::Ssh)
         }
         "prometheus" => {
-            let exporter =
-                Exporter::new(&required("url")?, settings.get("token"), settings.get("ca"), interval)?;
+            let exporter = Exporter::new(&required("url")?, login(&settings), interval)?;
             Ok(Source::Prometheus(Arc::new(exporter)))
         }
         "promql" => {
             let (url, select) = (required("url")?, required("select")?);
-            let server = Server::new(&url, &select, settings.get("token"), settings.get("ca"), interval)?;
+            let server = Server::new(&url, &select, login(&settings), interval)?;
             Ok(Source::PromQl(Arc::new(server)))
         }
         "ceph" => Ok(Source::Ceph(Arc::new(AdminSockets::new(&required("sockets")?, interval)))),
@@ -196,6 +202,12 @@ fn read(node: &NodeSpec) -> Result<Source, String> {
         "statsd" => Ok(Source::Statsd(Arc::new(StatsdReceiver::on(&required("listen")?, interval)?))),
         _ => Ok(Source::Local { interval, daemons: daemons(&settings)? }),
     }
+}
+
+fn login(settings: &Settings) -> Login<'_> {
+    let [token, username, password, ca] =
+        ["token", "username", "password", "ca"].map(|key| settings.get(key));
+    Login { token, username, password, ca }
 }
 
 fn daemons(settings: &Settings) -> Result<Vec<String>, String> {

@@ -21,6 +21,8 @@ pub fn run(args: &ServeArgs) -> Outcome {
 }
 
 fn embedded(args: &ServeArgs) -> Outcome {
+    // Before anybody knows where the store is, and then ends it.
+    let until_ended = signals::listen()?;
     let given = std::env::var(SECRET).ok().filter(|secret| !secret.is_empty());
     // Who gave it knows it; a screen, a log or a journal need not.
     let shown = given.as_ref().map(|_| format!("${SECRET}"));
@@ -38,7 +40,7 @@ fn embedded(args: &ServeArgs) -> Outcome {
     println!("secret key: {}", shown.as_deref().unwrap_or_else(|| store.secret_key()));
     println!("objects in: {}", store.directory().display());
     println!("Ctrl-C stops it; try: cosmark quick s3+{}", url_with_keys(&store, shown.as_deref()));
-    signals::wait()?;
+    until_ended();
     store.stop().map_err(|error| Problem::ours(error.to_string()))?;
     Ok(Exit::Done)
 }
@@ -63,11 +65,12 @@ fn simulated(args: &ServeArgs) -> Outcome {
             format!("{} can be reached by other machines; say --allow-remote if that is meant", args.listen);
         return Err(Problem::usage(text));
     }
+    let until_ended = signals::listen()?;
     let store = SimStore::start(behaviour, &args.listen.to_string())
         .map_err(|error| Problem::usage(error.to_string()))?;
     println!("simulated S3 and Swift store at {}", store.url());
     println!("any key is accepted unless the behaviour names keys; Swift login at {}/auth/v1.0", store.url());
-    signals::wait()?;
+    until_ended();
     if let Ok(counters) = store.counters() {
         println!("{} requests answered", counters.total());
     }

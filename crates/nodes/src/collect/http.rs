@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::BASE64;
+use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
@@ -17,19 +19,60 @@ pub struct HttpSource {
     authorization: Option<String>,
 }
 
+/// How a server is to know us.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// Bearer token.
+    pub token: Option<&'a str>,
+    /// Name of Basic access authentication (RFC 7617), as the web configuration of Prometheus' own programs wants it.
+    pub username: Option<&'a str>,
+    /// Its password.
+    pub password: Option<&'a str>,
+    /// File of the certificates that the server's own is signed with.
+    pub ca: Option<&'a str>,
+}
+
+impl Login<'_> {
+    fn authorization(self) -> Result<Option<String>, String> {
+        match (self.token, self.username) {
+            (Some(_), Some(_)) => Err("give `token` or `username`, not both".to_owned()),
+            (Some(token), None) => Ok(Some(format!("Bearer {token}"))),
+            (None, Some(name)) if name.contains(':') => Err("username: a name has no colon".to_owned()),
+            (None, Some(name)) => {
+                let pair = format!("{name}:{}", self.password.unwrap_or_default());
+                Ok(Some(format!("Basic {}", BASE64.encode(pair.as_bytes()))))
+            }
+            (None, None) if self.password.is_some() => Err("password: give its `username` too".to_owned()),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
 /// One answer takes no longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Exporters of large clusters answer with some megabytes.
 const MOST_BYTES: u64 = 64 << 20;
+/// What the words of the TLS library mean to whoever set the server up.
+const TLS_HINTS: &[(&str, &str)] = &[
+    ("UnknownIssuer", "; give the file of its certificate, or of who signed that, as `ca`"),
+    ("BadSignature", "; another authority of that name signed it: give the file of the right one as `ca`"),
+    (
+        "CaUsedAsEndEntity",
+        "; it is the certificate of an authority: make the server's own with basicConstraints=CA:FALSE",
+    ),
+    ("NotValidForName", "; the certificate is for another name: ask by a name that stands in it"),
+];
 /// So much of an answer that is no good is shown.
 const SHOWN: usize = 120;
 
 impl HttpSource {
-    /// For URLs that begin like this one, with a bearer token and a file of certificates.
+    /// For URLs that begin like this one.
     ///
     /// # Errors
-    /// When the file cannot be read or has no certificate.
-    pub fn new(url: &str, token: Option<&str>, ca: Option<&str>) -> Result<Self, String> {
+    /// For a login that is none, and a file that cannot be read or has no certificate.
+    pub fn new(url: &str, login: Login<'_>) -> Result<Self, String> {
+        let ca = login.ca;
+        let authorization = login.authorization()?;
         let mut config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             // A token goes where the user said, and nowhere else.
@@ -50,7 +93,7 @@ impl HttpSource {
         } else if let Some(ca) = ca {
             certificates(ca)?;
         }
-        Ok(Self { agent: config.build().into(), authorization: token.map(|token| format!("Bearer {token}")) })
+        Ok(Self { agent: config.build().into(), authorization })
     }
 
     /// The body of an answer with status 200. With a form it is a POST, which changes nothing at the servers that are asked here,
@@ -76,19 +119,26 @@ impl HttpSource {
                 request.send_form(form.iter().copied())
             }
         };
-        let mut answer = answer.map_err(|cause| format!("{url}: {cause}"))?;
+        let mut answer = answer.map_err(|cause| {
+            let cause = cause.to_string();
+            let hint = TLS_HINTS.iter().find(|(sign, _)| cause.contains(sign)).map_or("", |(_, hint)| hint);
+            format!("{url}: {cause}{hint}")
+        })?;
         let status = answer.status().as_u16();
         let body = answer.body_mut().with_config().limit(MOST_BYTES).lossy_utf8(true).read_to_string();
         if status == 200 {
             return body.map_err(|cause| format!("{url}: {cause}"));
         }
         let hint = match status {
-            401 | 403 => "; give its `token`".to_owned(),
+            401 | 403 => "; give its `token`, or `username` and `password`".to_owned(),
             301..=308 => "; give the URL that it leads to".to_owned(),
             _ => {
                 let said = body.unwrap_or_default();
-                let said: String =
-                    said.trim().chars().filter(|sign| !sign.is_control()).take(SHOWN).collect();
+                // Prometheus puts the reason into JSON.
+                let reason: Option<Value> = serde_json::from_str(&said).ok();
+                let reason = reason.as_ref().and_then(|answer| answer.get("error")?.as_str());
+                let said = reason.unwrap_or(&said).trim().chars();
+                let said: String = said.filter(|sign| !sign.is_control()).take(SHOWN).collect();
                 if said.is_empty() { said } else { format!(": {said}") }
             }
         };
@@ -145,10 +195,24 @@ fn certificates(path: &str) -> Result<Vec<Certificate<'static>>, String> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-pub mod tests {
+pub(crate) mod tests {
     use std::io::{Read, Write};
     use std::net::{Shutdown, TcpListener, TcpStream};
     use std::thread::JoinHandle;
+
+    #[test]
+    fn a_login_is_one_of_two_and_whole() {
+        let login =
+            |token, username, password| super::Login { token, username, password, ca: None }.authorization();
+        assert_eq!(login(None, None, None), Ok(None));
+        assert_eq!(login(Some("t"), None, None), Ok(Some("Bearer t".to_owned())));
+        assert_eq!(
+            login(None, Some("Aladdin"), Some("open sesame")),
+            Ok(Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==".to_owned()))
+        );
+        assert!(login(Some("t"), Some("u"), None).is_err() && login(None, None, Some("p")).is_err());
+        assert!(login(None, Some("a:b"), None).is_err());
+    }
 
     /// A server that gives these answers one after the other, then no more; gives its URL, and in the end what it was asked.
     pub fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {

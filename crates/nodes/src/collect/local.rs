@@ -1,6 +1,6 @@
 //! The files of this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,10 +8,14 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
-use crate::frame::{FILES, Frame};
+use crate::frame::{FILES, Frame, ThreadNames};
 
-/// How often processes that began since are looked for, in readings.
+/// How often processes and threads that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
+/// A thread that did nothing is read once in so many readings only: the daemons of a store have hundreds that never do anything.
+const IDLE_EVERY: u32 = 5;
+/// For so many readings after it last ran, a thread is read each time.
+const ACTIVE_FOR: u32 = 10;
 
 /// Reads this machine's files every `interval` until nobody listens.
 pub async fn collect(interval: Duration, daemons: Vec<String>, to: Sender<News>) {
@@ -38,9 +42,22 @@ pub async fn collect(interval: Duration, daemons: Vec<String>, to: Sender<News>)
 pub struct LocalReader {
     root: PathBuf,
     daemons: Vec<String>,
-    processes: Vec<String>,
+    groups: BTreeSet<String>,
+    threads: Vec<Thread>,
+    names: ThreadNames,
     ticks_per_s: f64,
     readings: u32,
+}
+
+/// A thread of a daemon.
+#[derive(Debug)]
+struct Thread {
+    process: String,
+    number: String,
+    /// What its `schedstat` said last.
+    last: String,
+    /// The reading in which that was something new.
+    ran_at: u32,
 }
 
 impl LocalReader {
@@ -53,15 +70,22 @@ impl LocalReader {
     /// The same for files below another directory.
     #[must_use]
     pub fn below(root: &Path, daemons: Vec<String>) -> Self {
-        Self { root: root.to_owned(), daemons, processes: Vec::new(), ticks_per_s: 100.0, readings: 0 }
+        Self {
+            root: root.to_owned(),
+            daemons,
+            groups: BTreeSet::new(),
+            threads: Vec::new(),
+            names: ThreadNames::new(),
+            ticks_per_s: 100.0,
+            readings: 0,
+        }
     }
 
     /// What there is now.
     pub fn read(&mut self) -> crate::reading::Reading {
         if self.readings.is_multiple_of(LOOK_EVERY) {
-            self.processes = self.find_processes();
+            self.look();
         }
-        self.readings = self.readings.wrapping_add(1);
         let mut files = BTreeMap::new();
         let at_ns = now_ns();
         for path in FILES {
@@ -73,27 +97,71 @@ impl LocalReader {
         for zone in self.names_in("/sys/class/powercap") {
             self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files);
         }
-        for process in &self.processes {
-            for thread in self.names_in(&format!("/proc/{process}/task")) {
-                self.take(&format!("/proc/{process}/task/{thread}/stat"), &mut files);
-                self.take(&format!("/proc/{process}/task/{thread}/schedstat"), &mut files);
+        for group in &self.groups {
+            self.take(&format!("/sys/fs/cgroup{group}/cpu.stat"), &mut files);
+            self.take(&format!("/sys/fs/cgroup{group}/cpu.max"), &mut files);
+        }
+        self.take_threads(&mut files);
+        self.readings = self.readings.wrapping_add(1);
+        let mut frame =
+            Frame { files, ticks_per_s: self.ticks_per_s, names: std::mem::take(&mut self.names) };
+        frame.names.extend(frame.names_of_threads());
+        let reading = frame.read(at_ns);
+        self.names = frame.names;
+        reading
+    }
+
+    /// The threads whose turn it is, and the names of those that have none yet.
+    fn take_threads(&mut self, files: &mut BTreeMap<String, String>) {
+        let now = self.readings;
+        let mut threads = std::mem::take(&mut self.threads);
+        for (turn, thread) in (0..).zip(&mut threads) {
+            let active = now.wrapping_sub(thread.ran_at) < ACTIVE_FOR;
+            if !active && turn % IDLE_EVERY != now % IDLE_EVERY {
+                continue;
             }
-            if let Some(group) = self.group_of(process) {
-                self.take(&format!("/sys/fs/cgroup{group}/cpu.stat"), &mut files);
-                self.take(&format!("/sys/fs/cgroup{group}/cpu.max"), &mut files);
+            let file = |name: &str| format!("/proc/{}/task/{}/{name}", thread.process, thread.number);
+            let counted = self.take(&file("schedstat"), files);
+            if !counted || !self.names.contains_key(&(thread.process.clone(), thread.number.clone())) {
+                self.take(&file("stat"), files);
+            }
+            if let Some(text) = files.get(&file("schedstat")).filter(|text| **text != thread.last) {
+                thread.last.clone_from(text);
+                thread.ran_at = now;
             }
         }
-        Frame { files, ticks_per_s: self.ticks_per_s }.read(at_ns)
+        self.threads = threads;
+    }
+
+    /// Looks for threads and groups of the daemons.
+    fn look(&mut self) {
+        let mut known: BTreeMap<(String, String), Thread> = std::mem::take(&mut self.threads)
+            .into_iter()
+            .map(|thread| ((thread.process.clone(), thread.number.clone()), thread))
+            .collect();
+        self.groups.clear();
+        for process in self.find_processes() {
+            self.groups.extend(self.group_of(&process));
+            for number in self.names_in(&format!("/proc/{process}/task")) {
+                let key = (process.clone(), number);
+                let thread = known.remove(&key).unwrap_or_else(|| {
+                    let (process, number) = key;
+                    Thread { process, number, last: String::new(), ran_at: self.readings }
+                });
+                self.threads.push(thread);
+            }
+        }
+        self.names.retain(|key, _| !known.contains_key(key));
     }
 
     fn at(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    fn take(&self, path: &str, files: &mut BTreeMap<String, String>) {
-        if let Ok(text) = fs::read_to_string(self.at(path)) {
-            files.insert(path.to_owned(), text);
-        }
+    /// True where there is such a file.
+    fn take(&self, path: &str, files: &mut BTreeMap<String, String>) -> bool {
+        let text = fs::read_to_string(self.at(path)).ok();
+        text.map(|text| files.insert(path.to_owned(), text)).is_some()
     }
 
     fn names_in(&self, directory: &str) -> Vec<String> {
@@ -126,6 +194,38 @@ impl LocalReader {
 mod tests {
     use super::*;
 
+    fn daemon(root: &Path, process: &str, ran_ns: u64) {
+        put(root, &format!("proc/{process}/comm"), "osd\n");
+        put(root, &format!("proc/{process}/task/{process}/stat"), &format!("{process} (osd) S 1"));
+        put(root, &format!("proc/{process}/task/{process}/schedstat"), &format!("{ran_ns} 0 9"));
+    }
+
+    #[test]
+    fn idle_threads_are_read_now_and_then_active_ones_always_and_dead_ones_not_at_all() {
+        let root = std::env::temp_dir().join(format!("cosmark-threads-{}", std::process::id()));
+        let mut reader = LocalReader::below(&root, vec!["osd".to_owned()]);
+        (10..20).for_each(|process| daemon(&root, &process.to_string(), 1));
+        let mut read = [0; 20];
+        for round in 0..40_u64 {
+            daemon(&root, "10", 1_000_000_000 * (round + 1));
+            if round == 30 {
+                (11..20)
+                    .for_each(|process| fs::remove_dir_all(root.join(format!("proc/{process}"))).unwrap());
+            }
+            let reading = reader.read();
+            let busy = reading.samples.iter().filter(|sample| sample.quantity.id == "thread_busy_s");
+            for sample in busy {
+                let number: usize = sample.unit.strip_prefix("osd/").unwrap().parse().unwrap();
+                read[number] += 1;
+            }
+        }
+        assert_eq!(read[10], 40);
+        // Ten times after it was found, then each fifth time until it was gone.
+        assert!(read[11..].iter().all(|count| *count == 14), "{read:?}");
+        assert_eq!((reader.threads.len(), reader.names.len()), (1, 1));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
     fn put(root: &Path, path: &str, text: &str) {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -140,17 +240,19 @@ mod tests {
             put(&root, &format!("proc/{process}/cgroup"), &format!("1:cpu:/x\n0::{group}\n"));
             let stat = format!("{process} ({name}) S 1 2 3 4 5 6 7 8 9 10 100 20 0 0");
             put(&root, &format!("proc/{process}/task/{process}/stat"), &stat);
-            put(&root, &format!("proc/{process}/task/{process}/schedstat"), "5 2000000000 9");
+            put(&root, &format!("proc/{process}/task/{process}/schedstat"), "500000000 2000000000 9");
             put(&root, &format!("sys/fs/cgroup{group}/cpu.max"), "50000 100000");
         }
-        let reading = LocalReader::below(&root, vec!["swift-proxy-server".to_owned()]).read();
+        let mut reader = LocalReader::below(&root, vec!["swift-proxy-server".to_owned()]);
+        let (reading, again) = (reader.read(), reader.read());
+        assert_eq!(reading.samples, again.samples);
         let found: Vec<_> =
             reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
         assert_eq!(
             found,
             [
+                ("thread_busy_s", "swift-proxy-ser/7", 0.5),
                 ("thread_run_queue_s", "swift-proxy-ser/7", 2.0),
-                ("thread_busy_s", "swift-proxy-ser/7", 1.2),
                 ("quota_processors", "proxies/one", 0.5),
             ]
         );

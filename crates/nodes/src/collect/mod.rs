@@ -1,7 +1,7 @@
 //! Collectors: each brings readings of one machine, again and again, until it is stopped.
 
 pub mod ceph;
-mod http;
+pub mod http;
 pub mod local;
 pub mod promql;
 pub mod recon;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, poll};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::prometheus::{self, Series};
 
@@ -32,18 +32,11 @@ const LONGEST_S: u64 = 600;
 const LATE_S: u64 = 5;
 
 impl Server {
-    /// A server by its URL, with the matchers that select one machine (`instance="storage1:9100"`), a bearer token and a file
-    /// of certificates.
+    /// A server by its URL, with the matchers that select one machine (`instance="storage1:9100"`).
     ///
     /// # Errors
     /// When the matchers are none, and when the file cannot be read or has no certificate.
-    pub fn new(
-        url: &str,
-        matchers: &str,
-        token: Option<&str>,
-        ca: Option<&str>,
-        interval: Duration,
-    ) -> Result<Self, String> {
+    pub fn new(url: &str, matchers: &str, login: Login<'_>, interval: Duration) -> Result<Self, String> {
         let matchers = matchers.trim().trim_start_matches('{').trim_end_matches('}').trim();
         if !matchers.contains('=') || matchers.contains(['{', '}', '\n']) {
             return Err(format!("select: `{matchers}` selects nothing; write instance=\"storage1:9100\""));
@@ -51,7 +44,7 @@ impl Server {
         let base = url.trim_end_matches('/');
         let base = base.strip_suffix("/api/v1/query").or(base.strip_suffix("/api/v1")).unwrap_or(base);
         Ok(Self {
-            http: HttpSource::new(url, token, ca)?,
+            http: HttpSource::new(url, login)?,
             query_url: format!("{base}/api/v1/query"),
             matchers: matchers.trim_end_matches(',').to_owned(),
             interval,
@@ -173,8 +166,7 @@ mod tests {
         Server::new(
             url.trim_end_matches("/metrics"),
             "{instance=\"s1:9100\"}",
-            None,
-            None,
+            Login::default(),
             Duration::from_secs(5),
         )
         .unwrap()
@@ -245,7 +237,7 @@ mod tests {
             (vec!["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n<html>".to_owned()], "as a Prometheus server"),
             (
                 vec!["HTTP/1.1 400 x\r\nconnection: close\r\n\r\n{\"error\":\"parse error\"}".to_owned()],
-                "answers 400: {\"error\":\"parse error\"}",
+                "answers 400: parse error",
             ),
             (vec![answer("[]")], "tells no time"),
         ] {
@@ -259,7 +251,7 @@ mod tests {
     fn matchers_that_select_nothing_are_refused() {
         for matchers in ["", "{}", "storage1", "a=\"b\"}[5m] or x{"] {
             assert!(
-                Server::new("http://x", matchers, None, None, Duration::from_secs(5)).is_err(),
+                Server::new("http://x", matchers, Login::default(), Duration::from_secs(5)).is_err(),
                 "{matchers}"
             );
         }

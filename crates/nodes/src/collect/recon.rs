@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, poll};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -28,11 +28,11 @@ impl Recon {
     /// The recon of an object server.
     ///
     /// # Errors
-    /// When its certificates cannot be had.
+    /// As [`HttpSource::new`].
     pub fn new(url: &str, interval: Duration) -> Result<Self, String> {
         let base = url.trim_end_matches('/');
         let base = base.strip_suffix("/recon").unwrap_or(base);
-        Ok(Self { http: HttpSource::new(url, None, None)?, url: format!("{base}/recon"), interval })
+        Ok(Self { http: HttpSource::new(url, Login::default())?, url: format!("{base}/recon"), interval })
     }
 
     /// Asks every interval until nobody listens.

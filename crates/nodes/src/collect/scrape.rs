@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 
-use super::http::{HttpSource, poll};
+use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
 use crate::prometheus;
 
@@ -18,12 +18,12 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// An exporter at a URL, with a bearer token and a file of certificates.
+    /// An exporter at a URL.
     ///
     /// # Errors
-    /// When the file cannot be read or has no certificate.
-    pub fn new(url: &str, token: Option<&str>, ca: Option<&str>, interval: Duration) -> Result<Self, String> {
-        Ok(Self { http: HttpSource::new(url, token, ca)?, url: url.to_owned(), interval })
+    /// As [`HttpSource::new`].
+    pub fn new(url: &str, login: Login<'_>, interval: Duration) -> Result<Self, String> {
+        Ok(Self { http: HttpSource::new(url, login)?, url: url.to_owned(), interval })
     }
 
     /// Asks every interval until nobody listens.
@@ -68,7 +68,7 @@ mod tests {
     const MOVED: &str = "HTTP/1.1 302 x\r\nlocation: http://127.0.0.1:1/\r\nconnection: close\r\n\r\n";
 
     fn ask(url: &str, token: Option<&str>) -> Result<crate::reading::Reading, String> {
-        Exporter::new(url, token, None, Duration::from_secs(1)).unwrap().ask()
+        Exporter::new(url, Login { token, ..Login::default() }, Duration::from_secs(1)).unwrap().ask()
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
     #[tokio::test]
     async fn an_exporter_that_comes_back_is_heard_again_and_its_trouble_is_told_once() {
         let (url, _) = server([PAGE, PAGE, PAGE, GOOD].map(str::to_owned).into());
-        let exporter = Exporter::new(&url, None, None, Duration::from_millis(20)).unwrap();
+        let exporter = Exporter::new(&url, Login::default(), Duration::from_millis(20)).unwrap();
         let (to, mut from) = tokio::sync::mpsc::channel(16);
         let task = tokio::spawn(Arc::new(exporter).collect(to));
         let first = from.recv().await;

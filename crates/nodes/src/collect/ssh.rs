@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc::Sender;
 
 use super::{News, check_daemons, kept, now_ns};
-use crate::frame::{FILES, Frame};
+use crate::frame::{FILES, Frame, ThreadNames};
 
 /// How to reach a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,7 @@ impl SshSession {
         let mut lines = BufReader::new(output).lines();
         let mut clock = NodeClock::default();
         let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
+        let mut names = ThreadNames::new();
         let patience = PATIENCE + Duration::from_secs(u64::from(self.interval_s));
         loop {
             let line = match tokio::time::timeout(patience, lines.next_line()).await {
@@ -105,7 +106,11 @@ impl SshSession {
             if let Some(stamp) = line.strip_prefix(END) {
                 let arrived_ns = now_ns();
                 let (at_ns, ahead_ns) = clock.place(stamp, arrived_ns);
-                let reading = std::mem::take(&mut frame).read(at_ns);
+                let mut whole = std::mem::take(&mut frame);
+                let found = whole.names_of_threads();
+                whole.names = if found.is_empty() { std::mem::take(&mut names) } else { found };
+                let reading = whole.read(at_ns);
+                names = whole.names;
                 size = 0;
                 let ahead = ahead_ns.map(News::Ahead);
                 for news in std::iter::once(News::Reading(reading)).chain(ahead) {
@@ -131,14 +136,16 @@ impl SshSession {
         let find = if daemons.is_empty() {
             String::new()
         } else {
+            // The names of threads are in `stat`, and are asked for when processes are looked for, or where there is nothing else.
             format!(
-                "if [ $((n % 10)) -eq 0 ]; then t=; for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) t=\"$t \
-                 $p/task/*/stat $p/task/*/schedstat\"; while read -r g; do case $g in 0::/?*) t=\"$t \
-                 /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done <$p/cgroup;; esac; done; fi; "
+                "s=; if [ $((n % 10)) -eq 0 ]; then t=; for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) \
+                 s=\"$s $p/task/*/stat\"; t=\"$t $p/task/*/schedstat\"; [ -r $p/schedstat ] || t=\"$t $p/task/*/stat\"; while read -r \
+                 g; do case $g in 0::/?*) t=\"$t /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done \
+                 <$p/cgroup;; esac; done; fi; "
             )
         };
         format!(
-            "{{ n=0; t=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $t; echo \"{END}$(date \
+            "{{ n=0; t=; s=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
             self.interval_s
         )
