@@ -30,6 +30,7 @@ pub use directory::index::{
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
 pub use directory::process::is_this_process;
+pub use directory::raw::{newest_raw_limits, raw_limits};
 pub use directory::reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::{Archive, KilledRun, NewRun, Source};

@@ -73,7 +73,7 @@ pub struct Observed {
 }
 
 /// Shares of a mix that differ by less are the same mix.
-const SAME_SHARE: f64 = 0.1;
+pub(crate) const SAME_SHARE: f64 = 0.1;
 /// Sizes within this factor are the same size.
 pub(crate) const SAME_SIZE: f64 = 1.1;
 
@@ -211,6 +211,8 @@ pub enum Cannot {
     /// The model is wrong by this share of the throughput at the highest load that it was made from: something that nobody
     /// looked at limits the store.
     Unexplained(f64),
+    /// The loads lie this share, on the whole, from what any such store would do.
+    Scattered(f64),
     /// No such role, unit or kind of operation was measured.
     NotMeasured(String),
     /// Only this mix was measured.
@@ -235,11 +237,14 @@ const HIGH: f64 = 0.3;
 /// Fewer loads say nothing of what varies.
 const LEAST_LOADS: usize = 3;
 
+/// Rate of each column, and the utilisation that it led to.
+type Row = (Vec<f64>, f64);
+
 /// The planes of all units that could be fitted.
 pub(crate) struct Fit {
     sized: Vec<bool>,
-    /// Rate of each column, and utilisation, of each row; the last are the plane's.
-    units: Vec<(usize, Vec<(Vec<f64>, f64)>, Plane)>,
+    /// What was seen of each unit, and the plane through it.
+    units: Vec<(usize, Vec<Row>, Plane)>,
 }
 
 impl Fit {
@@ -264,7 +269,7 @@ impl Fit {
             let idle = observed.idle.get(unit).copied().flatten().map(|busy| (nothing.clone(), busy));
             let seen =
                 observed.loads.iter().filter_map(|load| Some((columns(load), load.usage.get(unit)?.busy?)));
-            let rows: Vec<(Vec<f64>, f64)> = idle.into_iter().chain(seen).collect();
+            let rows: Vec<Row> = idle.into_iter().chain(seen).collect();
             measured |= rows.len() > nothing.len() + 1;
             if let Some(plane) = of_classes(&rows) {
                 units.push((unit, rows, plane));
@@ -282,7 +287,7 @@ impl Fit {
         let units = self.units.iter().map(|(unit, rows, plane)| {
             let free = real(rows.len().saturating_sub(plane.costs.len() + 1)).max(1.0);
             let wider = (real(rows.len()) / free).sqrt();
-            let drawn: Vec<(Vec<f64>, f64)> = rows
+            let drawn: Vec<Row> = rows
                 .iter()
                 .zip(&plane.residuals)
                 .map(|((rates, busy), own)| {
@@ -296,7 +301,7 @@ impl Fit {
         Self { sized: self.sized.clone(), units: units.collect() }
     }
 
-    fn part(&self, unit: usize, rows: &[(Vec<f64>, f64)], plane: &Plane) -> Part {
+    fn part(&self, unit: usize, rows: &[Row], plane: &Plane) -> Part {
         let mut left = plane.costs.iter().copied();
         let costs = self.sized.iter().map(|sized| Cost {
             fixed_s: left.next().unwrap_or_default(),
@@ -339,9 +344,40 @@ impl Fit {
     }
 }
 
+/// The loads of each mix and size at which little waits: up to [`LOW`] of the highest rate of that mix and size, or the lowest.
+fn low_loads(observed: &Observed) -> Vec<&Load> {
+    let mut groups: Vec<Vec<&Load>> = Vec::new();
+    for load in observed.loads.iter().filter(|load| load.client_clear) {
+        match groups
+            .iter_mut()
+            .find(|group| group.first().is_some_and(|first| alike(&first.mix(), &load.mix())))
+        {
+            Some(group) => group.push(load),
+            None => groups.push(vec![load]),
+        }
+    }
+    let mut low = Vec::new();
+    for group in groups {
+        let highest = group.iter().map(|load| load.rate_per_s()).fold(0.0, f64::max);
+        let lowest = group.first().map_or(0.0, |load| load.in_flight);
+        low.extend(
+            group.into_iter().filter(|load| load.rate_per_s() <= highest * LOW || load.in_flight <= lowest),
+        );
+    }
+    low
+}
+
+/// The same shares and sizes.
+fn alike(a: &Mix, b: &Mix) -> bool {
+    let near = |((share, bytes), (other, others)): (&(f64, f64), &(f64, f64))| {
+        (share - other).abs() <= SAME_SHARE && bytes.max(*others) <= bytes.min(*others) * SAME_SIZE
+    };
+    a.iter().zip(b).all(near)
+}
+
 /// A line through (bytes, delay), or the middle of the delays.
 fn delay(points: &[(f64, f64)], sized: bool) -> Cost {
-    let rows: Vec<(Vec<f64>, f64)> = points.iter().map(|(bytes, delay)| (vec![*bytes], *delay)).collect();
+    let rows: Vec<Row> = points.iter().map(|(bytes, delay)| (vec![*bytes], *delay)).collect();
     if sized && let Some(line) = of_classes(&rows) {
         return Cost { fixed_s: line.idle, per_byte_s: line.costs[0] };
     }
@@ -356,12 +392,9 @@ impl Model {
     /// Where there is too little to fit, or the client was full.
     pub(crate) fn fit(observed: &Observed, replicas: usize) -> Result<(Self, Vec<Self>), Cannot> {
         let fit = Fit::of(observed)?;
-        let clear: Vec<&Load> = observed.loads.iter().filter(|load| load.client_clear).collect();
-        let highest = observed.loads.iter().map(Load::rate_per_s).fold(0.0, f64::max);
-        let mut low: Vec<&Load> =
-            clear.iter().copied().filter(|load| load.rate_per_s() <= highest * LOW).collect();
+        let low = low_loads(observed);
         if low.is_empty() {
-            low.push(clear.first().copied().ok_or(Cannot::Client)?);
+            return Err(Cannot::Client);
         }
         let best = fit.model(observed, &low);
         if best.parts.is_empty() {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::change::{More, machines};
 use crate::demand::real;
 use crate::ladder::Unit;
-use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SIZE, Stations};
+use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
 use crate::mva::Solution;
 use crate::regression::quantile;
 
@@ -93,6 +93,8 @@ pub struct Planner {
 const REPLICAS: usize = 100;
 /// A model may be wrong by so much at the highest load that it was made from.
 const WRONG: f64 = 0.2;
+/// And by so much on the whole.
+const SCATTERED: f64 = 0.25;
 /// A unit whose demand changes may be this busy at most, at its dearest.
 const HARMLESS: f64 = 0.7;
 /// Sizes up to so many times beyond those that were measured are extrapolated.
@@ -133,7 +135,10 @@ impl Planner {
         match last {
             None => Err(Cannot::Client),
             Some(wrong) if wrong.abs() > WRONG => Err(Cannot::Unexplained(wrong)),
-            Some(_) => Ok((squares.iter().sum::<f64>() / real(squares.len())).sqrt()),
+            Some(_) => match (squares.iter().sum::<f64>() / real(squares.len())).sqrt() {
+                misfit if misfit > SCATTERED => Err(Cannot::Scattered(misfit)),
+                misfit => Ok(misfit),
+            },
         }
     }
 
@@ -292,9 +297,6 @@ impl Planner {
     }
 }
 
-/// Shares that differ by less are the same mix.
-const SAME_SHARE: f64 = 0.1;
-
 /// `read 80 %, write 20 %`.
 fn mix_text(mix: &BTreeMap<String, f64>) -> String {
     let parts =
@@ -368,6 +370,11 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
              `cosmark show` says what is known of it",
             wrong.abs() * 100.0,
             if *wrong > 0.0 { "higher" } else { "lower" },
+        ),
+        Cannot::Scattered(misfit) => format!(
+            "the loads lie {:.0} % from what a store with these demands does: something else changed between them; repeat the \
+             run while nothing else runs on these machines, or with longer steps",
+            misfit * 100.0
         ),
         Cannot::NotMeasured(what) => format!("{what} was not measured in this run"),
         Cannot::OneMix(mix) => format!(

@@ -283,6 +283,15 @@ fn a_limit_that_nobody_looked_at_and_demands_that_change_predict_nothing() {
     }
     let planner = Planner::of(&observed(&["read"], units(), loads.clone()));
     assert_eq!(planner.and_then(|one| one.predict(&wanted(48))).unwrap_err(), Cannot::DemandChanges(2));
+    let mut noisy = ladder(&store(&[[2.0, 2.0], [0.5, 0.5], [1.2, 1.2]]), &[1.0], 1);
+    for (at, load) in noisy.iter_mut().enumerate().take(7) {
+        // Somebody else has most of the machine every second time.
+        load.classes[0].rate_per_s *= if at % 2 == 0 { 0.3 } else { 1.0 };
+        load.usage
+            .iter_mut()
+            .for_each(|usage| usage.busy = usage.busy.map(|busy| busy * if at % 2 == 0 { 0.3 } else { 1.0 }));
+    }
+    assert!(matches!(Planner::of(&observed(&["read"], units(), noisy)), Err(Cannot::Scattered(_))));
     loads.iter_mut().for_each(|load| load.client_clear = false);
     assert_eq!(Planner::of(&observed(&["read"], units(), loads)).unwrap_err(), Cannot::Client);
     assert_eq!(Planner::of(&Observed::default()).unwrap_err(), Cannot::TooFewLoads(0));

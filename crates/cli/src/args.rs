@@ -1,7 +1,9 @@
 //! The command line, defined once; help, completions and the man page derive from it.
 
+mod baseline;
 mod controller;
 mod driver;
+mod lbn;
 mod plan;
 mod results;
 
@@ -11,8 +13,10 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::exit::Exit;
+pub use baseline::BaselineArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
+pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
 
@@ -89,10 +93,12 @@ pub enum Command {
     Drivers(DriversArgs),
     /// Add tags to a run, or remove them
     Tag(TagArgs),
-    /// Make a run the baseline of its workload
+    /// Measure what a store's machines can do by themselves; or make a run the baseline of its workload
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
     Plan(PlanArgs),
+    /// Show how far apart on a disk successive requests lie, from a trace or as they come
+    Lbn(LbnArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..
@@ -499,20 +505,6 @@ pub struct TagArgs {
     #[arg(value_name = "TAG", allow_hyphen_values = true)]
     pub changes: Vec<String>,
     /// Archive to look for the run in; give it before the tags
-    #[arg(long, value_name = "DIR", default_value = "archive")]
-    pub archive: PathBuf,
-}
-
-/// `cosmark baseline`
-#[derive(ClapArgs)]
-pub struct BaselineArgs {
-    /// Run: a directory, its number (12 or w12) or `last`; without it, all baselines are shown
-    #[arg(value_name = "RUN")]
-    pub run: Option<String>,
-    /// The run is no longer the baseline
-    #[arg(long, requires = "run")]
-    pub remove: bool,
-    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
 }

@@ -6,10 +6,21 @@ use std::ffi::CStr;
 use cosmark_archive::HostRecord;
 use cosmark_workload::Environment;
 
+use crate::exit::Problem;
+
 /// What `run.json` says about this machine.
 #[must_use]
 pub fn record() -> HostRecord {
     HostRecord { hostname: hostname(), cpus: u32::try_from(processors()).unwrap_or(0), kernel: kernel() }
+}
+
+/// A runtime of one thread.
+///
+/// # Errors
+/// When the system refuses.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|cause| Problem::ours(format!("cannot start: {cause}")))
 }
 
 /// Processors that this process may use.

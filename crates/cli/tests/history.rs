@@ -9,6 +9,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+#[path = "history/baseline.rs"]
+mod baseline;
 #[path = "history/planning.rs"]
 mod planning;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, OpLog, Timestamp};
-use cosmark_metrics::NodeResult;
 use cosmark_metrics::nodes::reading::NodeLook;
+use cosmark_metrics::{NodeResult, RawLimits};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
 use cosmark_workload::model::Workload;
 use tokio::sync::watch;
@@ -46,6 +46,8 @@ pub struct RunJob<'a> {
     pub tidies_up: bool,
     /// What the store's machines were busy with before the first stage.
     pub idle_nodes: Vec<NodeResult>,
+    /// What these machines can do by themselves, and the directory of the archive that says so.
+    pub raw_limits: Option<(String, RawLimits)>,
     /// Stages that time ends stop before their time when their headline figures are known well enough.
     pub settle: Option<Settle>,
     /// Index in the workload of the stage that goes on: one with a search has many in the record.
@@ -88,6 +90,7 @@ impl<'a> RunJob<'a> {
             clock: RunClock::default(),
             tidies_up: false,
             idle_nodes: Vec::new(),
+            raw_limits: None,
             settle: None,
             planned_stage: 0,
             steps: 0,

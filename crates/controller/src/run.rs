@@ -172,6 +172,10 @@ async fn finish(
     let mut record = cosmark_verdict::judged(&run, Some(job.workload));
     record.idle_nodes = std::mem::take(&mut job.idle_nodes);
     record.bottlenecks = cosmark_verdict::bottlenecks(&record);
+    if let Some((directory, limits)) = job.raw_limits.take() {
+        record.raw_limits = Some(directory);
+        record.stages.iter_mut().for_each(|stage| stage.efficiency = limits.shares(&stage.operations));
+    }
     job.dir.finish(&record, &tables);
     if !job.dir.says_its_end() {
         wait_for_room(&mut job, &record, &tables, observer).await;

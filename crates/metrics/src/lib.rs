@@ -27,9 +27,10 @@ pub use latency::{HIGHEST_NS, Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};
 pub use results::{
-    BottleneckResult, CandidateResult, DriverResult, EndpointResult, LadderStepResult, Latencies, LoopKind,
-    NodeResult, OperationResult, PERCENTILES, PartResult, Percentile, QuantityResult, ResourceKind,
-    SizeClassResult, UnitResult, Waiting,
+    BottleneckResult, CandidateResult, DiskPattern, DriverResult, EfficiencyResult, EndpointResult,
+    LadderStepResult, Latencies, LoopKind, NodeResult, OperationResult, PERCENTILES, PartResult, Percentile,
+    QuantityResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind, SizeClassResult,
+    UnitResult, Waiting,
 };
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

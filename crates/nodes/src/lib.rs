@@ -5,7 +5,9 @@
 pub mod collect;
 pub mod figures;
 pub mod frame;
+pub mod lbn;
 pub mod prometheus;
+pub mod raw;
 pub mod source;
 pub mod watch;
 

@@ -5,6 +5,7 @@ pub(crate) mod histograms;
 pub(crate) mod index;
 pub(crate) mod log;
 pub(crate) mod process;
+pub(crate) mod raw;
 pub(crate) mod reader;
 mod reserve;
 pub(crate) mod run_dir;

@@ -9,7 +9,9 @@ pub(crate) mod loops;
 pub(crate) mod state;
 pub(crate) mod verdict;
 
-use cosmark_metrics::{BottleneckResult, LoopKind, NodeResult, OpSnapshot, OperationResult};
+use cosmark_metrics::{
+    BottleneckResult, EfficiencyResult, LoopKind, NodeResult, OpSnapshot, OperationResult,
+};
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -75,6 +77,9 @@ pub struct RunRecord {
     /// What limits the store: one entry for each load that was measured at several rates; empty without nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bottlenecks: Vec<BottleneckResult>,
+    /// Directory of the entry of this archive that says what the machines can do by themselves; null where none was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_limits: Option<String>,
 }
 
 /// A machine.
@@ -158,6 +163,9 @@ pub struct StageRecord {
     /// What the store's machines were busy with in its measured window; empty unless the workload or its target lists nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeResult>,
+    /// Shares of what the machines can do by themselves; empty unless that was measured before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efficiency: Vec<EfficiencyResult>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationResult>,
@@ -200,6 +208,7 @@ impl RunRecord {
             drivers: None,
             idle_nodes: Vec::new(),
             bottlenecks: Vec::new(),
+            raw_limits: None,
         }
     }
 }
@@ -229,6 +238,7 @@ impl StageRecord {
             beside: Vec::new(),
             containers: ContainersRecord::default(),
             nodes: Vec::new(),
+            efficiency: Vec::new(),
             operations: Vec::new(),
         }
     }

@@ -1,14 +1,26 @@
-//! `cosmark baseline`: the run that others of the same workload are compared with.
+//! `cosmark baseline`: the run that others of the same workload are compared with; of a target, what its machines can do by
+//! themselves.
+
+use std::path::Path;
 
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{baselines, open_run, set_baseline};
 
 use crate::args::BaselineArgs;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::raw;
 use crate::runs::find;
 
 /// Runs the subcommand.
 pub fn run(args: &BaselineArgs) -> Outcome {
+    if let Some(file) = args.run.as_deref().map(Path::new).filter(|path| path.is_file()) {
+        return raw::measure(args, file);
+    }
+    if args.measures_something() {
+        return Err(Problem::usage(
+            "these options measure the machines of a target: give its file, such as cosmark baseline target.yaml",
+        ));
+    }
     let Some(run) = &args.run else {
         let all = baselines(&args.archive)?;
         if all.is_empty() {

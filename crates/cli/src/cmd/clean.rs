@@ -46,10 +46,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
         containers: args.containers,
         dry_run: args.dry_run,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    let runtime = crate::host::runtime()?;
     let quiet = args.json;
     let mut tell = |cleaned: &CleanedContainer| {
         if !quiet && has_news(cleaned) {

@@ -14,6 +14,7 @@ pub mod driver;
 pub mod drivers;
 pub mod export;
 pub mod judge;
+pub mod lbn;
 pub mod list;
 pub mod logs;
 pub mod mission;

@@ -18,7 +18,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{goals, host, nodes, signals, table, verdict};
+use crate::{goals, host, nodes, raw, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -221,6 +221,7 @@ async fn make_load(
             job.settle = *settle;
             // Looks until the run is over.
             let _nodes = nodes::watch(&workload, &mut job, options.quiet).await?;
+            job.raw_limits = raw::newest(&options.archive, &workload.nodes);
             Ok(run_workload(job, watching).await)
         }
         (None, Place::Drivers { .. }) => Err(Problem::ours("there is no connection to NATS")),
@@ -306,6 +307,10 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     let machines = nodes::text(record);
     if !machines.is_empty() {
         println!("{machines}");
+    }
+    let shares = raw::shares_text(record);
+    if !shares.is_empty() {
+        println!("{shares}");
     }
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());

@@ -25,6 +25,9 @@ pub fn run(args: &ShowArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);
+    if let Some(limits) = cosmark_archive::raw_limits(&path)? {
+        println!("{}", crate::raw::text(&limits));
+    }
     if is_baseline(&path, &run.record.name)? {
         println!("baseline of {}", run.record.name);
     }

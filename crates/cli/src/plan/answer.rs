@@ -205,7 +205,7 @@ impl Answer {
             plain("cost of an hour", &|one| amount(one, |cost| cost.per_hour));
             plain("cost of 10^6 operations", &|one| amount(one, |cost| cost.per_million_operations));
         }
-        let mut heads = vec!["", "as measured", "planned", "95 %"];
+        let mut heads = vec!["", "as it is", "planned", "95 %"];
         let mut keep = vec![0, 1, 2, 3];
         if planned.is_none() {
             heads.remove(2);
@@ -325,17 +325,29 @@ impl Checked {
                 format!("{:.2}", one.service_ratio),
             ]
         };
-        let right = self.loads.iter().filter(|one| (one.throughput_ratio - 1.0).abs() <= RIGHT).count();
         format!(
-            "from {}: the lower {} loads predict the upper {}\n{}\ncheck: the throughput of {right} of {} lies within {:.0} % \
-             of what was predicted{}",
+            "from {}: the lower {} loads predict the upper {}\n{}\ncheck: {}",
             self.run,
             self.fitted,
             self.loads.len(),
             table(&heads, self.loads.iter().map(row)),
-            self.loads.len(),
+            self.outcome()
+        )
+    }
+
+    /// Loads at which the client was full say nothing of the store.
+    fn outcome(&self) -> String {
+        let clear: Vec<&CheckedLoad> = self.loads.iter().filter(|one| one.client_clear).collect();
+        let right = clear.iter().filter(|one| (one.throughput_ratio - 1.0).abs() <= RIGHT).count();
+        if clear.is_empty() {
+            return "the client was full at each of the upper loads: nothing is known of the prediction"
+                .to_owned();
+        }
+        format!(
+            "the throughput of {right} of {} lies within {:.0} % of what was predicted{}",
+            clear.len(),
             RIGHT * 100.0,
-            if right == self.loads.len() { "" } else { ": do not plan with this run" }
+            if right == clear.len() { "" } else { ": do not plan with this run" }
         )
     }
 }

@@ -8,6 +8,7 @@ mod metric;
 mod nodes;
 mod operation;
 mod parts;
+mod raw;
 mod table;
 
 pub use bound::{Bound, Cause, Spread, Times};
@@ -19,6 +20,7 @@ pub use nodes::{
 };
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
+pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};
 pub use table::METRICS;
 
 #[cfg(test)]

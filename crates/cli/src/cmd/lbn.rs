@@ -1,0 +1,153 @@
+//! `cosmark lbn`: how far apart on a disk successive requests lie, from a trace or while it happens.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cosmark_nodes::lbn::{Distances, Trace};
+
+use crate::args::LbnArgs;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::{host, signals, units};
+
+/// Runs the subcommand.
+pub fn run(args: &LbnArgs) -> Outcome {
+    let only = args.device.as_deref().map(number_of).transpose()?;
+    let trace = match &args.file {
+        Some(file) => offline(file)?,
+        None => live(args.seconds)?,
+    };
+    let disks: Vec<(&String, &Distances)> =
+        trace.disks().iter().filter(|(disk, _)| only.as_ref().is_none_or(|only| *only == **disk)).collect();
+    if disks.is_empty() {
+        let place =
+            args.file.as_ref().map_or_else(|| "the time".to_owned(), |file| file.display().to_string());
+        return Err(Problem::usage(format!(
+            "no request in {place}: a trace has lines of block_rq_issue (tracefs, perf script, trace-cmd) or of blkparse \
+             with action D"
+        )));
+    }
+    if args.json {
+        println!("{}", crate::output::json(trace.disks())?);
+    } else {
+        let parts: Vec<String> = disks.iter().map(|(disk, distances)| text(disk, distances)).collect();
+        println!("{}", parts.join("\n"));
+    }
+    Ok(Exit::Done)
+}
+
+fn offline(file: &Path) -> Result<Trace, Problem> {
+    let wrong = |cause: std::io::Error| Problem::usage(format!("cannot read {}: {cause}", file.display()));
+    let mut lines = BufReader::new(File::open(file).map_err(wrong)?);
+    let (mut trace, mut line) = (Trace::default(), Vec::new());
+    loop {
+        line.clear();
+        // A line without an end, as of a binary trace, is taken in pieces, none of which is a request.
+        let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(wrong)?;
+        if read == 0 {
+            return Ok(trace);
+        }
+        trace.add_line(&String::from_utf8_lossy(&line));
+    }
+}
+
+const LONGEST_LINE: u64 = 64 << 10;
+const TRACING: &str = "/sys/kernel/tracing";
+
+/// A buffer of the kernel's tracing that is ours alone, removed at the end.
+struct Instance(PathBuf);
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // What cannot be removed holds a few megabytes until the machine starts again.
+        let _ = fs::write(self.0.join("events/block/block_rq_issue/enable"), "0");
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Follows the requests of this machine's disks.
+fn live(seconds: u64) -> Result<Trace, Problem> {
+    let refused = |what: &str, cause: std::io::Error| {
+        Problem::usage(format!(
+            "{what}: {cause}; it needs root, and a kernel with tracing (mount -t tracefs none {TRACING}); elsewhere, trace \
+             with blktrace -d DEVICE -o - | blkparse -i - > FILE and give the file"
+        ))
+    };
+    let path = Path::new(TRACING).join(format!("instances/cosmark-{}", std::process::id()));
+    fs::create_dir(&path).map_err(|cause| refused("requests cannot be followed here", cause))?;
+    let instance = Instance(path);
+    let switch = instance.0.join("events/block/block_rq_issue/enable");
+    fs::write(&switch, "1")
+        .map_err(|cause| refused("the event block_rq_issue cannot be switched on", cause))?;
+    let mut pipe = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(instance.0.join("trace_pipe"))
+        .map_err(|cause| refused("its requests cannot be read", cause))?;
+    let runtime = host::runtime()?;
+    let mut trace = Trace::default();
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let read = async {
+        let (mut left, mut bytes) = (Vec::new(), vec![0; 1 << 16]);
+        while Instant::now() < until {
+            match pipe.read(&mut bytes) {
+                Ok(count) if count > 0 => {
+                    left.extend_from_slice(&bytes[..count]);
+                    let end = left.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                    String::from_utf8_lossy(&left[..end]).lines().for_each(|line| trace.add_line(line));
+                    left.drain(..end);
+                }
+                Err(cause) if !matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    return Err(refused("its requests cannot be read", cause));
+                }
+                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    };
+    runtime.block_on(async {
+        tokio::select! {
+            ended = read => ended,
+            // What was seen until then counts.
+            () = signals::first() => Ok(()),
+        }
+    })?;
+    Ok(trace)
+}
+
+/// `8,16` of `sdb` or `/dev/sdb`.
+fn number_of(device: &str) -> Result<String, Problem> {
+    let path = if device.contains('/') { PathBuf::from(device) } else { Path::new("/dev").join(device) };
+    let wrong = |why: String| Problem::usage(format!("{}: {why}; `lsblk` lists the disks", path.display()));
+    let about = fs::metadata(&path).map_err(|cause| wrong(cause.to_string()))?;
+    if !about.file_type().is_block_device() {
+        return Err(wrong("it is no disk".to_owned()));
+    }
+    let number = about.rdev();
+    Ok(format!("{},{}", libc::major(number), libc::minor(number)))
+}
+
+fn text(disk: &str, found: &Distances) -> String {
+    let share = |many: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "counts of requests")]
+        let part = many as f64 / found.distances.max(1) as f64;
+        format!("{:.1} %", part * 100.0)
+    };
+    let mut lines = vec![format!(
+        "disk {disk}: {}; {} of them more than 2 500 000 blocks from the last, {} more than 125 000, {} right behind it",
+        units::count(found.requests, "request"),
+        share(found.far),
+        share(found.beyond_125000),
+        share(found.by_log2.get(&0).copied().unwrap_or(0)),
+    )];
+    let most = found.by_log2.values().copied().max().unwrap_or(1).max(1);
+    for (k, many) in &found.by_log2 {
+        let bar = "#".repeat(usize::try_from(many * 40 / most).unwrap_or(40));
+        let blocks = if *k == 0 { "0".to_owned() } else { format!("< 2^{k}") };
+        lines.push(format!("  {blocks:>6} blocks {:>10}  {:>7}  {bar}", units::grouped(*many), share(*many)));
+    }
+    lines.join("\n")
+}

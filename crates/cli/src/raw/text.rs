@@ -1,0 +1,202 @@
+//! What machines can do by themselves, and the share of it that a store gives, as a person reads it.
+
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
+use cosmark_archive::RunRecord;
+use cosmark_metrics::{DiskPattern, RawLimits, RawNode};
+
+use cosmark_workload::units::bytes_text;
+
+use crate::units;
+
+/// Nothing of it was measured.
+#[must_use]
+pub fn is_empty(node: &RawNode) -> bool {
+    let processors = [node.sha256_bytes_per_s, node.md5_bytes_per_s, node.memory_bytes_per_s];
+    node.disks.is_empty() && node.networks.is_empty() && processors.iter().all(Option::is_none)
+}
+
+/// One thing that was measured: of which machine, what, bytes and requests per second, and a remark.
+struct Row {
+    node: String,
+    what: String,
+    bytes_per_s: f64,
+    requests_per_s: Option<f64>,
+    p99_ms: Option<f64>,
+    remark: &'static str,
+}
+
+fn words(pattern: DiskPattern) -> String {
+    pattern.word().replace('_', " ")
+}
+
+fn rows(limits: &RawLimits) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for node in &limits.nodes {
+        let row = |what: String, bytes_per_s: f64| Row {
+            node: node.name.clone(),
+            what,
+            bytes_per_s,
+            requests_per_s: None,
+            p99_ms: None,
+            remark: "",
+        };
+        for disk in &node.disks {
+            let block = bytes_text(disk.block_bytes);
+            rows.push(Row {
+                requests_per_s: Some(disk.requests_per_s),
+                p99_ms: disk.p99_ms,
+                remark: if disk.direct == Some(false) { "through the page cache" } else { "" },
+                ..row(
+                    format!("disk {}: {} of {block}", disk.directory, words(disk.pattern)),
+                    disk.bytes_per_s,
+                )
+            });
+        }
+        for network in &node.networks {
+            let way = if network.to_node { "network, to it" } else { "network, from it" };
+            let remark = if network.loopback { "within one machine: no link" } else { "" };
+            rows.push(Row { remark, ..row(way.to_owned(), network.bytes_per_s) });
+        }
+        let processors = [
+            ("SHA-256, one processor", node.sha256_bytes_per_s),
+            ("MD5, one processor", node.md5_bytes_per_s),
+            ("memory, copied by one processor", node.memory_bytes_per_s),
+        ];
+        for (what, speed) in processors {
+            rows.extend(speed.map(|speed| row(what.to_owned(), speed)));
+        }
+    }
+    rows.extend(limits.clusters.iter().map(|cluster| Row {
+        node: "cluster".to_owned(),
+        what: cluster.what.clone(),
+        bytes_per_s: cluster.bytes_per_s,
+        requests_per_s: cluster.requests_per_s,
+        p99_ms: None,
+        remark: "",
+    }));
+    rows
+}
+
+/// All of it.
+#[must_use]
+pub fn text(limits: &RawLimits) -> String {
+    let heads = ["node", "what", "speed", "requests/s", "p99 ms", ""];
+    let cells = rows(limits).into_iter().map(|row| {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        vec![
+            row.node,
+            row.what,
+            units::bandwidth(row.bytes_per_s),
+            or_dash(row.requests_per_s.map(units::rate)),
+            or_dash(row.p99_ms.map(units::ms)),
+            row.remark.to_owned(),
+        ]
+    });
+    let mut lines =
+        vec![format!("what the machines can do by themselves, {}:", limits.taken), table(&heads, 2, cells)];
+    for node in &limits.nodes {
+        lines.extend(node.not_measured.iter().map(|why| format!("not measured: {}: {why}", node.name)));
+    }
+    lines.join("\n")
+}
+
+fn table(heads: &[&str], left: usize, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(heads);
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().map(|(at, text)| {
+            let side = if at < left { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(side)
+        }));
+    }
+    table.set_constraints(heads.iter().map(|_| ColumnConstraint::ContentWidth));
+    table.to_string()
+}
+
+/// A machine that differs by more from what it could do before is said to have changed.
+const CHANGED: f64 = 0.1;
+
+/// What differs from an earlier entry, or that nothing does.
+#[must_use]
+pub fn drift(name: &str, before: &RawLimits, now: &RawLimits) -> Vec<String> {
+    let (before, now) = (rows(before), rows(now));
+    let pairs = now.iter().filter_map(|row| {
+        let old = before.iter().find(|old| (&old.node, &old.what) == (&row.node, &row.what))?;
+        Some((row, old.bytes_per_s, row.bytes_per_s / old.bytes_per_s - 1.0))
+    });
+    let pairs: Vec<(&Row, f64, f64)> = pairs.collect();
+    let line = |(row, before, change): &(&Row, f64, f64)| {
+        let (was, is) = (units::bandwidth(*before), units::bandwidth(row.bytes_per_s));
+        format!("changed since {name}: {} {}: {was} -> {is} ({:+.0} %)", row.node, row.what, change * 100.0)
+    };
+    let changed: Vec<String> =
+        pairs.iter().filter(|(_, _, change)| change.abs() > CHANGED).map(line).collect();
+    match (changed.is_empty(), pairs.is_empty()) {
+        (true, false) => vec![format!("since {name} nothing changed by more than {:.0} %", CHANGED * 100.0)],
+        _ => changed,
+    }
+}
+
+/// Which share of what its machines can do a run got; empty where that is not known.
+#[must_use]
+pub fn shares_text(record: &RunRecord) -> String {
+    let stages = record.stages.iter().filter(|stage| !stage.efficiency.is_empty());
+    let rows: Vec<Vec<String>> = stages
+        .flat_map(|stage| {
+            stage.efficiency.iter().map(|one| {
+                let (number, of): (fn(f64) -> String, &str) = match one.of.as_str() {
+                    "disk_requests" => (units::rate, "disk requests"),
+                    "disk_bytes" => (units::bandwidth, "disks"),
+                    _ => (units::bandwidth, "network"),
+                };
+                vec![
+                    stage.name.clone(),
+                    one.direction.clone(),
+                    of.to_owned(),
+                    number(one.user_per_s),
+                    number(one.raw_per_s),
+                    format!("{:.1} %", one.share * 100.0),
+                ]
+            })
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let from = record.raw_limits.as_deref().unwrap_or("the baseline");
+    format!(
+        "shares of what the machines can do by themselves ({from}); of copies only one counts:\n{}",
+        table(&["stage", "direction", "of", "users get", "machines can", "share"], 3, rows.into_iter())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(speed: f64) -> RawLimits {
+        let node = RawNode {
+            name: "s1".into(),
+            sha256_bytes_per_s: Some(speed),
+            md5_bytes_per_s: Some(5e8),
+            not_measured: vec!["network: iperf3 is not there".into()],
+            ..RawNode::default()
+        };
+        RawLimits { nodes: vec![node], ..RawLimits::default() }
+    }
+
+    #[test]
+    fn what_changed_is_said_and_what_is_missing_too() {
+        assert_eq!(
+            drift("w1", &limits(1e9), &limits(1.05e9)),
+            ["since w1 nothing changed by more than 10 %"]
+        );
+        let changed = drift("w1", &limits(1e9), &limits(5e8));
+        assert!(changed.len() == 1 && changed[0].contains("(-50 %)"), "{changed:?}");
+        assert!(drift("w1", &RawLimits::default(), &limits(1e9)).is_empty());
+        let said = text(&limits(1e9));
+        assert!(said.contains("1.0 GB/s") && said.contains("not measured: s1: network"), "{said}");
+        assert!(is_empty(&RawNode::default()) && !is_empty(&limits(1.0).nodes[0]));
+    }
+}
