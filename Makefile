@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth attack bench bench-instructions bench-fleet verdict-bench fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth attack bench bench-instructions bench-fleet verdict-bench bottleneck fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ setup-console:
 	@scripts/console.sh build --if-possible
 
 demo: setup-build setup-console ## build, then run a small benchmark against the built-in store, with a report
-	cargo run --release --locked -p cosmark -- demo --archive archive
+	cargo run --profile demo --locked -p cosmark -- demo --archive archive
 
 build: setup-build setup-console ## build the binary target/release/cosmark
 	cargo build --release --locked
@@ -62,6 +62,9 @@ bench-fleet: build ## what 1 to 400 drivers cost a controller, and how the load 
 verdict-bench: build ## false alarms and misses of the verdict, on simulated time and in real runs; hours (VERDICT='--runs 1 --only NAME')
 	@COSMARK_VERDICT_RUNS=10 cargo test --release --locked -p cosmark-controller --test verdict_bench -- --nocapture
 	@benches/verdict-bench $(VERDICT)
+
+bottleneck: build ## limits planted in stores, and what is named as their bottleneck; 10 minutes (BOTTLENECK='--only quota lock')
+	@benches/bottleneck $(BOTTLENECK)
 
 fmt: ## format the code
 	cargo fmt --all

@@ -1,12 +1,16 @@
 //! The sentence that names what limits a store, or says honestly that nothing that was looked at does. A unit is named only
 //! when its ceiling, predicted from the steps below 60 % of the plateau, is the least and meets the plateau, when it was
-//! busy there, when work waits for it as the service time rises, and when the client was not the limit.
+//! full there or its queue took up all that was added, and when neither the client nor refusals were the limit.
+//!
+//! In a closed network another unit is busy by the share of its demand in that of the bottleneck. So a unit that is full but
+//! for 3 % either is the bottleneck or would be it 3 % later; one that is less busy needs a queue that goes on growing.
 //!
 //! Sources: Denning and Buzen (1978) for the laws; B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012)
 //! for utilisation and saturation of each resource.
 
 use crate::demand::{Demand, of_unit, real};
-use crate::ladder::{Kind, Ladder, Step, Unit, Waiting};
+use crate::ladder::{Kind, Ladder, Step, Unit, level, plateau};
+use crate::saturation::{Waits, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.
 pub const PREDICTED_FROM: f64 = 0.6;
@@ -14,6 +18,12 @@ pub const PREDICTED_FROM: f64 = 0.6;
 pub const MEETS: f64 = 0.10;
 /// A unit that is less busy than this at the plateau does not limit it.
 pub const BUSY: f64 = 0.9;
+/// A unit that is at least so busy is full, whether or not it can be seen that work waits for it.
+pub const FULL: f64 = 0.97;
+/// Where more of the operations fail, the throughput of those that succeed says nothing of resources.
+pub const FAILED: f64 = 0.02;
+/// A machine of which the client itself uses more than this is no machine of the store's alone.
+pub const SHARED: f64 = 0.1;
 /// Where no unit is busier than this, something that is no resource limits the store.
 pub const IDLE: f64 = 0.70;
 /// A unit this much busier than the mean of its peers is a sentence of its own.
@@ -28,8 +38,10 @@ pub struct Candidate {
     pub demand: Demand,
     /// Share of the time it was busy at the plateau.
     pub busy_at_plateau: f64,
-    /// Whether work waits for it the longer the higher the service time; `None` where waiting was not measured.
-    pub waits: Option<bool>,
+    /// Of that, what the client itself did on the same machine.
+    pub by_client: f64,
+    /// Whether work waits for it.
+    pub waits: Waits,
     /// Why it is not the bottleneck; empty for one that may be.
     pub against: Vec<Against>,
 }
@@ -41,6 +53,8 @@ pub enum Against {
     CeilingElsewhere,
     /// It had time left at the plateau.
     NotBusy,
+    /// It had a little time left at the plateau, and no queue that grows shows that it is the limit all the same.
+    NotFull,
     /// Nothing waited for it while operations took longer.
     NothingWaits,
     /// An operation costs it more or less at other loads: nothing can be predicted.
@@ -50,9 +64,10 @@ pub enum Against {
 /// How sure the name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Waiting was not measured for it.
+    /// What waits for it was not measured.
     Low,
-    /// Another unit's ceiling lies within a quarter above, or one step alone is the ground of the prediction.
+    /// Another unit's ceiling lies within a quarter above, another's was exceeded although its demand says that it cannot be,
+    /// or one step alone is the ground of the prediction.
     Medium,
     /// All conditions hold, and the next ceiling is far.
     High,
@@ -68,10 +83,15 @@ pub enum Answer {
         /// How sure.
         confidence: Confidence,
     },
-    /// Several kinds of unit are full at the same rate; which of them comes first cannot be told.
+    /// Several kinds of unit are full at the same rate; which of them comes first is not known.
     Several(Vec<usize>),
     /// The client's own checks failed where throughput was level: nothing is known of the store.
     Client,
+    /// This unit is full, and the client, on the same machine, itself took this share of it: what the store could do alone is
+    /// not known.
+    Shared(usize, f64),
+    /// This share of the operations failed where throughput was level: the store refuses, or breaks.
+    Refused(f64),
     /// No unit that was looked at is busy: something lets only about so many operations in at once.
     Limit(f64),
     /// Units are busy, and none of them explains the plateau.
@@ -125,14 +145,19 @@ impl Diagnosis {
 /// Looks for what limits the store.
 #[must_use]
 pub fn diagnose(ladder: &Ladder) -> Diagnosis {
-    let steps = ladder.sorted();
-    let skewed = skewed(ladder, &steps);
-    let Some(plateau) = ladder.plateau() else {
-        let grew = last_growth(&steps);
-        let answer = grew.map_or(Answer::TooFewSteps, Answer::NotReached);
-        return Diagnosis { answer, plateau_per_s: None, candidates: Vec::new(), skewed };
+    let all = ladder.sorted();
+    let skewed = skewed(ladder, &all);
+    let nothing =
+        |answer| Diagnosis { answer, plateau_per_s: None, candidates: Vec::new(), skewed: skewed.clone() };
+    // Steps at which the client was full say nothing; the others may suffice.
+    let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
+    let Some(plateau) = plateau(&steps).filter(|plateau| !is_exceeded(&all, *plateau)) else {
+        if steps.len() < all.len() {
+            return nothing(Answer::Client);
+        }
+        return nothing(last_growth(&steps).map_or(Answer::TooFewSteps, Answer::NotReached));
     };
-    let level: Vec<&Step> = level(&steps, plateau);
+    let level = level(&steps);
     let mut candidates: Vec<Candidate> =
         (0..ladder.units.len()).filter_map(|unit| candidate(ladder, unit, plateau, &steps, &level)).collect();
     candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
@@ -140,10 +165,9 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     Diagnosis { answer, plateau_per_s: Some(plateau), candidates, skewed }
 }
 
-/// The steps at which throughput is level.
-fn level<'a>(steps: &[&'a Step], plateau: f64) -> Vec<&'a Step> {
-    let high = |step: &&&Step| step.throughput_per_s >= plateau * (1.0 - crate::ladder::LEVEL);
-    steps.iter().filter(high).copied().collect()
+/// A step at which the client was full came to more: the store was not at its limit.
+fn is_exceeded(all: &[&Step], plateau: f64) -> bool {
+    all.iter().any(|step| !step.client_clear && step.throughput_per_s > plateau * (1.0 + MEETS))
 }
 
 fn last_growth(steps: &[&Step]) -> Option<f64> {
@@ -159,71 +183,31 @@ fn candidate(
     level: &[&Step],
 ) -> Option<Candidate> {
     let demand = of_unit(ladder, unit, plateau * PREDICTED_FROM)?;
-    let busy: Vec<f64> = level.iter().filter_map(|step| step.usage.get(unit)?.busy).collect();
-    let busy_at_plateau = busy.iter().copied().fold(0.0, f64::max);
-    let waits = waits(unit, steps, level);
-    let ceiling = demand.ceiling_per_s();
+    // The first of the level steps may still be on its way there.
+    let beyond = &level[level.len() / 2..];
+    let mean = |of: fn(&crate::ladder::Usage) -> Option<f64>| {
+        let seen: Vec<f64> = beyond.iter().filter_map(|step| of(step.usage.get(unit)?)).collect();
+        seen.iter().sum::<f64>() / real(seen.len().max(1))
+    };
+    let busy_at_plateau = mean(|usage| usage.busy);
+    let by_client = mean(|usage| usage.by_client);
+    let waits = waits(unit, ladder.units[unit].kind, steps, level);
     let mut against = Vec::new();
-    if (ceiling / plateau - 1.0).abs() > MEETS {
+    if (demand.ceiling_per_s() / plateau - 1.0).abs() > MEETS {
         against.push(Against::CeilingElsewhere);
     }
-    if busy.is_empty() || busy_at_plateau < BUSY {
+    if busy_at_plateau < BUSY {
         against.push(Against::NotBusy);
+    } else if busy_at_plateau < FULL && waits != Waits::Grows {
+        against.push(Against::NotFull);
     }
-    if waits == Some(false) {
+    if waits == Waits::Never {
         against.push(Against::NothingWaits);
     }
     if !demand.constant {
         against.push(Against::DemandChanges);
     }
-    Some(Candidate { unit, demand, busy_at_plateau, waits, against })
-}
-
-/// Waiting rises with the service time: their order over the steps agrees (Spearman's rank correlation of at least 0.6),
-/// and more waits at the last step than at the first. Beyond the knee of the throughput all that is added waits for the
-/// bottleneck, while the queues of other units stay what they are however busy these are: so a queue also has to grow about
-/// as the load in flight does.
-fn waits(unit: usize, steps: &[&Step], level: &[&Step]) -> Option<bool> {
-    let waiting = |step: &&Step| step.usage.get(unit).and_then(|usage| usage.waiting);
-    let seen: Vec<(f64, f64)> =
-        steps.iter().filter_map(|step| Some((step.service_s, waiting(step)?.amount()))).collect();
-    if seen.len() < 3 {
-        return None;
-    }
-    let (first, last) = (seen.first()?.1, seen.last()?.1);
-    let rises = last > first * 1.5 && last > 0.0 && rank_correlation(&seen) >= 0.6;
-    let queues: Vec<(f64, f64)> = level
-        .iter()
-        .filter_map(|step| match waiting(step)? {
-            Waiting::Queue(queue) => Some((step.in_flight, queue)),
-            _ => None,
-        })
-        .collect();
-    let keeps_growing = match queues.as_slice() {
-        [(load, queue), .., (more_load, longer)] => longer / queue >= GROWS * more_load / load,
-        _ => true,
-    };
-    Some(rises && keeps_growing)
-}
-
-/// Of the growth of the load in flight, the least that the bottleneck's queue shows over the plateau.
-const GROWS: f64 = 0.7;
-
-fn rank_correlation(points: &[(f64, f64)]) -> f64 {
-    let (a, b) = (ranks(points.iter().map(|point| point.0)), ranks(points.iter().map(|point| point.1)));
-    let middle = (real(points.len()) + 1.0) / 2.0;
-    let together: f64 = a.iter().zip(&b).map(|(a, b)| (a - middle) * (b - middle)).sum();
-    let alone = |ranks: &[f64]| ranks.iter().map(|rank| (rank - middle).powi(2)).sum::<f64>();
-    let both = (alone(&a) * alone(&b)).sqrt();
-    if both > 0.0 { together / both } else { 0.0 }
-}
-
-/// Ranks from 1; equal values share the mean of theirs.
-fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    let values: Vec<f64> = values.collect();
-    let below = |x: f64| real(values.iter().filter(|y| **y < x).count());
-    let equal = |x: f64| real(values.iter().filter(|y| **y == x).count());
-    values.iter().map(|x| below(*x) + (equal(*x) + 1.0) / 2.0).collect()
+    Some(Candidate { unit, demand, busy_at_plateau, by_client, waits, against })
 }
 
 fn answer(
@@ -233,8 +217,9 @@ fn answer(
     steps: &[&Step],
     level: &[&Step],
 ) -> Answer {
-    if level.iter().any(|step| !step.client_clear) {
-        return Answer::Client;
+    let failed = level.iter().map(|step| step.failed_share).fold(0.0, f64::max);
+    if failed > FAILED {
+        return Answer::Refused(failed);
     }
     let busiest = level.iter().flat_map(|step| &step.usage).filter_map(|usage| usage.busy);
     let Some(busiest) = busiest.reduce(f64::max) else { return Answer::NothingMeasured };
@@ -247,23 +232,26 @@ fn answer(
     }
     let fitting: Vec<&Candidate> = candidates.iter().filter(|one| one.against.is_empty()).collect();
     let Some(least) = fitting.first() else { return Answer::Unexplained };
-    // A unit that would have to be full before the named one was, and was not, contradicts the prediction.
-    let contradicted = candidates.iter().any(|one| {
-        one.demand.ceiling_interval().1 < least.demand.ceiling_per_s() * (1.0 - MEETS)
-            && !family(ladder, one, least)
-    });
-    if contradicted {
+    let others = || candidates.iter().filter(|one| !family(ladder, one, least));
+    // Another one whose queue takes up what is added contradicts the name, whatever its ceiling was predicted to be.
+    if others().any(|one| one.waits == Waits::Grows && one.busy_at_plateau >= BUSY && !one.against.is_empty())
+    {
         return Answer::Unexplained;
     }
-    let (same, other): (Vec<&Candidate>, Vec<&Candidate>) =
-        fitting.iter().copied().partition(|one| family(ladder, one, least));
-    if !other.is_empty() {
+    if fitting.iter().any(|one| !family(ladder, one, least)) {
         return Answer::Several(fitting.iter().map(|one| one.unit).collect());
     }
-    let units: Vec<usize> = same.iter().map(|one| one.unit).collect();
-    let next = candidates.iter().find(|one| !family(ladder, one, least));
-    let near = next.is_some_and(|one| one.demand.ceiling_per_s() < least.demand.ceiling_per_s() * 1.25);
-    let confidence = if same.iter().all(|one| one.waits.is_none()) {
+    if let Some(shared) = fitting.iter().find(|one| one.by_client > SHARED) {
+        return Answer::Shared(shared.unit, shared.by_client);
+    }
+    let units: Vec<usize> = fitting.iter().map(|one| one.unit).collect();
+    let ceiling = least.demand.ceiling_per_s();
+    let near = others().any(|one| {
+        // Cores and threads hand their work to each other.
+        let is_near = one.demand.ceiling_per_s() < ceiling * 1.25;
+        is_near && !matches!(ladder.units[one.unit].kind, Kind::Core | Kind::Thread)
+    });
+    let confidence = if fitting.iter().all(|one| one.waits == Waits::Unknown) {
         Confidence::Low
     } else if near || least.demand.steps < 3 {
         Confidence::Medium

@@ -144,7 +144,9 @@ fn with_units(
                 changed.push((one.0, one.1 / factor, one.2));
             }
             // A faster one.
-            Kind::NetworkReceive | Kind::NetworkTransmit => changed.push((one.0, one.1 / factor, one.2)),
+            Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit => {
+                changed.push((one.0, one.1 / factor, one.2));
+            }
         }
     }
     for group in counted.into_values() {

@@ -43,6 +43,9 @@ fn ceiling(idle: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { (1.0 - idle).max(0.0) / seconds } else { f64::INFINITY }
 }
 
+/// Fewer steps with load need the idle machine beside them.
+const LEAST_LOADED: usize = 4;
+
 /// A step may lie this far from the line, in shares of the unit, before the demand is called not constant.
 const LARGEST_RESIDUAL: f64 = 0.05;
 
@@ -89,8 +92,17 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
 pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand> {
     let steps = ladder.sorted().into_iter().filter(|step| step.throughput_per_s <= below_per_s);
     let seen = steps.filter_map(|step| Some((step.throughput_per_s, step.usage.get(unit)?.busy?)));
+    let seen: Vec<(f64, f64)> = seen.collect();
     let idle = ladder.idle.get(unit).copied().flatten().map(|busy| (0.0, busy));
-    fit(&idle.into_iter().chain(seen).collect::<Vec<_>>())
+    let whole = fit(&idle.into_iter().chain(seen.iter().copied()).collect::<Vec<_>>());
+    // What a server costs as soon as it has any work (waking up, timers) is no part of what an operation costs.
+    let is_constant = |demand: &Demand| demand.constant;
+    match whole {
+        Some(whole) if !whole.constant && seen.len() >= LEAST_LOADED => {
+            fit(&seen).filter(is_constant).or(Some(whole))
+        }
+        whole => whole,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a handful of points")]

@@ -22,10 +22,12 @@ pub struct Usage {
     pub busy: Option<f64>,
     /// What waited for it; `None` where that was not measured.
     pub waiting: Option<Waiting>,
+    /// Share of the time in which the client itself kept it busy, because both are on one machine; `None` where that is not known.
+    pub by_client: Option<f64>,
 }
 
 /// One load and what it led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// Operations completed per second, X.
     pub throughput_per_s: f64,
@@ -35,6 +37,8 @@ pub struct Step {
     pub service_s: f64,
     /// The client's own checks say that it was not the client who limited the rate.
     pub client_clear: bool,
+    /// Share of the operations that failed, 0 to 1.
+    pub failed_share: f64,
     /// In the order of the ladder's units.
     pub usage: Vec<Usage>,
 }
@@ -66,14 +70,39 @@ impl Ladder {
         steps
     }
 
-    /// The throughput at which more load adds nothing, if the ladder reached it: the load in flight grew by at least a
-    /// quarter beyond the first step that came within [`LEVEL`] of the highest rate.
+    /// The throughput at which more load adds nothing, if the ladder reached it.
     #[must_use]
     pub fn plateau(&self) -> Option<f64> {
-        let steps = self.sorted();
-        let highest = steps.iter().map(|step| step.throughput_per_s).fold(0.0, f64::max);
-        let first = steps.iter().find(|step| step.throughput_per_s >= highest * (1.0 - LEVEL))?;
-        let last = steps.last()?;
-        (last.in_flight >= first.in_flight * 1.25).then_some(highest)
+        plateau(&self.sorted())
     }
+}
+
+/// The throughput at which more load adds nothing: the load in flight grew by at least a quarter beyond the first step that
+/// came near it, and the last step did not come to more. The steps by rising load.
+///
+/// It is the highest median of three neighbours: one step that somebody disturbed, or that was lucky, is no plateau.
+#[must_use]
+pub(crate) fn plateau(steps: &[&Step]) -> Option<f64> {
+    let highest = highest(steps)?;
+    let (first, last) = (*level(steps).first()?, *steps.last()?);
+    let is_reached =
+        last.in_flight >= first.in_flight * 1.25 && last.throughput_per_s <= highest * (1.0 + LEVEL);
+    is_reached.then_some(highest)
+}
+
+fn highest(steps: &[&Step]) -> Option<f64> {
+    let medians = steps.windows(3).map(|three| {
+        let mut rates = [0, 1, 2].map(|at| three[at].throughput_per_s);
+        rates.sort_by(f64::total_cmp);
+        rates[1]
+    });
+    medians.reduce(f64::max)
+}
+
+/// The steps at which throughput is level.
+#[must_use]
+pub(crate) fn level<'a>(steps: &[&'a Step]) -> Vec<&'a Step> {
+    let highest = highest(steps).unwrap_or(0.0);
+    let high = |step: &&&Step| step.throughput_per_s >= highest * (1.0 - LEVEL);
+    steps.iter().filter(high).copied().collect()
 }

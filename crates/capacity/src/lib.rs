@@ -13,4 +13,5 @@ pub mod model;
 pub mod mva;
 pub mod plan;
 pub mod regression;
+pub mod saturation;
 pub mod sentence;

@@ -49,7 +49,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         Answer::Several(units) => {
             let names: Vec<String> = units.iter().map(|unit| name(ladder, &[*unit])).collect();
             format!(
-                "{} are full at the same rate, {plateau}: which comes first cannot be told",
+                "{} are full at the same rate, {plateau}: which comes first is not known",
                 names.join(" and ")
             )
         }
@@ -58,11 +58,23 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
                            drivers or load threads, and see the verdict"
                 .to_owned()
         }
+        Answer::Shared(unit, share) => format!(
+            "{} are full at {plateau}, and {} of them is the client's own work: what the store could do alone is not known; \
+             run the client on another machine",
+            name(ladder, &[*unit]),
+            percent(*share)
+        ),
+        Answer::Refused(share) => format!(
+            "{} of the operations failed at {plateau}: the store refuses, by a limit of its own or because it breaks; no \
+             resource is named while it does (V12 of the verdict says with what it answered)",
+            percent(*share)
+        ),
         Answer::Limit(about) => format!(
             "no sampled resource explains the plateau of {plateau}: none is busier than {}; by Little's law about \
-             {about:.1} operations are let in at once: look for a limit of workers or connections{}",
+             {about:.1} operations are let in at once: look for a limit of workers or connections{}, a limit of the \
+             rate, and machines that are not among the nodes",
             percent(busiest(diagnosis)),
-            if *about < 1.5 { ", or one lock" } else { "" }
+            if *about < 1.5 { ", one lock" } else { "" }
         ),
         Answer::Unexplained => format!(
             "no sampled resource explains the plateau of {plateau}{}: look at locks, limits of workers, and machines that \
@@ -110,6 +122,7 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     let why = one.against.iter().map(|against| match against {
         Against::CeilingElsewhere => format!("its ceiling is {}", rate(one.demand.ceiling_per_s())),
         Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau)),
+        Against::NotFull => format!("it was {} busy and no queue of it grows", percent(one.busy_at_plateau)),
         Against::NothingWaits => "what waits for it does not grow with the load".to_owned(),
         Against::DemandChanges => "what an operation costs it changes with the load".to_owned(),
     });
@@ -129,6 +142,7 @@ fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) ->
         Kind::Machine | Kind::Core => "twice the processors, or a second machine of this role",
         Kind::Thread => "a second process or worker beside it",
         Kind::CpuQuota => "twice the quota",
+        Kind::IoLimit => "twice the limit",
         Kind::Disk => "twice the disks",
         Kind::NetworkReceive | Kind::NetworkTransmit => "a link of twice the speed",
     };

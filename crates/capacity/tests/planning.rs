@@ -92,7 +92,10 @@ fn simulate(store: &Store, shares: &[f64], workers: usize, operations: usize, se
         in_flight: workers as f64,
         open: false,
         client_clear: true,
-        usage: busy.iter().map(|busy| Usage { busy: Some(busy / 1e3 / window_s), waiting: None }).collect(),
+        usage: busy
+            .iter()
+            .map(|busy| Usage { busy: Some(busy / 1e3 / window_s), waiting: None, by_client: None })
+            .collect(),
     }
 }
 
@@ -239,7 +242,8 @@ fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
     let mut loads = ladder(&machine, &[1.0], 2);
     for load in &mut loads {
         let thread = load.usage[0];
-        load.usage = vec![Usage { busy: thread.busy.map(|busy| busy * 0.7), waiting: None }, thread];
+        load.usage =
+            vec![Usage { busy: thread.busy.map(|busy| busy * 0.7), waiting: None, by_client: None }, thread];
     }
     let units = vec![
         unit("h", "proxy", Kind::Machine, "cpu"),

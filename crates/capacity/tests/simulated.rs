@@ -146,8 +146,13 @@ fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
             in_flight: *workers as f64,
             service_s: seen.service_s,
             client_clear: true,
+            failed_share: 0.0,
             usage: usage
-                .map(|(busy, queue)| Usage { busy: Some(*busy), waiting: Some(Waiting::Queue(*queue)) })
+                .map(|(busy, queue)| Usage {
+                    busy: Some(*busy),
+                    waiting: Some(Waiting::Queue(*queue)),
+                    by_client: None,
+                })
                 .collect(),
         }
     });
@@ -214,7 +219,7 @@ fn a_resource_that_nobody_looked_at_is_never_replaced_by_a_wrong_name() {
 }
 
 #[test]
-fn two_that_are_full_at_the_same_rate_are_both_told() {
+fn two_that_are_full_at_the_same_rate_are_both_named() {
     let found = diagnose(&ladder_of(&store([0.3, 0.2, 2.0, 2.0]), units(), 3));
     match &found.answer {
         Answer::Several(units) => assert_eq!(units.iter().sum::<usize>(), 5, "{found:?}"),
@@ -246,9 +251,53 @@ fn a_client_that_is_full_and_a_ladder_that_is_too_low_name_nothing() {
     let mut low = ladder.clone();
     low.steps.truncate(3);
     assert!(matches!(diagnose(&low).answer, Answer::NotReached(grew) if grew > 0.05), "{:?}", diagnose(&low));
+    // One step at which the client was full is left out; without all of them there is no plateau.
     ladder.steps.last_mut().unwrap().client_clear = false;
+    assert!(matches!(diagnose(&ladder).answer, Answer::Named { .. }));
+    ladder.steps.iter_mut().skip(4).for_each(|step| step.client_clear = false);
     assert_eq!(diagnose(&ladder).answer, Answer::Client);
     assert_eq!(diagnose(&Ladder::default()).answer, Answer::TooFewSteps);
+}
+
+#[test]
+fn a_store_that_refuses_and_a_machine_that_the_client_shares_are_no_names() {
+    let mut ladder = ladder_of(&store([0.3, 0.2, 2.0, 0.4]), units(), 4);
+    let mut refusing = ladder.clone();
+    refusing.steps.last_mut().unwrap().failed_share = 0.3;
+    assert_eq!(diagnose(&refusing).answer, Answer::Refused(0.3));
+    assert!(matches!(diagnose(&ladder).answer, Answer::Named { .. }));
+    for step in &mut ladder.steps {
+        step.usage[2].by_client = step.usage[2].busy.map(|busy| busy * 0.4);
+    }
+    let found = diagnose(&ladder);
+    assert!(matches!(found.answer, Answer::Shared(2, share) if (0.3..0.5).contains(&share)), "{found:?}");
+    assert!(say(&ladder, &found).text.contains("the client's own work"), "{:?}", say(&ladder, &found));
+}
+
+#[test]
+fn a_thread_that_is_full_is_named_although_nothing_waits_for_its_processor() {
+    let mut units = units();
+    units[0].kind = Kind::Thread;
+    let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, 0.4]), units, 6);
+    for step in &mut ladder.steps {
+        step.usage[0].waiting = Some(Waiting::Share(0.001));
+    }
+    let found = diagnose(&ladder);
+    assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+}
+
+#[test]
+fn a_quota_is_named_only_if_its_group_was_stopped_most_of_the_time() {
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    for (stopped, named) in [(0.98, true), (0.2, false)] {
+        let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, 0.4]), units.clone(), 6);
+        for step in &mut ladder.steps {
+            step.usage[0].waiting = step.usage[0].busy.map(|busy| Waiting::Share(busy * stopped));
+        }
+        let found = diagnose(&ladder);
+        assert_eq!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), named, "{found:?}");
+    }
 }
 
 #[test]

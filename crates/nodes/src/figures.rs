@@ -149,8 +149,20 @@ fn units(figures: &[QuantityResult]) -> Vec<UnitResult> {
             Resource::Core => add(Kind::Core, 1.0, rate(&q::CPU_RUN_QUEUE, name).map(Waiting::Queue)),
             Resource::Thread => add(Kind::Thread, 1.0, rate(&q::THREAD_RUN_QUEUE, name).map(Waiting::Share)),
             Resource::CpuQuota => {
-                if let Some(full) = rate(&q::QUOTA_PROCESSORS, name) {
-                    add(Kind::CpuQuota, full, rate(&q::QUOTA_THROTTLED, name).map(Waiting::Share));
+                // Stopped in nearly every period: the quota is used up. Seconds say less, they add up over processors.
+                let periods = rate(&q::QUOTA_PERIODS, name).filter(|periods| *periods > 0.0);
+                let stopped = rate(&q::QUOTA_STOPPED_PERIODS, name)
+                    .zip(periods)
+                    .map(|(stopped, periods)| Waiting::Share((stopped / periods).clamp(0.0, 1.0)));
+                if let Some(full) = rate(&q::QUOTA_PROCESSORS, name).filter(|full| *full > 0.0) {
+                    add(Kind::CpuQuota, full, stopped);
+                }
+            }
+            Resource::IoLimit => {
+                let group = name.split(' ').next().unwrap_or_default();
+                let waited = rate(&q::GROUP_IO_PRESSURE, group).map(Waiting::Share);
+                if let Some(full) = rate(&q::IO_LIMIT, name).filter(|full| *full > 0.0) {
+                    add(Kind::IoLimit, full, waited);
                 }
             }
             Resource::Disk => add(Kind::Disk, 1.0, rate(&q::DISK_QUEUE, name).map(Waiting::Queue)),

@@ -1,9 +1,10 @@
 //! The files of `/proc` of one machine at one moment, read into samples. What a kernel does not have is not there; a line that
 //! cannot be read is left out, not the file. Sources: Linux kernel, Documentation/filesystems/proc.rst, admin-guide/iostats.rst,
-//! accounting/psi.rst, scheduler/sched-stats.rst, admin-guide/cgroup-v2.rst.
+//! accounting/psi.rst, scheduler/sched-stats.rst.
 
 use std::collections::BTreeMap;
 
+use crate::groups;
 use crate::quantity as q;
 use crate::reading::Reading;
 
@@ -108,16 +109,7 @@ impl Frame {
             ["", "sys", "class", "powercap", zone, "energy_uj"] if zone.matches(':').count() == 1 => {
                 reading.add(&q::ENERGY, zone, number(Some(&text.trim())) / 1e6);
             }
-            ["", "sys", "fs", "cgroup", group @ .., "cpu.stat"] => {
-                group_time(text, &group.join("/"), reading)
-            }
-            ["", "sys", "fs", "cgroup", group @ .., "cpu.max"] => {
-                let row = fields(text);
-                if let [quota, period] = row.as_slice() {
-                    let processors = number(Some(quota)) / number(Some(period));
-                    reading.add(&q::QUOTA_PROCESSORS, &group.join("/"), processors);
-                }
-            }
+            ["", "sys", "fs", "cgroup", ..] => groups::read(&self.files, path, text, reading),
             _ => {}
         }
     }
@@ -282,17 +274,6 @@ fn name_and_rest(stat: &str) -> Option<(&str, &str)> {
     Some((before.split_once('(')?.1, rest))
 }
 
-fn group_time(text: &str, group: &str, reading: &mut Reading) {
-    for line in text.lines() {
-        let row = fields(line);
-        match row.first().copied() {
-            Some("usage_usec") => reading.add(&q::QUOTA_USED, group, number(row.get(1)) / 1e6),
-            Some("throttled_usec") => reading.add(&q::QUOTA_THROTTLED, group, number(row.get(1)) / 1e6),
-            _ => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,20 +349,6 @@ mod tests {
         second.names = first.names;
         assert!(second.names_of_threads().is_empty());
         assert_eq!(found(&second), [thread("thread_busy_s", 1.7), thread("thread_run_queue_s", 2.1)]);
-    }
-
-    #[test]
-    fn quotas_of_groups_are_processors_and_no_quota_is_none() {
-        assert_eq!(
-            read("/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"),
-            [("quota_processors", "a/b".to_owned(), 0.5)]
-        );
-        assert_eq!(read("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"), []);
-        let text = "usage_usec 1500000\nuser_usec 1\nnr_periods 10\nthrottled_usec 250000\n";
-        assert_eq!(
-            read("/sys/fs/cgroup/a/cpu.stat", text),
-            [("quota_used_s", "a".to_owned(), 1.5), ("quota_throttled_s", "a".to_owned(), 0.25)]
-        );
     }
 
     #[test]

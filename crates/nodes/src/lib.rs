@@ -5,6 +5,7 @@
 pub mod collect;
 pub mod figures;
 pub mod frame;
+pub mod groups;
 pub mod lbn;
 pub mod prometheus;
 pub mod raw;

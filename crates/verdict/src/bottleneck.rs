@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
+use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
@@ -57,6 +58,24 @@ pub(crate) fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
     (sums.0 > 0.0).then(|| (sums.0, sums.1, sums.2 / sums.0))
 }
 
+/// Of the processors of a unit, what the client's own process took: known of nodes that are read as the machine of the
+/// controller, and of drivers on it, whose clocks need no comparison.
+fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
+    let is_here = stage.nodes.iter().any(|node| node.name == unit.node && node.source == "local");
+    if !is_here || !matches!(unit.kind, ResourceKind::Machine | ResourceKind::Core) {
+        return None;
+    }
+    let here = stage.clients.iter().filter(|client| client.clock_offset_ms.is_none());
+    here.filter_map(|client| Some(client.process_cpu_share? / f64::from(client.cpus?.max(1))))
+        .reduce(|a, b| a + b)
+}
+
+/// Of all that ended, what failed.
+fn failed_share(stage: &StageRecord) -> f64 {
+    let (ok, failed) = measuring(stage).fold((0, 0), |sums, op| (sums.0 + op.ok, sums.1 + op.failed));
+    real(failed) / real((ok + failed).max(1))
+}
+
 /// The same operations, sizes and mix.
 fn alike(a: &StageRecord, b: &StageRecord) -> bool {
     let total = |stage: &StageRecord| real(measuring(stage).map(|op| op.ok).sum::<u64>().max(1));
@@ -86,7 +105,7 @@ fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
                 kind: unit.kind,
                 name: unit.name.clone(),
             };
-            (name, Usage { busy: Some(unit.busy), waiting: unit.waiting })
+            (name, Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None })
         })
     })
 }
@@ -101,7 +120,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let idle = |unit: &Unit| {
             let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
-            Usage { busy, waiting: None }
+            Usage { busy, waiting: None, by_client: None }
         };
         let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
@@ -114,8 +133,12 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     };
     let steps = stages.iter().filter_map(|stage| {
         let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
-        let usage = usage_in(&stage.nodes);
-        Some(Step { throughput_per_s, in_flight, service_s, client_clear: !full(stage), usage })
+        let mut usage = usage_in(&stage.nodes);
+        for (unit, own) in units.iter().zip(&mut usage) {
+            own.by_client = by_client(stage, unit);
+        }
+        let failed_share = failed_share(stage);
+        Some(Step { throughput_per_s, in_flight, service_s, client_clear: !full(stage), failed_share, usage })
     });
     let steps = steps.collect();
     let idle = usage_in(&run.idle_nodes).into_iter().map(|usage| usage.busy).collect();
@@ -130,6 +153,8 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         Answer::Named { units, confidence } => ("named", units.as_slice(), Some(*confidence)),
         Answer::Several(units) => ("several", units.as_slice(), None),
         Answer::Client => ("client", [].as_slice(), None),
+        Answer::Shared(..) => ("shared", [].as_slice(), None),
+        Answer::Refused(_) => ("refused", [].as_slice(), None),
         Answer::Limit(_) => ("limit", [].as_slice(), None),
         Answer::Unexplained => ("unexplained", [].as_slice(), None),
         Answer::NotReached(_) => ("not_reached", [].as_slice(), None),
@@ -192,6 +217,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
     let against = one.against.iter().map(|why| match why {
         Against::CeilingElsewhere => "its ceiling lies away from the plateau",
         Against::NotBusy => "it had time left at the plateau",
+        Against::NotFull => "it had a little time left at the plateau, and no queue of it goes on growing",
         Against::NothingWaits => "what waits for it does not grow with the load",
         Against::DemandChanges => "what an operation costs it changes with the load",
     });
@@ -211,7 +237,11 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
             .iter()
             .map(|step| step.usage.get(one.unit).and_then(|usage| usage.busy))
             .collect(),
-        waits: one.waits,
+        waits: match one.waits {
+            Waits::Grows | Waits::Rises => Some(true),
+            Waits::Never => Some(false),
+            Waits::Unknown => None,
+        },
         against: against.map(str::to_owned).collect(),
     })
 }
@@ -220,7 +250,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use cosmark_metrics::{Latencies, ResourceKind, UnitResult, Waiting};
+    use cosmark_metrics::{Latencies, UnitResult, Waiting};
     use serde_json::json;
 
     fn unit(kind: ResourceKind, name: &str, busy: f64, queue: f64) -> UnitResult {
@@ -288,10 +318,18 @@ mod tests {
     #[test]
     fn a_full_client_one_load_and_a_run_without_nodes_name_nothing() {
         let mut full = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
-        full.verdict = serde_json::from_value(json!({"overall": "false", "reason": null, "checks": [{"id": "V5", "name":
-            "client_cpu", "stage": "s16-w", "status": "fail", "allows": "false", "value": 1.0, "limit": 0.9, "message": "full"}]}))
-        .unwrap();
+        let checks: Vec<_> = [4, 8, 16]
+            .map(|workers| {
+                json!({"id": "V5", "name": "client_cpu", "stage": format!("s{workers}-w"), "status": "fail",
+                    "allows": "false", "value": 1.0, "limit": 0.9, "message": "full"})
+            })
+            .into();
+        full.verdict =
+            serde_json::from_value(json!({"overall": "false", "reason": null, "checks": checks})).unwrap();
         assert_eq!(bottlenecks(&full)[0].answer, "client");
+        // The highest load alone is left out; those below it suffice.
+        full.verdict.checks.drain(..2);
+        assert_eq!(bottlenecks(&full)[0].answer, "named");
         assert_eq!(bottlenecks(&run(vec![stage(1, 4096), stage(2, 4096)])), []);
         let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
         bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cosmark_metrics::Latencies;
 use cosmark_metrics::results::Bound;
+use cosmark_metrics::{Latencies, NodeResult};
 use cosmark_stats::batches::Batches;
 
 /// Name of the work of operations whose works are not told apart: COSBench's tables have only their names.
@@ -42,6 +42,10 @@ pub struct Evidence {
     pub store: StoreEvidence,
     /// Successes per second of this stage in this and other runs of the same workload.
     pub repetitions: Vec<f64>,
+    /// What the store's machines did in the window; empty where nobody looked.
+    pub nodes: Vec<NodeResult>,
+    /// The same before the first stage, without load.
+    pub idle_nodes: Vec<NodeResult>,
 }
 
 /// A driver's clocks against the controller's.

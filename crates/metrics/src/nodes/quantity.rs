@@ -12,6 +12,8 @@ pub enum Resource {
     Thread,
     /// A control group with a quota of processor time.
     CpuQuota,
+    /// What a control group may do with a device: so many bytes or requests a second.
+    IoLimit,
     /// One block device.
     Disk,
     /// One network interface.
@@ -98,6 +100,11 @@ quantities! {
     QUOTA_USED: CpuQuota Utilisation Counter "quota_used_s" "Seconds of processor time that the group used.";
     QUOTA_PROCESSORS: CpuQuota Amount Gauge "quota_processors" "Processors' worth of time that the group may use.";
     QUOTA_THROTTLED: CpuQuota Saturation Counter "quota_throttled_s" "Seconds in which the group was stopped because its quota was used up.";
+    QUOTA_PERIODS: CpuQuota Amount Counter "quota_periods" "Periods of the quota in which the group ran.";
+    QUOTA_STOPPED_PERIODS: CpuQuota Saturation Counter "quota_stopped_periods" "Of these, the ones in which it was stopped because the quota was used up.";
+    IO_LIMIT_USED: IoLimit Utilisation Counter "io_limit_used" "Bytes or requests of a control group whose rate to a device is limited.";
+    IO_LIMIT: IoLimit Amount Gauge "io_limit_per_s" "Bytes or requests a second that it may do.";
+    GROUP_IO_PRESSURE: IoLimit Saturation Counter "group_io_pressure_s" "Seconds in which some task of the group waited for input or output (PSI some).";
     DISK_BUSY: Disk Utilisation Counter "disk_busy_s" "Seconds in which at least one request was under way; a device that serves many at once has room left at 100 %.";
     DISK_QUEUE: Disk Saturation Counter "disk_queue_s" "Seconds of all requests together; per second, the mean number under way.";
     DISK_READS: Disk Amount Counter "disk_reads" "Reads done.";

@@ -15,6 +15,8 @@ pub enum ResourceKind {
     Thread,
     /// The processor time that a control group may use.
     CpuQuota,
+    /// Bytes or requests a second that a control group may do with a device.
+    IoLimit,
     /// One block device.
     Disk,
     /// One direction of a network interface.
@@ -32,6 +34,7 @@ impl ResourceKind {
             Self::Core => "processor",
             Self::Thread => "thread",
             Self::CpuQuota => "CPU quota",
+            Self::IoLimit => "limit of input and output",
             Self::Disk => "disk",
             Self::NetworkReceive => "network (receiving)",
             Self::NetworkTransmit => "network (sending)",
@@ -122,7 +125,8 @@ pub struct NodeResult {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BottleneckResult {
-    /// `named`, `several`, `client`, `limit`, `unexplained`, `not_reached`, `too_few_steps` or `nothing_measured`.
+    /// `named`, `several`, `client`, `shared`, `refused`, `limit`, `unexplained`, `not_reached`, `too_few_steps` or
+    /// `nothing_measured`.
     pub answer: String,
     /// `high`, `medium` or `low`; null unless something is named.
     pub confidence: Option<String>,

@@ -9,8 +9,9 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
+use crate::groups;
 
-/// How often processes and threads that began since are looked for, in readings.
+/// How often processes, threads and control groups that began since are looked for, in readings.
 const LOOK_EVERY: u32 = 10;
 /// A thread that did nothing is read once in so many readings only: the daemons of a store have hundreds that never do anything.
 const IDLE_EVERY: u32 = 5;
@@ -43,6 +44,7 @@ pub struct LocalReader {
     root: PathBuf,
     daemons: Vec<String>,
     groups: BTreeSet<String>,
+    limited: Vec<String>,
     threads: Vec<Thread>,
     names: ThreadNames,
     ticks_per_s: f64,
@@ -74,6 +76,7 @@ impl LocalReader {
             root: root.to_owned(),
             daemons,
             groups: BTreeSet::new(),
+            limited: Vec::new(),
             threads: Vec::new(),
             names: ThreadNames::new(),
             ticks_per_s: 100.0,
@@ -85,6 +88,7 @@ impl LocalReader {
     pub fn read(&mut self) -> crate::reading::Reading {
         if self.readings.is_multiple_of(LOOK_EVERY) {
             self.look();
+            self.limited = groups::limited(&self.root);
         }
         let mut files = BTreeMap::new();
         let at_ns = now_ns();
@@ -93,6 +97,9 @@ impl LocalReader {
         }
         for interface in self.names_in("/sys/class/net") {
             self.take(&format!("/sys/class/net/{interface}/speed"), &mut files);
+        }
+        for path in &self.limited {
+            self.take(path, &mut files);
         }
         for zone in self.names_in("/sys/class/powercap") {
             self.take(&format!("/sys/class/powercap/{zone}/energy_uj"), &mut files);
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_quotas_of_named_daemons_are_looked_at_and_those_of_others_are_not() {
+    fn threads_of_named_daemons_and_the_quotas_of_all_groups_are_looked_at() {
         let root = std::env::temp_dir().join(format!("cosmark-nodes-{}", std::process::id()));
         for (process, name, group) in [("7", "swift-proxy-ser", "/proxies/one"), ("8", "bash", "/others")] {
             put(&root, &format!("proc/{process}/comm"), &format!("{name}\n"));
@@ -253,6 +260,7 @@ mod tests {
             [
                 ("thread_busy_s", "swift-proxy-ser/7", 0.5),
                 ("thread_run_queue_s", "swift-proxy-ser/7", 2.0),
+                ("quota_processors", "others", 0.5),
                 ("quota_processors", "proxies/one", 0.5),
             ]
         );

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::{News, check_daemons, kept, now_ns};
 use crate::frame::{FILES, Frame, ThreadNames};
+use crate::groups;
 
 /// How to reach a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,17 +134,18 @@ impl SshSession {
         let files = FILES.join(" ");
         let daemons =
             self.daemons.iter().map(|name| format!("{}*", kept(name))).collect::<Vec<_>>().join("|");
-        let find = if daemons.is_empty() {
+        let find_threads = if daemons.is_empty() {
             String::new()
         } else {
             // The names of threads are in `stat`, and are asked for when processes are looked for, or where there is nothing else.
             format!(
-                "s=; if [ $((n % 10)) -eq 0 ]; then t=; for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) \
+                "for p in /proc/[0-9]*; do c=; read -r c <$p/comm; case $c in {daemons}) \
                  s=\"$s $p/task/*/stat\"; t=\"$t $p/task/*/schedstat\"; [ -r $p/schedstat ] || t=\"$t $p/task/*/stat\"; while read -r \
                  g; do case $g in 0::/?*) t=\"$t /sys/fs/cgroup${{g#0::}}/cpu.stat /sys/fs/cgroup${{g#0::}}/cpu.max\";; esac; done \
-                 <$p/cgroup;; esac; done; fi; "
+                 <$p/cgroup;; esac; done; "
             )
         };
+        let find = format!("s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}fi; ", groups::script());
         format!(
             "{{ n=0; t=; s=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",

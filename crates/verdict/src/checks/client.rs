@@ -3,7 +3,7 @@
 use cosmark_metrics::SATURATED_SHARE;
 use cosmark_metrics::results::Cause;
 
-use super::{MEDIAN, RATE, TAIL};
+use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
 use crate::evidence::{ClientEvidence, Evidence};
 use crate::finding::{Finding, Status};
@@ -336,6 +336,19 @@ pub(super) fn network_health(evidence: &Evidence) -> Finding {
     let shares = most(&evidence.clients, |client| {
         Some(client.tcp_retransmitted? as f64 / client.tcp_segments_out.filter(|sent| *sent > 0)? as f64)
     });
+    if let Some(dropped) = nodes::dropped_connections(evidence) {
+        return Finding::warn(1.0, 0.0, format!("{dropped}: clients wait seconds before they try again"));
+    }
+    let own = shares.as_ref().map_or(0.0, |own| own.0);
+    // A machine counts all of its traffic: reason enough to look, and none to call a run false.
+    let theirs = nodes::resent(evidence);
+    if let Some((share, node)) = theirs.filter(|(share, _)| *share > own.max(0.001)) {
+        let message = format!(
+            "{} of the TCP segments that {node} sent were sent again: the network, not the store, may shape the tail",
+            percent(share)
+        );
+        return Finding::warn(share, 0.001, message);
+    }
     let Some((share, _)) = shares else {
         return Finding::unknown(if evidence.clients.is_empty() {
             format!("{NOT_RECORDED}: lost segments are not known")

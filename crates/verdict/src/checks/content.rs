@@ -1,5 +1,6 @@
 //! Checks on what was asked of the store and what came back: missing objects, working set, wrong bytes, retries.
 
+use super::nodes;
 use crate::evidence::{ALL_WORKS, Evidence, Miss, OperationEvidence};
 use crate::finding::{Finding, rank};
 use crate::numbers::{bytes, percent, plain};
@@ -180,7 +181,8 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
         return Finding::does_not_apply("no reads: nothing can come from a cache");
     }
     let copies = store.replicas.unwrap_or(1.0).max(1.0);
-    let Some(ram) = store.ram_bytes.filter(|ram| *ram > 0.0) else {
+    let known = store.ram_bytes.filter(|ram| *ram > 0.0).or_else(|| nodes::memory_bytes(evidence));
+    let Some(ram) = known else {
         if read < TINY_BYTES {
             let message = format!(
                 "the {} that are read fit into the memory of any machine: this measures memory, not disks; use more data, or \
@@ -198,6 +200,9 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
     // All copies may be read, each from its own server's memory.
     let ratio = read * copies / ram;
     let numbers = format!("{} are read, the store has {} of memory", bytes(read * copies), bytes(ram));
+    if let Some(from_disks) = nodes::share_from_disks(evidence) {
+        return reads_seen(&numbers, ratio, from_disks);
+    }
     if ratio < 1.0 {
         return Finding::fail(
             ratio,
@@ -216,6 +221,24 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
         );
     }
     Finding::pass(ratio, 5.0, numbers)
+}
+
+/// V14 where the machines of the store were looked at: what came from disks is known.
+fn reads_seen(numbers: &str, ratio: f64, from_disks: f64) -> Finding {
+    const MOSTLY: f64 = 0.5;
+    let seen = format!("{numbers}; its disks delivered {} of the bytes that were read", percent(from_disks));
+    if from_disks >= MOSTLY {
+        return Finding::pass(from_disks, MOSTLY, seen);
+    }
+    if ratio < 1.0 {
+        let more = plain((5.0 / ratio).ceil());
+        return Finding::fail(
+            ratio,
+            1.0,
+            format!("{seen}: this measures memory, not disks; use {more} times the data"),
+        );
+    }
+    Finding::warn(from_disks, MOSTLY, format!("{seen}: the rest came from a cache"))
 }
 
 /// V20.

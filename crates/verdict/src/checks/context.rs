@@ -3,6 +3,7 @@
 use cosmark_metrics::Latencies;
 use cosmark_stats::quantile::enclosing_ranks;
 
+use super::nodes;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::numbers::{percent, plain};
@@ -56,7 +57,14 @@ pub(super) fn background(evidence: &Evidence) -> Finding {
         let who = evidence.beside.join("; ");
         return Finding::warn(1.0, 0.0, format!("{who}: alone it would have been faster"));
     }
-    match evidence.store.background.as_deref() {
+    let said = evidence.store.background.as_deref();
+    if let Some(seen) = nodes::background(evidence).filter(|_| matches!(said, None | Some("none"))) {
+        return Finding::warn(1.0, 0.0, format!("{seen}: a quiet store is faster"));
+    }
+    match said {
+        None if nodes::tell_of_background(evidence) => {
+            Finding::pass(0.0, 0.0, "no recovery and no scrubbing was seen on the store's machines")
+        }
         None => Finding::unknown(
             "whether the store was rebuilding, rebalancing or scrubbing is not known: look, and say sut_background: none",
         ),

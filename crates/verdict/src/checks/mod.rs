@@ -7,6 +7,7 @@ mod content;
 mod context;
 mod data;
 mod load;
+mod nodes;
 mod steadiness;
 #[cfg(test)]
 mod tests;
@@ -248,9 +249,9 @@ pub const CHECKS: &[CheckRow] = &[
         id: "V14",
         name: "working_set",
         question: "Do reads reach the disks, or only memory?",
-        needs: "sut_ram in the storage or target, unless the data set is tiny",
-        warns: "data read below 5 times the store's memory, or so small that any machine keeps it in memory",
-        fails: "data read below the store's memory",
+        needs: "nodes that tell their memory, or sut_ram in the storage or target, unless the data set is tiny",
+        warns: "data read below 5 times the store's memory, or so small that any machine keeps it in memory; with nodes, less than half of the bytes came from their disks although the data are larger",
+        fails: "data read below the store's memory; never where nodes show that at least half of the bytes came from their disks",
         remedy: "more or larger objects; sut_cache: intended if a cache is what you measure",
         moves: Moves::Whole(MEDIAN),
         look: content::working_set,
@@ -303,9 +304,9 @@ pub const CHECKS: &[CheckRow] = &[
         id: "V19",
         name: "network_health",
         question: "Did the network lose data?",
-        needs: "TCP counters of the driver's own connections to the store",
-        warns: "more than 0.1 % of the segments sent again",
-        fails: "more than 1 %",
+        needs: "TCP counters of the driver's own connections to the store, or nodes with TCP counters",
+        warns: "more than 0.1 % of the segments sent again at either end, or connections dropped by a node because a queue was full",
+        fails: "more than 1 % of the driver's own",
         remedy: "mend the network first: retransmissions shape the tail",
         moves: Moves::Share(TAIL),
         look: client::network_health,
@@ -347,8 +348,8 @@ pub const CHECKS: &[CheckRow] = &[
         id: "V23",
         name: "background",
         question: "Was the store busy with something else?",
-        needs: "sut_background in the storage or target; other runs of Cosmark are seen by themselves",
-        warns: "you say that it was, or another run loaded its drivers or the store at the same time",
+        needs: "sut_background in the storage or target, or nodes that tell of recovery and scrubbing; other runs of Cosmark are seen by themselves",
+        warns: "you say that it was, another run loaded its drivers or the store at the same time, nodes show copies that are missing, recovery or scrubbing, or a machine or disk was more than 30 % busy before the load",
         fails: "never",
         remedy: "wait until recovery, rebalancing and scrubbing are over, and say sut_background: none",
         moves: Moves::Unsaid,

@@ -1,6 +1,6 @@
 //! Each check with evidence that makes its condition true and with evidence that does not.
 
-use cosmark_metrics::{Latencies, Latency};
+use cosmark_metrics::{Latencies, Latency, NodeResult, QuantityResult, ResourceKind, UnitResult};
 
 use super::*;
 use crate::evidence::*;
@@ -121,6 +121,46 @@ fn client() -> ClientEvidence {
         time_wait_max: Some(4),
         ephemeral_ports: Some(28_000),
     }
+}
+
+/// A machine of the store with memory, whose disks deliver a share of what is read; its memory is not said by the user.
+#[expect(clippy::cast_precision_loss, reason = "a test")]
+fn looked_at(evidence: &mut Evidence, memory_bytes: f64, from_disks: f64) {
+    evidence.store.ram_bytes = None;
+    let read = evidence.operations[0].bytes as f64 / evidence.operations[0].window_s;
+    tells(evidence, "memory_total_bytes", memory_bytes);
+    tells(evidence, "disk_read_bytes", from_disks * read);
+}
+
+/// A node with one more quantity.
+fn tells(evidence: &mut Evidence, quantity: &str, mean: f64) {
+    let disk = UnitResult {
+        kind: ResourceKind::Disk,
+        name: "sda".into(),
+        busy: 0.1,
+        highest_busy: 0.1,
+        waiting: None,
+    };
+    let of = |quantity: &str, mean: f64| QuantityResult {
+        quantity: quantity.into(),
+        unit: String::new(),
+        mean,
+        highest: mean,
+    };
+    if evidence.nodes.is_empty() {
+        let quantities = vec![of("tcp_segments_sent", 4000.0)];
+        let (name, source) = ("s1".to_owned(), "ceph".to_owned());
+        let node =
+            NodeResult { name, source, readings: 60, units: vec![disk], quantities, ..NodeResult::default() };
+        evidence.nodes = vec![node];
+    }
+    evidence.nodes[0].quantities.push(of(quantity, mean));
+}
+
+fn busy_before(evidence: &mut Evidence, busy: f64) {
+    tells(evidence, "disk_reads", 1.0);
+    evidence.idle_nodes = evidence.nodes.clone();
+    evidence.idle_nodes[0].units[0].busy = busy;
 }
 
 /// A clock that is ahead and does not move.
@@ -477,6 +517,9 @@ const CASES: &[Case] = &[
         "any machine",
     ),
     ("V14", healthy, |e| e.store.ram_bytes = None, Status::NotRun, "give sut_ram"),
+    ("V14", healthy, |e| looked_at(e, 4e12, 0.0), Status::Fail, "delivered 0 % of the bytes that were read"),
+    ("V14", healthy, |e| looked_at(e, 1e12, 0.9), Status::Pass, "delivered 90 %"),
+    ("V14", healthy, |e| looked_at(e, 1e6, 0.1), Status::Warn, "the rest came from a cache"),
     ("V14", healthy, |e| e.store.cache_intended = true, Status::NotRun, "sut_cache"),
     (
         "V15",
@@ -553,6 +596,9 @@ const CASES: &[Case] = &[
         "2 % of the TCP segments to the store",
     ),
     ("V19", healthy, |e| e.clients[0].tcp_retransmitted = Some(2_000), Status::Warn, "shapes the tail"),
+    ("V19", healthy, |e| tells(e, "tcp_segments_resent", 20.0), Status::Warn, "that s1 sent were sent again"),
+    ("V19", healthy, |e| tells(e, "tcp_segments_resent", 0.1), Status::Pass, "to the store were sent again"),
+    ("V19", healthy, |e| tells(e, "tcp_listen_drops", 2.0), Status::Warn, "a listening queue was full"),
     ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "is not judged"),
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
@@ -574,6 +620,23 @@ const CASES: &[Case] = &[
     ),
     ("V22", healthy, |e| e.repetitions = vec![300.0, 750.0, 783.0, 800.0, 1500.0], Status::Fail, "5 runs"),
     ("V23", healthy, |e| e.store.background = None, Status::NotRun, "sut_background"),
+    (
+        "V23",
+        healthy,
+        |e| tells(e, "store_objects_degraded", 12.0),
+        Status::Warn,
+        "12 copies are missing (s1)",
+    ),
+    ("V23", healthy, |e| tells(e, "store_scrubbing", 1.0), Status::Warn, "placement groups were scrubbed"),
+    ("V23", healthy, |e| busy_before(e, 0.6), Status::Warn, "disk sda of s1: 60 % busy before the load"),
+    ("V23", healthy, |e| busy_before(e, 0.1), Status::Pass, "nothing else"),
+    (
+        "V23",
+        healthy,
+        |e| (tells(e, "server_queue", 1.0), e.store.background = None).1,
+        Status::Pass,
+        "no recovery and no scrubbing was seen",
+    ),
     ("V23", healthy, |e| e.store.background = Some("recovery".into()), Status::Warn, "(recovery)"),
     ("V24", healthy, |e| e.operations[0].bytes = 0, Status::Fail, "gave no byte"),
     ("V24", healthy, |e| e.operations[0].in_flight_mean = Some(12.0), Status::Fail, "with 8 workers"),

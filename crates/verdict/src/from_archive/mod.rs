@@ -63,6 +63,8 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         misses,
         store: store_of(workload, index, &counts),
         repetitions: Vec::new(),
+        nodes: stage.nodes.clone(),
+        idle_nodes: run.record.idle_nodes.clone(),
     }
 }
 

@@ -1,0 +1,94 @@
+//! Whether work waits for a unit where throughput is level. What is counted as waiting differs by the kind of unit, and so
+//! does what it proves: the queue of a disk holds all that waits for it; a run queue holds threads and not operations, and a
+//! server with a thread per processor never has a long one; a thread's own run queue says something of its processor and
+//! nothing of what waits for the thread; a link drops packets or has its senders wait elsewhere.
+//!
+//! Source: B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012); Linux kernel, scheduler/sched-bwc.rst for
+//! quotas.
+
+use crate::demand::real;
+use crate::ladder::{Kind, Step, Waiting};
+
+/// What waiting says of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// All that is added beyond the knee of the throughput waits here: only the bottleneck's queue goes on growing as the
+    /// load does, other queues stay what they are however busy their units.
+    Grows,
+    /// More waits at higher service times.
+    Rises,
+    /// Nothing waits here although operations take longer, and something would if this was the limit.
+    Never,
+    /// What waits for it was not measured, or cannot be seen for units of this kind.
+    Unknown,
+}
+
+/// Of the growth of the load in flight, the least that the bottleneck's queue shows over the plateau.
+const GROWS: f64 = 0.85;
+/// A plateau over which the load grew by less says nothing of queues that grow.
+const LONG_PLATEAU: f64 = 1.9;
+/// A group that is stopped in fewer of its periods than this had processor time left.
+const LEAST_THROTTLED: f64 = 0.5;
+/// A queue that is shorter than this holds nobody up.
+const LEAST_QUEUE: f64 = 0.05;
+
+/// What waiting says of a unit of this kind. All steps by rising load, and those at which throughput is level.
+#[must_use]
+pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -> Waits {
+    let waiting = |step: &&Step| step.usage.get(unit).and_then(|usage| usage.waiting);
+    let seen: Vec<(f64, f64)> =
+        steps.iter().filter_map(|step| Some((step.service_s, waiting(step)?.amount()))).collect();
+    let (true, Some(first), Some(last)) = (seen.len() >= 3, seen.first(), seen.last()) else {
+        return Waits::Unknown;
+    };
+    let rises = last.1 > first.1 * 1.5 && last.1 >= LEAST_QUEUE && rank_correlation(&seen) >= 0.6;
+    match kind {
+        Kind::Thread => Waits::Unknown,
+        Kind::Machine | Kind::Core if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
+        Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit if rises => Waits::Rises,
+        Kind::Machine | Kind::Core | Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit => {
+            Waits::Unknown
+        }
+        Kind::CpuQuota => {
+            let least = level.iter().filter_map(waiting).map(Waiting::amount).fold(f64::INFINITY, f64::min);
+            if least >= LEAST_THROTTLED { Waits::Rises } else { Waits::Never }
+        }
+        Kind::Disk if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
+        Kind::Disk => Waits::Never,
+    }
+}
+
+/// Whether a queue goes on growing as the load does; `None` where the plateau is too short to tell, or where what waits is
+/// no number of operations.
+fn keeps_growing(unit: usize, level: &[&Step]) -> Option<Waits> {
+    let queues: Vec<(f64, f64)> = level
+        .iter()
+        .filter_map(|step| match step.usage.get(unit)?.waiting? {
+            Waiting::Queue(queue) => Some((step.in_flight, queue)),
+            _ => None,
+        })
+        .collect();
+    let ((load, queue), (more_load, longer)) = (*queues.first()?, *queues.last()?);
+    if more_load < load * LONG_PLATEAU {
+        return None;
+    }
+    let grows = longer / queue >= GROWS * more_load / load;
+    Some(if grows { Waits::Grows } else { Waits::Rises })
+}
+
+fn rank_correlation(points: &[(f64, f64)]) -> f64 {
+    let (a, b) = (ranks(points.iter().map(|point| point.0)), ranks(points.iter().map(|point| point.1)));
+    let middle = (real(points.len()) + 1.0) / 2.0;
+    let together: f64 = a.iter().zip(&b).map(|(a, b)| (a - middle) * (b - middle)).sum();
+    let alone = |ranks: &[f64]| ranks.iter().map(|rank| (rank - middle).powi(2)).sum::<f64>();
+    let both = (alone(&a) * alone(&b)).sqrt();
+    if both > 0.0 { together / both } else { 0.0 }
+}
+
+/// Ranks from 1; equal values share the mean of theirs.
+fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let values: Vec<f64> = values.collect();
+    let below = |x: f64| real(values.iter().filter(|y| **y < x).count());
+    let equal = |x: f64| real(values.iter().filter(|y| **y == x).count());
+    values.iter().map(|x| below(*x) + (equal(*x) + 1.0) / 2.0).collect()
+}
