@@ -164,7 +164,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
           values: range(from, bins, (at) => (n === 1 && at >= 10 && at < 20 ? null : least + (most - least) * (0.5 + 0.5 * Math.sin(at / 9 + n)))),
         })),
       })),
-      node_gaps: bins > 10 ? [{ node: "storage2", from_s: 10 * intervalS * every, to_s: Math.min(endS, 20 * intervalS * every), why: "http://storage2:9100/metrics: connection refused" }] : [],
+      node_gaps: bins > 10 ? [{ node: "storage2", role: "storage", from_s: 10 * intervalS * every, to_s: Math.min(endS, 20 * intervalS * every), why: "http://storage2:9100/metrics: connection refused" }] : [],
       phases: ["rampup", "window"].filter((phase) => phases.includes(phase)).map((phase) => ({ phase, from_s: phases.indexOf(phase) * intervalS, to_s: (phases.lastIndexOf(phase) + 1) * intervalS })),
       operations: [...lines.values()].filter((line) => line.driver === null).map((line) => {
         const sums = (key) => range(from, bins, (at) => sum(group(line, at), key));

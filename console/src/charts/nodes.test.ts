@@ -12,7 +12,7 @@ test("machines are drawn by role, as steps, with a gap where nothing was seen an
   const roles = nodeCharts({
     time: { bin_s: 2, bins: 3, end_s: 6 }, phases: [{ phase: "window", from_s: 0, to_s: 6 }],
     node_charts: [chart("processors-proxy", "proxy"), chart("processors-storage", "storage", { machines: 36, drawn: 8 }), chart("disks-storage", "storage")],
-    node_gaps: [{ node: "p1", from_s: 2, to_s: 4, why: "away" }],
+    node_gaps: [{ node: "p1", role: "proxy", from_s: 2, to_s: 4, why: "away" }],
   });
   expect(roles.map(({ role, charts }) => [role, charts.map((one) => one.id)])).toEqual([
     ["proxy", ["processors-proxy"]], ["storage", ["processors-storage", "disks-storage"]],
@@ -20,6 +20,7 @@ test("machines are drawn by role, as steps, with a gap where nothing was seen an
   const [proxy, storage] = [roles[0]!.charts[0]!, roles[1]!.charts[0]!];
   expect(proxy.lines).toEqual([{ name: "all", colour: 1, dash: "dotted", step: true, points: [[1, 0.1], [3, null], [5, 0.3]] }]);
   expect(proxy.phases).toEqual([{ name: "p1 did not answer", from: 2, to: 4 }]);
+  expect(storage.phases, "another role's").toEqual([]);
   expect(proxy.hint).toBe("Share.");
   expect(storage.hint).toContain("8 busiest of 36 machines");
   expect(nodeCharts({ time: null, phases: [], node_charts: [], node_gaps: [] })).toEqual([]);

@@ -14,9 +14,9 @@ export interface NodeCourse {
 
 const DASHES = ["solid", "dashed", "dotted"] as const;
 
-/** Stretches in which a machine did not answer, as the charts over time show phases. */
-function gaps(course: NodeCourse): NonNullable<LineModel["phases"]> {
-  return course.node_gaps.map((gap) => ({ name: `${gap.node} did not answer`, from: gap.from_s, to: gap.to_s }));
+/** Stretches in which a machine of a role did not answer, as the charts over time show phases. */
+function gaps(course: NodeCourse, role: string): NonNullable<LineModel["phases"]> {
+  return course.node_gaps.filter((gap) => gap.role === role).map((gap) => ({ name: `${gap.node} did not answer`, from: gap.from_s, to: gap.to_s }));
 }
 
 /** The charts of the machines, role by role. */
@@ -25,9 +25,8 @@ export function nodeCharts(course: NodeCourse): { role: string; charts: LineMode
   if (!time) return [];
   const roles = [...new Set(course.node_charts.map((one) => one.role))];
   const base = over(course);
-  const phases = [...(base.phases ?? []), ...gaps(course)];
   const model = (one: NodeChartData): LineModel => ({
-    ...base, phases, id: one.id, title: `${one.title}, ${one.role}`, unit: one.unit as Unit,
+    ...base, phases: [...(base.phases ?? []), ...gaps(course, one.role)], id: one.id, title: `${one.title}, ${one.role}`, unit: one.unit as Unit,
     hint: one.drawn < one.machines ? `${one.hint} The ${one.drawn} busiest of ${one.machines} machines.` : one.hint,
     lines: one.lines.map((line): Line => ({
       name: line.name, colour: line.colour % 8, dash: DASHES[Math.min(line.dash, DASHES.length - 1)]!, step: true,

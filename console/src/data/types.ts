@@ -696,6 +696,10 @@ export type NodeGap = {
  */
 node: string, 
 /**
+ * What it does for the store.
+ */
+role: string, 
+/**
  * From then on, seconds since the load began.
  */
 from_s: number, 

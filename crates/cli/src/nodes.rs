@@ -167,7 +167,7 @@ fn costs(stage: &StageRecord) -> Option<String> {
     let all = costs::of_stage(&stage.nodes, &stage.operations);
     let said = costs::known(&all).map(|(cost, value)| {
         let unit = cost.unit.sign();
-        format!("{} {}{unit}", cost.title.to_lowercase(), units::ms(value))
+        format!("{} {}{unit}", cost.title, units::ms(value))
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| format!("{}: {}", stage.id, said.join(", ")))

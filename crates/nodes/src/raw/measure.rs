@@ -49,8 +49,9 @@ impl DiskTask {
              [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed (twice --size)\" >&2; \
              exit 92; }}\n\
              name=.cosmark-baseline.$$.tmp\n\
-             set -C\n: > \"$name\"\nset +C\n\
+             [ ! -e \"$name\" ] || {{ echo \"$name is there already: remove it\" >&2; exit 93; }}\n\
              clean() {{ rm -f \"$name\"; }}\n\
+             set -C\n: > \"$name\"\nset +C\n\
              ask() {{ run timeout -k 5 {limit} fio --name=\"$1\" --filename=\"$name\" --rw=\"$2\" --bs=\"$3\" --iodepth=\"$4\" \
              --ioengine=libaio --direct=$direct --randrepeat=0 --refill_buffers=1 --fallocate=none --eta=never \
              --output-format=json \"$5\" \"$6\" \"$7\"; }}\n\

@@ -12,6 +12,8 @@ use super::times::rounded;
 
 /// Lines of one chart; of more machines the busiest are drawn, and the table has the others.
 const MOST_LINES: usize = 8;
+/// Colours of lines that differ.
+const COLOURS: usize = 8;
 /// Gaps of one machine that are shown.
 const MOST_GAPS: usize = 50;
 /// Machines that have lines; the table has more.
@@ -176,6 +178,7 @@ impl Nodes {
         let all = self.0.iter().flat_map(|(node, own)| own.gaps.iter().map(move |gap| (node, gap)));
         let gap = |(node, (from, to, why)): (&Arc<NodeName>, &(u64, Option<u64>, String))| NodeGap {
             node: node.name.clone(),
+            role: node.role.clone(),
             from_s: seconds(*from),
             to_s: to.map_or(axis.time.end_s, seconds),
             why: why.clone(),
@@ -245,6 +248,12 @@ impl Drawing<'_> {
     }
 }
 
+/// A machine has one colour in all charts of its role, where there are enough.
+fn colour_of(node: &Arc<NodeName>, nodes: &[(&Arc<NodeName>, &Course)], drawn: u32) -> u32 {
+    let place = nodes.iter().position(|(other, _)| *other == node);
+    place.filter(|_| nodes.len() <= COLOURS).and_then(|place| u32::try_from(place).ok()).unwrap_or(drawn)
+}
+
 /// The busiest machines of a role and their figures in one chart, whose first figure has the number `first`.
 fn drawn<'a>(
     chart: &NodeChart,
@@ -275,7 +284,7 @@ fn drawn<'a>(
                 (true, name) => name.to_owned(),
                 (false, name) => format!("{}, {name}", node.name),
             };
-            let (colour, dash) = if alone { (place, 0) } else { (drawn, place) };
+            let (colour, dash) = if alone { (place, 0) } else { (colour_of(node, nodes, drawn), place) };
             lines.push(Drawing { course, figure: number, name, colour, dash });
         }
         drawn += 1;

@@ -270,7 +270,13 @@ fn machines_of_the_store_are_shown_on_the_axis_of_the_stage_and_nothing_is_made_
         &expected(&|bin| bin < 30, 100.0),
         "steps, and nothing before the next one is known"
     );
-    let gap = NodeGap { node: "proxy".into(), from_s: 20.0, to_s: 30.0, why: "it is away".into() };
+    let gap = NodeGap {
+        node: "proxy".into(),
+        role: "proxy".into(),
+        from_s: 20.0,
+        to_s: 30.0,
+        why: "it is away".into(),
+    };
     assert_eq!(stage.node_gaps, [gap]);
 }
 

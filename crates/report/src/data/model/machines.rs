@@ -46,6 +46,8 @@ pub struct NodeLine {
 pub struct NodeGap {
     /// Its name.
     pub node: String,
+    /// What it does for the store.
+    pub role: String,
     /// From then on, seconds since the load began.
     pub from_s: f64,
     /// Until then.
