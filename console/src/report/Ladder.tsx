@@ -41,7 +41,7 @@ export function Ladder({ ladder }: { ladder: LadderData }) {
         {ladder.refute && <li>To refute: {ladder.refute}.</li>}
         {ladder.skewed.map((one) => <li key={one}>{sentence(one)}</li>)}
       </ul>
-      <div className="charts">{models.map((model) => <Chart key={model.id} model={model} />)}</div>
+      <div className="charts">{models.map((model) => <Chart key={model.id} model={model} heading="h3" />)}</div>
       {ladder.candidates.length > 0 && (
         <DataTable label="Parts of the store's machines" columns={CANDIDATES} rows={ladder.candidates} keyOf={(one) => one.name} />
       )}
