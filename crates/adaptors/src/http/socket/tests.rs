@@ -1,4 +1,5 @@
 //! A socket whose stamps come through the error queue while nobody looks there.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::future::poll_fn;
 use std::io::Read;
