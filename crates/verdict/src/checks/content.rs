@@ -181,8 +181,8 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
         return Finding::does_not_apply("no reads: nothing can come from a cache");
     }
     let copies = store.replicas.unwrap_or(1.0).max(1.0);
-    let known = store.ram_bytes.filter(|ram| *ram > 0.0).or_else(|| nodes::memory_bytes(evidence));
-    let Some(ram) = known else {
+    let stated = store.ram_bytes.filter(|ram| *ram > 0.0);
+    let Some(ram) = stated.or_else(|| nodes::memory_bytes(evidence)) else {
         if read < TINY_BYTES {
             let message = format!(
                 "the {} that are read fit into the memory of any machine: this measures memory, not disks; use more data, or \
@@ -200,18 +200,16 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
     // All copies may be read, each from its own server's memory.
     let ratio = read * copies / ram;
     let numbers = format!("{} are read, the store has {} of memory", bytes(read * copies), bytes(ram));
+    // Whoever states the memory means to measure beyond it. To name the machines is no such statement: what comes from their
+    // memory is then a limit of the result, and the result is still what it says.
+    let below: fn(f64, f64, String) -> Finding = if stated.is_some() { Finding::fail } else { Finding::warn };
     if let Some(from_disks) = nodes::share_from_disks(evidence) {
-        return reads_seen(&numbers, ratio, from_disks);
+        return reads_seen(&numbers, ratio, from_disks, below);
     }
     if ratio < 1.0 {
-        return Finding::fail(
-            ratio,
-            1.0,
-            format!(
-                "{numbers}: this measures memory, not disks; use {} times the data",
-                plain((5.0 / ratio).ceil())
-            ),
-        );
+        let more = plain((5.0 / ratio).ceil());
+        let message = format!("{numbers}: this measures memory, not disks; use {more} times the data");
+        return below(ratio, 1.0, message);
     }
     if ratio < 5.0 {
         return Finding::warn(
@@ -224,7 +222,7 @@ pub(super) fn working_set(evidence: &Evidence) -> Finding {
 }
 
 /// V14 where the machines of the store were looked at: what came from disks is known.
-fn reads_seen(numbers: &str, ratio: f64, from_disks: f64) -> Finding {
+fn reads_seen(numbers: &str, ratio: f64, from_disks: f64, below: fn(f64, f64, String) -> Finding) -> Finding {
     const MOSTLY: f64 = 0.5;
     let seen = format!("{numbers}; its disks delivered {} of the bytes that were read", percent(from_disks));
     if from_disks >= MOSTLY {
@@ -232,7 +230,7 @@ fn reads_seen(numbers: &str, ratio: f64, from_disks: f64) -> Finding {
     }
     if ratio < 1.0 {
         let more = plain((5.0 / ratio).ceil());
-        return Finding::fail(
+        return below(
             ratio,
             1.0,
             format!("{seen}: this measures memory, not disks; use {more} times the data"),
