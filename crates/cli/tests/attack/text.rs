@@ -153,9 +153,12 @@ const FORMULAS: &[&str] = &["=1+1", "@SUM(A1:A9)", "+1-1x", "-2+3x", "=HYPERLINK
 fn cells(text: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut is_quoted = false;
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             '"' => is_quoted = !is_quoted,
+            // Rows end with both.
+            '\r' if !is_quoted && chars.peek() == Some(&'\n') => {}
             ',' | '\n' if !is_quoted => cells.push(String::new()),
             c => cells.last_mut().unwrap().push(c),
         }
