@@ -347,7 +347,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
                 .to_owned()
         }
         Cannot::TooFewLoads(loads) => {
-            format!("{loads} loads are too few: measure at least three, better eight, from low to full (search:, matrix:)")
+            format!("too few loads ({loads}): measure at least three, better eight, from low to full (search:, matrix:)")
         }
         Cannot::Client => {
             "the client was full at the loads that would show how the store behaves: add drivers or load threads, and see \
