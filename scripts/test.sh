@@ -115,6 +115,7 @@ beside() {
   aside console-build 900 scripts/console.sh build --if-possible
   aside console-test 600 scripts/console.sh test --if-possible
   aside deny 600 scripts/deny.sh
+  aside python-install 600 scripts/python.sh install --if-possible
   # What fails here fails again, and is counted, where the bed is started.
   for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
     [[ -z ${TESTS_OF[$bed]:-} ]] || aside "bed-$bed" 1200 "testbeds/$bed/up" --install
@@ -261,12 +262,14 @@ case ${1:-} in
     must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" --no-run
     test_collect deny 'licences and known faults of dependencies'
     # Tests run while nothing installs or builds.
+    collect python-install 'Python package: install' || true
     for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
       [[ -z ${TESTS_OF[$bed]:-} ]] || collect "bed-$bed" "bed $bed: install" || true
     done
     test_phase 'tests' 2700 scripts/test_programs.sh --doc "${CARGO_TEST[@]}"
     IGNORED=$RESULT_IGNORED
     repeat_failed "${CARGO_TEST[@]}"
+    test_phase 'Python package: tests' 600 scripts/python.sh test --if-possible
     test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
     test_phase 'console in a browser' 1200 scripts/console.sh live --if-possible
     run_beds all

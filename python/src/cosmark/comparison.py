@@ -1,0 +1,107 @@
+"""Two runs, or two sets of repetitions, side by side.
+
+For tests that hold over all figures together, and for gates in CI, there is ``cosmark compare``; this is for looking.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from .errors import CosmarkError
+from .results import Operation, Run
+from .statistics import difference, mean_and_interval
+from .table import Table
+
+Side = Union[Run, Sequence[Run]]
+
+#: What is compared: name, and where it stands in ``run.json``.
+FIGURES = (
+    "throughput_per_s",
+    "bandwidth_bytes_per_s",
+    "success_ratio",
+    "response_ms.mean",
+    "response_ms.p50",
+    "response_ms.p95",
+    "response_ms.p99",
+    "response_ms.p99_9",
+)
+
+
+def figure_of(operation: Operation, figure: str) -> Optional[float]:
+    """A figure of ``run.json`` by its path: ``throughput_per_s``, ``response_ms.p99``, ``metrics.NAME``."""
+    value: Any = operation.record
+    for part in figure.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confidence: float = 0.95) -> Table:
+    """One row per operation and figure: both sides, ``ratio`` and ``change`` (+0.05 = 5 % more), and whether they differ.
+
+    A side is a run or several repetitions of it. ``differs`` is True, False or None (cannot be said):
+
+    * with two or more repetitions on both sides: whether Welch's interval of the difference of means leaves out 0
+      (``low`` and ``high`` are that interval);
+    * with one run on each side: whether the error bounds that the runs published lie apart. Bounds know the sampling
+      error and the client's own part, not how much a store differs from day to day: only repetitions show that.
+
+    Stages and operations are matched by name; where a name is there several times, by order.
+    """
+    first, second = _runs(before), _runs(after)
+    own, other = _operations(first), _operations(second)
+    common = [key for key in own if key in other]
+    if not common:
+        raise CosmarkError(f"{first[0].id} and {second[0].id} have no stage with an operation of the same name")
+    rows: List[Dict[str, Any]] = []
+    for key in common:
+        for figure in figures:
+            a = [value for one in own[key] if (value := figure_of(one, figure)) is not None]
+            b = [value for one in other[key] if (value := figure_of(one, figure)) is not None]
+            if a and b:
+                differs, low, high = _decide(own[key], other[key], figure, a, b, confidence)
+                mean_a, mean_b = mean_and_interval(a)[0], mean_and_interval(b)[0]
+                ratio = mean_b / mean_a if mean_a else None
+                row = {"stage": key[0], "operation": key[1], "figure": figure, "before": mean_a, "after": mean_b}
+                change = None if ratio is None else ratio - 1.0
+                rows.append({**row, "ratio": ratio, "change": change, "differs": differs, "low": low, "high": high})
+    names = ("stage", "operation", "figure", "before", "after", "ratio", "change", "differs", "low", "high")
+    return Table(rows, names)
+
+
+def _decide(
+    first: Sequence[Operation],
+    second: Sequence[Operation],
+    figure: str,
+    before: Sequence[float],
+    after: Sequence[float],
+    confidence: float,
+) -> Tuple[Optional[bool], Optional[float], Optional[float]]:
+    interval = difference(before, after, confidence)
+    if interval is not None:
+        return not interval[0] <= 0.0 <= interval[1], interval[0], interval[1]
+    if len(first) > 1 or len(second) > 1:
+        return None, None, None
+    a, b = first[0].bounds(figure), second[0].bounds(figure)
+    if a is None or b is None:
+        return None, None, None
+    return a[1] < b[0] or b[1] < a[0], b[0] - a[1], b[1] - a[0]
+
+
+def _runs(side: Side) -> List[Run]:
+    runs = [side] if isinstance(side, Run) else list(side)
+    if not runs:
+        raise CosmarkError("a side of a comparison has no run")
+    return runs
+
+
+def _operations(runs: Sequence[Run]) -> Dict[Tuple[str, str, int], List[Operation]]:
+    """Operations of all repetitions by stage, name and the how manieth of that name."""
+    found: Dict[Tuple[str, str, int], List[Operation]] = {}
+    for run in runs:
+        seen: Dict[Tuple[str, str], int] = {}
+        for stage in run.stages:
+            for one in stage.main:
+                name = (stage.name, one.name)
+                seen[name] = seen.get(name, 0) + 1
+                found.setdefault((*name, seen[name]), []).append(one)
+    return found

@@ -1,0 +1,322 @@
+"""``histograms.hlog``: the HdrHistogram log format 1.3 with the compressed V2 encoding, read and added up.
+
+Source: HistogramLogReader, EncodableHistogram and ZigZagEncoding of HdrHistogram/HdrHistogram. A histogram holds counts
+of times in buckets that are at most 0.1 % wide (three significant digits); adding histograms up adds their counts, so
+that any quantile of the sum is that of all operations together. Nothing here averages percentiles.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import struct
+import zlib
+from bisect import bisect_left
+from itertools import accumulate
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+from .errors import CosmarkError
+
+try:
+    import numpy
+except ImportError:
+    numpy = None  # type: ignore[assignment]
+
+_COMPRESSED_COOKIE = 0x1C849304
+_PLAIN_COOKIE = 0x1C849303
+_HEAD = struct.Struct(">iiiiqqd")
+# A longer line, or more bytes in it, is damage: 30 000 buckets need less.
+_MOST_LINE_BYTES = 4 << 20
+_MOST_PLAIN_BYTES = 1 << 20
+
+#: Parts of a stage that are told apart by the end of a tag.
+PHASES = ("window", "rampup", "rampdown", "drain")
+
+
+class Histogram:
+    """Counts of times in ns, in the buckets of HdrHistogram. Add two with ``+``.
+
+    ``quantile_ns(q)`` is the highest time of the bucket in which the q-quantile lies, at most 0.1 % too high: the figure
+    that Cosmark publishes.
+    """
+
+    __slots__ = ("_counts", "_sub_bits", "_unit", "_sums")
+
+    def __init__(self, sub_bits: int = 10, unit: int = 0) -> None:
+        # Index of the bucket to its count; most of the 30 000 buckets are empty.
+        self._counts: Dict[int, int] = {}
+        self._sub_bits = sub_bits
+        self._unit = unit
+        self._sums: Optional[Tuple[List[int], List[int]]] = None
+
+    def _value(self, index: int) -> Tuple[int, int]:
+        """Lowest value of a bucket, and how many values it holds."""
+        half = 1 << self._sub_bits
+        bucket, sub = (index >> self._sub_bits) - 1, (index & (half - 1)) + half
+        if bucket < 0:
+            bucket, sub = 0, sub - half
+        shift = bucket + self._unit
+        return sub << shift, 1 << shift
+
+    def add(self, other: "Histogram") -> None:
+        """Adds all times of another histogram of the same resolution."""
+        if (self._sub_bits, self._unit) != (other._sub_bits, other._unit):
+            if self._counts:
+                raise CosmarkError("histograms of different resolutions cannot be added up")
+            self._sub_bits, self._unit = other._sub_bits, other._unit
+        counts = self._counts
+        for index, count in other._counts.items():
+            counts[index] = counts.get(index, 0) + count
+        self._sums = None
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        both = Histogram(self._sub_bits, self._unit)
+        both.add(self)
+        both.add(other)
+        return both
+
+    def __len__(self) -> int:
+        return sum(self._counts.values())
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and dict(self.steps_ns()) == dict(other.steps_ns())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def steps_ns(self) -> Iterator[Tuple[int, int]]:
+        """Upper edge in ns and count of each bucket that is not empty, ascending."""
+        for index in sorted(self._counts):
+            low, size = self._value(index)
+            yield low + size - 1, self._counts[index]
+
+    def _cumulative(self) -> Tuple[List[int], List[int]]:
+        if self._sums is None:
+            indices = sorted(self._counts)
+            self._sums = indices, list(accumulate(self._counts[index] for index in indices))
+        return self._sums
+
+    def quantile_ns(self, q: float) -> Optional[int]:
+        """The time in ns that the share ``q`` (0 to 1) of all times does not exceed; None when there are none."""
+        if not 0.0 <= q <= 1.0:
+            raise CosmarkError(f"a quantile lies between 0 and 1, {q} does not; p99 is 0.99")
+        indices, sums = self._cumulative()
+        if not indices:
+            return None
+        rank = max(1, math.ceil(q * sums[-1]))
+        low, size = self._value(indices[min(bisect_left(sums, rank), len(indices) - 1)])
+        return low if q == 0.0 else low + size - 1
+
+    def quantile(self, q: float) -> Optional[float]:
+        """The same in ms."""
+        ns = self.quantile_ns(q)
+        return None if ns is None else ns / 1e6
+
+    def supports(self, q: float) -> bool:
+        """True where ten or more times lie beyond the quantile: what Cosmark asks of a percentile that it publishes."""
+        return len(self) * (1.0 - q) >= 10.0 - 1e-9
+
+    def share_within(self, ms: float) -> Optional[float]:
+        """Share of times up to ``ms`` milliseconds, 0 to 1; None when there are none."""
+        total = len(self)
+        if not total:
+            return None
+        return sum(count for edge, count in self.steps_ns() if edge <= ms * 1e6) / total
+
+    @property
+    def mean_ms(self) -> Optional[float]:
+        """Mean in ms, of the middles of buckets (0.05 %); the exact one is in ``run.json``."""
+        total = len(self)
+        if not total:
+            return None
+        middles = ((self._value(index), count) for index, count in self._counts.items())
+        return sum((low + (size - 1) / 2.0) * count for (low, size), count in middles) / total / 1e6
+
+    @property
+    def max_ms(self) -> Optional[float]:
+        """Greatest in ms."""
+        return self.quantile(1.0)
+
+    def cdf(self) -> Tuple[List[float], List[float]]:
+        """Times in ms, ascending, and the share of all times up to each."""
+        times, shares, total, so_far = [], [], len(self), 0
+        for edge, count in self.steps_ns():
+            so_far += count
+            times.append(edge / 1e6)
+            shares.append(so_far / total)
+        return times, shares
+
+    def __repr__(self) -> str:
+        return f"Histogram({len(self)} times, p50 {self.quantile(0.5)} ms, max {self.max_ms} ms)"
+
+
+class Entry(NamedTuple):
+    """A line of the log."""
+
+    #: ``<tag of the operation>.<kind of time>``, with ``.rampup`` and so on outside the measured window
+    tag: str
+    #: seconds since the log's base time
+    start_s: float
+    #: seconds
+    length_s: float
+    histogram: Histogram
+
+
+def _counts_of(payload: bytes) -> Dict[int, int]:
+    """Counts by index, out of ZigZag LEB128 numbers (9 bytes at most): a negative one is a run of empty buckets."""
+    counts: Dict[int, int] = {}
+    at, index, end = 0, 0, len(payload)
+    while at < end:
+        value = shift = 0
+        while True:
+            if at >= end:
+                raise ValueError("a number is cut short")
+            byte = payload[at]
+            at += 1
+            if shift == 56:
+                value |= byte << shift
+                break
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+        number = (value >> 1) ^ -(value & 1)
+        if number < 0:
+            index -= number
+        else:
+            if number:
+                counts[index] = number
+            index += 1
+        if index > 1 << 24:
+            raise ValueError("more buckets than a histogram has")
+    return counts
+
+
+def _counts_by_numpy(payload: bytes) -> Optional[Dict[int, int]]:
+    """The same for numbers of one and two bytes, which nearly all are; None for others."""
+    raw = numpy.frombuffer(payload, dtype=numpy.uint8)
+    goes_on = raw >= 0x80
+    if not raw.size or goes_on[-1]:
+        return None
+    ends = numpy.flatnonzero(~goes_on)
+    lengths = numpy.diff(ends, prepend=-1)
+    if lengths.max() > 3:
+        return None
+    values = raw[ends].astype(numpy.int64) << (7 * (lengths - 1))
+    for back in (1, 2):
+        has = lengths > back
+        values[has] |= (raw[ends[has] - back].astype(numpy.int64) & 0x7F) << (7 * (lengths[has] - 1 - back))
+    numbers = (values >> 1) ^ -(values & 1)
+    steps = numpy.where(numbers < 0, -numbers, 1)
+    if int(steps.sum()) > 1 << 24:
+        raise ValueError("more buckets than a histogram has")
+    indices = numpy.cumsum(steps) - steps
+    filled = numbers > 0
+    return dict(zip(indices[filled].tolist(), numbers[filled].tolist()))
+
+
+def decode(encoded: bytes) -> Histogram:
+    """The histogram of a compressed V2 encoding.
+
+    Raises ValueError with what is wrong. Lengths are believed only as far as there are bytes.
+    """
+    if len(encoded) < 8:
+        raise ValueError("too short")
+    cookie, _ = struct.unpack_from(">ii", encoded)
+    if cookie & ~0xF0 != _COMPRESSED_COOKIE:
+        raise ValueError("another encoding than compressed V2")
+    try:
+        inflater = zlib.decompressobj()
+        plain = inflater.decompress(encoded[8:], _MOST_PLAIN_BYTES + 1)
+    except zlib.error as cause:
+        raise ValueError(f"cannot be inflated ({cause})") from None
+    if not _HEAD.size <= len(plain) <= _MOST_PLAIN_BYTES:
+        raise ValueError("its length is not what it says")
+    cookie, length, offset, digits, lowest, _highest, _ratio = _HEAD.unpack_from(plain)
+    if cookie & ~0xF0 != _PLAIN_COOKIE or offset != 0 or not 0 <= digits <= 5 or lowest < 1:
+        raise ValueError("another encoding than V2")
+    if length != len(plain) - _HEAD.size:
+        raise ValueError("its length is not what it says")
+    # The least power of two that tells 2 x 10^digits values apart.
+    sub_bits = max(0, (2 * 10**digits - 1).bit_length() - 1)
+    histogram = Histogram(sub_bits, lowest.bit_length() - 1)
+    payload = plain[_HEAD.size :]
+    counts = _counts_by_numpy(payload) if numpy is not None else None
+    histogram._counts = _counts_of(payload) if counts is None else counts
+    return histogram
+
+
+class HistogramLog:
+    """The log of one run, read line by line; only what is asked for is decoded.
+
+    A last line that was cut short by a kill is left out, as everywhere in Cosmark.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        #: seconds since 1970 that all starts count from
+        self.base_s = 0.0
+        self._read_base()
+
+    def _read_base(self) -> None:
+        for line in self._lines():
+            if line[1].startswith(b"#[BaseTime:"):
+                try:
+                    self.base_s = float(line[1].split(b":", 1)[1].split()[0])
+                except (ValueError, IndexError):
+                    raise self._damaged(line[0], "no base time") from None
+            if not line[1].startswith((b"#", b'"')):
+                return
+
+    def _damaged(self, number: int, problem: str) -> CosmarkError:
+        return CosmarkError(
+            f"{self.path} line {number}: {problem}; restore the file from a copy, or delete the line"
+        )
+
+    def _lines(self) -> Iterator[Tuple[int, bytes]]:
+        try:
+            with open(self.path, "rb") as file:
+                number = 0
+                while True:
+                    line = file.readline(_MOST_LINE_BYTES)
+                    number += 1
+                    if not line.endswith(b"\n"):
+                        if len(line) >= _MOST_LINE_BYTES:
+                            raise self._damaged(number, f"more than {_MOST_LINE_BYTES} bytes")
+                        return
+                    yield number, line[:-1]
+        except OSError as cause:
+            raise CosmarkError(f"cannot read {self.path}: {cause.strerror}") from None
+
+    def entries(self, tags: Optional[Iterable[str]] = None) -> Iterator[Entry]:
+        """Every line, or those whose tag is one of ``tags``."""
+        wanted = None if tags is None else {tag.encode() for tag in tags}
+        for number, line in self._lines():
+            if not line.startswith(b"Tag="):
+                continue
+            tag, _, rest = line[4:].partition(b",")
+            if wanted is not None and tag not in wanted:
+                continue
+            fields = rest.split(b",")
+            try:
+                start, length = float(fields[0]), float(fields[1])
+                histogram = decode(base64.b64decode(fields[3], validate=True))
+            except (IndexError, ValueError, binascii.Error) as cause:
+                raise self._damaged(number, f"not a line of a histogram log ({cause})") from None
+            yield Entry(tag.decode("utf-8", "replace"), start, length, histogram)
+
+    def tags(self) -> List[str]:
+        """All tags, each once, sorted. Nothing is decoded."""
+        lines = (line for _, line in self._lines() if line.startswith(b"Tag="))
+        return sorted({line[4:].partition(b",")[0].decode("utf-8", "replace") for line in lines})
+
+    def merged(self, tags: Iterable[str]) -> Dict[str, Histogram]:
+        """The sum of all lines of each tag that occurs."""
+        sums: Dict[str, Histogram] = {}
+        for entry in self.entries(tags):
+            sums.setdefault(entry.tag, Histogram()).add(entry.histogram)
+        return sums

@@ -1,0 +1,296 @@
+"""Pictures for papers and notebooks: each function returns a figure of Matplotlib, which you change or save.
+
+Colours are those of Okabe and Ito, which people with any colour vision tell apart; dashes and marks differ too, so that
+lines survive shades of grey. ``cosmark plot`` draws the same without Python.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from .comparison import Side, compare, figure_of
+from .errors import CosmarkError
+from .results import Operation, Run, Stage
+from .statistics import mean_and_interval
+from .table import needs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+
+#: Inches; one column of a paper.
+COLUMN = (3.5, 2.5)
+
+
+def _figure(ax: "Optional[Axes]", size: Tuple[float, float]) -> "Tuple[Figure, Axes]":
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise needs("matplotlib", "plot") from None
+    if ax is not None:
+        figure = ax.get_figure()
+        assert figure is not None
+        return figure, ax  # type: ignore[return-value]
+    # Not through pyplot: nothing is kept alive, no window opens, and a machine without a screen draws the same.
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots()
+
+
+def _log(axis: Any) -> None:
+    """A log axis with plain numbers at 1, 2 and 5 of each decade, or tenths between where it spans less than one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    wide = low > 0 and high / low > 5
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12) if wide else MaxNLocator(5))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _look(at: int) -> Dict[str, Any]:
+    return {"color": COLOURS[at % len(COLOURS)], "linestyle": _DASHES[at % len(_DASHES)]}
+
+
+def _named(runs: "Union[Run, Sequence[Run]]") -> List[Run]:
+    found = [runs] if isinstance(runs, Run) else list(runs)
+    if not found:
+        raise CosmarkError("no runs to draw")
+    return found
+
+
+def _label(run: Run, several: bool, operation: str) -> str:
+    return f"{run.id} {operation}" if several else operation
+
+
+def _chosen(run: Run, stage: Optional[str], operations: Optional[Sequence[str]]) -> List[Operation]:
+    stages = run.stages if stage is None else [run.stage(stage)]
+    found = [one for s in stages for one in s.main if operations is None or one.name in operations]
+    if not found:
+        raise CosmarkError(f"{run.id} has no such operation: {operations or 'any'} in {stage or 'any stage'}")
+    return found
+
+
+def timeline(
+    run: Run,
+    stage: str,
+    operations: Optional[Sequence[str]] = None,
+    metric: str = "throughput_per_s",
+    ax: "Optional[Axes]" = None,
+) -> "Figure":
+    """One figure of :meth:`Run.series` over time: a line per operation; ramps are shaded, lost drivers and pauses marked.
+
+    ``metric`` is a column of it: ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``response_p99_ms``, ``failures``, ..
+    """
+    figure, axes = _figure(ax, (7.0, 3.0))
+    chosen = _chosen(run, stage, operations)
+    for at, one in enumerate(chosen):
+        series = run.series(one.stage.id, one.id)
+        if metric not in series.columns:
+            raise CosmarkError(f"a series has no {metric}; there are {', '.join(series.columns)}")
+        times = [(row["start_s"] + row["end_s"]) / 2.0 for row in series]
+        values = [float("nan") if row[metric] is None else row[metric] for row in series]
+        axes.plot(times, values, label=one.name, marker=_MARKS[at % len(_MARKS)], markersize=3, **_look(at))
+        if at == 0:
+            for row in series:
+                if row["phase"] != "window":
+                    axes.axvspan(row["start_s"], row["end_s"], color="#dddddd", linewidth=0)
+    for pause in run.stage(stage).record.get("pauses") or []:
+        axes.axvspan(pause.get("from_s", 0), pause.get("to_s", 0), color="#D55E00", alpha=0.2, linewidth=0)
+    for missing in run.stage(stage).record.get("missing") or []:
+        axes.axvline(missing.get("from_s", 0), color="#D55E00", linestyle=":")
+    axes.set(xlabel="time since the load began, s", ylabel=_title(metric))
+    axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    axes.legend(frameon=False)
+    return figure
+
+
+def _title(metric: str) -> str:
+    known = {
+        "throughput_per_s": "throughput, operations/s",
+        "bandwidth_bytes_per_s": "bandwidth, bytes/s",
+        "in_flight_mean": "in flight",
+    }
+    text = known.get(metric, metric.replace("_", " "))
+    return f"{text[:-3]}, ms" if metric.endswith("_ms") else text
+
+
+def cdf(
+    runs: "Union[Run, Sequence[Run]]",
+    stage: Optional[str] = None,
+    operations: Optional[Sequence[str]] = None,
+    time: str = "response",
+    complementary: bool = False,
+    ax: "Optional[Axes]" = None,
+) -> "Figure":
+    """Share of operations that took no longer, against time on a log axis; one step line per operation and run.
+
+    ``complementary=True``: the share that took longer, on a log axis, which shows the tail. A line ends where fewer than
+    ten operations lie beyond.
+    """
+    figure, axes = _figure(ax, COLUMN)
+    several = len(_named(runs)) > 1
+    at = 0
+    for run in _named(runs):
+        for one in _chosen(run, stage, operations):
+            histogram = one.histogram(time)
+            if not histogram:
+                continue
+            times, shares = histogram.cdf()
+            count = len(histogram)
+            if complementary:
+                points = [(t, 1.0 - s) for t, s in zip(times, shares) if (1.0 - s) * count >= 10.0 - 1e-9]
+            else:
+                points = list(zip(times, shares))
+            axes.step(
+                [t for t, _ in points], [s for _, s in points], where="post",
+                label=_label(run, several, one.name), **_look(at),
+            )
+            at += 1
+    if at == 0:
+        raise CosmarkError("none of these operations has times")
+    axes.set_xscale("log")
+    _log(axes.xaxis)
+    axes.set_xlabel(f"{time.replace('_', ' ')} time, ms" if time != "first_byte" else "time to the first byte, ms")
+    if complementary:
+        axes.set_yscale("log")
+        axes.set_ylabel("share that took longer")
+    else:
+        axes.set(ylabel="share that took no longer", ylim=(0, 1))
+    axes.grid(True, which="major", color="#dddddd", linewidth=0.5)
+    axes.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def _in_flight(stage: Stage) -> Optional[float]:
+    known = [value for one in stage.main if (value := figure_of(one, "in_flight_mean")) is not None]
+    return sum(known) if known else None
+
+
+def knee(
+    runs: "Union[Run, Sequence[Run]]", figure: str = "response_ms.p95", ax: "Optional[Axes]" = None
+) -> "Figure":
+    """Latency against throughput: one point per measured stage, joined in the order of load; where it turns up is the knee.
+
+    Give the runs of a ladder (one stage per load) or of a search. Of a stage with several operations the throughput is
+    their sum and the latency that of the slowest.
+    """
+    drawing, axes = _figure(ax, COLUMN)
+    several = len(_named(runs)) > 1
+    for at, run in enumerate(_named(runs)):
+        points = []
+        for stage in run.stages:
+            times = [value for one in stage.main if (value := figure_of(one, figure)) is not None]
+            if times and stage.throughput_per_s:
+                points.append((_in_flight(stage) or 0.0, stage.throughput_per_s, max(times)))
+        points.sort()
+        if points:
+            label = run.id if several else run.name
+            marker = _MARKS[at % len(_MARKS)]
+            axes.plot([p[1] for p in points], [p[2] for p in points], marker=marker, label=label, **_look(at))
+    if not axes.lines:
+        raise CosmarkError(f"no stage of these runs has a throughput and {figure}")
+    axes.set(xlabel="throughput, operations/s", ylabel=figure.replace("_ms.", " ") + ", ms")
+    axes.set_xlim(0, 1.02 * axes.get_xlim()[1])
+    axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
+    axes.legend(frameon=False, fontsize="small")
+    return drawing
+
+
+def heatmap(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
+    """How many operations took how long when: time along, response time up (log), darker = more. Shows modes and stalls."""
+    figure, axes = _figure(ax, (7.0, 3.0))
+    one = run.operation(stage, operation)
+    columns = run._by_interval(one, time)
+    edges = [edge / 1e6 for _, _, histogram in columns for edge, _ in histogram.steps_ns()]
+    if not edges:
+        raise CosmarkError(f"{operation} of {stage} has no times")
+    low, high = math.log10(max(min(edges), 1e-6)), math.log10(max(edges)) + 1e-9
+    rows = 60
+    high = max(high, low + 0.1)
+    starts = sorted({start for start, _, _ in columns})
+    place = {start: at for at, start in enumerate(starts)}
+    cells = [[0.0] * len(starts) for _ in range(rows)]
+    for start, _, histogram in columns:
+        for edge, count in histogram.steps_ns():
+            row = int((math.log10(max(edge / 1e6, 1e-6)) - low) / (high - low) * rows)
+            cells[min(max(row, 0), rows - 1)][place[start]] += count
+    shown = [[math.log10(cell) if cell else float("nan") for cell in row] for row in cells]
+    last = max(start + length for start, length, _ in columns)
+    x = [*starts, last]
+    y = [10 ** (low + (high - low) * at / rows) for at in range(rows + 1)]
+    mesh = axes.pcolormesh(x, y, shown, cmap="cividis_r", shading="flat", rasterized=True)
+    axes.set_yscale("log")
+    _log(axes.yaxis)
+    axes.set(xlabel="time since the load began, s", ylabel=f"{time.replace('_', ' ')} time, ms")
+    bar = figure.colorbar(mesh, ax=axes)
+    bar.set_label("operations")
+    top = max(max((c for c in row if c == c), default=0.0) for row in shown)
+    ticks = list(range(int(top) + 1))
+    bar.set_ticks(ticks, labels=[f"{10**tick:g}" for tick in ticks])
+    return figure
+
+
+def sizes(run: Run, stage: str, operation: str, time: str = "response", ax: "Optional[Axes]" = None) -> "Figure":
+    """Times by size of object: from p50 to p99 of each class, with the mean; needs objects of several sizes."""
+    figure, axes = _figure(ax, COLUMN)
+    classes = run.operation(stage, operation).record.get("size_classes") or []
+    if not classes:
+        raise CosmarkError(f"{operation} of {stage} has objects of one size class only")
+    for at, one in enumerate(classes):
+        times = one.get(f"{time}_ms") or {}
+        known = [times[name] for name in ("p50", "p90", "p95", "p99") if times.get(name) is not None]
+        if known:
+            axes.plot([at, at], [known[0], known[-1]], color=COLOURS[0], linewidth=5, alpha=0.4, solid_capstyle="butt")
+            axes.plot([at], [known[0]], marker="_", color=COLOURS[0], markersize=12, linestyle="")
+        if times.get("mean") is not None:
+            axes.plot([at], [times["mean"]], marker="o", color=COLOURS[1], markersize=4, linestyle="")
+    axes.set_xticks(range(len(classes)), [str(one.get("label")) for one in classes], rotation=30, ha="right")
+    axes.set_yscale("log")
+    _log(axes.yaxis)
+    axes.set_ylabel(f"{time.replace('_', ' ')} time, ms")
+    axes.set_title("bar = p50 to p99, dot = mean", fontsize="small")
+    return figure
+
+
+def bars(sides: "Dict[str, Side]", figure: str = "throughput_per_s", ax: "Optional[Axes]" = None) -> "Figure":
+    """Bars per operation, the first side = 1.0; whiskers are 95 % intervals over repetitions (two or more of a side).
+
+    ``sides`` is name to run or repetitions: ``{"swift": [r1, r2, r3], "ceph": [r4, r5, r6]}``.
+    """
+    drawing, axes = _figure(ax, COLUMN)
+    if not sides:
+        raise CosmarkError("no sides to draw")
+    names = list(sides)
+    table = [compare(sides[names[0]], sides[name], [figure]) for name in names]
+    keys = [(row["stage"], row["operation"]) for row in table[0] if row["before"]]
+    if not keys:
+        raise CosmarkError(f"{names[0]} has no {figure} other than 0")
+    width = 0.8 / len(names)
+    hatches = ("", "--", "||", "//", "..")
+    for at, (name, rows) in enumerate(zip(names, table)):
+        side = sides[name]
+        own = [side] if isinstance(side, Run) else list(side)
+        for place, key in enumerate(keys):
+            row = next((row for row in rows if (row["stage"], row["operation"]) == key), None)
+            if row is None:
+                continue
+            values = [figure_of(run.operation(*key), figure) for run in own]
+            _, interval = mean_and_interval([value for value in values if value is not None])
+            height = row["after"] / row["before"]
+            error = None if interval is None else (interval[1] - interval[0]) / 2.0 / row["before"]
+            axes.bar(
+                place + (at - (len(names) - 1) / 2.0) * width, height, width * 0.94, yerr=error, capsize=2,
+                color=COLOURS[at % len(COLOURS)], edgecolor="black", linewidth=0.6, hatch=hatches[at % len(hatches)],
+                label=name if place == 0 else None,
+            )
+    labels = [f"{stage} {operation}" if len({k[0] for k in keys}) > 1 else operation for stage, operation in keys]
+    axes.set_xticks(range(len(keys)), labels)
+    axes.axhline(1.0, color="#555555", linewidth=0.6)
+    axes.set_ylabel(f"{figure.replace('_', ' ')}, {names[0]} = 1")
+    axes.legend(frameon=False, fontsize="small")
+    return drawing

@@ -1,0 +1,550 @@
+"""A run: what its directory says, read file by file when it is asked for. Nothing is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import socket
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from .errors import CosmarkError
+from .frames import Parquet
+from .hlog import PHASES, Histogram, HistogramLog
+from .table import Table
+
+#: Which of an operation's times: from due to the end, from sent to the end, from sent to the first byte of the answer.
+TIMES = ("response", "service", "first_byte")
+
+#: A larger run.json is damage.
+_MOST_RECORD_BYTES = 1 << 30
+#: Percentiles in ``run.json``.
+_PERCENTILES = ("p50", "p60", "p80", "p90", "p95", "p99", "p99_9", "p99_99")
+#: What prepares and cleans up, and measures nothing.
+_AROUND = ("init", "prepare", "mprepare", "cleanup", "dispose", "delay")
+
+Json = Dict[str, Any]
+
+
+class Verdict(NamedTuple):
+    """Whether the numbers of a run can be believed."""
+
+    #: ``true``, ``true_with_limits``, ``not_proven`` or ``false``
+    overall: str
+    #: the gravest reason why it is no better
+    reason: Optional[str]
+    #: one row per check: id, name, stage, status, allows, value, limit, message
+    checks: Table
+
+    @property
+    def word(self) -> str:
+        """As it stands above results: ``TRUE WITH LIMITS``."""
+        return self.overall.replace("_", " ").upper()
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.reason}" if self.reason else self.word
+
+
+class Operation:
+    """What one operation of a stage did in its measured window."""
+
+    def __init__(self, run: "Run", stage: "Stage", record: Json) -> None:
+        #: the operation's part of ``run.json``, every field of it
+        self.record = record
+        self.run, self.stage = run, stage
+        #: its name, what it does, its work, its name in the histogram log
+        self.name: str = record.get("name", "")
+        self.op: str = record.get("op", "")
+        self.work: str = record.get("work", "")
+        self.tag: str = record.get("tag", "")
+        self.id: str = record.get("id", "")
+
+    @property
+    def is_main(self) -> bool:
+        """False for what prepares and cleans up."""
+        return self.op not in _AROUND
+
+    @property
+    def count(self) -> int:
+        """Operations that succeeded."""
+        return int(self.record.get("count") or 0)
+
+    @property
+    def failures(self) -> int:
+        """Operations that failed."""
+        return int(self.record.get("failures") or 0)
+
+    @property
+    def throughput_per_s(self) -> Optional[float]:
+        """Successes per second of the window."""
+        return _number(self.record.get("throughput_per_s"))
+
+    @property
+    def bandwidth_bytes_per_s(self) -> Optional[float]:
+        """Body bytes of successes per second of the window."""
+        return _number(self.record.get("bandwidth_bytes_per_s"))
+
+    def bounds(self, figure: str) -> Optional[Tuple[float, float]]:
+        """Between which values a figure lies (``throughput_per_s``, ``response_ms.p99``); None where it is not known."""
+        bound = (self.record.get("bounds") or {}).get(figure) or {}
+        low, high = _number(bound.get("low")), _number(bound.get("high"))
+        return None if low is None or high is None or bound.get("does_not_hold") else (low, high)
+
+    def histogram(self, time: str = "response", phase: str = "window") -> Histogram:
+        """All its times of one kind, added up over the intervals of a phase."""
+        return self.run._histograms(self.tag, time, phase)
+
+    def quantile(self, q: float, time: str = "response", phase: str = "window") -> Optional[float]:
+        """See :meth:`Run.quantile`."""
+        histogram = self.histogram(time, phase)
+        return histogram.quantile(q) if histogram.supports(q) else None
+
+    def __repr__(self) -> str:
+        return f"Operation({self.stage.name} {self.name}, {self.count} ok, {self.failures} failed)"
+
+
+class Stage:
+    """A stage."""
+
+    def __init__(self, run: "Run", record: Json) -> None:
+        #: the stage's part of ``run.json``, every field of it
+        self.record = record
+        self.run = run
+        self.id: str = record.get("id", "")
+        self.name: str = record.get("name", "")
+        self.state: str = record.get("state", "")
+        self.reason: Optional[str] = record.get("reason")
+        self.started = _moment(record.get("started"))
+        self.ended = _moment(record.get("ended"))
+        self.load_started = _moment(record.get("load_started"))
+        self.window_s = _number(record.get("window_s"))
+        self.operations = [Operation(run, self, one) for one in record.get("operations") or []]
+
+    @property
+    def main(self) -> List[Operation]:
+        """Its operations without those that prepare and clean up."""
+        return [one for one in self.operations if one.is_main]
+
+    @property
+    def throughput_per_s(self) -> Optional[float]:
+        """Successes per second of all of its operations but those that prepare and clean up."""
+        rates = [one.throughput_per_s for one in self.main]
+        known = [rate for rate in rates if rate is not None]
+        return sum(known) if known else None
+
+    def operation(self, name: str) -> Operation:
+        """The operation of this name, id (``op1``), tag, or ``work/name``."""
+        fits = [one for one in self.operations if name in (one.name, f"{one.work}/{one.name}", one.id, one.tag)]
+        if len(fits) == 1:
+            return fits[0]
+        have = ", ".join(f"{one.work}/{one.name} ({one.id})" for one in fits or self.operations) or "none"
+        said = "is not there" if not fits else "is there more than once: say work/name or the id"
+        raise CosmarkError(f"operation {name} of stage {self.id} of {self.run.id} {said}; there are {have}")
+
+    def __repr__(self) -> str:
+        return f"Stage({self.id} {self.state}, {len(self.operations)} operations)"
+
+
+class Run:
+    """A run of an archive; see :func:`cosmark.open`."""
+
+    def __init__(self, path: Path) -> None:
+        #: its directory
+        self.path = path
+        #: ``run.json``, every field of it
+        self.record: Json = _read_record(path)
+        self.id: str = self.record.get("id", "")
+        self.name: str = self.record.get("name", "")
+        self.reason: Optional[str] = self.record.get("reason")
+        self.seed: Optional[int] = self.record.get("seed")
+        self.submitted = _moment(self.record.get("submitted"))
+        self.started = _moment(self.record.get("started"))
+        self.ended = _moment(self.record.get("ended"))
+        self.stages = [Stage(self, one) for one in self.record.get("stages") or []]
+        self._merged: Dict[Tuple[str, str, str], Histogram] = {}
+
+    @property
+    def state(self) -> str:
+        """``finished``, ``failed``, ``terminated``, ``cancelled``, ``running``, or ``killed``: its process is gone."""
+        state = str(self.record.get("state", ""))
+        return "killed" if state == "running" and _is_gone(self.record.get("process")) else state
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether its numbers can be believed, and every check."""
+        verdict = self.record.get("verdict") or {}
+        columns = ("id", "name", "stage", "status", "allows", "value", "limit", "message")
+        checks = Table(verdict.get("checks") or [], columns)
+        return Verdict(verdict.get("overall") or "not_proven", verdict.get("reason"), checks)
+
+    def stage(self, stage: str) -> Stage:
+        """The stage of this name or id (``main`` or ``s3-main``)."""
+        fits = [one for one in self.stages if stage in (one.id, one.name)]
+        if len(fits) == 1:
+            return fits[0]
+        have = ", ".join(one.id for one in fits or self.stages) or "none"
+        said = "is not there" if not fits else "is there more than once: say its id"
+        raise CosmarkError(f"stage {stage} of {self.id} {said}; there are {have}")
+
+    def operation(self, stage: str, operation: str) -> Operation:
+        """One operation of one stage."""
+        return self.stage(stage).operation(operation)
+
+    @property
+    def operations(self) -> Table:
+        """One row per stage and operation: counts, rates, times, and the bounds of rates.
+
+        ``<time>_<figure>_ms`` is a figure of one kind of time: ``response_p99_ms``, ``first_byte_mean_ms``. A percentile
+        that the data do not support is None; :meth:`quantile` reads any other.
+        """
+        return Table(_row(one) for stage in self.stages for one in stage.operations)
+
+    @property
+    def main(self) -> Table:
+        """The same without what prepares and cleans up."""
+        return Table(_row(one) for stage in self.stages for one in stage.main)
+
+    def histogram(
+        self, stage: str, operation: str, time: str = "response", phase: str = "window"
+    ) -> Histogram:
+        """All times of one kind of one operation, added up over drivers and intervals: any quantile, CDF, counts."""
+        return self.operation(stage, operation).histogram(time, phase)
+
+    def quantile(
+        self, stage: str, operation: str, q: float, time: str = "response", phase: str = "window"
+    ) -> Optional[float]:
+        """The time in ms that the share ``q`` of the operations did not exceed, from merged histograms.
+
+        At most 0.1 % too high. None where fewer than ten operations lie beyond it, as in the rest of Cosmark:
+        ``histogram(..).quantile(q)`` gives the figure all the same.
+        """
+        return self.operation(stage, operation).quantile(q, time, phase)
+
+    def _histograms(self, tag: str, time: str, phase: str) -> Histogram:
+        if time not in TIMES:
+            raise CosmarkError(f"there are no times {time}; there are {', '.join(TIMES)}")
+        if phase not in PHASES:
+            raise CosmarkError(f"there is no phase {phase}; there are {', '.join(PHASES)}")
+        key = (tag, time, phase)
+        if key not in self._merged:
+            # A closed loop's service time is its response time and is written once.
+            tags = _tags(tag, time, phase)
+            merged = self._log().merged(tags)
+            self._merged[key] = next((merged[one] for one in tags if one in merged), Histogram())
+        return self._merged[key]
+
+    def _log(self) -> HistogramLog:
+        return HistogramLog(self.path / "histograms.hlog")
+
+    @property
+    def intervals(self) -> Table:
+        """``intervals.csv``: what ended in each interval, for every operation, phase and driver."""
+        return _read_csv(self.path / "intervals.csv")
+
+    @property
+    def clients(self) -> Table:
+        """``clients.csv``: how each driver itself was doing, second by second."""
+        return _read_csv(self.path / "clients.csv")
+
+    def series(
+        self,
+        stage: str,
+        operation: str,
+        quantiles: Sequence[float] = (0.5, 0.99),
+        time: str = "response",
+    ) -> Table:
+        """One operation over time, all drivers together, ramps and drain included.
+
+        One row per interval: ``start_s`` and ``end_s`` since the load of the stage began, ``phase``, ``count``,
+        ``failures``, ``throughput_per_s``, ``bandwidth_bytes_per_s``, ``in_flight_mean``, and ``<time>_p<..>_ms`` of the
+        merged histograms of the interval for each of ``quantiles``; None where fewer than ten times lie beyond.
+        """
+        one = self.operation(stage, operation)
+        bins: Dict[Tuple[float, float, str], Json] = {}
+        for row in self.intervals:
+            if row["stage"] == one.stage.id and row["tag"] == one.tag:
+                _add_interval(bins, row)
+        names = {q: f"{time}_p{format(q * 100, '.6g').replace('.', '_')}_ms" for q in quantiles}
+        histograms = self._by_bin(one, time, bins) if quantiles and bins else {}
+        rows = []
+        for key in sorted(bins):
+            row, span = bins[key], key[1] - key[0]
+            row["throughput_per_s"] = row["count"] / span if span > 0 else None
+            row["bandwidth_bytes_per_s"] = row["bytes"] / span if span > 0 else None
+            histogram = histograms.get(key, Histogram())
+            for q, name in names.items():
+                row[name] = histogram.quantile(q) if histogram.supports(q) else None
+            rows.append(row)
+        return Table(rows)
+
+    def _by_bin(
+        self, one: Operation, time: str, bins: Iterable[Tuple[float, float, str]]
+    ) -> Dict[Tuple[float, float, str], Histogram]:
+        if one.stage.load_started is None:
+            return {}
+        log = self._log()
+        offset = one.stage.load_started.timestamp() - log.base_s
+        phases = {tag: phase for phase in PHASES for tag in _tags(one.tag, time, phase)}
+        own = f"{one.tag}.{time}"
+        found: Dict[Tuple[float, float, str], Dict[bool, Histogram]] = {}
+        by_phase: Dict[str, List[Tuple[float, float, str]]] = {}
+        for key in bins:
+            by_phase.setdefault(key[2], []).append(key)
+        for entry in log.entries(phases):
+            middle = entry.start_s + entry.length_s / 2 - offset
+            phase = phases[entry.tag]
+            # Times in the log have three decimals: the middle of a line lies in its bin.
+            fits = next((key for key in by_phase.get(phase, ()) if key[0] <= middle < key[1]), None)
+            if fits is not None:
+                is_own = entry.tag.startswith(own)
+                found.setdefault(fits, {}).setdefault(is_own, Histogram()).add(entry.histogram)
+        return {key: both.get(True) or both[False] for key, both in found.items()}
+
+    def _by_interval(self, one: Operation, time: str) -> List[Tuple[float, float, Histogram]]:
+        """Start and length in s since the load of the stage began, and times, of every line of all phases."""
+        if one.stage.load_started is None:
+            return []
+        log = self._log()
+        offset = one.stage.load_started.timestamp() - log.base_s
+        for kind in (time, "response") if time == "service" else (time,):
+            tags = [tag for phase in PHASES for tag in _tags(one.tag, kind, phase)[:1]]
+            found = [(entry.start_s - offset, entry.length_s, entry.histogram) for entry in log.entries(tags)]
+            if found:
+                return found
+        return []
+
+    @property
+    def events(self) -> Table:
+        """What happened when: ``events`` of ``run.json`` where it has them, else the states of its stages."""
+        events = self.record.get("events")
+        if isinstance(events, list) and events:
+            return Table(events)
+        rows = [
+            {"at": change.get("at"), "stage": stage.id, "what": change.get("state")}
+            for stage in self.stages
+            for change in stage.record.get("history") or []
+        ]
+        return Table(sorted(rows, key=lambda row: str(row["at"])), ("at", "stage", "what"))
+
+    @property
+    def thresholds(self) -> Table:
+        """One row per threshold and operation."""
+        return Table(self.record.get("thresholds") or [])
+
+    @property
+    def trials(self) -> Table:
+        """Every trial of every search: load, throughput, p95, status."""
+        searches = self.record.get("searches") or []
+        return Table({"search": one.get("name"), **trial} for one in searches for trial in one.get("trials") or [])
+
+    @property
+    def durability(self) -> Optional[Json]:
+        """What was read back of what the store had acknowledged; None where nobody looked."""
+        return self.record.get("durability")
+
+    @property
+    def faults(self) -> Any:
+        """What injected faults cost; None where there were none."""
+        return self.record.get("faults")
+
+    @property
+    def nodes(self) -> Table:
+        """The store's machines in the measured windows: one row per stage, machine and part (``cpu``, ``sda``)."""
+        rows = []
+        for stage in self.stages:
+            for node in stage.record.get("nodes") or []:
+                about = {"stage": stage.id, "node": node.get("name"), "role": node.get("role")}
+                for unit in node.get("units") or []:
+                    kept = {key: unit.get(key) for key in ("kind", "name", "busy", "highest_busy")}
+                    rows.append({**about, **kept})
+                for quantity in node.get("quantities") or []:
+                    rows.append({**about, **quantity})
+        names = ("stage", "node", "role", "kind", "name", "busy", "highest_busy", "quantity", "unit", "mean", "highest")
+        return Table(rows, names)
+
+    def node_log(self) -> Parquet:
+        """Every reading of the store's machines (``nodes.parquet``)."""
+        return Parquet(self.path, "nodes", "the run looked at no machines: name them with nodes: in the workload")
+
+    def oplog(self) -> Parquet:
+        """The operation log: one row per operation, times in ns since ``oplog().epoch``.
+
+        ``oplog().to_pandas(stage="s3-main", phase="window")`` reads only what is asked for.
+        """
+        return Parquet(self.path, "operations", "the run kept none: begin it with --oplog")
+
+    def __repr__(self) -> str:
+        return f"Run({self.id} {self.name}, {self.state}, {self.verdict.word}, {len(self.stages)} stages)"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{self.id}</b> {self.state}, {self.verdict.word}</p>{self.main._repr_html_()}"
+
+
+def _tags(tag: str, time: str, phase: str) -> List[str]:
+    end = "" if phase == "window" else f".{phase}"
+    kinds = (time, "response") if time == "service" else (time,)
+    return [f"{tag}.{kind}{end}" for kind in kinds]
+
+
+def _row(one: Operation) -> Json:
+    record = one.record
+    rate = one.bounds("throughput_per_s")
+    row: Json = {"stage": one.stage.name, "stage_id": one.stage.id, "work": one.work, "operation": one.name}
+    for key in ("op", "arrival", "workers", "window_s", "count", "failures", "success_ratio", "bytes"):
+        row[key] = record.get(key)
+    row["throughput_per_s"] = record.get("throughput_per_s")
+    row["throughput_low_per_s"], row["throughput_high_per_s"] = rate or (None, None)
+    row["bandwidth_bytes_per_s"] = record.get("bandwidth_bytes_per_s")
+    row["in_flight_mean"] = record.get("in_flight_mean")
+    for time in (*TIMES, "wire"):
+        times = record.get(f"{time}_ms") or {}
+        for figure in ("mean", "min", *_PERCENTILES, "max"):
+            row[f"{time}_{figure}_ms"] = times.get(figure)
+    for key in ("intended", "missed", "delayed", "unfinished", "requests", "retries", "connections"):
+        row[key] = record.get(key)
+    return row
+
+
+#: Columns of ``intervals.csv`` that are sums.
+_SUMS = ("count", "failures", "missed", "delayed", "bytes", "partial_bytes", "requests", "retries", "connections")
+
+
+def _add_interval(bins: Dict[Tuple[float, float, str], Json], row: Mapping[str, Any]) -> None:
+    key = (float(row["start_s"]), float(row["end_s"]), str(row["phase"]))
+    empty = {"start_s": key[0], "end_s": key[1], "phase": key[2], **{name: 0 for name in _SUMS}}
+    total = bins.setdefault(key, {**empty, "in_flight_mean": None})
+    for name in _SUMS:
+        total[name] += int(row.get(name) or 0)
+    if row.get("in_flight_mean") is not None:
+        total["in_flight_mean"] = (total["in_flight_mean"] or 0.0) + float(row["in_flight_mean"])
+
+
+def _number(value: Any) -> Optional[float]:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _moment(text: Optional[str]) -> Optional[datetime]:
+    """RFC 3339; more than six decimals are cut."""
+    if not text:
+        return None
+    short = re.sub(r"\.(\d{1,6})\d*", lambda found: "." + found.group(1).ljust(6, "0"), text)
+    try:
+        return datetime.fromisoformat(short.replace("Z", "+00:00"))
+    except ValueError:
+        raise CosmarkError(f"{text} is no moment as RFC 3339 writes it; is run.json damaged?") from None
+
+
+def _read_record(path: Path) -> Json:
+    file = path / "run.json"
+    try:
+        if file.stat().st_size > _MOST_RECORD_BYTES:
+            raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
+        record = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        made_by = "; COSBench wrote it? `cosmark judge` and `cosmark plot` read its archives"
+        raise CosmarkError(f"{path} has no run.json{made_by}") from None
+    except OSError as cause:
+        raise CosmarkError(f"cannot read {file}: {cause.strerror}") from None
+    except ValueError as cause:
+        raise CosmarkError(f"{file} is no JSON: {cause}; restore it from a copy") from None
+    if not isinstance(record, dict) or record.get("schema") != 1:
+        raise CosmarkError(f"{file} has another form than this package reads (schema 1); upgrade the package")
+    return record
+
+
+def _read_csv(path: Path) -> Table:
+    """Numbers as numbers, what is empty as None. A last line that was cut short is left out."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise CosmarkError(f"{path} is not there: the run is older, or it never began") from None
+    except OSError as cause:
+        raise CosmarkError(f"cannot read {path}: {cause.strerror}") from None
+    whole = text[: text.rfind("\n") + 1]
+    rows = csv.DictReader(whole.splitlines())
+    return Table(({key: _value(key, value) for key, value in row.items() if key} for row in rows), rows.fieldnames)
+
+
+#: Columns that are text whatever stands in them.
+_TEXTS = ("stage", "tag", "driver", "phase", "errors", "thread")
+
+
+def _value(key: Optional[str], value: Any) -> Any:
+    if value in ("", None):
+        return None
+    if key in _TEXTS:
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _is_gone(process: Optional[Json]) -> bool:
+    """The process that wrote a run is certainly gone: same machine, and no such process (or machine booted since)."""
+    if not process:
+        return True
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return False
+    if process.get("hostname") != socket.gethostname():
+        return False
+    if process.get("boot_id") != boot:
+        return True
+    try:
+        stat = Path(f"/proc/{int(process['pid'])}/stat").read_text()
+    except (OSError, KeyError, ValueError):
+        return True
+    return int(stat.rpartition(")")[2].split()[19]) != process.get("started_ticks")
+
+
+def find(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathLike[str]", None] = None) -> Path:
+    """The directory of the run that ``run`` names.
+
+    A directory (``archive/w3-mixed``), the same without the name (``archive/w3``), a number (3 or ``w3``) or ``last``:
+    the newest that made load. The last two are looked for in ``archive`` (default: ``archive`` in the working
+    directory).
+    """
+    given = Path(run) if not isinstance(run, int) else Path(f"w{run}")
+    if archive is None and given.is_dir():
+        return given
+    root = given.parent if len(given.parts) > 1 and archive is None else Path(archive or "archive")
+    name = given.name
+    try:
+        have = sorted((n, d) for d in os.listdir(root) if (n := number_of(d)) is not None and (root / d).is_dir())
+    except OSError as cause:
+        raise CosmarkError(f"no run {run}: cannot read {root}: {cause.strerror}") from None
+    if name == "last" and have:
+        # A run that never came to make load, because a login failed for instance, is not what is meant.
+        tries = (directory for _, directory in reversed(have[-1000:]) if not _never_began(root / directory))
+        return root / next(tries, have[-1][1])
+    digits = re.fullmatch(r"w?(\d+)", name)
+    for number, directory in have:
+        if directory == name or (digits and number == int(digits.group(1))):
+            return root / directory
+    shown = ", ".join(directory for _, directory in have[-5:]) or "no runs at all"
+    raise CosmarkError(f"no run {run} in {root}; the newest there: {shown}")
+
+
+def _never_began(path: Path) -> bool:
+    """It is over, and none of its stages made load."""
+    try:
+        record = json.loads((path / "run.json").read_text("utf-8"))
+        over = record["state"] in ("failed", "terminated", "cancelled")
+        return over and not any(one.get("load_started") or one.get("operations") for one in record["stages"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def number_of(directory: str) -> Optional[int]:
+    """12 of ``w12-name``."""
+    found = re.match(r"w(\d+)-", directory)
+    return int(found.group(1)) if found else None

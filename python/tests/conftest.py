@@ -1,0 +1,78 @@
+"""Archives that the real program made, once for all tests: on the mock storage, whose times are known, and on the store
+inside the program."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("COSMARK_BIN", str(ROOT.parent / "target" / "debug" / "cosmark"))
+
+CLOSED = """
+name: closed
+storage: {type: mock, delay: 2ms}
+stages:
+  - name: main
+    works:
+      - name: main
+        workers: 4
+        rampup: 500ms
+        runtime: 1500ms
+        interval: 250ms
+        operations:
+          - {type: read, ratio: 80, containers: c(1), objects: "u(1,100)", sizes: c(4)KB}
+          - {type: write, ratio: 20, containers: c(1), objects: "u(1,100)", sizes: "u(1,64)KB"}
+"""
+
+# More arrivals than one worker of 2 ms can serve: response and service time differ.
+LADDER = """
+name: ladder
+storage: {type: mock, delay: 2ms}
+stages:
+""" + "".join(
+    f"""
+  - name: load{rate}
+    works:
+      - name: main
+        workers: {workers}
+        rate: {rate}/s
+        runtime: 1500ms
+        interval: 500ms
+        operations: [{{type: read, containers: c(1), objects: "u(1,100)", sizes: c(4)KB}}]
+"""
+    for rate, workers in ((100, 4), (400, 4), (450, 1))
+)
+
+
+def _run(archive: Path, text: str, *options: str) -> None:
+    file = archive / "workload.yaml"
+    file.write_text(text)
+    program = os.environ["COSMARK_BIN"]
+    command = [program, "run", str(file), "--archive", str(archive), "--quiet", "--no-report", "--seed", "7", *options]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}: {done.stderr}{done.stdout}"
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """w1 closed loop with operation log, w2 ladder of three rates, w3 and w4 closed loop again, w5 the demo."""
+    directory = tmp_path_factory.mktemp("archive")
+    _run(directory, CLOSED, "--oplog")
+    _run(directory, LADDER)
+    _run(directory, CLOSED)
+    _run(directory, CLOSED)
+    program = os.environ["COSMARK_BIN"]
+    demo = [program, "demo", "--runtime", "2", "--archive", str(directory), "--quiet", "--no-report", "--oplog"]
+    done = subprocess.run(demo, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    return sys.executable

@@ -1,0 +1,276 @@
+"""What the package reads is what the program published, and what damage is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cosmark
+from cosmark import CosmarkError, hlog
+
+PUBLISHED = {
+    "p50": 0.5, "p60": 0.6, "p80": 0.8, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999,
+}
+
+
+def test_every_published_percentile_is_what_the_merged_histograms_say(archive: Path) -> None:
+    compared = 0
+    for run in cosmark.runs(archive):
+        for stage in run.stages:
+            for one in stage.operations:
+                for time in ("response", "service", "first_byte"):
+                    times = one.record[f"{time}_ms"]
+                    histogram = one.histogram(time)
+                    assert len(histogram) == times["count"], (run, one, time)
+                    for name, q in PUBLISHED.items():
+                        assert one.quantile(q, time) == times[name], (run, one, time, name)
+                        compared += times[name] is not None
+                    if times["count"]:
+                        assert histogram.max_ms == times["max"]
+                        assert histogram.quantile(0.0) == times["min"]
+                        assert histogram.mean_ms == pytest.approx(times["mean"], rel=1e-3)
+    assert compared > 60
+
+
+def test_waiting_for_a_worker_is_in_the_response_time_and_not_in_the_service_time(archive: Path) -> None:
+    run = cosmark.open("w2", archive)
+    response, service = (run.histogram("load450", "read", time) for time in ("response", "service"))
+    assert len(response) == len(service) > 0
+    assert response.quantile(0.9) > 1.5 * service.quantile(0.9)
+
+
+def test_quantiles_are_those_of_the_operation_log(archive: Path) -> None:
+    pytest.importorskip("pyarrow")
+    run = cosmark.open(archive / "w1")
+    rows = run.oplog().to_arrow(
+        ["due_ns", "end_ns"], stage="s1-main", operation="read", phase="window", outcome="ok"
+    ).to_pydict()
+    times = sorted(end - due for due, end in zip(rows["due_ns"], rows["end_ns"]))
+    assert len(times) == run.operation("main", "read").count > 500
+    for q in (0.01, 0.1, 0.333, 0.5, 0.9, 0.97, 0.985):
+        exact = times[max(1, math.ceil(q * len(times))) - 1] / 1e6
+        assert exact <= run.quantile("main", "read", q) <= exact * 1.001 + 1e-6
+
+
+def test_a_quantile_that_the_data_cannot_support_is_none_unless_the_histogram_is_asked(archive: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    assert run.quantile("main", "write", 0.9999) is None
+    assert run.histogram("main", "write").quantile(0.9999) > 0
+    with pytest.raises(CosmarkError, match="p99 is 0.99"):
+        run.histogram("main", "write").quantile(99)
+
+
+def test_sums_over_the_series_are_those_of_the_record(archive: Path) -> None:
+    for name in ("w1", "w2", "w5"):
+        run = cosmark.open(name, archive)
+        for stage in run.stages:
+            for one in stage.main:
+                series = run.series(stage.id, one.id)
+                window = series.where(phase="window")
+                assert sum(window["count"]) == one.count > 0
+                assert sum(window["failures"]) == one.failures
+                assert any(value is not None for value in series["response_p50_ms"]), (name, one)
+                # No time is lost or counted in another interval.
+                binned = run._by_bin(one, "response", [(r["start_s"], r["end_s"], r["phase"]) for r in series])
+                counts = {key: len(histogram) for key, histogram in binned.items()}
+                for row in series:
+                    key = (row["start_s"], row["end_s"], row["phase"])
+                    assert counts.get(key, 0) == row["count"], (name, one, key)
+
+
+def test_tables_have_what_run_json_has(archive: Path) -> None:
+    run = cosmark.open(archive / "w1-closed")
+    record = json.loads((archive / "w1-closed" / "run.json").read_text())
+    row = run.operations.where(operation="read")[0]
+    own = record["stages"][0]["operations"][0]
+    assert row["count"] == own["count"] and row["throughput_per_s"] == own["throughput_per_s"]
+    assert row["response_p99_ms"] == own["response_ms"]["p99"]
+    assert run.verdict.overall == record["verdict"]["overall"]
+    assert len(run.verdict.checks) == len(record["verdict"]["checks"]) > 10
+    assert run.state == "finished" and run.started < run.ended
+    assert "running" in run.events["what"] or len(run.events) > 0
+    assert run.operations.to_csv().splitlines()[0].startswith("stage,stage_id,work,operation,")
+    assert max(map(len, repr(run.operations).splitlines())) < 170 and "more columns" in repr(run.operations)
+    assert "<table>" in run.operations._repr_html_()
+    assert len(run.clients) > 0 and run.durability is None
+
+
+def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    run = cosmark.open(archive / "w1")
+    assert isinstance(run.operations.to_pandas(), pandas.DataFrame)
+    assert isinstance(run.operations.to_polars(), polars.DataFrame)
+    assert run.operations.to_arrow().num_rows == len(run.operations)
+    for table in (run.intervals, run.clients, run.operations, run.verdict.checks, run.nodes):
+        assert len(table.to_pandas()) == len(table.to_polars()) == table.to_arrow().num_rows == len(table)
+    log = run.oplog()
+    total = log.to_arrow().num_rows
+    assert total == len(log.to_pandas()) == len(log.to_polars()) == log.scan().collect().height > 1000
+    only = {"stage": "s1-main", "operation": "write", "phase": "window"}
+    assert len(log.to_pandas(["end_ns"], **only)) == len(log.to_polars(["end_ns"], **only)) < total
+    assert log.epoch.startswith("20")
+    with pytest.raises(CosmarkError, match="no column nonsense"):
+        log.to_arrow(["nonsense"])
+
+
+def test_what_is_not_there_is_said_with_what_is(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w2")
+    for wrong, what in (
+        (lambda: run.stage("main"), "s1-load100"),
+        (lambda: run.operation("load100", "write"), "main/read"),
+        (lambda: run.histogram("load100", "read", "connect"), "first_byte"),
+        (lambda: run.histogram("load100", "read", phase="main"), "rampup"),
+        (lambda: run.oplog().to_arrow(), "--oplog"),
+        (lambda: run.node_log().to_arrow(), "nodes:"),
+        (lambda: cosmark.open("w99", archive), "w5-demo"),
+        (lambda: cosmark.open("nothing/w3"), "cannot read nothing"),
+        (lambda: cosmark.open(tmp_path), "no run.json"),
+    ):
+        with pytest.raises(CosmarkError, match=what):
+            wrong()
+    assert cosmark.open(2, archive).id == cosmark.open("last", archive).id.replace("5", "2") == "w2"
+
+
+def test_a_file_that_was_cut_is_read_up_to_there_and_damage_has_its_line(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    log = copy / "histograms.hlog"
+    whole = log.read_bytes()
+    before = len(cosmark.open(copy).histogram("main", "read"))
+    log.write_bytes(whole[:-200])
+    assert 0 < len(cosmark.open(copy).histogram("main", "read")) <= before
+    lines = whole.split(b"\n")
+    at = next(at for at, line in enumerate(lines) if line.startswith(b"Tag=s1-main.read.response,"))
+    for damage in (b"Tag=s1-main.read.response,x", lines[at][:-40], lines[at].replace(b"HI", b"AA", 1)[:60]):
+        log.write_bytes(b"\n".join([*lines[:at], damage, *lines[at + 1 :]]))
+        with pytest.raises(CosmarkError, match=f"line {at + 1}"):
+            cosmark.open(copy).histogram("main", "read")
+    for text in ("", "[]", '{"schema": 2}', "{"):
+        (copy / "run.json").write_text(text)
+        with pytest.raises(CosmarkError, match="run.json"):
+            cosmark.open(copy)
+
+
+def test_no_damage_makes_the_decoder_hang_or_take_memory(archive: Path) -> None:
+    import base64
+    import random
+    import zlib
+
+    line = next(
+        line for line in (archive / "w1-closed" / "histograms.hlog").read_bytes().splitlines() if line.startswith(b"Tag=")
+    )
+    whole = base64.b64decode(line.split(b",")[4])
+    assert len(hlog.decode(whole)) > 0
+    draw = random.Random(1)
+    for _ in range(2000):
+        damaged = bytearray(whole if draw.random() < 0.5 else zlib.decompress(whole[8:]))
+        is_plain = damaged[:4] != whole[:4]
+        for _ in range(draw.randint(1, 4)):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        cut = bytes(damaged[: draw.randrange(len(damaged))] if draw.random() < 0.25 else damaged)
+        try:
+            hlog.decode(whole[:8] + zlib.compress(cut) if is_plain else cut)
+        except ValueError:
+            pass
+    with pytest.raises(ValueError, match="length"):
+        hlog.decode(whole[:8] + zlib.compress(bytes(8 << 20)))
+
+
+def test_the_decoder_without_numpy_says_the_same(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    paths = [run.path / "histograms.hlog" for run in cosmark.runs(archive)]
+    fast = [list(hlog.HistogramLog(path).entries()) for path in paths]
+    monkeypatch.setattr(hlog, "numpy", None)
+    slow = [list(hlog.HistogramLog(path).entries()) for path in paths]
+    assert fast == slow and sum(map(len, fast)) > 50
+
+
+def test_large_counts_and_all_lengths_of_numbers_are_decoded_alike() -> None:
+    pytest.importorskip("numpy")
+
+    def encoded(number: int) -> bytes:
+        value, out = (number << 1) ^ (number >> 63), bytearray()
+        while value >= 0x80 and len(out) < 8:
+            out.append(value & 0x7F | 0x80)
+            value >>= 7
+        out.append(value & 0xFF)
+        return bytes(out)
+
+    for numbers in ([1, -5, 63, 64, 8191, -3, 1], [8192, 1048575], [1 << 40, -2, 7], [(1 << 62) + 5], [0, 0, 3, -1, 9]):
+        payload = b"".join(map(encoded, numbers))
+        expected, index = {}, 0
+        for number in numbers:
+            if number > 0:
+                expected[index] = number
+            index += -number if number < 0 else 1
+        assert hlog._counts_of(payload) == expected
+        fast = hlog._counts_by_numpy(payload)
+        assert fast is None or fast == expected
+
+
+def test_repetitions_differ_only_where_the_interval_leaves_out_zero(archive: Path) -> None:
+    one, three, four = (cosmark.open(name, archive) for name in ("w1", "w3", "w4"))
+    alone = cosmark.compare(one, three).where(figure="throughput_per_s")
+    assert {row["operation"] for row in alone} == {"read", "write"}
+    assert all(row["ratio"] == pytest.approx(row["after"] / row["before"]) for row in alone)
+    both = cosmark.compare([one, three], [three, four]).where(figure="throughput_per_s")
+    assert all(row["low"] <= row["after"] - row["before"] <= row["high"] for row in both)
+    assert all(row["differs"] is False for row in both), both
+    assert all(row["differs"] is None for row in cosmark.compare([one, three], four))
+    with pytest.raises(CosmarkError, match="no stage"):
+        cosmark.compare(one, cosmark.open("w2", archive))
+
+
+def test_students_quantiles_are_those_of_the_tables() -> None:
+    from cosmark.statistics import difference, mean_and_interval, t_quantile
+
+    # NIST/SEMATECH e-Handbook 1.3.6.7.2, two-sided 95 %.
+    for freedom, expected in ((1, 12.706), (2, 4.303), (4, 2.776), (10, 2.228), (30, 2.042), (1000, 1.962)):
+        assert t_quantile(0.95, freedom) == pytest.approx(expected, abs=6e-4)
+    assert mean_and_interval([3.0]) == (3.0, None)
+    mean, interval = mean_and_interval([1.0, 2.0, 3.0])
+    assert mean == 2.0 and interval == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-3)
+    assert difference([1.0, 1.0], [2.0, 2.0]) == (1.0, 1.0) and difference([1.0], [2.0, 3.0]) is None
+
+
+def test_a_workload_is_run_from_python(tmp_path: Path) -> None:
+    from conftest import CLOSED
+
+    run = cosmark.run(CLOSED, archive=tmp_path, fields={"main.runtime": "1s", "main.workers": 2}, timeout_s=60)
+    assert run.state == "finished" and run.operation("main", "read").record["workers"] == 2
+    with pytest.raises(CosmarkError, match="exit code 2"):
+        cosmark.run("name: wrong\nstages: 3\n", archive=tmp_path)
+
+
+def test_a_run_whose_process_is_gone_is_killed(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    record = json.loads((copy / "run.json").read_text())
+    import os
+    import socket
+
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    own = {"hostname": socket.gethostname(), "boot_id": boot, "pid": os.getpid(), "started_ticks": 0}
+    stat = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    for process, state in ((own, "killed"), ({**own, "started_ticks": int(stat[19])}, "running"), (None, "killed"),
+                           ({**own, "hostname": "elsewhere"}, "running")):
+        (copy / "run.json").write_text(json.dumps({**record, "state": "running", "process": process}))
+        assert cosmark.open(copy).state == state, process
+
+
+def test_a_run_that_never_made_load_is_not_the_last_one(archive: Path, tmp_path: Path) -> None:
+    shutil.copytree(archive / "w1-closed", tmp_path / "w1-closed")
+    record = json.loads((tmp_path / "w1-closed" / "run.json").read_text())
+    stage = {**record["stages"][0], "operations": [], "load_started": None}
+    (tmp_path / "w2-login").mkdir()
+    (tmp_path / "w2-login" / "run.json").write_text(
+        json.dumps({**record, "id": "w2", "state": "terminated", "stages": [stage]})
+    )
+    assert cosmark.open("last", tmp_path).id == "w1" and cosmark.open("w2", tmp_path).state == "terminated"
+    shutil.rmtree(tmp_path / "w1-closed")
+    assert cosmark.open("last", tmp_path).id == "w2"
