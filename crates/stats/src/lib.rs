@@ -5,6 +5,7 @@ pub mod batches;
 pub mod bootstrap;
 pub mod changepoint;
 pub mod difference;
+pub mod dip;
 pub mod proportions;
 pub mod quantile;
 pub mod rank;

@@ -1,0 +1,141 @@
+//! Dips of a rate over time, as a fault makes them: the band in which a healthy rate lies, the stretches below it, how deep
+//! and how long they are, and what they cost. All on bins of one second. Sources: A. Brown, D. A. Patterson, "Towards
+//! Availability Benchmarks" (USENIX 2000), for the band of fault-free behaviour; E. S. Page, "Continuous Inspection Schemes"
+//! (Biometrika 41, 1954), for the score of a stretch.
+
+mod band;
+mod edges;
+mod segments;
+
+pub use band::{Band, LEAST_SECONDS};
+
+use segments::Segment;
+
+impl Band {
+    /// Of healthy seconds; `None` when there are fewer than [`LEAST_SECONDS`], or when nothing was done in most of them.
+    #[must_use]
+    pub fn of(healthy: &[f64]) -> Option<Self> {
+        let mut band = Self::unscored(healthy)?;
+        let missing: Vec<f64> = healthy.iter().map(|rate| band.level - rate).collect();
+        band.quiet_score = segments::greatest(&missing, &band) / band.noise;
+        Some(band)
+    }
+}
+
+/// A stretch in which the rate was below what it is without a fault.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dip {
+    /// Where it begins, seconds in the series.
+    pub from_s: f64,
+    /// Where the rate is back.
+    pub to_s: f64,
+    /// How far it fell: 1 - the least mean of up to ten seconds / the level.
+    pub depth: f64,
+    /// What was not done because of it: the area between the level and the rate.
+    pub lost: f64,
+}
+
+/// What a stretch of a series shows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// The dips, in order.
+    pub dips: Vec<Dip>,
+    /// Seconds in the series from which on the rate stays in the band up to the end; `None` where it is never out of it.
+    pub back_s: Option<f64>,
+    /// What was done beyond the level after a dip: work that had waited.
+    pub made_up: f64,
+}
+
+impl Found {
+    /// From the beginning of the first dip to the end of the last.
+    #[must_use]
+    pub fn extent(&self) -> Option<(f64, f64)> {
+        Some((self.dips.first()?.from_s, self.dips.last()?.to_s))
+    }
+
+    /// What all dips together cost.
+    #[must_use]
+    pub fn lost(&self) -> f64 {
+        self.dips.iter().map(|dip| dip.lost).fold(0.0, |sum, lost| sum + lost)
+    }
+
+    /// The deepest.
+    #[must_use]
+    pub fn depth(&self) -> f64 {
+        self.dips.iter().map(|dip| dip.depth).fold(0.0, f64::max)
+    }
+}
+
+/// Looks for dips in `series` from bin `from` up to bin `to`. The bins before `from` are healthy.
+#[must_use]
+pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
+    let to = to.min(series.len());
+    let Some(part) = series.get(from..to).filter(|part| !part.is_empty()) else { return Found::default() };
+    let missing: Vec<f64> = part.iter().map(|rate| band.level - rate).collect();
+    let mut dips = Vec::new();
+    let low = segments::find(&missing, band);
+    for (at, segment) in low.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| low.get(at)).map_or(0, |segment| segment.to);
+        let after = low.get(at + 1).map_or(missing.len(), |segment| segment.from);
+        dips.push(dip(&missing, *segment, (before, after), from, band));
+    }
+    let begins = low.first().map(|segment| segment.from);
+    let beyond: Vec<f64> = missing.iter().map(|missing| -missing).collect();
+    // What lies above the band before anything was lost is no work that had waited.
+    let high = begins.map_or_else(Vec::new, |begins| {
+        let all = segments::find(&beyond, band);
+        all.into_iter().filter(|segment| segment.from >= begins).collect()
+    });
+    let made_up = high
+        .iter()
+        .filter_map(|high| beyond.get(high.from..high.to))
+        .flatten()
+        .fold(0.0, |sum, more| sum + more);
+    let end = |segment: &Segment| real(from + segment.to);
+    let low_end = dips.last().map(|dip| dip.to_s);
+    let high_end = high.last().map(end);
+    let back_s = match (low_end, high_end) {
+        (Some(low), Some(high)) => Some(low.max(high)),
+        (low, _) => low,
+    };
+    Found { dips, back_s, made_up }
+}
+
+/// One dip: `room` is where its neighbours end and begin.
+fn dip(missing: &[f64], segment: Segment, room: (usize, usize), offset: usize, band: &Band) -> Dip {
+    let (begin, end) = edges::of(missing, segment, room, band);
+    // A bin at an edge is partly in the dip: what it lacks is counted whole.
+    let first = whole(begin).min(segment.from).max(room.0);
+    let last = whole(end.ceil()).max(segment.to).min(room.1).min(missing.len());
+    let inside = missing.get(first..last.max(first)).unwrap_or_default();
+    let lost = inside.iter().sum::<f64>().max(0.0);
+    let depth = depth(missing.get(segment.from..segment.to).unwrap_or_default(), band.level);
+    Dip { from_s: begin + real(offset), to_s: end + real(offset), depth, lost }
+}
+
+/// Over ten seconds, or what lies whole in a dip that is shorter: its first and last bins are of both.
+const DEPTH_BINS: usize = 10;
+
+fn depth(missing: &[f64], level: f64) -> f64 {
+    if level <= 0.0 || missing.is_empty() {
+        return 0.0;
+    }
+    let most = missing.iter().copied().fold(0.0, f64::max);
+    let deep = missing.iter().filter(|missing| **missing > most / 2.0).count();
+    let width = deep.saturating_sub(2).clamp(1, DEPTH_BINS);
+    let worst = missing.windows(width).map(|window| window.iter().sum::<f64>() / real(width));
+    (worst.fold(0.0, f64::max) / level).clamp(0.0, 1.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bins of a run")]
+pub(crate) fn real(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run, at least 0")]
+pub(crate) fn whole(seconds: f64) -> usize {
+    seconds.max(0.0) as usize
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Stretches of a series that lie below its level for longer than chance explains. The score of a second is what it lacks
+//! less an allowance; scores are summed up from where the sum was last 0. Source: E. S. Page, "Continuous Inspection
+//! Schemes" (Biometrika 41, 1954).
+
+use super::Band;
+
+/// Bins `from..to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    pub from: usize,
+    pub to: usize,
+}
+
+/// What a second may lack before it counts, in units of noise, and as a share of the level.
+const ALLOWANCE: f64 = 0.75;
+const LEAST_ALLOWANCE: f64 = 0.01;
+/// A stretch counts from this score on, in units of noise: of 10^5 healthy seconds about one begins such a stretch, for
+/// exp(-2 k h) with k = 0.75 and h = 8.5 is 3e-6.
+const SCORE: f64 = 8.5;
+/// And by so much more than the healthy seconds have of themselves.
+const BEYOND_QUIET: f64 = 1.3;
+/// And when at least so much of a second's work is lacking.
+const LEAST_LOST: f64 = 0.1;
+
+fn allowance(band: &Band) -> f64 {
+    (ALLOWANCE * band.noise * band.memory.sqrt()).max(LEAST_ALLOWANCE * band.level)
+}
+
+/// The score from which on a stretch is more than chance.
+fn needed(band: &Band) -> f64 {
+    (SCORE * band.noise * band.memory.sqrt())
+        .max(BEYOND_QUIET * band.quiet_score * band.noise)
+        .max(LEAST_LOST * band.level)
+}
+
+/// All stretches of `missing` (level - rate) that are more than chance.
+pub fn find(missing: &[f64], band: &Band) -> Vec<Segment> {
+    let needed = needed(band);
+    let mut found: Vec<Segment> = Vec::new();
+    for (segment, score) in stretches(missing, allowance(band), needed) {
+        if score < needed {
+            continue;
+        }
+        // Stretches that touch are one.
+        match found.last_mut() {
+            Some(last) if segment.from <= last.to + 1 => last.to = segment.to,
+            _ => found.push(segment),
+        }
+    }
+    found
+}
+
+/// The greatest score of any stretch.
+pub fn greatest(missing: &[f64], band: &Band) -> f64 {
+    let found = stretches(missing, allowance(band), needed(band));
+    found.into_iter().map(|(_, score)| score).fold(0.0, f64::max)
+}
+
+/// Stretches and their scores, in order. One ends where it has lost `closing` of its score again: what comes later is another.
+fn stretches(missing: &[f64], allowance: f64, closing: f64) -> Vec<(Segment, f64)> {
+    let mut found = Vec::new();
+    let mut open: Option<(Segment, f64)> = None;
+    let mut sum = 0.0;
+    for (at, missing) in missing.iter().enumerate() {
+        sum += missing - allowance;
+        match &mut open {
+            Some((segment, most)) => {
+                if sum > *most {
+                    (segment.to, *most) = (at + 1, sum);
+                } else if sum <= 0.0 || *most - sum >= closing {
+                    found.extend(open.take());
+                    sum = 0.0;
+                }
+            }
+            None if sum > 0.0 => open = Some((Segment { from: at, to: at + 1 }, sum)),
+            None => sum = 0.0,
+        }
+    }
+    found.extend(open);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_ends_where_its_score_is_highest() {
+        let scores = [4.0, -5.0, 3.0, -3.0, 1.0, 2.0, -2.0, 2.0, -2.0, 1.0, 5.0];
+        let found: Vec<_> =
+            stretches(&scores, 0.0, 9.0).into_iter().map(|(s, sum)| (s.from, s.to, sum)).collect();
+        assert_eq!(found, [(0, 1, 4.0), (2, 3, 3.0), (4, 11, 7.0)]);
+    }
+
+    #[test]
+    fn a_long_calm_parts_two_stretches_however_high_the_first_scored() {
+        let mut missing = vec![50.0; 10];
+        missing.extend([0.0; 30]);
+        missing.extend([50.0; 3]);
+        let found: Vec<_> = stretches(&missing, 1.0, 12.0).into_iter().map(|(s, _)| (s.from, s.to)).collect();
+        assert_eq!(found, [(0, 10), (40, 43)]);
+    }
+}

@@ -1,0 +1,201 @@
+//! Planted dips of many depths, lengths and shapes come out as they were planted, and healthy series have none.
+
+use super::*;
+use crate::bootstrap::Random;
+use crate::special::normal_quantile;
+
+/// What the rate is of its level `t` seconds after the dip began; and how long the dip is.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    /// At once down, at once up.
+    Box { length_s: f64 },
+    /// At once down, up in a straight line after a while.
+    Rising { hold_s: f64, rise_s: f64 },
+    /// Down in a straight line, and up at once.
+    Falling { fall_s: f64, hold_s: f64 },
+}
+
+impl Shape {
+    fn length_s(self) -> f64 {
+        match self {
+            Self::Box { length_s } => length_s,
+            Self::Rising { hold_s, rise_s } => hold_s + rise_s,
+            Self::Falling { fall_s, hold_s } => fall_s + hold_s,
+        }
+    }
+
+    /// Share of the depth that is lacking.
+    fn share(self, t: f64) -> f64 {
+        if t < 0.0 || t >= self.length_s() {
+            return 0.0;
+        }
+        match self {
+            Self::Box { .. } => 1.0,
+            Self::Rising { hold_s, rise_s } => {
+                if t < hold_s {
+                    1.0
+                } else {
+                    1.0 - (t - hold_s) / rise_s
+                }
+            }
+            Self::Falling { fall_s, .. } => (t / fall_s).min(1.0),
+        }
+    }
+}
+
+struct Planted {
+    level: f64,
+    noise: f64,
+    begin_s: f64,
+    depth: f64,
+    shape: Shape,
+}
+
+impl Planted {
+    /// One value a second, each the mean of a hundred moments, and what the dip costs.
+    fn series(&self, seconds: usize, random: &mut Random) -> (Vec<f64>, f64) {
+        let mut lost = 0.0;
+        let of = |second: usize| {
+            let shares = (0..100).map(|part| real(second) + (real(part) + 0.5) / 100.0);
+            let lacking = shares.map(|t| self.shape.share(t - self.begin_s)).sum::<f64>() / 100.0;
+            lost += self.level * self.depth * lacking;
+            let chance = normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * self.noise * self.level;
+            (self.level * (1.0 - self.depth * lacking) + chance).max(0.0).round()
+        };
+        ((0..seconds).map(of).collect(), lost)
+    }
+}
+
+#[test]
+fn a_store_that_loses_capacity_and_gets_it_back_costs_what_it_was_offered_and_could_not_take() {
+    // 1000/s, 400/s for 30 s from 100 s on, back in a straight line over 60 s; 900/s are offered and what is too much goes.
+    let capacity = |t: f64| match t {
+        t if (100.0..130.0).contains(&t) => 400.0,
+        t if (130.0..190.0).contains(&t) => 400.0 + (t - 130.0) * 10.0,
+        _ => 1000.0,
+    };
+    for noise in [0.0, 0.01, 0.033] {
+        let mut random = Random::new(7);
+        let of = |second: usize| {
+            let parts = (0..100).map(|part| capacity(real(second) + (real(part) + 0.5) / 100.0).min(900.0));
+            let chance = normal_quantile(random.unit().clamp(1e-9, 1.0 - 1e-9)) * noise * 900.0;
+            parts.sum::<f64>() / 100.0 + chance
+        };
+        let series: Vec<f64> = (0..300).map(of).collect();
+        let band = Band::of(&series[..100]).unwrap();
+        let found = find(&series, 100, 300, &band);
+        let (from_s, to_s) = found.extent().unwrap();
+        assert!((from_s - 100.0).abs() <= 1.0, "{noise}: begins at {from_s}");
+        assert!((to_s - 180.0).abs() <= 3.0, "{noise}: back at {to_s}");
+        assert!((found.lost() / 27_500.0 - 1.0).abs() < 0.02, "{noise}: lost {}", found.lost());
+        assert!((found.depth() - 5.0 / 9.0).abs() < 0.02, "{noise}: depth {}", found.depth());
+    }
+}
+
+#[test]
+fn planted_dips_of_any_depth_length_and_shape_are_found_within_a_second_and_five_hundredths() {
+    let mut random = Random::new(20_261_123);
+    let mut late = 0;
+    for case in 0..600 {
+        let noise = [0.0, 0.01, 0.03, 0.05][case % 4];
+        let level = [40.0, 300.0, 2_000.0, 50_000.0][case / 4 % 4];
+        let depth = 0.3 + 0.7 * random.unit();
+        let long = |random: &mut Random| 4.0 + 50.0 * random.unit();
+        let shape = match case / 16 % 3 {
+            0 => Shape::Box { length_s: long(&mut random) },
+            1 => Shape::Rising { hold_s: long(&mut random), rise_s: long(&mut random) },
+            _ => Shape::Falling { fall_s: long(&mut random), hold_s: long(&mut random) },
+        };
+        let begin_s = 90.0 + 40.0 * random.unit();
+        let planted = Planted { level, noise, begin_s, depth, shape };
+        let (series, lost) = planted.series(300, &mut random);
+        let band = Band::of(&series[..85]).unwrap();
+        let found = find(&series, 85, 300, &band);
+        let told =
+            || format!("case {case}: {level} {noise} {depth:.2} from {begin_s:.1} {shape:?}: {found:?}");
+        let (from_s, to_s) = found.extent().unwrap_or_else(|| panic!("{}", told()));
+        let end_s = begin_s + shape.length_s();
+        // A straight side cannot be told better than the noise lets it.
+        let side = |side_s: f64| 1.0 + 0.05 * shape.length_s().max(side_s * noise / depth * 6.0);
+        let (fall_s, rise_s) = match shape {
+            Shape::Box { .. } => (0.0, 0.0),
+            Shape::Rising { rise_s, .. } => (0.0, rise_s),
+            Shape::Falling { fall_s, .. } => (fall_s, 0.0),
+        };
+        let wrong = (from_s - begin_s).abs() > side(fall_s) || (to_s - end_s).abs() > side(rise_s);
+        late += usize::from(wrong);
+        let of_area = 0.05 * lost + 3.0 * noise * level * shape.length_s().sqrt();
+        assert!((found.lost() - lost).abs() <= of_area + 0.02 * level, "lost {lost:.0}; {}", told());
+        if matches!(shape, Shape::Box { length_s } if length_s > 4.0) {
+            assert!((found.depth() - depth).abs() <= 0.05 + noise, "{}", told());
+        }
+    }
+    assert!(late <= 6, "{late} of 600 begin or end elsewhere");
+}
+
+#[test]
+fn a_healthy_series_has_no_dip() {
+    let mut random = Random::new(3);
+    let mut found = 0;
+    for case in 0..400 {
+        let (level, noise) = ([8.0, 100.0, 3_000.0][case % 3], [0.0, 0.02, 0.05, 0.1][case % 4]);
+        let planted = Planted { level, noise, begin_s: 1e9, depth: 0.0, shape: Shape::Box { length_s: 0.0 } };
+        let (series, _) = planted.series(240, &mut random);
+        let band = Band::of(&series[..60]).unwrap();
+        found += usize::from(!find(&series, 60, 240, &band).dips.is_empty());
+    }
+    assert!(found <= 4, "{found} of 400 healthy series have a dip");
+}
+
+#[test]
+fn arrivals_by_chance_have_no_dip_and_a_short_outage_among_them_is_seen() {
+    let mut random = Random::new(11);
+    let poisson = |mean: f64, random: &mut Random| {
+        let (mut count, mut product) = (0.0_f64, random.unit());
+        while product > (-mean).exp() {
+            count += 1.0;
+            product *= random.unit();
+        }
+        count
+    };
+    let (mut false_dips, mut seen) = (0, 0);
+    for _ in 0..200 {
+        let mut series: Vec<f64> = (0..300).map(|_| poisson(50.0, &mut random)).collect();
+        let band = Band::of(&series[..100]).unwrap();
+        false_dips += usize::from(!find(&series, 100, 300, &band).dips.is_empty());
+        series[150..153].fill(0.0);
+        let found = find(&series, 100, 300, &band);
+        let right = |dip: &Dip| (dip.from_s - 150.0).abs() <= 1.0 && (dip.to_s - 153.0).abs() <= 1.0;
+        seen += usize::from(found.dips.iter().any(right));
+    }
+    assert!(false_dips <= 3, "{false_dips} of 200");
+    assert!(seen >= 196, "{seen} of 200");
+}
+
+#[test]
+fn two_dips_of_one_slot_are_told_apart_and_work_that_waited_is_counted_apart() {
+    let mut series = vec![200.0; 200];
+    series[60..70].fill(50.0);
+    series[100..104].fill(0.0);
+    series[104..112].fill(300.0);
+    let band = Band::of(&series[..50]).unwrap();
+    let found = find(&series, 50, 200, &band);
+    assert_eq!(found.dips.len(), 2, "{found:?}");
+    assert!((found.lost() - 2_300.0).abs() < 1.0, "{found:?}");
+    assert!((found.made_up - 800.0).abs() < 1.0, "{found:?}");
+    assert_eq!(found.back_s, Some(112.0));
+    assert!((found.depth() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn too_few_or_empty_seconds_make_no_band_and_no_input_panics() {
+    assert!(Band::of(&[5.0; 19]).is_none());
+    assert!(Band::of(&[0.0; 60]).is_none());
+    assert!(Band::of(&[f64::NAN; 60]).is_none());
+    let band = Band::of(&[5.0; 60]).unwrap();
+    for (from, to) in [(0, 0), (5, 3), (60, 99), (59, 60), (0, 60)] {
+        assert!(find(&[5.0; 60], from, to, &band).dips.is_empty());
+    }
+    let all_gone = find(&[0.0; 60], 10, 60, &band);
+    assert_eq!(all_gone.extent(), Some((10.0, 60.0)));
+}
