@@ -25,10 +25,12 @@ pub use csv::intervals::{IntervalLine, phase_word};
 pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use csv::line::harmless;
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
+pub use directory::in_force::{FaultInForce, FaultJournal, FaultNote, Heal};
 pub use directory::index::{
     LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
+pub use directory::notes::add_note;
 pub use directory::process::is_this_process;
 pub use directory::raw::{newest_raw_limits, raw_limits};
 pub use directory::reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
@@ -42,6 +44,7 @@ pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;
 pub use record::client::{ClientLine, ClientRecord, NicRecord};
 pub use record::containers::ContainersRecord;
+pub use record::events::{EventKind, EventRecord};
 pub use record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecord, TrialRecord, UslRecord};
 pub use record::loops::DriversRecord;

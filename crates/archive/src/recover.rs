@@ -91,6 +91,9 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         cut(record, found.get(index), last, &damage);
     }
     run.record.ended.get_or_insert(last);
+    if let Ok(events) = run.events() {
+        run.record.events = events;
+    }
     Rebuilt { workload, layout, tables }
 }
 

@@ -3,6 +3,7 @@
 mod baseline;
 mod controller;
 mod driver;
+mod faults;
 mod lbn;
 mod plan;
 mod results;
@@ -16,6 +17,7 @@ use crate::exit::Exit;
 pub use baseline::BaselineArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
+pub use faults::{FaultsArgs, FaultsCommand, NoteArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
@@ -93,6 +95,10 @@ pub enum Command {
     Drivers(DriversArgs),
     /// Add tags to a run, or remove them
     Tag(TagArgs),
+    /// Write a note into the timeline of a run, one that runs or one that is over
+    Note(NoteArgs),
+    /// Show and heal what runs have made to fail and not healed
+    Faults(FaultsArgs),
     /// Measure what a store's machines can do by themselves; or make a run the baseline of its workload
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
@@ -137,6 +143,9 @@ pub struct RunOptions {
     /// Do not look at the machines of the store that `nodes:` names
     #[arg(long)]
     pub no_nodes: bool,
+    /// Let the workload's `faults:` run its commands and signal processes on this machine: read them first
+    #[arg(long)]
+    pub allow_faults: bool,
     /// Print run.json on stdout and nothing else there
     #[arg(long)]
     pub json: bool,

@@ -9,6 +9,7 @@ mod client;
 mod cmd;
 mod diagnose;
 mod exit;
+mod faults;
 mod goals;
 mod host;
 mod live;
@@ -56,6 +57,8 @@ fn main() -> std::process::ExitCode {
         Command::Logs(logs) => cmd::logs::run(&logs),
         Command::Drivers(drivers) => cmd::drivers::run(&drivers),
         Command::Tag(tag) => cmd::tag::run(&tag),
+        Command::Note(note) => cmd::note::run(&note),
+        Command::Faults(faults) => cmd::faults::run(&faults),
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),
         Command::Plan(plan) => cmd::plan::run(&plan),

@@ -7,6 +7,8 @@ mod bed;
 mod clean;
 #[path = "survive/disks.rs"]
 mod disks;
+#[path = "survive/faults.rs"]
+mod faults;
 #[path = "survive/outputs.rs"]
 mod outputs;
 #[path = "survive/plain_store.rs"]

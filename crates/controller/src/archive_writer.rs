@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, ClientLine, IntervalLine, RunDir, RunRecord, ScriptLevel, StageLayout, StageRecord,
-    StageState, StageTables, TimelineRow, Timestamp,
+    ArchiveError, ClientLine, EventKind, EventRecord, IntervalLine, RunDir, RunRecord, ScriptLevel,
+    StageLayout, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
@@ -164,9 +164,35 @@ impl ArchiveWriter {
 
     pub(crate) fn enter_stage(&mut self, stage: usize, state: StageState) {
         let now = self.mark();
+        let first = self.dir.record().stages.get(stage).is_some_and(|record| record.started.is_none());
         let result = self.dir.enter_stage(stage, state, now);
         self.keep(result);
+        if state == StageState::Running {
+            self.event_at(now, EventKind::Stage, Some(stage), "load begins");
+        } else if first && !state.is_over() {
+            self.event_at(now, EventKind::Stage, Some(stage), "stage begins");
+        }
         self.tell_stage(stage);
+    }
+
+    /// Something happened in stage `stage` (0-based), now.
+    pub(crate) fn event(&mut self, kind: EventKind, stage: Option<usize>, text: &str) {
+        let now = self.now();
+        self.event_at(now, kind, stage, text);
+    }
+
+    /// The same at a moment that is past.
+    pub(crate) fn event_at(&mut self, at: Timestamp, kind: EventKind, stage: Option<usize>, text: &str) {
+        let id = stage.and_then(|stage| self.dir.layout().get(stage)).map(|layout| layout.id.clone());
+        let result = self.dir.event(EventRecord::new(at, kind, id, text));
+        self.keep(result);
+    }
+
+    /// Takes what people have said about the run.
+    pub(crate) fn take_notes(&mut self, stage: usize) {
+        let id = self.dir.layout().get(stage).map(|layout| layout.id.clone());
+        let result = self.dir.take_notes(id.as_deref());
+        self.keep(result);
     }
 
     /// What is known of the containers that a stage is about to make. It stands there before the stage runs: a process that is
@@ -281,6 +307,8 @@ impl ArchiveWriter {
     }
 
     pub(crate) fn end_stage(&mut self, stage: usize, record: StageRecord) {
+        let at = record.ended.unwrap_or_else(|| self.now());
+        self.event_at(at, EventKind::Stage, Some(stage), record.state.word());
         let result = self.dir.end_stage(stage, record);
         self.keep(result);
         self.tell_stage(stage);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{BesideRecord, OpLog, Timestamp};
+use cosmark_archive::{BesideRecord, EventKind, OpLog, Timestamp};
 use cosmark_metrics::nodes::reading::NodeLook;
-use cosmark_metrics::{NodeResult, RawLimits};
+use cosmark_metrics::{FaultResult, NodeResult, RawLimits, Snapshot};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
-use cosmark_workload::model::Workload;
+use cosmark_workload::model::{Stage, Workload};
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
@@ -58,6 +58,39 @@ pub struct RunJob<'a> {
     link_news: Option<Box<dyn FnMut() -> Option<String>>>,
     beside: Option<Box<dyn Fn() -> Vec<BesideRecord>>>,
     nodes: Option<Box<dyn NodesSeen>>,
+    pub(crate) faults: Option<Box<dyn FaultsPlayed>>,
+}
+
+/// Who makes the faults of a stage while its load runs. No call blocks.
+pub trait FaultsPlayed {
+    /// The load of this stage began.
+    fn begin(&mut self, stage: &Stage, id: &str, at: Timestamp);
+
+    /// What one driver did from `start_ns` to `end_ns` after that.
+    fn slice(&mut self, start_ns: u64, end_ns: u64, snapshot: &Snapshot);
+
+    /// What happened since the last call.
+    fn take(&mut self) -> Vec<FaultNews>;
+
+    /// The load is over, or to end: no further fault is made, and what is in force is healed.
+    fn stop(&mut self);
+
+    /// All is healed, or it was said what could not be.
+    fn is_over(&self) -> bool;
+
+    /// What the faults of the stage cost; it is over then.
+    fn results(&mut self) -> Vec<FaultResult>;
+}
+
+/// A step of a fault.
+#[derive(Debug, Clone)]
+pub struct FaultNews {
+    /// When.
+    pub at: Timestamp,
+    /// Its kind.
+    pub kind: EventKind,
+    /// One sentence, or what a command printed.
+    pub text: String,
 }
 
 /// What is seen of the store's machines.
@@ -98,6 +131,7 @@ impl<'a> RunJob<'a> {
             link_news: None,
             beside: None,
             nodes: None,
+            faults: None,
         }
     }
 
@@ -120,6 +154,11 @@ impl<'a> RunJob<'a> {
     /// its measured window.
     pub fn on_nodes(&mut self, nodes: Box<dyn NodesSeen>) {
         self.nodes = Some(nodes);
+    }
+
+    /// Has the faults of its stages made by somebody.
+    pub fn on_faults(&mut self, faults: Box<dyn FaultsPlayed>) {
+        self.faults = Some(faults);
     }
 
     pub(crate) fn nodes_between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {

@@ -28,9 +28,10 @@ pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};
 pub use results::{
     BottleneckResult, CandidateResult, DiskPattern, DriverResult, EfficiencyResult, EndpointResult,
-    LadderStepResult, Latencies, LoopKind, NodeResult, OperationResult, PERCENTILES, PartResult, Percentile,
-    QuantityResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind, SizeClassResult,
-    UnitResult, Waiting,
+    FalseDips, FaultFigure, FaultResult, HealthyResult, LadderStepResult, Latencies, LoopKind, NodeResult,
+    OperationResult, PERCENTILES, PartResult, Percentile, ProxyCost, QuantityResult, RawCluster, RawDisk,
+    RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart,
+    SlotResult, UnitResult, Waiting,
 };
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

@@ -113,6 +113,10 @@ fn suits(workload: &Workload, submission: &Submission) -> Result<(), String> {
         return Err("a controller looks at no nodes: run it by `cosmark run`, or submit it without `nodes:`"
             .to_owned());
     }
+    if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
+        return Err("a controller makes no faults: run it by `cosmark run`, or submit it without `faults:`"
+            .to_owned());
+    }
     if submission.operation_log && workload.stages.iter().any(|stage| stage.search.is_some()) {
         return Err(
             "a search has no operation log: its stages are not known before the run; submit it without"

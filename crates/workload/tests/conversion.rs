@@ -326,6 +326,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 trigger: None,
                 thresholds: Vec::new(),
                 search: None,
+                faults: Vec::new(),
                 works,
                 span: Span::default(),
             }

@@ -1,6 +1,7 @@
 //! The tables of an archive in comma-separated values: COSBench's own, and those that lie beside them.
 
 pub(crate) mod cosbench;
+pub(crate) mod events;
 pub(crate) mod intervals;
 pub(crate) mod layout;
 pub(crate) mod line;

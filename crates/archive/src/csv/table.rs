@@ -34,7 +34,7 @@ impl Table {
     }
 
     /// Calls `each` with every line after the head; false when there is no such file.
-    fn read(
+    pub(crate) fn read(
         &self,
         dir: &Path,
         mut each: impl FnMut(&Fields<'_>) -> Result<(), String>,

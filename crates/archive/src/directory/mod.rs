@@ -2,13 +2,17 @@
 
 pub(crate) mod files;
 pub(crate) mod histograms;
+pub(crate) mod in_force;
 pub(crate) mod index;
 pub(crate) mod log;
+pub(crate) mod notes;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod reader;
 mod reserve;
 pub(crate) mod run_dir;
+mod scripts;
+mod waiting_notes;
 
 use std::fs;
 use std::path::{Path, PathBuf};

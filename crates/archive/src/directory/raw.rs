@@ -57,6 +57,7 @@ impl Archive {
             drivers: None,
             idle_nodes: Vec::new(),
             bottlenecks: Vec::new(),
+            events: Vec::new(),
             raw_limits: None,
         };
         write_whole(&path.join("run.json"), true, |out| {

@@ -9,12 +9,14 @@ use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
 use crate::csv::cosbench::{self as tables, StageTables, TimelineRow};
+use crate::csv::events::EVENTS;
 use crate::csv::intervals::INTERVALS;
 use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::directory::files::{GrowingFile, write_whole};
 use crate::directory::histograms::LogWriter;
 use crate::directory::log::line_of;
 use crate::directory::reserve;
+use crate::directory::waiting_notes::WaitingNotes;
 use crate::nodelog::NodeLog;
 use crate::record::client::{CLIENTS, client_lines};
 use crate::{
@@ -23,9 +25,6 @@ use crate::{
 
 /// Name of the record in a run directory.
 pub const RECORD: &str = "run.json";
-
-/// Output of one trigger script that is kept; the rest is cut.
-const MOST_SCRIPT_BYTES: usize = 1 << 20;
 
 /// The log of the run; whoever writes the run holds its lock.
 const LOG: &str = "workload.log";
@@ -44,17 +43,19 @@ pub enum ScriptLevel {
 /// A run directory that is being written. Dropped without [`RunDir::finish`], it stays as a killed run leaves it.
 pub struct RunDir {
     archive: Archive,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     stem: String,
-    record: RunRecord,
-    layout: Vec<StageLayout>,
+    pub(super) record: RunRecord,
+    pub(super) layout: Vec<StageLayout>,
     timelines: Vec<Timeline>,
     histograms: LogWriter,
     clients: GrowingFile,
     intervals: GrowingFile,
+    pub(super) events: GrowingFile,
+    pub(super) notes: WaitingNotes,
     log: GrowingFile,
     /// Outputs of the workload's scripts, then of each stage's.
-    scripts: Vec<String>,
+    pub(super) scripts: Vec<String>,
     /// From the first look at a node on.
     nodes: Option<NodeLog>,
     indexed: bool,
@@ -118,6 +119,8 @@ impl RunDir {
             histograms: LogWriter::create(&path, base)?,
             clients: GrowingFile::create(&path.join(CLIENTS.file), &CLIENTS.head())?,
             intervals: GrowingFile::create(&path.join(INTERVALS.file), &INTERVALS.head())?,
+            events: GrowingFile::create(&path.join(EVENTS.file), &EVENTS.head())?,
+            notes: WaitingNotes::of(&path),
             log: GrowingFile::create(&path.join(LOG), b"")?,
             timelines: layout.iter().map(|_| Timeline::default()).collect(),
             scripts: vec![String::new(); layout.len() + 1],
@@ -153,6 +156,8 @@ impl RunDir {
             histograms: LogWriter::reopen(path, base)?,
             clients: GrowingFile::reopen(&path.join(CLIENTS.file), &CLIENTS.head())?,
             intervals: GrowingFile::reopen(&path.join(INTERVALS.file), &INTERVALS.head())?,
+            events: GrowingFile::reopen(&path.join(EVENTS.file), &EVENTS.head())?,
+            notes: WaitingNotes::of(path),
             log,
             scripts: vec![String::new(); layout.len() + 1],
             nodes: None,
@@ -194,7 +199,8 @@ impl RunDir {
     /// When there still is no room.
     pub fn catch_up(&mut self) -> Result<bool, ArchiveError> {
         let timelines = self.timelines.iter_mut().filter_map(|timeline| timeline.file.as_mut());
-        let files = [&mut self.clients, &mut self.intervals, &mut self.log, self.histograms.file()];
+        let files =
+            [&mut self.clients, &mut self.intervals, &mut self.events, &mut self.log, self.histograms.file()];
         let mut whole = true;
         for file in files.into_iter().chain(timelines) {
             file.catch_up()?;
@@ -489,35 +495,20 @@ impl RunDir {
         self.log.append(all.as_bytes())
     }
 
-    /// Keeps what a trigger script printed, at most 1 MiB per level.
-    ///
-    /// # Errors
-    /// When there is no such stage, or the file cannot be written.
-    pub fn script_output(&mut self, level: ScriptLevel, text: &str) -> Result<(), ArchiveError> {
-        let at = match level {
-            ScriptLevel::Workload => 0,
-            ScriptLevel::Stage(stage) => stage + 1,
-        };
-        let kept = self.scripts.get_mut(at).ok_or_else(|| no_stage(at.saturating_sub(1)))?;
-        if kept.len() < MOST_SCRIPT_BYTES {
-            let room = MOST_SCRIPT_BYTES - kept.len();
-            let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            push_text(kept, text.get(..end).unwrap_or_default());
-            if end < text.len() {
-                kept.push_str("[the rest was cut]\n");
-            }
-        }
-        self.write_scripts()
-    }
-
     /// Ends the run: the tables, the archive's two index files, and `run.json` as given. `tables` has one entry per
     /// stage.
     ///
     /// # Errors
     /// When anything cannot be written; it may be called again.
     pub fn finish(&mut self, record: &RunRecord, tables: &[StageTables]) -> Result<(), ArchiveError> {
-        self.record =
-            RunRecord { schema: crate::SCHEMA, id: self.record.id.clone(), process: None, ..record.clone() };
+        let noted = self.take_notes(None);
+        self.record = RunRecord {
+            schema: crate::SCHEMA,
+            id: self.record.id.clone(),
+            process: None,
+            events: std::mem::take(&mut self.record.events),
+            ..record.clone()
+        };
         if self.record.state == RunState::Running {
             // The caller has no more to say, so it is over.
             self.record.state = RunState::Terminated;
@@ -525,6 +516,7 @@ impl RunDir {
         // What it came to comes first, and everything that can be made of it afterwards.
         reserve::release(&self.path);
         self.write_record(true)?;
+        noted?;
         self.catch_up()?;
         let ended = self.record.ended.or(self.record.started).unwrap_or_default();
         for stage in 0..self.layout.len() {
@@ -561,31 +553,20 @@ impl RunDir {
             out.write_all(b"\n")
         })
     }
-
-    fn write_scripts(&self) -> Result<(), ArchiveError> {
-        let mut text = separator('=', 50, "workload level");
-        let mut outputs = self.scripts.iter();
-        text.push_str(outputs.next().map_or("", String::as_str));
-        for (layout, output) in self.layout.iter().zip(outputs) {
-            text.push_str(&separator('=', 50, &format!("stage: {}", layout.id)));
-            text.push_str(output);
-        }
-        write_whole(&self.path.join("scripts.log"), false, |out| out.write_all(text.as_bytes()))
-    }
 }
 
-fn no_stage(stage: usize) -> ArchiveError {
+pub(super) fn no_stage(stage: usize) -> ArchiveError {
     ArchiveError::NoSuchPlace { what: format!("stage {stage}, counted from 0,") }
 }
 
 /// COSBench's line between two parts of a log.
-fn separator(sign: char, width: usize, text: &str) -> String {
+pub(super) fn separator(sign: char, width: usize, text: &str) -> String {
     let bar: String = std::iter::repeat_n(sign, width).collect();
     let text = text.replace(char::is_control, " ");
     format!("{bar} {text} {bar}\n")
 }
 
-fn push_text(all: &mut String, text: &str) {
+pub(super) fn push_text(all: &mut String, text: &str) {
     all.push_str(text);
     if !text.is_empty() && !text.ends_with('\n') {
         all.push('\n');

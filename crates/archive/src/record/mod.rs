@@ -3,6 +3,7 @@
 
 pub(crate) mod client;
 pub(crate) mod containers;
+pub(crate) mod events;
 pub(crate) mod gaps;
 pub(crate) mod goals;
 pub(crate) mod loops;
@@ -10,7 +11,7 @@ pub(crate) mod state;
 pub(crate) mod verdict;
 
 use cosmark_metrics::{
-    BottleneckResult, EfficiencyResult, LoopKind, NodeResult, OpSnapshot, OperationResult,
+    BottleneckResult, EfficiencyResult, FaultResult, LoopKind, NodeResult, OpSnapshot, OperationResult,
 };
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::containers::ContainersRecord;
+use crate::record::events::EventRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
@@ -80,6 +82,9 @@ pub struct RunRecord {
     /// Directory of the entry of this archive that says what the machines can do by themselves; null where none was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_limits: Option<String>,
+    /// What happened to it and when, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRecord>,
 }
 
 /// A machine.
@@ -166,6 +171,9 @@ pub struct StageRecord {
     /// Shares of what the machines can do by themselves; empty unless that was measured before the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub efficiency: Vec<EfficiencyResult>,
+    /// What was made to fail while its load ran, and what that cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationResult>,
@@ -209,6 +217,7 @@ impl RunRecord {
             idle_nodes: Vec::new(),
             bottlenecks: Vec::new(),
             raw_limits: None,
+            events: Vec::new(),
         }
     }
 }
@@ -239,6 +248,7 @@ impl StageRecord {
             containers: ContainersRecord::default(),
             nodes: Vec::new(),
             efficiency: Vec::new(),
+            faults: Vec::new(),
             operations: Vec::new(),
         }
     }

@@ -18,7 +18,7 @@ use crate::load::{Loaded, load};
 use crate::progress::Terminal;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{goals, host, nodes, raw, signals, table, verdict};
+use crate::{faults, goals, host, nodes, raw, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -70,6 +70,9 @@ pub fn execute_and_tidy_up(
 /// The whole way of a run: prepare, connect, open the archive, make the load, show what came of it.
 fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
     live::check(&options.live)?;
+    let here = matches!(place, Place::Here { .. });
+    faults::check(&loaded.workload, here, options.allow_faults)?;
+    faults::heal_left(&options.archive)?;
     let prepared = prepare(loaded, place, options)?;
     warn_of_open_files(&prepared.workload);
     if !options.quiet {
@@ -204,7 +207,8 @@ async fn make_load(
         (StopLevel::Abort, "stopping at once"),
     ];
     let listening = tokio::spawn(signals::three_times(level, levels));
-    let Prepared { workload, known, earlier, .. } = prepared;
+    let Prepared { mut workload, known, earlier, .. } = prepared;
+    let proxies = faults::stand_before(&mut workload)?;
     let redact = |text: &str| known.hide(text);
     let ended = match (remote, place) {
         (Some(remote), _) => {
@@ -219,6 +223,7 @@ async fn make_load(
             job.operation_log = operation_log;
             job.tidies_up = *tidies_up;
             job.settle = *settle;
+            faults::play(&workload, &mut job, proxies, &options.archive)?;
             // Looks until the run is over.
             let _nodes = nodes::watch(&workload, &mut job, options.quiet).await?;
             job.raw_limits = raw::newest(&options.archive, &workload.nodes);
@@ -307,6 +312,10 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     let machines = nodes::text(record);
     if !machines.is_empty() {
         println!("{machines}");
+    }
+    let costs = faults::text(record);
+    if !costs.is_empty() {
+        println!("{costs}");
     }
     let shares = raw::shares_text(record);
     if !shares.is_empty() {

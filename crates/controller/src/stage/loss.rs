@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cosmark_archive::{BesideRecord, StageState};
+use cosmark_archive::{BesideRecord, EventKind, StageState};
 use cosmark_wire::{Failure, FailureClass, PauseReason};
 use cosmark_workload::model::OnDriverLoss;
 use tokio::time::Instant;
@@ -38,6 +38,7 @@ impl StageRun<'_, '_> {
     /// A driver's part will not be complete: the workload says whether that is the end.
     pub(super) fn cut(&mut self, driver: usize, why: &str, observer: &mut dyn Observer) {
         let text = format!("driver {} is lost: {why}", self.name_of(driver));
+        self.job.dir.event(EventKind::Driver, Some(self.index), &text);
         match self.job.workload.loss.on_loss {
             OnDriverLoss::Fail => {
                 let text = format!("{text}; on_driver_loss: continue would have gone on without it");
@@ -67,6 +68,7 @@ impl StageRun<'_, '_> {
             PauseReason::StoodStill => "it stood still, and asked before it went on",
         };
         let text = format!("driver {} made no load for {seconds:.1} s: {why}", self.name_of(driver));
+        self.job.dir.event(EventKind::Driver, Some(self.index), &text);
         observer.note(&text);
         self.job.dir.log("WARN", "Driver", &text);
     }

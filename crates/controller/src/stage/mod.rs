@@ -4,7 +4,9 @@
 
 mod clocks;
 mod endpoints;
+mod faults;
 mod loss;
+mod pause;
 mod peer;
 mod results;
 mod settling;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmark_archive::{BesideRecord, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
+use cosmark_archive::{BesideRecord, EventKind, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
 use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
@@ -68,6 +70,8 @@ pub struct StageRun<'r, 'a> {
     beside: BTreeMap<(String, String), BesideRecord>,
     endpoints: EndpointNames,
     looks: Looks,
+    /// Its faults were begun.
+    has_faults: bool,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -101,6 +105,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             beside: BTreeMap::new(),
             endpoints: EndpointNames::default(),
             looks: Looks::default(),
+            has_faults: false,
             stage,
         }
     }
@@ -116,6 +121,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 self.enter(StageState::Authing);
                 self.listen(events, observer).await;
             }
+            self.end_faults(observer).await;
             self.enter(StageState::Closing);
             self.compare_clocks_again().await;
         }
@@ -217,6 +223,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
                 }
                 level = wanted(&mut stop, requested) => {
                     requested = level;
+                    self.stop_faults();
                     self.stop_all(level == StopLevel::Abort);
                     let at_once = level == StopLevel::Abort;
                     patience = Some(Instant::now() + if at_once { ABORT_PATIENCE } else { FINISH_PATIENCE });
@@ -270,6 +277,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             let name = self.name_of(driver);
             observer.note(&format!("driver {name} is back"));
             self.job.dir.log("WARN", "Driver", &format!("driver {name} is back"));
+            self.job.dir.event(EventKind::Driver, Some(self.index), &format!("driver {name} is back"));
         }
         let Some(peer) = self.peers.get_mut(driver) else { return };
         // Only these can be what the others waited for; every other event would cost a look at every driver.
@@ -340,6 +348,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
         if let Some(origin) = self.first_launch().map(Launch::origin) {
             self.job.dir.set_load_started(self.index, origin);
+            self.begin_faults(origin);
         }
         self.enter(StageState::Running);
     }
@@ -409,6 +418,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
         let snapshot = &*self.endpoints.renumber(snapshot, launch.endpoints_of(snapshot.work));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
+        if let Some(faults) = &mut self.job.faults {
+            faults.slice(start_ns, end_ns, snapshot);
+        }
         self.last_ns = self.last_ns.max(end_ns);
         snapshot.ops.iter().for_each(|op| self.latest.merge(op));
         if !snapshot.is_empty() {
@@ -457,6 +469,8 @@ impl<'r, 'a> StageRun<'r, 'a> {
         self.show_open_intervals();
         self.look_beside(observer);
         self.job.keep_nodes(self.index);
+        self.job.dir.take_notes(self.index);
+        self.hear_faults(observer);
         let news = [self.job.dir.news(), self.job.news_of_the_link()];
         news.iter().flatten().for_each(|text| observer.note(text));
         let Some(launch) = self.first_launch() else { return };
@@ -562,30 +576,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
             let start = launch.origin() + Duration::from_nanos(slice.start_ns);
             self.job.dir.append_histograms(self.index, start, &slice);
         }
-    }
-
-    /// The pause after the stage; false when the user cut it short.
-    async fn pause(&mut self, observer: &mut dyn Observer) -> bool {
-        let delay = self.stage.closure_delay;
-        let mut stop = self.job.stop.clone();
-        if delay.is_zero() || *stop.borrow() != StopLevel::Run || self.failure.is_some() {
-            return true;
-        }
-        self.enter(StageState::Sleeping);
-        // Counted from when the stage ended, which may be long ago if the run is taken up.
-        let ends = self.job.dir.now() + delay;
-        let left = Duration::try_from(ends.duration_since(self.job.dir.present())).unwrap_or_default();
-        if left.is_zero() {
-            self.job.dir.set_past(i64::try_from(ends.as_nanosecond()).ok());
-            return true;
-        }
-        observer.note(&format!("waiting {left:?} after stage {}", self.stage.id(self.index)));
-        let slept = tokio::select! {
-            () = tokio::time::sleep(left) => true,
-            _ = wanted(&mut stop, StopLevel::Run) => false,
-        };
-        self.job.dir.set_past(None);
-        slept
     }
 }
 

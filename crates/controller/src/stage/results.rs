@@ -45,6 +45,7 @@ impl StageRun<'_, '_> {
             let pauses = self.peers.iter().enumerate().map(|(at, peer)| peer.pauses(&self.name_of(at)));
             record.pauses = pauses.flatten().collect();
             record.nodes = self.nodes(&record);
+            record.faults = self.faults();
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         self.tell_last_look(state, observer);

@@ -3,6 +3,7 @@
 //! types, REST and the report contain them.
 
 mod bound;
+mod faults;
 mod latencies;
 mod metric;
 mod nodes;
@@ -12,6 +13,10 @@ mod raw;
 mod table;
 
 pub use bound::{Bound, Cause, Spread, Times};
+pub use faults::{
+    FalseDips, FaultFigure, FaultResult, HealthyResult, ProxyCost, SLOT_FIGURES, SlotFigure, SlotPart,
+    SlotResult,
+};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
 pub use nodes::{

@@ -1,6 +1,7 @@
 //! A workload as text again: COSBench XML, COSBench's expanded `workload-config.xml`, native YAML. What is written is read
 //! back as the same workload; what XML cannot carry is reported.
 
+mod faults;
 mod xml_writer;
 mod yaml_writer;
 

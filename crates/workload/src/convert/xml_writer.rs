@@ -100,6 +100,10 @@ impl Writer {
             let hint = "put them into a target file, which goes with either format";
             self.mistakes.warning(Span::default(), "XML has no nodes: it loses the store's machines", hint);
         }
+        if workload.stages.iter().any(|stage| !stage.faults.is_empty()) {
+            let hint = "keep the YAML";
+            self.mistakes.warning(Span::default(), "XML has no faults: nothing is made to fail", hint);
+        }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);
         if let Some(description) = &workload.description {

@@ -6,10 +6,12 @@ use cosmark_units::{duration_text, rate_text};
 
 use super::{is_nothing, shared};
 use crate::assemble::{blank_work, division_word, type_of};
+use crate::convert::faults;
 use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
 use crate::model::arrivals::{Parts, when_full_text};
+use crate::model::faults::FaultSpec;
 use crate::model::nodes::NodeSpec;
 use crate::model::search::{Loads, load_text};
 use crate::model::{
@@ -187,7 +189,21 @@ impl Writer {
         }
         self.trigger(stage.trigger.as_ref());
         self.goals(stage);
+        if !stage.faults.is_empty() {
+            self.list("faults", &stage.faults, Self::fault);
+        }
         self.list("works", &stage.works, |writer, work| writer.work(work, shared_auth, shared_storage));
+    }
+
+    fn fault(&mut self, fault: &FaultSpec) {
+        self.text("name", &fault.name);
+        self.line("type", fault.kind.word());
+        for (key, value) in faults::of_kind(&fault.kind) {
+            self.text(key, &value);
+        }
+        for (key, value) in faults::of_fault(fault) {
+            self.text(key, &value);
+        }
     }
 
     fn goals(&mut self, stage: &Stage) {

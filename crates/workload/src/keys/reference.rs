@@ -70,6 +70,8 @@ impl Page {
         self.text(YAML_GOALS);
         self.rows("`search`", attributes::SEARCH);
         self.text(YAML_SEARCH);
+        self.rows("`faults`", attributes::FAULT);
+        self.text(YAML_FAULTS);
         self.selectors();
     }
 
@@ -356,6 +358,23 @@ percentile. A run with a threshold that is missed or not decided ends with exit 
 
 "#;
 
+const YAML_FAULTS: &str = r#"
+```yaml
+    faults:
+      - {name: quiet, type: none, at: 60s, slot: 60s, repeats: 1}
+      - name: node.2 killed
+        type: bed
+        bed: testbeds/swift
+        verb: kill
+        target: node.2
+        hold: 20s
+        slot: 90s
+        repeats: 3
+```
+
+What comes out is described in [What a fault costs](../guide/faults.md).
+
+"#;
 const YAML_SEARCH: &str = r#"
 A search looks for the highest load that meets the thresholds of the stage. The stage has one normal work with a runtime;
 each trial is a stage of the run, called `main-rate400` or `main-w64`.

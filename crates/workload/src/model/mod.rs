@@ -3,6 +3,7 @@
 //! asks where a value came from. Words and defaults: COSBench 0.4.2 user guide, sections "Workload configuration".
 
 pub(crate) mod arrivals;
+pub mod faults;
 pub mod nodes;
 mod op_kind;
 pub mod search;
@@ -13,6 +14,7 @@ pub mod threshold;
 use std::time::Duration;
 
 use crate::diagnostics::Span;
+use crate::model::faults::FaultSpec;
 use crate::model::nodes::NodeSpec;
 pub use crate::model::op_kind::{Effect, OpKind, OperationRow};
 use crate::model::search::Search;
@@ -97,6 +99,8 @@ pub struct Stage {
     pub thresholds: Vec<Threshold>,
     /// The stage stands for trials of several loads.
     pub search: Option<Search>,
+    /// What is made to fail while its load runs.
+    pub faults: Vec<FaultSpec>,
     /// Works; empty only when the stage does nothing but wait ([`Stage::closure_delay`]).
     pub works: Vec<Work>,
     /// Where it stands in the source.

@@ -1,6 +1,7 @@
 //! Native YAML to a [`Workload`]: the same model as COSBench XML, in snake_case, with durations, a stage matrix, open loops
 //! and references to secrets. Described in `docs/reference/workload-yaml.md`.
 
+mod faults;
 pub(crate) mod fields;
 mod goals;
 pub(crate) mod matrix;
@@ -289,6 +290,7 @@ impl YamlReader<'_> {
         }
         stage.thresholds = self.thresholds(fields, &stage.works);
         stage.search = self.search(fields, &stage.works);
+        stage.faults = faults::read(fields, &stage.works, self.mistakes);
         Some(stage)
     }
 

@@ -72,6 +72,7 @@ pub fn json_schema() -> Value {
             ]}},
         ]},
         "search": object("Trials of several loads", attributes::SEARCH, false, &["over"]),
+        "faults": {"type": "array", "items": object("Something that is made to fail", attributes::FAULT, false, &["name", "type", "slot"])},
         "rate": {"anyOf": [
             fragment(ValueKind::Rate),
             object("Arrivals by the clock", attributes::RATE, false, &[]),

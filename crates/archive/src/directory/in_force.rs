@@ -1,0 +1,157 @@
+//! Faults in force: what a run has made to fail and not healed yet, each a file in `.faults` of the archive. It is there,
+//! on the disk, before the fault is, so that whoever comes after a kill knows what to heal.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::directory::files::{read_bounded, write_whole};
+use crate::directory::process::{may_be_alive, this_process};
+use crate::{Archive, ArchiveError, ProcessRecord};
+
+/// Directory of the archive in which they stand.
+const DIRECTORY: &str = ".faults";
+/// No such file is larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// How a fault is healed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heal {
+    /// By a command: program and arguments, and the directory in which it was to run.
+    Command {
+        /// Program and arguments.
+        words: Vec<String>,
+        /// Where.
+        directory: PathBuf,
+        /// How long it may take.
+        within: Duration,
+    },
+    /// By SIGCONT to these processes: number, and start in clock ticks since boot.
+    Continue(Vec<(u32, u64)>),
+    /// By itself: it was in the process that made it.
+    Itself,
+}
+
+/// A fault that was made and not healed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultInForce {
+    /// Id of the run.
+    pub run: String,
+    /// Id of the stage.
+    pub stage: String,
+    /// Name of the fault.
+    pub fault: String,
+    /// What was done, in words.
+    pub what: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Who made it.
+    pub process: ProcessRecord,
+    /// What heals it.
+    pub heal: Heal,
+}
+
+impl FaultInForce {
+    /// Made by this process, now.
+    #[must_use]
+    pub fn made_here(run: &str, stage: &str, fault: &str, what: &str, heal: Heal) -> Self {
+        let [run, stage, fault, what] = [run, stage, fault, what].map(str::to_owned);
+        Self { run, stage, fault, what, since: Timestamp::now(), process: this_process(), heal }
+    }
+
+    /// Whoever made it is there and will heal it; also where that cannot be told.
+    #[must_use]
+    pub fn has_its_maker(&self) -> bool {
+        may_be_alive(&self.process)
+    }
+}
+
+/// Where faults in force are written down.
+#[derive(Debug, Clone)]
+pub struct FaultJournal {
+    directory: PathBuf,
+}
+
+impl FaultJournal {
+    /// Writes one down; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written: then the fault is not to be made.
+    pub fn note(&self, fault: &FaultInForce) -> Result<FaultNote, ArchiveError> {
+        fs::create_dir_all(&self.directory).map_err(ArchiveError::io("make directory", &self.directory))?;
+        let text = serde_json::to_string_pretty(fault)
+            .map_err(|cause| ArchiveError::io("write", &self.directory)(cause.into()))?;
+        let name = format!("{}-{}.json", fault.run, fault.since.as_nanosecond());
+        let path = self.directory.join(name);
+        write_whole(&path, true, |out| out.write_all(text.as_bytes()))?;
+        self.sync();
+        Ok(FaultNote { path })
+    }
+
+    fn sync(&self) {
+        // The name is on the disk when the directory is.
+        drop(File::open(&self.directory).and_then(|directory| directory.sync_all()));
+    }
+
+    /// All that are in force, the latest first: they are healed in this order.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn all(&self) -> Result<Vec<(FaultNote, FaultInForce)>, ArchiveError> {
+        if !self.directory.exists() {
+            return Ok(Vec::new());
+        }
+        let cannot = ArchiveError::io("read directory", &self.directory);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.directory).map_err(cannot)? {
+            let path = entry.map_err(ArchiveError::io("read directory", &self.directory))?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                found.push(read(&path)?);
+            }
+        }
+        found.sort_by(|a, b| b.1.since.cmp(&a.1.since));
+        Ok(found)
+    }
+}
+
+fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
+    let text = read_bounded(path, MOST_BYTES)?;
+    let fault = serde_json::from_str(&text).map_err(|cause| ArchiveError::Damaged {
+        path: path.to_owned(),
+        line: cause.line() as u64,
+        problem: cause.to_string(),
+        remedy: "heal what it names by hand, then delete the file",
+    })?;
+    Ok((FaultNote { path: path.to_owned() }, fault))
+}
+
+/// The file of one fault.
+#[derive(Debug)]
+pub struct FaultNote {
+    path: PathBuf,
+}
+
+impl FaultNote {
+    /// The fault is healed.
+    ///
+    /// # Errors
+    /// When the file cannot be deleted.
+    pub fn forget(self) -> Result<(), ArchiveError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            done => done.map_err(ArchiveError::io("delete", &self.path)),
+        }
+    }
+}
+
+impl Archive {
+    /// Where its runs write down what they have made to fail.
+    #[must_use]
+    pub fn fault_journal(&self) -> FaultJournal {
+        FaultJournal { directory: self.root().join(DIRECTORY) }
+    }
+}

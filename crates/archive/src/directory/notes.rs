@@ -1,0 +1,101 @@
+//! Notes of people on a run. While it is written by another process they wait in `notes.log`, from where whoever writes it
+//! takes them; afterwards they are put into `run.json` and `events.csv` at once. And how a run that is written takes its events.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::csv::events::{self, EVENTS};
+use crate::directory::files::{append_shared, write_whole};
+use crate::directory::process::may_be_alive;
+use crate::directory::reader::read_record;
+use crate::directory::run_dir::{RECORD, RunDir, take_log};
+use crate::directory::waiting_notes::NOTES;
+use crate::record::events::{EventKind, EventRecord, LONGEST_EVENT, MOST_EVENTS};
+use crate::{ArchiveError, RunState};
+
+/// Adds what a person says to the run in `dir`; true when it is in its record already, false when whoever writes the run will
+/// put it there.
+///
+/// # Errors
+/// When the text is empty or too long, or it cannot be written.
+pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
+    let text = text.trim();
+    let refused = |problem: &str, remedy: &'static str| ArchiveError::Unreadable {
+        path: dir.to_owned(),
+        problem: problem.to_owned(),
+        remedy,
+    };
+    if text.is_empty() {
+        return Err(refused("the note is empty", "give a text"));
+    }
+    if text.len() > LONGEST_EVENT {
+        return Err(refused("the note is too long", "give at most 4000 bytes"));
+    }
+    let now = Timestamp::now();
+    let record = read_record(dir)?;
+    let is_written = record.state == RunState::Running && record.process.as_ref().is_some_and(may_be_alive);
+    if is_written {
+        let path = dir.join(NOTES);
+        let line = format!("{now} {}\n", text.replace(['\n', '\r'], " "));
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(ArchiveError::io("open", &path))?;
+        file.write_all(line.as_bytes()).map_err(ArchiveError::io("write", &path))?;
+        return Ok(false);
+    }
+    // Who ends a killed run holds the same lock.
+    let lock = take_log(dir)?;
+    let mut record = read_record(dir)?;
+    if record.events.len() >= MOST_EVENTS {
+        return Err(refused("the run has too many events", "keep notes elsewhere"));
+    }
+    let during = record.stages.iter().find(|stage| {
+        stage.started.is_some_and(|from| from <= now) && stage.ended.is_none_or(|to| now <= to)
+    });
+    let stage =
+        during.filter(|_| record.ended.is_none_or(|ended| now <= ended)).map(|stage| stage.id.clone());
+    let note = EventRecord::new(now, EventKind::Note, stage, text);
+    let mut line = Vec::new();
+    events::push(&mut line, &note);
+    append_shared(&dir.join(EVENTS.file), &String::from_utf8_lossy(&EVENTS.head()), &line)?;
+    record.events.push(note);
+    write_whole(&dir.join(RECORD), true, |out| {
+        serde_json::to_writer_pretty(&mut *out, &record)?;
+        out.write_all(b"\n")
+    })?;
+    drop(lock);
+    Ok(true)
+}
+
+impl RunDir {
+    /// Adds an event to the timeline: to `events.csv` at once, to `run.json` when that is written next. Beyond the most that
+    /// are kept it is left out.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn event(&mut self, event: EventRecord) -> Result<(), ArchiveError> {
+        if self.record.events.len() >= MOST_EVENTS {
+            return Ok(());
+        }
+        let mut line = Vec::new();
+        events::push(&mut line, &event);
+        self.record.events.push(event);
+        self.events.append(&line)
+    }
+
+    /// Takes notes that people have left meanwhile; `stage` is the id of the one that runs.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn take_notes(&mut self, stage: Option<&str>) -> Result<(), ArchiveError> {
+        let notes = self.notes.take();
+        notes.into_iter().try_for_each(|(at, text)| {
+            self.event(EventRecord::new(at, EventKind::Note, stage.map(str::to_owned), &text))
+        })
+    }
+}

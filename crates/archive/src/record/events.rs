@@ -1,0 +1,77 @@
+//! What happened to a run and when: the timeline in `run.json` and `events.csv`.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// More events of one run are not kept.
+pub const MOST_EVENTS: usize = 10_000;
+/// Longer texts are cut.
+pub const LONGEST_EVENT: usize = 4_000;
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A stage was entered, its load began, it was left.
+    Stage,
+    /// A driver was lost, came back, or made no load for some time.
+    Driver,
+    /// A step of a fault: asked for, proved, healed, void.
+    Fault,
+    /// What a command of a fault printed.
+    Command,
+    /// A person said so.
+    Note,
+}
+
+impl EventKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Stage, Self::Driver, Self::Fault, Self::Command, Self::Note];
+
+    /// As files say it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stage => "stage",
+            Self::Driver => "driver",
+            Self::Fault => "fault",
+            Self::Command => "command",
+            Self::Note => "note",
+        }
+    }
+
+    /// The one with this word.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventRecord {
+    /// When.
+    pub at: Timestamp,
+    /// What it is about.
+    pub kind: EventKind,
+    /// Id of the stage that was running; null between stages.
+    #[serde(default)]
+    pub stage: Option<String>,
+    /// One sentence, or what was printed.
+    pub text: String,
+}
+
+impl EventRecord {
+    /// With a text that is not longer than it may be.
+    #[must_use]
+    pub fn new(at: Timestamp, kind: EventKind, stage: Option<String>, text: &str) -> Self {
+        let end =
+            (0..=LONGEST_EVENT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let mut kept = text.get(..end).unwrap_or_default().trim().to_owned();
+        if end < text.len() {
+            kept.push_str(" [the rest was cut]");
+        }
+        Self { at, kind, stage, text: kept }
+    }
+}

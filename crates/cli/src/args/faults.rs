@@ -1,0 +1,55 @@
+//! `cosmark faults` and `cosmark note`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+/// Options of `cosmark faults`.
+#[derive(ClapArgs)]
+#[command(
+    after_help = "What a run makes to fail is written down in .faults of its archive before it is made, and forgotten when \
+                        it is healed. A run heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash this \
+                        command does, and so does the next `cosmark run` with the same archive."
+)]
+pub struct FaultsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: FaultsCommand,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum FaultsCommand {
+    /// Show the faults in force; the exit code is 0 when there are none, and 4 when there are
+    List {
+        /// Archive of the runs
+        #[arg(long, value_name = "DIR", default_value = "archive")]
+        archive: PathBuf,
+    },
+    /// Heal what runs that are gone have left in force
+    Heal {
+        /// Only of this run: its number (12 or w12)
+        #[arg(value_name = "RUN")]
+        run: Option<String>,
+        /// Heal also what belongs to a run that seems to be alive
+        #[arg(long)]
+        force: bool,
+        /// Archive of the runs
+        #[arg(long, value_name = "DIR", default_value = "archive")]
+        archive: PathBuf,
+    },
+}
+
+/// Options of `cosmark note`.
+#[derive(ClapArgs)]
+pub struct NoteArgs {
+    /// Run: a directory, its number (12 or w12), or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// What happened, in a sentence
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// Archive to look for the run in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+}

@@ -1,0 +1,245 @@
+//! Faults of a run on this machine: whether they may be made, the proxies that they need, who plays them, what they cost in
+//! words, and what an earlier run has left.
+
+use std::path::Path;
+
+use comfy_table::{Cell, CellAlignment, Table};
+use cosmark_archive::{Archive, RunRecord, Timestamp};
+use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
+use cosmark_faults::{Player, Playing, Proxies, heal_left as heal_all, may_run};
+use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
+use cosmark_workload::Workload;
+use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+use cosmark_workload::model::{ConfigValue, Effect, Load, Stage, TargetSpec};
+
+use crate::exit::Problem;
+use crate::units;
+
+fn faults(workload: &Workload) -> impl Iterator<Item = &FaultSpec> {
+    workload.stages.iter().flat_map(|stage| &stage.faults)
+}
+
+/// Whether the faults of a workload may be made: `here` says that this process makes the load, `allowed` that the user has
+/// read what they do.
+///
+/// # Errors
+/// The first that may not.
+pub fn check(workload: &Workload, here: bool, allowed: bool) -> Result<(), Problem> {
+    if !here && faults(workload).next().is_some() {
+        return Err(Problem::usage(
+            "faults are made by the machine that makes the load: run it without --nats",
+        ));
+    }
+    faults(workload).try_for_each(|fault| may_run(fault, allowed)).map_err(Problem::usage)
+}
+
+/// Heals what earlier runs of this archive that are gone have left in force.
+///
+/// # Errors
+/// When something could not be healed: a run would measure it.
+pub fn heal_left(archive: &Path) -> Result<(), Problem> {
+    if !archive.is_dir() {
+        return Ok(());
+    }
+    let mut left = Archive::open(archive)?.fault_journal().all()?;
+    left.retain(|(_, fault)| !fault.has_its_maker());
+    if left.is_empty() {
+        return Ok(());
+    }
+    eprintln!("cosmark: an earlier run was killed while its faults were in force; they are healed first");
+    let (healed, failed) = heal_all(left);
+    healed.iter().for_each(|text| eprintln!("cosmark: {text}"));
+    match failed.first() {
+        None => Ok(()),
+        Some(why) => Err(Problem::usage(format!("{why}; heal it by hand, then `cosmark faults heal`"))),
+    }
+}
+
+/// Starts the proxies that the faults of a workload need, and sends its works through them.
+///
+/// # Errors
+/// When one cannot listen, or no work reaches the store by what the fault names.
+pub fn stand_before(workload: &mut Workload) -> Result<Proxies, Problem> {
+    let of = |fault: &FaultSpec| match &fault.kind {
+        FaultKind::Proxy { of, .. } => Some(of.clone()),
+        _ => None,
+    };
+    let mut stores: Vec<String> = faults(workload).filter_map(of).collect();
+    stores.dedup();
+    let proxies = Proxies::start(stores.iter().map(String::as_str))
+        .map_err(|error| Problem::usage(error.to_string()))?;
+    for store in &stores {
+        let Some(instead) = proxies.instead_of(store) else { continue };
+        let mut changed = 0;
+        for work in workload.stages.iter_mut().flat_map(|stage| &mut stage.works) {
+            changed += redirect(&mut work.storage, store, &instead.to_string())?;
+            changed += redirect(&mut work.auth, store, &instead.to_string())?;
+        }
+        if changed == 0 {
+            return Err(Problem::usage(format!(
+                "a fault of type proxy stands before {store}, and no storage or auth of the workload names that; write of: \
+                 as host and port stand there"
+            )));
+        }
+    }
+    Ok(proxies)
+}
+
+/// Puts the proxy's address into every URL of this host and port; how many there were.
+fn redirect(target: &mut TargetSpec, store: &str, instead: &str) -> Result<usize, Problem> {
+    let mut changed = 0;
+    for entry in &mut target.config.entries {
+        let ConfigValue::Text(text) = &mut entry.value else { continue };
+        let Some((scheme, rest)) = text.split_once("://") else { continue };
+        let end = rest.find(['/', '?', ',']).unwrap_or(rest.len());
+        if rest.get(..end) != Some(store) {
+            continue;
+        }
+        if scheme != "http" {
+            return Err(Problem::usage(format!(
+                "{}: a proxy cannot stand before {scheme}://{store}: certificates name the store; use the plain address",
+                entry.key
+            )));
+        }
+        *text = format!("{scheme}://{instead}{}", rest.get(end..).unwrap_or_default());
+        changed += 1;
+    }
+    Ok(changed)
+}
+
+/// Has the faults of a workload played while it runs.
+///
+/// # Errors
+/// When the archive cannot be opened.
+pub fn play(
+    workload: &Workload,
+    job: &mut RunJob<'_>,
+    proxies: Proxies,
+    archive: &Path,
+) -> Result<(), Problem> {
+    if faults(workload).next().is_none() {
+        return Ok(());
+    }
+    let journal = Archive::open(archive)?.fault_journal();
+    let run = job.dir.record().id.clone();
+    job.on_faults(Box::new(Plays { run, journal, proxies, player: None, writes: Vec::new() }));
+    Ok(())
+}
+
+struct Plays {
+    run: String,
+    journal: cosmark_archive::FaultJournal,
+    proxies: Proxies,
+    player: Option<Player>,
+    /// Whether an operation writes objects, work by work.
+    writes: Vec<Vec<bool>>,
+}
+
+impl FaultsPlayed for Plays {
+    fn begin(&mut self, stage: &Stage, id: &str, at: Timestamp) {
+        let works = &stage.works;
+        let writes = |op: &cosmark_workload::model::Operation| op.kind.row().effect == Effect::Writes;
+        self.writes = works.iter().map(|work| work.operations.iter().map(writes).collect()).collect();
+        let ramp = works.iter().map(|work| work.rampup).max().unwrap_or_default();
+        let load = works.iter().map(|work| work.rampup + work.runtime).min().unwrap_or_default();
+        let timed = works.iter().all(|work| !work.runtime.is_zero());
+        self.player = Some(Player::begin(Playing {
+            faults: stage.faults.clone(),
+            run: self.run.clone(),
+            stage: id.to_owned(),
+            began: at,
+            ramp_s: ramp.as_secs_f64(),
+            load_s: timed.then(|| load.as_secs_f64()),
+            is_open: works.iter().all(|work| matches!(work.load, Load::Open { .. })),
+            journal: self.journal.clone(),
+            proxies: self.proxies.clone(),
+        }));
+    }
+
+    fn slice(&mut self, start_ns: u64, end_ns: u64, snapshot: &Snapshot) {
+        let Some(player) = &self.player else { return };
+        let writes = self.writes.get(usize::from(snapshot.work)).map(Vec::as_slice).unwrap_or_default();
+        let writes = writes.iter().copied().chain(std::iter::repeat(false));
+        player.add(start_ns, end_ns, snapshot.ops.iter().zip(writes));
+    }
+
+    fn take(&mut self) -> Vec<FaultNews> {
+        let news = self.player.as_ref().map(Player::take).unwrap_or_default();
+        news.into_iter().map(|one| FaultNews { at: one.at, kind: one.kind, text: one.text }).collect()
+    }
+
+    fn stop(&mut self) {
+        self.player.iter().for_each(Player::stop);
+    }
+
+    fn is_over(&self) -> bool {
+        self.player.as_ref().is_none_or(Player::is_over)
+    }
+
+    fn results(&mut self) -> Vec<FaultResult> {
+        self.player.take().map(|player| player.results()).unwrap_or_default()
+    }
+}
+
+/// Figures that the terminal shows, and their heads; the report and `run.json` have all.
+const SHOWN: [(&str, &str); 6] = [
+    ("first_error_after_s", "first failure"),
+    ("noticed_after_s", "noticed"),
+    ("depth", "depth"),
+    ("lost_operations", "lost ops"),
+    ("back_after_s", "back after"),
+    ("resiliency", "resiliency"),
+];
+
+/// What the faults of a run cost; empty without any.
+#[must_use]
+pub fn text(record: &RunRecord) -> String {
+    let all = || record.stages.iter().flat_map(|stage| &stage.faults);
+    if all().next().is_none() {
+        return String::new();
+    }
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    let heads = ["fault", "slots"].into_iter().chain(SHOWN.iter().map(|row| row.1));
+    table.set_header(heads.collect::<Vec<_>>());
+    let mut lines = vec!["what the faults cost (mean of the slots, 95 % interval):".to_owned()];
+    let mut said = Vec::new();
+    for fault in all() {
+        let void: Vec<_> = fault.slots.iter().filter(|slot| slot.void.is_some()).collect();
+        let slots = format!("{} of {}", fault.slots.len() - void.len(), fault.slots.len());
+        let figure = |id: &str| fault.figures.iter().find(|one| one.figure == id);
+        let cells = SHOWN.iter().map(|(id, _)| {
+            Cell::new(figure(id).map_or_else(|| "-".to_owned(), shown)).set_alignment(CellAlignment::Right)
+        });
+        table.add_row([Cell::new(&fault.name), Cell::new(slots)].into_iter().chain(cells));
+        said.extend(void.iter().map(|slot| {
+            let why = slot.void.clone().unwrap_or_default();
+            format!("{} {}: void: {why}", fault.name, slot.number)
+        }));
+        said.extend(fault.remarks.iter().map(|remark| format!("{}: {remark}", fault.name)));
+    }
+    lines.push(table.to_string());
+    if let Some(quiet) = all().find_map(|fault| fault.false_dips.as_ref()) {
+        lines.push(format!(
+            "without a fault a dip was found in {} of {} stretches of {:.0} s",
+            quiet.dips, quiet.stretches, quiet.seconds
+        ));
+    }
+    said.dedup();
+    lines.extend(said);
+    lines.join("\n")
+}
+
+fn shown(figure: &FaultFigure) -> String {
+    let Some(mean) = figure.mean else { return "-".to_owned() };
+    let one = |value: f64| match figure.unit.as_str() {
+        "share" => format!("{:.0} %", value * 100.0),
+        "s" => format!("{value:.1} s"),
+        "bytes" => units::bandwidth(value).trim_end_matches("/s").to_owned(),
+        _ => format!("{value:.0}"),
+    };
+    match (figure.low, figure.high) {
+        (Some(low), Some(high)) if high > low => format!("{} [{}, {}]", one(mean), one(low), one(high)),
+        _ => one(mean),
+    }
+}

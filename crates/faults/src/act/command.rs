@@ -1,0 +1,214 @@
+//! Commands: each in a process group of its own, with a time limit after which the whole group is killed, and at most so much
+//! of what it prints.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_archive::Heal;
+
+use super::{Hand, here};
+
+/// What is kept of what a command prints.
+const MOST_BYTES: usize = 64 << 10;
+/// How often it is looked whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long the rest of its output is waited for: what it started may hold the pipe open for good.
+const REST: Duration = Duration::from_millis(200);
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Its exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed, both ways, cut.
+    pub text: String,
+}
+
+impl Output {
+    /// One sentence.
+    #[must_use]
+    pub fn failure(&self, words: &[String]) -> String {
+        let how = self.code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
+        let last =
+            self.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+        format!("`{}` {how}: {}", words.join(" "), last.trim())
+    }
+}
+
+/// A command line for `sh`, here or on another machine.
+#[must_use]
+pub fn shell(command: &str, host: Option<&str>) -> Vec<String> {
+    let words = match host {
+        Some(host) => vec!["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, command],
+        None => vec!["sh", "-c", command],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// Runs a command and waits for it, for at most `within`.
+///
+/// # Errors
+/// When it cannot be started, or took longer and was ended.
+pub fn run(words: &[String], directory: &Path, within: Duration) -> Result<Output, String> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err("the command is empty".to_owned());
+    };
+    let began = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|cause| format!("`{program}` cannot be run: {cause}"))?;
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let readers: Vec<_> = [child.stdout.take().map(reader), child.stderr.take().map(reader)]
+        .into_iter()
+        .flatten()
+        .map(|pipe| collect(pipe, &kept))
+        .collect();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if began.elapsed() < within => std::thread::sleep(LOOK_EVERY),
+            ended => {
+                end_group(child.id());
+                drop(child.wait());
+                let why = ended.err().map(|cause| cause.to_string());
+                let after = format!("it took longer than {within:?} and was ended");
+                return Err(format!("`{}`: {}", words.join(" "), why.unwrap_or(after)));
+            }
+        }
+    };
+    let until = Instant::now() + REST;
+    while Instant::now() < until && readers.iter().any(|reader| !reader.is_finished()) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let bytes = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(Output { code: status.code(), text: String::from_utf8_lossy(&bytes).trim().to_owned() })
+}
+
+fn reader<R: Read + Send + 'static>(pipe: R) -> Box<dyn Read + Send> {
+    Box::new(pipe)
+}
+
+/// Reads a pipe to its end, so that nobody waits for room in it.
+fn collect(mut pipe: Box<dyn Read + Send>, kept: &Arc<Mutex<Vec<u8>>>) -> std::thread::JoinHandle<()> {
+    let kept = Arc::clone(kept);
+    std::thread::spawn(move || {
+        let mut block = vec![0; 4096];
+        while let Ok(read) = pipe.read(&mut block) {
+            if read == 0 {
+                return;
+            }
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = MOST_BYTES.saturating_sub(kept.len()).min(read);
+            kept.extend_from_slice(block.get(..room).unwrap_or_default());
+        }
+    })
+}
+
+fn end_group(id: u32) {
+    let Ok(group) = libc::pid_t::try_from(id) else { return };
+    // SAFETY: a signal to a process group that this process has made; no memory is involved.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// A fault by commands.
+pub struct Commands {
+    inject: Vec<String>,
+    heal: Vec<String>,
+    proof: Option<Vec<String>>,
+    directory: PathBuf,
+    within: Duration,
+}
+
+impl Commands {
+    pub fn of(
+        inject: &str,
+        heal: &str,
+        proof: Option<&str>,
+        host: Option<&str>,
+        within: Duration,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            inject: shell(inject, host),
+            heal: shell(heal, host),
+            proof: proof.map(|proof| shell(proof, host)),
+            directory: here()?,
+            within,
+        })
+    }
+}
+
+impl Hand for Commands {
+    fn plan(&self) -> Heal {
+        Heal::Command { words: self.heal.clone(), directory: self.directory.clone(), within: self.within }
+    }
+
+    fn inject(&mut self) -> Result<String, String> {
+        let output = run(&self.inject, &self.directory, self.within)?;
+        if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(&self.inject)) }
+    }
+
+    fn landed(&mut self) -> Result<Option<String>, String> {
+        let Some(proof) = &self.proof else { return Ok(None) };
+        let output = run(proof, &self.directory, self.within)?;
+        let said = if output.text.is_empty() { "it ended with 0" } else { &output.text };
+        Ok((output.code == Some(0)).then(|| format!("`{}`: {said}", proof.join(" "))))
+    }
+
+    fn heal(&mut self) -> Result<String, String> {
+        super::heal(&self.plan())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(command: &str, within: Duration) -> Result<Output, String> {
+        run(&shell(command, None), Path::new("/"), within)
+    }
+
+    #[test]
+    fn a_command_says_what_it_printed_and_how_it_ended() {
+        let long = Duration::from_secs(60);
+        assert_eq!(sh("echo a; echo b >&2; exit 3", long).unwrap().code, Some(3));
+        assert!(sh("echo no room >&2; exit 1", long).unwrap().failure(&["x".into()]).contains("no room"));
+        assert!(run(&["/nonexistent/x".to_owned()], Path::new("/"), long).is_err());
+        let much = sh("head -c 1000000 /dev/zero | tr '\\0' a", long).unwrap();
+        assert_eq!(much.text.len(), MOST_BYTES);
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_with_all_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pid");
+        let command = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let error = sh(&command, Duration::from_millis(700)).unwrap_err();
+        assert!(error.contains("took longer than"), "{error}");
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        let gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let until = Instant::now() + Duration::from_secs(20);
+        while !gone() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(gone());
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_is_not_waited_for() {
+        let began = Instant::now();
+        let output = sh("(setsid sleep 3 &) ; echo done", Duration::from_secs(60)).unwrap();
+        assert_eq!(output.text, "done");
+        assert!(began.elapsed() < Duration::from_secs(3));
+    }
+}

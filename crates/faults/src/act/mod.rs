@@ -1,0 +1,176 @@
+//! Making faults and healing them: by a test bed's script, by commands, by signals, by a proxy. Each way says before it acts
+//! how it is healed, and proves afterwards that it took hold.
+
+mod bed;
+pub mod command;
+pub mod proxy;
+mod signal;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cosmark_archive::Heal;
+use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+
+use proxy::Proxies;
+
+/// One fault that is about to be made.
+pub trait Hand: Send {
+    /// What heals it, for whoever comes after a kill.
+    fn plan(&self) -> Heal;
+
+    /// Makes it; what was printed.
+    ///
+    /// # Errors
+    /// Why it could not be made.
+    fn inject(&mut self) -> Result<String, String>;
+
+    /// What proves that it is there; `None` when it is not.
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    fn landed(&mut self) -> Result<Option<String>, String>;
+
+    /// Heals it; what was printed. May be called again, and when nothing was made.
+    ///
+    /// # Errors
+    /// Why it could not be healed.
+    fn heal(&mut self) -> Result<String, String>;
+
+    /// Steps that healing takes which the store does not take by itself.
+    fn steps(&self) -> u32 {
+        1
+    }
+}
+
+/// The hand of a fault; `None` for a slot without one.
+///
+/// # Errors
+/// When what it acts on is not there.
+pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>, String> {
+    let within = spec.within;
+    Ok(Some(match &spec.kind {
+        FaultKind::None => return Ok(None),
+        FaultKind::Bed { bed, verb, target, argument } => {
+            Box::new(bed::Bed::of(bed, verb, target, argument.as_deref(), within)?)
+        }
+        FaultKind::Command { inject, heal, proof, host } => {
+            Box::new(command::Commands::of(inject, heal, proof.as_deref(), host.as_deref(), within)?)
+        }
+        FaultKind::Signal { signal, process, heal } => {
+            Box::new(signal::Signal::of(*signal, process, heal.as_deref(), within)?)
+        }
+        FaultKind::Proxy { of, how } => Box::new(proxies.hand(of, *how)?),
+    }))
+}
+
+/// A question to the store, by its exit code: noticed, whole.
+#[derive(Debug, Clone)]
+pub struct Question {
+    words: Vec<String>,
+    directory: PathBuf,
+    within: Duration,
+}
+
+/// The answer to a [`Question`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, and what was printed.
+    Yes(String),
+    /// Not yet.
+    No,
+    /// It cannot be asked, and why.
+    CannotTell(String),
+}
+
+/// The exit code of a bed's script that cannot tell.
+const CANNOT_TELL: i32 = 77;
+
+impl Question {
+    /// Whether the store has noticed.
+    #[must_use]
+    pub fn noticed(spec: &FaultSpec) -> Option<Self> {
+        Self::of(spec, spec.noticed.as_deref(), "noticed")
+    }
+
+    /// Whether redundancy is whole.
+    #[must_use]
+    pub fn whole(spec: &FaultSpec) -> Option<Self> {
+        Self::of(spec, spec.whole.as_deref(), "whole")
+    }
+
+    fn of(spec: &FaultSpec, own: Option<&str>, verb: &str) -> Option<Self> {
+        let directory = here().ok()?;
+        let words = match (own, &spec.kind) {
+            (Some(command), FaultKind::Command { host, .. }) => command::shell(command, host.as_deref()),
+            (Some(command), _) => command::shell(command, None),
+            (None, FaultKind::Bed { bed, target, .. }) => {
+                vec![bed::script(bed).ok()?, verb.to_owned(), target.clone()]
+            }
+            (None, _) => return None,
+        };
+        Some(Self { words, directory, within: spec.within })
+    }
+
+    /// Asks.
+    #[must_use]
+    pub fn ask(&self) -> Answer {
+        match command::run(&self.words, &self.directory, self.within) {
+            Ok(output) if output.code == Some(0) => Answer::Yes(output.text),
+            Ok(output) if output.code == Some(CANNOT_TELL) => Answer::CannotTell(output.text),
+            Ok(_) => Answer::No,
+            Err(why) => Answer::CannotTell(why),
+        }
+    }
+}
+
+/// Heals what another process has made.
+///
+/// # Errors
+/// Why it could not be healed.
+pub fn heal(plan: &Heal) -> Result<String, String> {
+    match plan {
+        Heal::Command { words, directory, within } => {
+            let output = command::run(words, directory, *within)?;
+            if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(words)) }
+        }
+        Heal::Continue(processes) => {
+            signal::go_on(processes);
+            Ok(String::new())
+        }
+        Heal::Itself => Ok(String::new()),
+    }
+}
+
+/// Whether a fault of a workload may be made on this machine: `allowed` is the user's explicit word. The script of a test bed
+/// may be run without it where it belongs to this user or the administrator.
+///
+/// # Errors
+/// What it needs.
+pub fn may_run(spec: &FaultSpec, allowed: bool) -> Result<(), String> {
+    let commands = spec.noticed.is_some() || spec.whole.is_some();
+    match &spec.kind {
+        FaultKind::Command { .. } | FaultKind::Signal { .. } if !allowed => Err(format!(
+            "fault {}: {} acts on a machine; read it, and allow it by --allow-faults",
+            spec.name,
+            spec.kind.text()
+        )),
+        _ if commands && !allowed => Err(format!(
+            "fault {}: noticed: and whole: run commands; read them, and allow it by --allow-faults",
+            spec.name
+        )),
+        FaultKind::Bed { bed, .. } => {
+            bed::check(bed, allowed).map_err(|why| format!("fault {}: {why}", spec.name))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The directory in which commands run.
+pub(crate) fn here() -> Result<PathBuf, String> {
+    std::env::current_dir().map_err(|cause| format!("the current directory cannot be read: {cause}"))
+}
+
+pub(crate) fn text_of(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

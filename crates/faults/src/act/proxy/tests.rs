@@ -1,0 +1,122 @@
+//! The proxy passes bytes on unchanged, and each of its faults does what it says, proves it, and is gone when healed.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Instant;
+
+use super::*;
+
+/// Sends back what it gets, for ever.
+fn echo() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let of = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let (mut from, mut to) = (stream.try_clone().unwrap(), stream);
+                drop(std::io::copy(&mut from, &mut to));
+            });
+        }
+    });
+    of
+}
+
+fn ask(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut sender = stream.try_clone()?;
+    let sent = bytes.to_vec();
+    let sending = std::thread::spawn(move || sender.write_all(&sent));
+    let mut back = vec![0; bytes.len()];
+    stream.read_exact(&mut back)?;
+    drop(sending.join());
+    Ok(back)
+}
+
+fn until_landed(hand: &mut ByProxy) -> String {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(proof) = hand.landed().unwrap() {
+            return proof;
+        }
+        assert!(Instant::now() < until, "it did not land");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
+    let of = echo();
+    let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
+    let at = proxies.instead_of(&of).unwrap();
+    let open = || {
+        let stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let much: Vec<u8> = (0..3_000_000_u32).map(|number| number as u8).collect();
+    let mut stream = open();
+    assert!(ask(&mut stream, &much).unwrap() == much, "bytes are changed");
+    assert!(proxies.cost(&of).unwrap().mean_us.unwrap() > 0.0);
+
+    let mut delay = proxies.hand(&of, ProxyFault::Delay(Duration::from_millis(150))).unwrap();
+    delay.inject().unwrap();
+    assert_eq!(delay.landed().unwrap(), None, "nothing has passed yet");
+    let began = Instant::now();
+    ask(&mut stream, b"late").unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(300), "both ways: {:?}", began.elapsed());
+    assert!(until_landed(&mut delay).contains("ms or more"));
+    delay.heal().unwrap();
+    assert_eq!(delay.landed().unwrap(), None);
+
+    let mut stall = proxies.hand(&of, ProxyFault::Stall).unwrap();
+    stall.inject().unwrap();
+    stream.write_all(b"held").unwrap();
+    until_landed(&mut stall);
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut back = [0; 4];
+    assert!(stream.read(&mut back).is_err(), "nothing arrives");
+    stall.heal().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"held");
+
+    let mut slow = proxies.hand(&of, ProxyFault::Bandwidth(1_000_000)).unwrap();
+    slow.inject().unwrap();
+    let began = Instant::now();
+    ask(&mut stream, &much[..250_000]).unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(400), "{:?}", began.elapsed());
+    until_landed(&mut slow);
+    slow.heal().unwrap();
+
+    let mut reset = proxies.hand(&of, ProxyFault::Reset).unwrap();
+    reset.inject().unwrap();
+    until_landed(&mut reset);
+    let error = stream.read(&mut back).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    reset.heal().unwrap();
+    ask(&mut open(), b"again").unwrap();
+
+    let mut refuse = proxies.hand(&of, ProxyFault::Refuse).unwrap();
+    refuse.inject().unwrap();
+    until_landed(&mut refuse);
+    assert_eq!(TcpStream::connect(at).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    refuse.heal().unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while TcpStream::connect(at).is_err() {
+        assert!(Instant::now() < until, "it listens again");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ask(&mut open(), b"again").unwrap();
+}
+
+#[test]
+fn a_fault_that_nothing_met_has_not_landed() {
+    let of = echo();
+    let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
+    for how in [ProxyFault::Delay(Duration::from_millis(1)), ProxyFault::Stall, ProxyFault::Bandwidth(1)] {
+        let mut hand = proxies.hand(&of, how).unwrap();
+        hand.inject().unwrap();
+        assert_eq!(hand.landed().unwrap(), None, "{how:?}");
+        hand.heal().unwrap();
+    }
+    assert!(proxies.hand("elsewhere:1", ProxyFault::Stall).is_err());
+}

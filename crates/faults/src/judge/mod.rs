@@ -1,0 +1,195 @@
+//! What faults cost, from what was done in each second and when what happened to them. Pure. The parts of a slot and
+//! resiliency: ISO/IEC 25045:2010; the band: A. Brown, D. A. Patterson, "Towards Availability Benchmarks" (USENIX 2000).
+
+mod figures;
+pub mod seconds;
+mod slot;
+
+use cosmark_metrics::{FalseDips, FaultResult, HealthyResult};
+use cosmark_stats::dip::{Band, LEAST_SECONDS, find};
+use cosmark_stats::proportions::clopper_pearson;
+use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+
+use seconds::Seconds;
+
+/// What happened to one repetition of a fault; times are seconds since the load began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Played {
+    /// Why nothing can be said of it.
+    pub void: Option<String>,
+    /// It was asked for.
+    pub from_s: f64,
+    /// It was proved to be there, and by what.
+    pub landed: Option<(f64, String)>,
+    /// Healing began.
+    pub heal_s: Option<f64>,
+    /// Healing was done.
+    pub healed_s: Option<f64>,
+    /// The store's own state showed it.
+    pub noticed_s: Option<f64>,
+    /// Why that is not known.
+    pub noticed_unknown: Option<String>,
+    /// Redundancy was whole again.
+    pub whole_s: Option<f64>,
+    /// Why that is not known.
+    pub whole_unknown: Option<String>,
+    /// End of the slot.
+    pub to_s: f64,
+    /// Steps that were taken to heal it.
+    pub steps: u32,
+}
+
+/// Seconds of a load, `from..to`, of which the healthy ones are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The first second of the load that counts: after the ramp.
+    pub from: usize,
+    /// The end of the load.
+    pub to: usize,
+}
+
+/// At the beginning of a load connections are made.
+const BEGINNING_S: usize = 2;
+
+/// What the faults of a stage cost: `played` has the slots of each fault of `specs`.
+#[must_use]
+pub fn results(
+    specs: &[FaultSpec],
+    played: &[Vec<Played>],
+    seconds: &Seconds,
+    load: Stretch,
+    is_open: bool,
+) -> Vec<FaultResult> {
+    let slots = || played.iter().flatten().filter(|slot| slot.to_s > slot.from_s);
+    let first = slots().map(|slot| slot.from_s).fold(f64::INFINITY, f64::min);
+    let until = if first.is_finite() { whole(first).min(load.to) } else { load.to };
+    let healthy = Healthy::of(seconds, load.from + BEGINNING_S, until);
+    let controls: Vec<&Played> = specs
+        .iter()
+        .zip(played)
+        .filter(|(spec, _)| matches!(spec.kind, FaultKind::None))
+        .flat_map(|(_, slots)| slots.iter().filter(|slot| slot.void.is_none()))
+        .collect();
+    let basis = slot::Basis { seconds, healthy: healthy.as_ref(), controls: &controls, end: load.to };
+    let false_dips = false_dips(&basis);
+    specs
+        .iter()
+        .zip(played)
+        .map(|(spec, slots)| {
+            let slots: Vec<_> =
+                (1..).zip(slots).map(|(number, played)| basis.judge(spec, number, played)).collect();
+            FaultResult {
+                name: spec.name.clone(),
+                what: spec.kind.text(),
+                kind: spec.kind.word().to_owned(),
+                healthy: healthy.as_ref().map(Healthy::result),
+                figures: figures::over(&slots),
+                slots,
+                false_dips: false_dips.clone(),
+                proxy: None,
+                remarks: remarks(healthy.is_some(), is_open, until.saturating_sub(load.from + BEGINNING_S)),
+            }
+        })
+        .collect()
+}
+
+fn remarks(is_healthy: bool, is_open: bool, seconds: usize) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !is_open {
+        remarks.push(
+            "the load is a closed loop: while the store is slow less is asked of it, so what is lost is more than what is \
+             counted here; give the work a rate"
+                .to_owned(),
+        );
+    }
+    if !is_healthy {
+        remarks.push(format!(
+            "there is nothing to compare with: {seconds} s without a fault came before the first slot, with too few \
+             operations, or less than {LEAST_SECONDS} s; begin later (at:)"
+        ));
+    }
+    remarks
+}
+
+/// The healthy seconds of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Healthy {
+    pub from: usize,
+    pub to: usize,
+    pub band: Band,
+    /// Body bytes per second.
+    pub bytes: f64,
+    /// Mean operations per second.
+    pub mean: f64,
+    /// The most failures of a second.
+    pub failed: f64,
+}
+
+impl Healthy {
+    fn of(seconds: &Seconds, from: usize, to: usize) -> Option<Self> {
+        let rates = seconds.ok.get(from..to)?;
+        let band = Band::of(rates)?;
+        let within = |rate: &f64| (band.low..=band.high).contains(rate);
+        let bytes = seconds.bytes.get(from..to)?.iter().zip(rates).filter(|(_, rate)| within(rate));
+        let bytes: Vec<f64> = bytes.map(|(bytes, _)| *bytes).collect();
+        let failed = seconds.failed.get(from..to)?.iter().copied().fold(0.0, f64::max);
+        Some(Self { from, to, band, bytes: mean(&bytes), mean: mean(rates), failed })
+    }
+
+    fn result(&self) -> HealthyResult {
+        HealthyResult {
+            from_s: real(self.from),
+            to_s: real(self.to),
+            median_per_s: self.band.median,
+            deviation_per_s: self.band.deviation,
+            low_per_s: self.band.low,
+            high_per_s: self.band.high,
+            level_per_s: self.band.level,
+            level_bytes_per_s: self.bytes,
+        }
+    }
+}
+
+/// How often a dip is found where there was no fault: in the slots without one, and in the second half of the healthy seconds
+/// as the first half has them.
+fn false_dips(basis: &slot::Basis<'_>) -> Option<FalseDips> {
+    let healthy = basis.healthy?;
+    let (mut looked, mut dips, mut length) = (0_u32, 0_u32, 0.0);
+    let rates = &basis.seconds.ok;
+    for slot in basis.controls {
+        let (from, to) = (whole(slot.from_s), whole(slot.to_s).min(basis.end));
+        looked += 1;
+        length += real(to.saturating_sub(from));
+        dips += u32::from(!find(rates, from, to, &healthy.band).dips.is_empty());
+    }
+    let half = (healthy.to - healthy.from) / 2;
+    let middle = healthy.from + half;
+    if let Some(band) = rates.get(healthy.from..middle).and_then(Band::of) {
+        looked += 1;
+        length += real(half);
+        dips += u32::from(!find(rates, middle, healthy.to, &band).dips.is_empty());
+    }
+    (looked > 0).then(|| FalseDips {
+        stretches: looked,
+        seconds: length / f64::from(looked),
+        dips,
+        share_at_most: clopper_pearson(u64::from(dips), u64::from(looked), 0.95).1,
+    })
+}
+
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / real(values.len()) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds of a run")]
+pub(crate) fn real(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a run, at least 0")]
+pub(crate) fn whole(seconds: f64) -> usize {
+    seconds.max(0.0) as usize
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! One slot: what was lost in it, when the rate was back, and its five parts.
+
+use std::collections::BTreeMap;
+
+use cosmark_metrics::{SlotPart, SlotResult};
+use cosmark_stats::dip::{Found, find};
+use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+
+use super::seconds::Seconds;
+use super::{Healthy, Played, mean, real, whole};
+
+/// What slots are judged by.
+pub(crate) struct Basis<'a> {
+    pub seconds: &'a Seconds,
+    pub healthy: Option<&'a Healthy>,
+    /// Slots without a fault.
+    pub controls: &'a [&'a Played],
+    /// The second in which the load ended.
+    pub end: usize,
+}
+
+/// Seconds before a fault that its course shows, and the most values of it.
+const COURSE_BEFORE: usize = 20;
+const MOST_COURSE: usize = 600;
+
+/// A 99th percentile needs ten operations beyond it.
+const LEAST_TIMES: u64 = 1000;
+
+impl Basis<'_> {
+    pub fn judge(&self, spec: &FaultSpec, number: u32, played: &Played) -> SlotResult {
+        let mut slot = SlotResult {
+            number,
+            void: played.void.clone(),
+            from_s: played.from_s,
+            landed_s: played.landed.as_ref().map(|landed| landed.0),
+            proof: played.landed.as_ref().map(|landed| landed.1.clone()),
+            heal_s: played.heal_s,
+            healed_s: played.healed_s,
+            to_s: played.to_s,
+            parts: Vec::new(),
+            ..SlotResult::default()
+        };
+        let after = |at: Option<f64>| at.map(|at| (at - played.from_s).max(0.0));
+        slot.noticed_after_s = after(played.noticed_s);
+        slot.whole_after_s = after(played.whole_s);
+        let mut unknown = Unknown(BTreeMap::new());
+        let asked = |why: &Option<String>| why.clone().unwrap_or_else(|| "nothing was asked".to_owned());
+        let (noticed, is_whole) = (asked(&played.noticed_unknown), asked(&played.whole_unknown));
+        unknown.add("noticed_after_s", slot.noticed_after_s.is_none(), Some(&noticed));
+        unknown.add("whole_after_s", slot.whole_after_s.is_none(), Some(&is_whole));
+        if let Some(void) = &played.void {
+            unknown.all(&slot, void);
+        } else if let Some(healthy) = self.healthy {
+            if !matches!(spec.kind, FaultKind::None) {
+                slot.manual_steps = Some(played.steps);
+            }
+            self.measure(spec, played, healthy, &mut slot, &mut unknown);
+        } else {
+            unknown.all(&slot, "it is not known how the rate is without a fault");
+        }
+        slot.parts = parts(played, slot.back_after_s);
+        self.course(played, &mut slot);
+        slot.unknown = unknown.0;
+        slot
+    }
+
+    fn measure(
+        &self,
+        spec: &FaultSpec,
+        played: &Played,
+        healthy: &Healthy,
+        slot: &mut SlotResult,
+        unknown: &mut Unknown,
+    ) {
+        let (from, to) = (whole(played.from_s), whole(played.to_s).min(self.end));
+        let level = healthy.band.level;
+        let rates = &self.seconds.ok;
+        let found = find(rates, from, to, &healthy.band);
+        slot.dip = Some(!found.dips.is_empty());
+        slot.depth = Some(found.depth());
+        slot.lost_operations = Some(found.lost());
+        slot.lost_bytes = Some(self.lost_bytes(&found, healthy));
+        slot.made_up_operations = Some(found.made_up);
+        slot.dip_after_s = found.extent().map(|extent| (extent.0 - played.from_s).max(0.0));
+        unknown.add("dip_after_s", slot.dip_after_s.is_none(), Some("the rate did not fall"));
+        let failed = self.seconds.failed.get(from..to).unwrap_or_default();
+        slot.failed_operations = Some(count(failed.iter().sum()));
+        let first = failed.iter().position(|failed| *failed > healthy.failed);
+        slot.first_error_after_s = first.map(|at| (real(from + at) - played.from_s).max(0.0));
+        unknown.add(
+            "first_error_after_s",
+            first.is_none(),
+            Some("no more operations failed than without a fault"),
+        );
+        let below = rates.get(from..to).unwrap_or_default().iter().filter(|rate| **rate < level * 0.1);
+        slot.below_tenth_s = Some(real(below.count()));
+        self.times(spec, (from, to), &found, slot, unknown);
+        slot.back_after_s = back(spec, played, &found, real(to), unknown);
+        if let (Some(healed), Some(whole_s)) = (played.healed_s, played.whole_s) {
+            let part = rates.get(whole(healed)..whole(whole_s).min(self.end)).unwrap_or_default();
+            slot.rebuild_lost_operations = Some(part.iter().map(|rate| level - rate).sum::<f64>().max(0.0));
+        }
+        let why = "it is not known when redundancy was whole again";
+        unknown.add("rebuild_lost_operations", slot.rebuild_lost_operations.is_none(), Some(why));
+        let expected = self.rate_without(healthy) * real(to.saturating_sub(from));
+        let done: f64 = rates.get(from..to).unwrap_or_default().iter().sum();
+        slot.resiliency = (expected > 0.0).then(|| done / expected);
+    }
+
+    /// The rate in the slot and some time before it.
+    fn course(&self, played: &Played, slot: &mut SlotResult) {
+        let to = whole(played.to_s.ceil()).min(self.end);
+        let from = whole(played.from_s).saturating_sub(COURSE_BEFORE);
+        let rates = self.seconds.ok.get(from..to).unwrap_or_default();
+        if rates.is_empty() || played.to_s <= played.from_s {
+            return;
+        }
+        let step = rates.len().div_ceil(MOST_COURSE);
+        slot.course_from_s = real(from);
+        slot.course_step_s = real(step);
+        slot.course_per_s = rates.chunks(step).map(|one| (mean(one) * 1e3).round() / 1e3).collect();
+    }
+
+    /// Operations per second of the slots without a fault; without any, of the healthy seconds.
+    fn rate_without(&self, healthy: &Healthy) -> f64 {
+        let rates = self.controls.iter().map(|slot| {
+            let to = whole(slot.to_s).min(self.end);
+            mean(self.seconds.ok.get(whole(slot.from_s)..to).unwrap_or_default())
+        });
+        let rates: Vec<f64> = rates.collect();
+        if rates.is_empty() { healthy.mean } else { mean(&rates) }
+    }
+
+    fn lost_bytes(&self, found: &Found, healthy: &Healthy) -> f64 {
+        let of = |dip: &cosmark_stats::dip::Dip| {
+            let (from, to) = (whole(dip.from_s), whole(dip.to_s.ceil()));
+            let bytes = self.seconds.bytes.get(from..to.min(self.end)).unwrap_or_default();
+            bytes.iter().map(|bytes| healthy.bytes - bytes).sum::<f64>().max(0.0)
+        };
+        found.dips.iter().map(of).fold(0.0, |sum, lost| sum + lost)
+    }
+
+    fn times(
+        &self,
+        spec: &FaultSpec,
+        (from, to): (usize, usize),
+        found: &Found,
+        slot: &mut SlotResult,
+        unknown: &mut Unknown,
+    ) {
+        let ms = |ns: u64| {
+            #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
+            let ms = ns as f64 / 1e6;
+            ms
+        };
+        let in_dip =
+            found.extent().map(|(from_s, to_s)| self.seconds.times(whole(from_s), whole(to_s.ceil())));
+        let enough = in_dip.filter(|times| times.count() >= LEAST_TIMES);
+        slot.p99_ms = enough.and_then(|times| times.quantile_ns(0.99)).map(ms);
+        let why = if slot.dip == Some(true) {
+            "fewer than 1000 operations were answered in the dip"
+        } else {
+            "the rate did not fall"
+        };
+        unknown.add("p99_ms", slot.p99_ms.is_none(), Some(why));
+        if let Some(limit) = spec.limit {
+            let beyond = |second: &usize| {
+                let times = self.seconds.times(*second, *second + 1);
+                times.quantile_ns(0.99).is_none_or(|ns| u128::from(ns) > limit.as_nanos())
+            };
+            slot.beyond_limit_s = Some(real((from..to).filter(beyond).count()));
+        }
+        unknown.add("beyond_limit_s", spec.limit.is_none(), Some("the fault has no limit:"));
+    }
+}
+
+/// When the rate was back; it has to stay for a while to count.
+fn back(spec: &FaultSpec, played: &Played, found: &Found, end_s: f64, unknown: &mut Unknown) -> Option<f64> {
+    let at = found.back_s.unwrap_or(played.from_s);
+    let keep_s = spec.keep.as_secs_f64();
+    let stayed = end_s - at >= keep_s - 1.0;
+    let why = format!("it was not back in the band for {keep_s:.0} s before the slot ended");
+    unknown.add("back_after_s", !stayed, Some(&why));
+    stayed.then(|| (at - played.from_s).max(0.0))
+}
+
+/// The five parts, as far as they are known.
+fn parts(played: &Played, back_after_s: Option<f64>) -> Vec<SlotPart> {
+    let heal = played.heal_s.unwrap_or(played.to_s);
+    let noticed = played.noticed_s.unwrap_or(heal).clamp(played.from_s, heal.max(played.from_s));
+    let healed = played.healed_s.unwrap_or(heal);
+    let back = back_after_s.map_or(played.to_s, |after| played.from_s + after).max(healed);
+    let borders = [
+        ("injection", played.from_s, played.landed.as_ref().map_or(played.from_s, |landed| landed.0)),
+        ("detection", played.from_s, noticed),
+        ("initiation", noticed, heal),
+        ("recovery", heal, back.min(played.to_s)),
+        ("keep", back.min(played.to_s), played.to_s),
+    ];
+    let part = |(part, from_s, to_s): (&str, f64, f64)| SlotPart { part: part.to_owned(), from_s, to_s };
+    borders.into_iter().filter(|(_, from, to)| to > from).map(part).collect()
+}
+
+/// Figures that are null, and why.
+struct Unknown(BTreeMap<String, String>);
+
+impl Unknown {
+    fn add(&mut self, figure: &str, is_unknown: bool, why: Option<&str>) {
+        if is_unknown {
+            self.0.entry(figure.to_owned()).or_insert_with(|| why.unwrap_or("not known").to_owned());
+        }
+    }
+
+    fn all(&mut self, slot: &SlotResult, why: &str) {
+        for row in cosmark_metrics::SLOT_FIGURES {
+            self.add(row.figure, (row.of)(slot).is_none(), Some(why));
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts of operations, at least 0"
+)]
+fn count(sum: f64) -> u64 {
+    sum.max(0.0).round() as u64
+}

@@ -1,0 +1,151 @@
+//! Slots whose truth is known.
+
+use std::time::Duration;
+
+use cosmark_metrics::{Latency, OpSnapshot};
+use cosmark_workload::model::faults::{FaultAt, ProxyFault};
+
+use super::*;
+
+fn spec(kind: FaultKind, keep_s: u64) -> FaultSpec {
+    FaultSpec {
+        name: "f".into(),
+        kind,
+        at: FaultAt::Steady,
+        hold: Duration::from_secs(10),
+        slot: Duration::from_secs(60),
+        repeats: 3,
+        keep: Duration::from_secs(keep_s),
+        within: Duration::from_secs(1),
+        noticed: None,
+        whole: None,
+        limit: Some(Duration::from_millis(200)),
+        span: cosmark_workload::Span::default(),
+    }
+}
+
+fn stall() -> FaultKind {
+    FaultKind::Proxy { of: "h:1".into(), how: ProxyFault::Stall }
+}
+
+/// A second in which so many operations of 1000 bytes took `ms` each.
+fn second(ok: u64, failed: u64, ms: u64) -> OpSnapshot {
+    let mut response = Latency::preallocated();
+    response.record_many(ms * 1_000_000, u32::try_from(ok).unwrap());
+    OpSnapshot { ok, failed, bytes: ok * 1000, response, ..OpSnapshot::default() }
+}
+
+/// 100/s; from 100, 200 and 300 on ten seconds of 20/s with failures and 500 ms, then 60/s for five.
+fn three_dips() -> Seconds {
+    let mut seconds = Seconds::default();
+    for at in 0..400_u64 {
+        let op = match at {
+            100..110 | 200..210 | 300..310 => second(20, 3, 500),
+            110..115 | 210..215 | 310..315 => second(60, 0, 300),
+            _ => second(100, 0, 10),
+        };
+        seconds.add(at * 1_000_000_000, (at + 1) * 1_000_000_000, &op);
+    }
+    seconds
+}
+
+fn played(from_s: f64) -> Played {
+    Played {
+        from_s,
+        landed: Some((from_s + 0.2, "seen".into())),
+        heal_s: Some(from_s + 10.0),
+        healed_s: Some(from_s + 10.5),
+        noticed_s: Some(from_s + 4.0),
+        whole_s: Some(from_s + 15.0),
+        to_s: from_s + 60.0,
+        steps: 1,
+        ..Played::default()
+    }
+}
+
+const LOAD: Stretch = Stretch { from: 0, to: 400 };
+
+#[test]
+fn what_three_equal_slots_cost_is_what_was_planted() {
+    let slots = vec![vec![played(100.0), played(200.0), played(300.0)]];
+    let found = results(&[spec(stall(), 30)], &slots, &three_dips(), LOAD, true);
+    let [result] = &found[..] else { panic!("{found:?}") };
+    let healthy = result.healthy.as_ref().unwrap();
+    assert_eq!((healthy.median_per_s, healthy.level_per_s, healthy.to_s), (100.0, 100.0, 100.0));
+    for slot in &result.slots {
+        assert_eq!((slot.dip, slot.void.as_ref()), (Some(true), None));
+        assert_eq!(slot.lost_operations, Some(1000.0), "{slot:?}");
+        assert_eq!(slot.lost_bytes, Some(1_000_000.0));
+        assert_eq!((slot.depth, slot.failed_operations), (Some(0.8), Some(30)));
+        assert_eq!((slot.first_error_after_s, slot.dip_after_s), (Some(0.0), Some(0.0)));
+        assert_eq!((slot.back_after_s, slot.beyond_limit_s), (Some(15.0), Some(15.0)));
+        assert_eq!((slot.below_tenth_s, slot.manual_steps), (Some(0.0), Some(1)));
+        assert!((slot.resiliency.unwrap() - (60.0 * 100.0 - 1000.0) / 6000.0).abs() < 1e-9);
+        assert_eq!(slot.noticed_after_s, Some(4.0));
+        assert!(slot.unknown.get("p99_ms").is_some_and(|why| why.contains("fewer than 1000")));
+        let parts: Vec<_> = slot.parts.iter().map(|part| part.part.as_str()).collect();
+        assert_eq!(parts, ["injection", "detection", "initiation", "recovery", "keep"]);
+    }
+    let figure = |name: &str| result.figures.iter().find(|one| one.figure == name).unwrap();
+    let lost = figure("lost_operations");
+    assert_eq!((lost.mean, lost.low, lost.high, lost.slots), (Some(1000.0), Some(1000.0), Some(1000.0), 3));
+    assert!(figure("p99_ms").reason.is_some());
+    let quiet = result.false_dips.as_ref().unwrap();
+    assert_eq!((quiet.stretches, quiet.dips), (1, 0));
+}
+
+#[test]
+fn a_void_slot_says_nothing_and_why_and_is_in_no_mean() {
+    let void = Played { void: Some("nothing proves it".into()), ..played(200.0) };
+    let slots = vec![vec![played(100.0), void]];
+    let result = results(&[spec(stall(), 30)], &slots, &three_dips(), LOAD, true).remove(0);
+    let slot = &result.slots[1];
+    assert_eq!((slot.dip, slot.lost_operations, slot.resiliency), (None, None, None));
+    assert_eq!(slot.unknown["lost_operations"], "nothing proves it");
+    assert!(result.figures.iter().all(|figure| figure.slots <= 1 && figure.low.is_none()));
+}
+
+#[test]
+fn a_slot_that_ends_before_the_rate_has_stayed_says_so() {
+    let mut short = played(100.0);
+    short.to_s = 130.0;
+    let result = results(&[spec(stall(), 30)], &[vec![short]], &three_dips(), LOAD, true).remove(0);
+    assert_eq!(result.slots[0].back_after_s, None);
+    assert!(result.slots[0].unknown["back_after_s"].contains("for 30 s"));
+}
+
+#[test]
+fn without_healthy_seconds_nothing_is_said_and_a_closed_loop_is_warned_of() {
+    let result = results(&[spec(stall(), 30)], &[vec![played(10.0)]], &three_dips(), LOAD, false).remove(0);
+    assert!(result.healthy.is_none() && result.false_dips.is_none());
+    assert_eq!(result.slots[0].lost_operations, None);
+    assert_eq!(result.remarks.len(), 2, "{:?}", result.remarks);
+    assert!(result.remarks[0].contains("closed loop"));
+}
+
+#[test]
+fn slots_without_a_fault_are_what_others_are_compared_with() {
+    let specs = [spec(FaultKind::None, 30), spec(stall(), 30)];
+    let quiet = Played { from_s: 30.0, to_s: 90.0, ..Played::default() };
+    let slots = vec![vec![quiet], vec![played(100.0)]];
+    let found = results(&specs, &slots, &three_dips(), LOAD, true);
+    assert_eq!(found[0].slots[0].dip, Some(false));
+    assert_eq!((found[0].slots[0].lost_operations, found[0].slots[0].manual_steps), (Some(0.0), None));
+    assert_eq!(
+        found[1].false_dips.as_ref().unwrap().stretches,
+        1,
+        "the first seconds alone are too few to halve"
+    );
+    assert!(found[1].slots[0].lost_operations.is_some());
+}
+
+#[test]
+fn no_input_panics() {
+    let empty = Seconds::default();
+    for (from_s, to_s) in [(0.0, 0.0), (-5.0, 10.0), (1e12, 2e12), (5.0, 1.0)] {
+        let slot = Played { to_s, ..played(from_s) };
+        let _ =
+            results(&[spec(stall(), 30)], &[vec![slot.clone()]], &empty, Stretch { from: 9, to: 0 }, true);
+        let _ = results(&[spec(stall(), 30)], &[vec![slot]], &three_dips(), LOAD, true);
+    }
+}

@@ -1,0 +1,514 @@
+//! Plays the faults of a stage, one slot after another, on a thread of its own: waits for the moment, writes down what is
+//! about to be made, makes it, proves it, holds it, heals it, and waits until all is whole. Whatever ends it heals first what
+//! is in force.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{EventKind, FaultInForce, FaultJournal, FaultNote, Heal, Timestamp};
+use cosmark_metrics::{FaultResult, OpSnapshot};
+use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
+
+use crate::act::proxy::Proxies;
+use crate::act::{Answer, Hand, Question, hand};
+use crate::judge::seconds::Seconds;
+use crate::judge::{Played, Stretch, results};
+
+/// What is to be played.
+pub struct Playing {
+    /// The faults of the stage.
+    pub faults: Vec<FaultSpec>,
+    /// Id of the run.
+    pub run: String,
+    /// Id of the stage.
+    pub stage: String,
+    /// When its load began.
+    pub began: Timestamp,
+    /// Seconds of the ramp before the measured window.
+    pub ramp_s: f64,
+    /// Seconds of load, the ramp included, where time ends it.
+    pub load_s: Option<f64>,
+    /// Arrivals come by the clock.
+    pub is_open: bool,
+    /// Where faults in force are written down.
+    pub journal: FaultJournal,
+    /// Proxies that stand before stores.
+    pub proxies: Proxies,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct News {
+    /// When.
+    pub at: Timestamp,
+    /// A step of a fault, or what a command printed.
+    pub kind: EventKind,
+    /// One sentence, or the output.
+    pub text: String,
+}
+
+/// Faults that are played.
+pub struct Player {
+    shared: Arc<Shared>,
+    playing: Arc<Playing>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    seconds: Seconds,
+    written: u64,
+    news: Vec<News>,
+    played: Vec<Vec<Played>>,
+    stop: bool,
+    over: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Player {
+    /// Begins.
+    #[must_use]
+    pub fn begin(playing: Playing) -> Self {
+        let playing = Arc::new(playing);
+        let shared = Arc::new(Shared::default());
+        shared.state().played = vec![Vec::new(); playing.faults.len()];
+        let (own, of) = (Arc::clone(&shared), Arc::clone(&playing));
+        let thread = std::thread::Builder::new().name("faults".to_owned()).spawn(move || {
+            let zero = instant_of(of.began);
+            let stage = Stage { playing: &of, shared: &own, zero };
+            let done = std::panic::catch_unwind(AssertUnwindSafe(|| stage.play()));
+            if done.is_err() {
+                stage.tell("the faults ended by a bug in Cosmark; what was in force is healed");
+            }
+            own.state().over = true;
+        });
+        let thread = thread.ok();
+        if thread.is_none() {
+            shared.state().over = true;
+        }
+        Self { shared, playing, thread }
+    }
+
+    /// What was done from `start_ns` to `end_ns` after the load began; `written`: objects among it.
+    pub fn add<'a>(&self, start_ns: u64, end_ns: u64, ops: impl Iterator<Item = (&'a OpSnapshot, bool)>) {
+        let mut state = self.shared.state();
+        for (op, writes) in ops {
+            state.seconds.add(start_ns, end_ns, op);
+            state.written += if writes { op.ok } else { 0 };
+        }
+    }
+
+    /// What happened since the last call.
+    #[must_use]
+    pub fn take(&self) -> Vec<News> {
+        std::mem::take(&mut self.shared.state().news)
+    }
+
+    /// No further fault is made, and what is in force is healed.
+    pub fn stop(&self) {
+        self.shared.state().stop = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// All is done and healed.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.shared.state().over
+    }
+
+    /// What the faults cost.
+    #[must_use]
+    pub fn results(&self) -> Vec<FaultResult> {
+        let state = self.shared.state();
+        let playing = &self.playing;
+        let measured = state.seconds.len();
+        let end = playing.load_s.map_or(measured, |load_s| whole(load_s).min(measured));
+        let load = Stretch { from: whole(playing.ramp_s.ceil()), to: end };
+        let mut all = results(&playing.faults, &state.played, &state.seconds, load, playing.is_open);
+        for (result, spec) in all.iter_mut().zip(&playing.faults) {
+            if let FaultKind::Proxy { of, .. } = &spec.kind {
+                result.proxy = playing.proxies.cost(of);
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+/// A rate is steady when the means of two stretches of this many seconds are alike.
+const STEADY_HALF: usize = 15;
+const STEADY_WITHIN: f64 = 0.05;
+/// How often conditions, proofs and questions are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
+const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
+/// Healing that fails is tried so often.
+const HEAL_TRIES: u32 = 3;
+/// A fault that nothing meets for so long did not land.
+const PROOF_WITHIN: Duration = Duration::from_secs(15);
+/// A slot that the end of the load cuts by less than this counts.
+const CUT_S: f64 = 1.5;
+
+struct Stage<'a> {
+    playing: &'a Playing,
+    shared: &'a Shared,
+    zero: Instant,
+}
+
+impl Stage<'_> {
+    fn play(&self) {
+        for (at, spec) in self.playing.faults.iter().enumerate() {
+            for number in 1..=spec.repeats {
+                let played = self.slot(spec, number);
+                let is_unhealed = played.heal_s.is_some() && played.healed_s.is_none();
+                if let Some(slots) = self.shared.state().played.get_mut(at) {
+                    slots.push(played);
+                }
+                if is_unhealed || self.is_stopped() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn slot(&self, spec: &FaultSpec, number: u32) -> Played {
+        let void = |why: &str| {
+            self.tell(&format!("{} {number}: void: {why}", spec.name));
+            Played { void: Some(why.to_owned()), ..Played::default() }
+        };
+        if number == 1
+            && let Err(why) = self.await_moment(spec)
+        {
+            return void(&why);
+        }
+        let left_s = self.playing.load_s.map(|load_s| load_s - self.now_s());
+        if left_s.is_some_and(|left_s| left_s + CUT_S < spec.slot.as_secs_f64()) {
+            return void("the load ends before its slot would");
+        }
+        if self.is_stopped() {
+            return void("the load had ended");
+        }
+        let mut hand = match hand(spec, &self.playing.proxies) {
+            Ok(hand) => hand,
+            Err(why) => return void(&why),
+        };
+        let mut played = Played { from_s: self.now_s(), to_s: self.now_s(), ..Played::default() };
+        match &mut hand {
+            Some(hand) => self.with_fault(spec, number, hand.as_mut(), &mut played),
+            None => self.tell(&format!("{} {number}: a slot without a fault begins", spec.name)),
+        }
+        let planned_s = played.from_s + spec.slot.as_secs_f64();
+        if hand.is_some() && played.void.is_none() && played.healed_s.is_some() {
+            self.await_whole(spec, number, &mut played, planned_s);
+        }
+        // Also of a slot that is void: what it has disturbed is over before the next one begins.
+        self.wait_until_s(planned_s);
+        played.to_s = self.now_s().min(planned_s);
+        if played.to_s + CUT_S < planned_s && played.void.is_none() {
+            played.void = Some("the load ended before its slot did".to_owned());
+        }
+        if let Some(why) = &played.void {
+            self.tell(&format!("{} {number}: void: {why}", spec.name));
+        }
+        played
+    }
+
+    /// From before it is made to when it is healed.
+    fn with_fault(&self, spec: &FaultSpec, number: u32, hand: &mut dyn Hand, played: &mut Played) {
+        let name = format!("{} {number}", spec.name);
+        let what = spec.kind.text();
+        let noted =
+            FaultInForce::made_here(&self.playing.run, &self.playing.stage, &name, &what, hand.plan());
+        let note = match self.playing.journal.note(&noted) {
+            Ok(note) => note,
+            Err(error) => {
+                played.void = Some(format!("it could not be written down, so it was not made: {error}"));
+                return;
+            }
+        };
+        played.from_s = self.now_s();
+        self.tell(&format!("{name}: {what}"));
+        played.steps = hand.steps();
+        // From here on it is healed whatever happens.
+        let mut in_force = InForce { stage: self, name: &name, hand, note: Some(note) };
+        let made = in_force.hand.inject();
+        match made {
+            Ok(output) => {
+                self.tell_output(&name, &output);
+                self.prove(spec, &name, in_force.hand, played);
+            }
+            Err(why) => played.void = Some(why),
+        }
+        if played.void.is_none() {
+            self.hold(spec, &name, played);
+        }
+        played.heal_s = Some(self.now_s());
+        if in_force.heal() {
+            played.healed_s = Some(self.now_s());
+        } else {
+            played.void.get_or_insert_with(|| "it could not be healed".to_owned());
+        }
+    }
+
+    fn prove(&self, spec: &FaultSpec, name: &str, hand: &mut dyn Hand, played: &mut Played) {
+        let until = Instant::now() + PROOF_WITHIN.min(spec.hold.max(Duration::from_secs(1)));
+        let mut why = None;
+        while played.landed.is_none() && !self.is_stopped() {
+            match hand.landed() {
+                Ok(Some(proof)) => {
+                    self.tell(&format!("{name}: it is there: {}", first_line(&proof)));
+                    played.landed = Some((self.now_s(), proof));
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => why = Some(error),
+            }
+            if Instant::now() > until {
+                break;
+            }
+            self.wait(LOOK_EVERY);
+        }
+        if self.is_stopped() {
+            played.void = Some("the load ended before it was proved".to_owned());
+            return;
+        }
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        played.void = Some(format!("nothing proves that the fault was there{why}"));
+    }
+
+    /// Until it is to be healed; asks meanwhile whether the store has noticed.
+    fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
+        let until_s = played.from_s + spec.hold.as_secs_f64();
+        let Some(question) = Question::noticed(spec) else {
+            played.noticed_unknown = Some("nothing was asked (noticed:)".to_owned());
+            self.wait_until_s(until_s);
+            return;
+        };
+        while self.now_s() < until_s && !self.is_stopped() {
+            match question.ask() {
+                Answer::Yes(said) => {
+                    played.noticed_s = Some(self.now_s());
+                    self.tell(&format!("{name}: the store has noticed {}", first_line(&said)));
+                    self.wait_until_s(until_s);
+                    return;
+                }
+                Answer::CannotTell(why) => {
+                    played.noticed_unknown = Some(first_line(&why).to_owned());
+                    self.wait_until_s(until_s);
+                    return;
+                }
+                Answer::No => {
+                    let left = Duration::from_secs_f64((until_s - self.now_s()).max(0.0));
+                    self.wait(ASK_NOTICED_EVERY.min(left));
+                }
+            }
+        }
+        played.noticed_unknown = Some("the store had not noticed when it was healed".to_owned());
+    }
+
+    fn await_whole(&self, spec: &FaultSpec, number: u32, played: &mut Played, until_s: f64) {
+        let Some(question) = Question::whole(spec) else {
+            played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
+            return;
+        };
+        while self.now_s() < until_s && !self.is_stopped() {
+            match question.ask() {
+                Answer::Yes(said) => {
+                    played.whole_s = Some(self.now_s());
+                    self.tell(&format!(
+                        "{} {number}: redundancy is whole again {}",
+                        spec.name,
+                        first_line(&said)
+                    ));
+                    return;
+                }
+                Answer::CannotTell(why) => {
+                    played.whole_unknown = Some(first_line(&why).to_owned());
+                    return;
+                }
+                Answer::No => self.wait(ASK_WHOLE_EVERY),
+            }
+        }
+        played.whole_unknown = Some("redundancy was not whole before the slot ended".to_owned());
+    }
+
+    /// Until the first slot of a fault may begin.
+    fn await_moment(&self, spec: &FaultSpec) -> Result<(), String> {
+        loop {
+            let is_there = match spec.at {
+                FaultAt::After(time) => self.now_s() >= time.as_secs_f64(),
+                FaultAt::Steady => self.is_steady(),
+                FaultAt::Objects(count) => self.shared.state().written >= count,
+            };
+            if is_there {
+                return Ok(());
+            }
+            if self.is_stopped() {
+                return Err("the load ended before its moment came".to_owned());
+            }
+            if let FaultAt::After(time) = spec.at {
+                self.wait_until_s(time.as_secs_f64());
+            } else {
+                self.wait(LOOK_EVERY);
+            }
+        }
+    }
+
+    fn is_steady(&self) -> bool {
+        let state = self.shared.state();
+        let rates = &state.seconds.ok;
+        // The last second is not over.
+        let end = rates.len().saturating_sub(1);
+        let Some(from) = end.checked_sub(2 * STEADY_HALF) else { return false };
+        if from < whole(self.playing.ramp_s.ceil()) + 2 {
+            return false;
+        }
+        let mean = |from: usize| crate::judge::mean(rates.get(from..from + STEADY_HALF).unwrap_or_default());
+        let (first, second) = (mean(from), mean(from + STEADY_HALF));
+        first > 0.0 && (second / first - 1.0).abs() <= STEADY_WITHIN
+    }
+
+    fn now_s(&self) -> f64 {
+        self.zero.elapsed().as_secs_f64()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.state().stop
+    }
+
+    fn wait_until_s(&self, moment_s: f64) {
+        while !self.is_stopped() {
+            let left_s = moment_s - self.now_s();
+            if left_s <= 0.0 {
+                return;
+            }
+            self.wait(Duration::from_secs_f64(left_s.min(3600.0)));
+        }
+    }
+
+    /// For so long, or until it is to stop.
+    fn wait(&self, time: Duration) {
+        let state = self.shared.state();
+        let waited = self.shared.changed.wait_timeout_while(state, time, |state| !state.stop);
+        drop(waited);
+    }
+
+    fn tell(&self, text: &str) {
+        self.news(EventKind::Fault, text);
+    }
+
+    fn tell_output(&self, name: &str, output: &str) {
+        if !output.trim().is_empty() {
+            self.news(EventKind::Command, &format!("{name}: {output}"));
+        }
+    }
+
+    fn news(&self, kind: EventKind, text: &str) {
+        let since = Duration::from_secs_f64(self.now_s().max(0.0));
+        let at = self.playing.began.checked_add(since).unwrap_or_else(|_| Timestamp::now());
+        self.shared.state().news.push(News { at, kind, text: text.trim().to_owned() });
+    }
+}
+
+/// A moment of the wall clock, on the clock that this thread waits by.
+fn instant_of(at: Timestamp) -> Instant {
+    let (now, here) = (Timestamp::now(), Instant::now());
+    let since =
+        |from: Timestamp, to: Timestamp| Duration::try_from(to.duration_since(from)).unwrap_or_default();
+    let moment = if at > now { here.checked_add(since(now, at)) } else { here.checked_sub(since(at, now)) };
+    moment.unwrap_or(here)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim()
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a load, at least 0")]
+fn whole(seconds: f64) -> usize {
+    seconds.max(0.0) as usize
+}
+
+/// A fault that may be in force: healed when this goes, if it was not before.
+struct InForce<'a> {
+    stage: &'a Stage<'a>,
+    name: &'a str,
+    hand: &'a mut dyn Hand,
+    note: Option<FaultNote>,
+}
+
+impl InForce<'_> {
+    /// True when it is healed.
+    fn heal(&mut self) -> bool {
+        let Some(note) = self.note.take() else { return true };
+        let mut last = String::new();
+        for attempt in 0..HEAL_TRIES {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            match self.hand.heal() {
+                Ok(output) => {
+                    self.stage.tell_output(self.name, &output);
+                    self.stage.tell(&format!("{}: healed", self.name));
+                    if let Err(error) = note.forget() {
+                        self.stage.tell(&format!(
+                            "{}: healed, and still written down as in force: {error}",
+                            self.name
+                        ));
+                    }
+                    return true;
+                }
+                Err(why) => last = why,
+            }
+        }
+        self.stage.tell(&format!(
+            "{} COULD NOT BE HEALED: {last}; no further fault is made. Heal it by `cosmark faults heal {}`",
+            self.name, self.stage.playing.run
+        ));
+        false
+    }
+}
+
+impl Drop for InForce<'_> {
+    fn drop(&mut self) {
+        self.heal();
+    }
+}
+
+/// Heals what a run that is gone has left in force; what was done, one sentence each.
+///
+/// # Errors
+/// The first that could not be healed; the others are tried all the same.
+pub fn heal_left(left: Vec<(FaultNote, FaultInForce)>) -> (Vec<String>, Vec<String>) {
+    let (mut healed, mut failed) = (Vec::new(), Vec::new());
+    for (note, fault) in left {
+        let name = format!("{} {} {} ({})", fault.run, fault.stage, fault.fault, fault.what);
+        let done =
+            crate::act::heal(&fault.heal).and_then(|_| note.forget().map_err(|error| error.to_string()));
+        match done {
+            Ok(()) if fault.heal == Heal::Itself => healed.push(format!("{name} ended with its process")),
+            Ok(()) => healed.push(format!("{name} is healed")),
+            Err(why) => failed.push(format!("{name} could not be healed: {why}")),
+        }
+    }
+    (healed, failed)
+}

@@ -1,0 +1,65 @@
+//! `faults:` written again: the fields of a fault and what stands in them.
+
+use cosmark_units::duration_text;
+
+use crate::model::faults::{FaultAt, FaultKind, FaultProcess, FaultSignal, FaultSpec, ProxyFault};
+
+/// What is only of this type.
+pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
+    let given = |key, value: &Option<String>| value.clone().map(|value| (key, value));
+    match kind {
+        FaultKind::Bed { bed, verb, target, argument } => {
+            let all = [("bed", bed.clone()), ("verb", verb.clone()), ("target", target.clone())];
+            all.into_iter().chain(given("argument", argument)).collect()
+        }
+        FaultKind::Command { inject, heal, proof, host } => {
+            let all = [("inject", inject.clone()), ("heal", heal.clone())];
+            all.into_iter().chain(given("proof", proof)).chain(given("host", host)).collect()
+        }
+        FaultKind::Signal { signal, process, heal } => {
+            let word = match signal {
+                FaultSignal::Stop => "STOP",
+                FaultSignal::Kill => "KILL",
+            };
+            let process = match process {
+                FaultProcess::Named(name) => ("process", name.clone()),
+                FaultProcess::PidFile(file) => ("pid_file", file.clone()),
+            };
+            [("signal", word.to_owned()), process].into_iter().chain(given("heal", heal)).collect()
+        }
+        FaultKind::Proxy { of, how } => {
+            let how = match how {
+                ProxyFault::Delay(delay) => ("delay", duration_text(*delay)),
+                ProxyFault::Stall => ("stall", "true".to_owned()),
+                ProxyFault::Reset => ("reset", "true".to_owned()),
+                ProxyFault::Refuse => ("refuse", "true".to_owned()),
+                ProxyFault::Bandwidth(bytes) => ("bandwidth", bytes.to_string()),
+            };
+            vec![("of", of.clone()), how]
+        }
+        FaultKind::None => Vec::new(),
+    }
+}
+
+/// What every fault has.
+pub(crate) fn of_fault(fault: &FaultSpec) -> Vec<(&'static str, String)> {
+    let at = match fault.at {
+        FaultAt::After(time) => duration_text(time),
+        FaultAt::Steady => "steady".to_owned(),
+        FaultAt::Objects(count) => format!("{count} objects"),
+    };
+    let mut all = vec![("at", at)];
+    if !fault.hold.is_zero() {
+        all.push(("hold", duration_text(fault.hold)));
+    }
+    all.extend([
+        ("slot", duration_text(fault.slot)),
+        ("repeats", fault.repeats.to_string()),
+        ("keep", duration_text(fault.keep)),
+        ("within", duration_text(fault.within)),
+    ]);
+    all.extend(fault.noticed.clone().map(|command| ("noticed", command)));
+    all.extend(fault.whole.clone().map(|command| ("whole", command)));
+    all.extend(fault.limit.map(|limit| ("limit", duration_text(limit))));
+    all
+}

@@ -1,0 +1,204 @@
+//! `faults:` of a stage: what is made to fail while its load runs, how that is healed, and what is waited for.
+
+use std::time::Duration;
+
+use crate::diagnostics::Span;
+
+/// More faults of one stage are not played.
+pub const MOST_FAULTS: usize = 50;
+/// More repetitions of one.
+pub const MOST_FAULT_REPEATS: u32 = 100;
+
+/// One fault.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultSpec {
+    /// Its name in the results; no two of a stage have the same.
+    pub name: String,
+    /// How it is made.
+    pub kind: FaultKind,
+    /// When its first slot begins.
+    pub at: FaultAt,
+    /// From when it was made to when it is healed.
+    pub hold: Duration,
+    /// Length of a slot, from when it was made.
+    pub slot: Duration,
+    /// Slots, one after another.
+    pub repeats: u32,
+    /// How long the rate has to stay in the band to be called back.
+    pub keep: Duration,
+    /// How long one command may take.
+    pub within: Duration,
+    /// Asks whether the store has noticed, by its exit code 0.
+    pub noticed: Option<String>,
+    /// Asks whether redundancy is whole, by its exit code 0.
+    pub whole: Option<String>,
+    /// Response times beyond are counted by the second.
+    pub limit: Option<Duration>,
+    /// Where it stands in the source.
+    pub span: Span,
+}
+
+/// When the first slot of a fault begins; a fault before it in the list has ended then in any case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FaultAt {
+    /// So long after the load began.
+    After(Duration),
+    /// When the rate has been steady for 30 s after the ramp.
+    Steady,
+    /// When so many objects have been written.
+    Objects(u64),
+}
+
+/// How a fault is made and healed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// By the `faults` script of a test bed.
+    Bed {
+        /// Its directory.
+        bed: String,
+        /// What is done.
+        verb: String,
+        /// To what.
+        target: String,
+        /// And how much, for verbs that want to know.
+        argument: Option<String>,
+    },
+    /// By commands of the user, through `sh -c`.
+    Command {
+        /// Makes it.
+        inject: String,
+        /// Heals it.
+        heal: String,
+        /// Proves by its exit code 0 that it is there.
+        proof: Option<String>,
+        /// The machine on which all of them run, by ssh; `None` = this one.
+        host: Option<String>,
+    },
+    /// By a signal to processes of this machine.
+    Signal {
+        /// Which one.
+        signal: FaultSignal,
+        /// Who gets it.
+        process: FaultProcess,
+        /// Heals what was killed.
+        heal: Option<String>,
+    },
+    /// By a proxy between client and store.
+    Proxy {
+        /// Host and port of the store that it stands before.
+        of: String,
+        /// What it does.
+        how: ProxyFault,
+    },
+    /// Not at all: a slot for comparison.
+    None,
+}
+
+/// A signal of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultSignal {
+    /// SIGSTOP, healed by SIGCONT.
+    Stop,
+    /// SIGKILL, healed by a command.
+    Kill,
+}
+
+/// Processes of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultProcess {
+    /// All with exactly this name.
+    Named(String),
+    /// The one whose number stands in this file.
+    PidFile(String),
+}
+
+/// What the proxy does while a fault holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyFault {
+    /// Everything arrives later, in both directions.
+    Delay(Duration),
+    /// Nothing arrives any more; connections stay.
+    Stall,
+    /// Connections are reset, new ones too.
+    Reset,
+    /// New connections are refused and old ones reset.
+    Refuse,
+    /// At most so many bytes a second, both directions and all connections together.
+    Bandwidth(u64),
+}
+
+/// The types of faults and their keys beside those that all have.
+pub const FAULT_TYPES: &[(&str, &[&str])] = &[
+    ("bed", &["bed", "verb", "target", "argument"]),
+    ("command", &["inject", "heal", "proof", "host"]),
+    ("signal", &["signal", "process", "pid_file", "heal"]),
+    ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth"]),
+    ("none", &[]),
+];
+
+impl FaultKind {
+    /// Its word in a workload.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Bed { .. } => "bed",
+            Self::Command { .. } => "command",
+            Self::Signal { .. } => "signal",
+            Self::Proxy { .. } => "proxy",
+            Self::None => "none",
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Bed { bed, verb, target, argument } => {
+                let argument = argument.as_ref().map(|argument| format!(" {argument}")).unwrap_or_default();
+                format!("{bed}/faults {verb} {target}{argument}")
+            }
+            Self::Command { inject, host: Some(host), .. } => format!("{inject} (on {host})"),
+            Self::Command { inject, host: None, .. } => inject.clone(),
+            Self::Signal { signal, process, .. } => {
+                let signal = match signal {
+                    FaultSignal::Stop => "SIGSTOP",
+                    FaultSignal::Kill => "SIGKILL",
+                };
+                match process {
+                    FaultProcess::Named(name) => format!("{signal} to {name}"),
+                    FaultProcess::PidFile(file) => format!("{signal} to the process of {file}"),
+                }
+            }
+            Self::Proxy { of, how } => format!("{} on the way to {of}", how.text()),
+            Self::None => "no fault".to_owned(),
+        }
+    }
+
+    /// It acts on a machine, and not only on the way to the store.
+    #[must_use]
+    pub fn acts_on_a_machine(&self) -> bool {
+        !matches!(self, Self::Proxy { .. } | Self::None)
+    }
+}
+
+impl ProxyFault {
+    /// For people.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Delay(delay) => format!("{delay:?} of delay"),
+            Self::Stall => "nothing passes".to_owned(),
+            Self::Reset => "connections are reset".to_owned(),
+            Self::Refuse => "connections are refused".to_owned(),
+            Self::Bandwidth(bytes) => format!("{bytes} bytes/s at most"),
+        }
+    }
+}
+
+impl FaultSpec {
+    /// How long all its slots take.
+    #[must_use]
+    pub fn lasts(&self) -> Duration {
+        self.slot.saturating_mul(self.repeats)
+    }
+}
