@@ -30,6 +30,13 @@ interface Common {
   empty?: string | undefined;
 }
 
+/** Something that happened. */
+export interface Mark {
+  at: number;
+  name: string;
+  kind: string;
+}
+
 export interface LineModel extends Common {
   kind: "lines";
   /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, or the
@@ -43,6 +50,7 @@ export interface LineModel extends Common {
   mayLog?: boolean;
   lines: Line[];
   phases?: { name: string; from: number; to: number }[] | undefined;
+  marks?: Mark[] | undefined;
   xEnd?: number;
 }
 
@@ -55,6 +63,7 @@ export interface HeatModel extends Common {
   yTo: number;
   xEnd: number;
   phases?: { name: string; from: number; to: number }[] | undefined;
+  marks?: Mark[] | undefined;
 }
 
 export type ChartModel = LineModel | HeatModel;
@@ -197,6 +206,31 @@ function phaseAreas(model: ChartModel, palette: Palette, end: number): Option {
   };
 }
 
+/** Longer names of marks are said under the pointer only. */
+const MARK_SIGNS = 14;
+
+function markLines(model: ChartModel, view: View): Option {
+  const { palette } = view;
+  const end = model.xEnd ?? 1;
+  const [from, to] = view.zoom ?? [0, end];
+  let last = -Infinity;
+  const data = [...(model.marks ?? [])].sort((a, b) => a.at - b.at).map((mark) => {
+    // Names need room; a line alone does not.
+    const named = mark.name.length <= MARK_SIGNS && mark.at - last > (to - from) * 0.12;
+    if (named) last = mark.at;
+    return { xAxis: mark.at, name: mark.name, label: { show: named, formatter: mark.name } };
+  });
+  return {
+    symbol: "none",
+    silent: view.still === true,
+    animation: false,
+    lineStyle: { color: palette.categories[1], width: 1, type: "dashed", opacity: 0.9 },
+    label: { color: palette.soft, fontSize: 10, position: "end", distance: 1, rotate: 0 },
+    emphasis: { label: { show: true, formatter: (one: { name: string }) => one.name } },
+    data,
+  };
+}
+
 function xAxis(model: LineModel, view: View, end: number): Option {
   const { palette } = view;
   const style = axisStyle(palette);
@@ -247,6 +281,7 @@ function lineOption(model: LineModel, view: View): Option {
     ...(line.stack ? { stack: "all", areaStyle: { opacity: 0.45 }, step: "middle" } : {}),
     emphasis: { disabled: true },
     ...(at === 0 && model.phases?.length ? { markArea: phaseAreas(model, palette, end) } : {}),
+    ...(at === 0 && model.marks?.length ? { markLine: markLines(model, view) } : {}),
   }));
   return {
     ...frame(view),
@@ -344,6 +379,7 @@ function heatOption(model: HeatModel, view: View): Option {
           };
         },
         markArea: phaseAreas(model, palette, model.xEnd),
+        ...(model.marks?.length ? { markLine: markLines(model, view) } : {}),
       },
     ],
   };

@@ -1,5 +1,5 @@
 // The machines of the store: their charts over time as the data lists them, and the ladder that shows what limits the store.
-import type { LadderData, NodeChartData, NodeGap, PhaseSpan, TimeAxis } from "../data/types";
+import type { EventMark, LadderData, NodeChartData, NodeGap, PhaseSpan, TimeAxis } from "../data/types";
 import type { Unit } from "../format";
 import type { Line, LineModel } from "./model";
 import { over, points } from "./stage";
@@ -8,6 +8,7 @@ import { over, points } from "./stage";
 export interface NodeCourse {
   time: TimeAxis | null;
   phases: PhaseSpan[];
+  events?: EventMark[];
   node_charts: NodeChartData[];
   node_gaps: NodeGap[];
 }

@@ -1,6 +1,6 @@
 // From a stage of the report's data to the models of its charts.
-import type { ClientSeries, CountSeries, LatencySeries, OperationData, PhaseSpan, StageData, TimeAxis } from "../data/types";
-import type { ChartModel, HeatModel, Line, LineModel } from "./model";
+import type { ClientSeries, CountSeries, EventMark, LatencySeries, OperationData, PhaseSpan, StageData, TimeAxis } from "../data/types";
+import type { ChartModel, HeatModel, Line, LineModel, Mark } from "./model";
 import { operationColours } from "./palette";
 
 /** What is drawn of an operation; one that runs has no more than that. */
@@ -16,6 +16,7 @@ export interface Course {
 export interface StageCourse {
   time: TimeAxis | null;
   phases: PhaseSpan[];
+  events?: EventMark[];
   operations: Course[];
 }
 
@@ -72,10 +73,18 @@ function phases(stage: { phases: PhaseSpan[] }): LineModel["phases"] {
     .map((phase) => ({ name: PHASE_NAMES[phase.phase] ?? phase.phase, from: phase.from_s, to: phase.to_s }));
 }
 
-type Base = Pick<LineModel, "kind" | "x" | "phases" | "xEnd">;
+type Base = Pick<LineModel, "kind" | "x" | "phases" | "xEnd" | "marks">;
 
-export function over(stage: { time: TimeAxis | null; phases: PhaseSpan[] }): Base {
-  return { kind: "lines", x: "time", phases: phases(stage), xEnd: stage.time?.end_s ?? 1 };
+/** What happened, as lines across the charts over time; that a stage began and ended is its axis. */
+export function marks(stage: { time: TimeAxis | null; events?: EventMark[] }): Mark[] {
+  const end = stage.time?.end_s ?? 0;
+  return (stage.events ?? [])
+    .filter((one) => one.kind !== "stage" && one.kind !== "command" && one.at_s >= 0 && one.at_s <= end)
+    .map((one) => ({ at: one.at_s, name: one.text, kind: one.kind }));
+}
+
+export function over(stage: { time: TimeAxis | null; phases: PhaseSpan[]; events?: EventMark[] }): Base {
+  return { kind: "lines", x: "time", phases: phases(stage), marks: marks(stage), xEnd: stage.time?.end_s ?? 1 };
 }
 
 const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive lacks histograms.hlog.";
@@ -121,7 +130,7 @@ const KIND_HINTS: Record<string, string> = {
 };
 
 /** Percentiles of one operation over time. */
-export function percentiles(stage: Pick<StageCourse, "time" | "phases">, operation: { name: string }, series: LatencySeries): LineModel {
+export function percentiles(stage: Pick<StageCourse, "time" | "phases" | "events">, operation: { name: string }, series: LatencySeries): LineModel {
   const { time } = stage;
   const length = time ? time.bin_s * series.every : 0;
   const line = (name: string, colour: number, values: (number | null)[], more: Partial<Line> = {}): Line => ({
@@ -175,7 +184,7 @@ export function distributions(stage: StageData): LineModel {
 }
 
 /** Response times of one operation over time as a heat map. */
-export function heat(stage: Pick<StageCourse, "time" | "phases">, operation: Pick<OperationData, "name" | "heat">): HeatModel {
+export function heat(stage: Pick<StageCourse, "time" | "phases" | "events">, operation: Pick<OperationData, "name" | "heat">): HeatModel {
   const { time } = stage;
   const map = operation.heat;
   const title = `Response times of ${operation.name} as a heat map`;
@@ -191,7 +200,7 @@ export function heat(stage: Pick<StageCourse, "time" | "phases">, operation: Pic
   const [low, high] = [edge(0), edge(map.rows)];
   const wide = high - low > 0.8;
   return {
-    ...common, cells, most, xEnd: time.end_s, phases: phases(stage),
+    ...common, cells, most, xEnd: time.end_s, phases: phases(stage), marks: marks(stage),
     yFrom: wide ? Math.floor(low * 4) / 4 : low - 0.1,
     yTo: wide ? Math.ceil(high * 4) / 4 : high + 0.1,
   };
@@ -266,7 +275,7 @@ export function drivers(stage: StageCourse): LineModel | null {
 }
 
 /** How the machine that made the load did. */
-export function clientCharts(stage: { time: TimeAxis | null; phases: PhaseSpan[] }, client: { driver: string; series: ClientSeries | null }): ChartModel[] {
+export function clientCharts(stage: { time: TimeAxis | null; phases: PhaseSpan[]; events?: EventMark[] }, client: { driver: string; series: ClientSeries | null }): ChartModel[] {
   const { time } = stage;
   const { series } = client;
   if (!time || !series) return [];

@@ -210,7 +210,15 @@ node_charts: Array<NodeChartData>,
 /**
  * When machines of the store did not answer.
  */
-node_gaps: Array<NodeGap>, };
+node_gaps: Array<NodeGap>, 
+/**
+ * What happened while it ran.
+ */
+events: Array<EventMark>, 
+/**
+ * What was made to fail, and what that cost.
+ */
+faults: Array<FaultData>, };
 
 export type TimeAxis = { 
 /**
@@ -711,6 +719,160 @@ to_s: number,
  * Why.
  */
 why: string, };
+
+export type EventMark = { 
+/**
+ * Seconds since the load began; below 0 before it.
+ */
+at_s: number, 
+/**
+ * `stage`, `driver`, `fault`, `command` or `note`.
+ */
+kind: string, 
+/**
+ * One sentence, or what was printed.
+ */
+text: string, };
+
+export type FaultData = { 
+/**
+ * Apart from others of the page.
+ */
+id: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * How it was made.
+ */
+what: string, 
+/**
+ * `bed`, `command`, `signal`, `proxy` or `none`.
+ */
+kind: string, 
+/**
+ * Lower end of the band of the healthy rate.
+ */
+low_per_s: number | null, 
+/**
+ * Its upper end.
+ */
+high_per_s: number | null, 
+/**
+ * What a healthy second is worth.
+ */
+level_per_s: number | null, 
+/**
+ * Its slots.
+ */
+slots: Array<FaultSlotData>, 
+/**
+ * Its figures.
+ */
+figures: Array<FaultFigureData>, 
+/**
+ * What was seen without a fault, in words.
+ */
+quiet: string | null, 
+/**
+ * What its proxy added, in words.
+ */
+proxy: string | null, 
+/**
+ * What a reader should know.
+ */
+remarks: Array<string>, };
+
+export type FaultSlotData = { 
+/**
+ * From 1.
+ */
+number: number, 
+/**
+ * Why it says nothing.
+ */
+void: string | null, 
+/**
+ * When the fault was asked for.
+ */
+from_s: number, 
+/**
+ * End.
+ */
+to_s: number, 
+/**
+ * What proved that it was there.
+ */
+proof: string | null, 
+/**
+ * Whether the rate fell.
+ */
+dip: boolean | null, 
+/**
+ * Where the course begins.
+ */
+course_from_s: number, 
+/**
+ * Seconds of each of its values.
+ */
+course_step_s: number, 
+/**
+ * Operations per second.
+ */
+course_per_s: Array<number>, 
+/**
+ * Its parts.
+ */
+parts: Array<FaultSlotPart>, 
+/**
+ * What happened in it.
+ */
+marks: Array<EventMark>, 
+/**
+ * Its values of the fault's figures, in their order.
+ */
+values: Array<number | null>, };
+
+export type FaultSlotPart = { 
+/**
+ * `injection`, `detection`, `initiation`, `recovery` or `keep`.
+ */
+part: string, 
+/**
+ * Start.
+ */
+from_s: number, 
+/**
+ * End.
+ */
+to_s: number, };
+
+export type FaultFigureData = { 
+/**
+ * For people.
+ */
+title: string, 
+/**
+ * `s`, `ms`, `share`, `count` or `bytes`.
+ */
+unit: string, 
+/**
+ * Mean of the slots that have it.
+ */
+mean: number | null, 
+/**
+ * Lower end of its interval.
+ */
+low: number | null, 
+/**
+ * Upper end.
+ */
+high: number | null, 
+/**
+ * Why there is none.
+ */
+reason: string | null, };
 
 export type NodeData = { 
 /**

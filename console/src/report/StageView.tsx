@@ -7,6 +7,7 @@ import * as charts from "../charts/stage";
 import type { GroupData, OperationData, StageData } from "../data/types";
 import { exact, grouped, share, short, type Unit } from "../format";
 import { conditions, figures, leading } from "./figures";
+import { Events, Faults } from "./Faults";
 import { Nodes } from "./Nodes";
 import { OperationsTable, type FigureRow } from "./OperationsTable";
 
@@ -30,7 +31,9 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
           <h3>By operation, response time</h3>
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
+          <Faults stage={stage} />
           <Charts stage={stage} names={names} />
+          <Events stage={stage} />
           <Nodes stage={stage} />
           <Parts stage={stage} names={names} />
           <Failures stage={stage} names={names} />

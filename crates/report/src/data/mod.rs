@@ -5,6 +5,7 @@ mod axis;
 mod bins;
 mod clients;
 mod counts;
+mod faults;
 mod logged;
 mod machines;
 pub mod model;
@@ -366,5 +367,7 @@ fn stage_data(
         node_costs: machines::costs(stage),
         node_charts: own.nodes.0,
         node_gaps: own.nodes.1,
+        events: faults::events(run, stage)?,
+        faults: stage.faults.iter().map(faults::fault).collect(),
     })
 }

@@ -4,6 +4,7 @@
 //! Times of a stage are seconds since its load began. Series have one value per bin of the stage's time axis; `null`
 //! stands for what is not known or what the data cannot support, never 0.
 
+mod faults;
 mod machines;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use faults::{EventMark, FaultData, FaultFigureData, FaultSlotData, FaultSlotPart};
 pub use machines::{
     LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit,
 };
@@ -149,6 +151,10 @@ pub struct StageData {
     pub node_charts: Vec<NodeChartData>,
     /// When machines of the store did not answer.
     pub node_gaps: Vec<NodeGap>,
+    /// What happened while it ran.
+    pub events: Vec<EventMark>,
+    /// What was made to fail, and what that cost.
+    pub faults: Vec<FaultData>,
 }
 
 /// A grid of bins of equal length from the start of the load; the last may be shorter.

@@ -7,7 +7,7 @@ use cosmark_archive::Run;
 use super::encode::{escaped_tag, influx};
 use super::{ExportError, run_points, run_points::end_ns};
 
-/// One line `cosmark_interval` per line of the histogram log, then the metrics of [`super::point::NAMES`].
+/// One line `cosmark_interval` per line of the histogram log, one line `cosmark_event` per event, then the metrics of [`super::point::NAMES`].
 pub fn lines(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
     let base = run.record.submitted.unwrap_or_default().as_nanosecond();
     let (id, name) = (escaped_tag(&run.record.id), escaped_tag(&run.record.name));
@@ -38,6 +38,13 @@ pub fn lines(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             ms(histogram.max()),
             entry.length.as_secs_f64(),
         )?;
+    }
+    for event in run.events()? {
+        let stage =
+            event.stage.as_deref().map(|stage| format!(",stage={}", escaped_tag(stage))).unwrap_or_default();
+        let text = event.text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
+        let (kind, at) = (event.kind.word(), event.at.as_nanosecond());
+        writeln!(out, "cosmark_event,kind={kind},run={id}{stage},workload={name} text=\"{text}\" {at}")?;
     }
     let results = influx(&run_points(run)?, end_ns(run));
     Ok(out.write_all(results.as_bytes())?)

@@ -107,6 +107,13 @@ pub const FORMATS: &[Format] = &[
         },
     },
     Format {
+        name: "events",
+        what: "what happened and when as a table (RFC 4180): stages, drivers, faults, notes of people",
+        ending: "csv",
+        binary: false,
+        write: |run, out| copy(run, "events.csv", "it was not written: the run is of an older version", out),
+    },
+    Format {
         name: "nodes",
         what: "every reading of the store's machines as Parquet (needs nodes:)",
         ending: "parquet",
