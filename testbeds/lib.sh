@@ -412,6 +412,33 @@ fault_do() {
   esac
 }
 
+# fault_proof VERB TARGET: look at the system itself, and not at what was noted: exit 0 and say what is seen if the fault is
+# there, 1 if it is not.
+fault_proof() {
+  local verb=$1 target=$2 names members pid state still=0 all=0
+  mapfile -t names < <(process_names "$(bed_target "$target" || die "no target '$target'; there are: $(bed_targets)")")
+  case $verb in
+    kill)
+      members=$(process_members "${names[@]}")
+      [[ -z $members ]] || return 1
+      say "none of the ${#names[@]} processes of $target runs"
+      ;;
+    pause)
+      for pid in $(process_members "${names[@]}"); do
+        state=$(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2>/dev/null) || continue
+        all=$((all + 1))
+        if [[ $state == [Tt] ]]; then still=$((still + 1)); fi
+      done
+      ((all > 0 && still == all)) || return 1
+      say "all $all processes of $target stand still (state T)"
+      ;;
+    *)
+      declare -F bed_fault_proof >/dev/null || die "this bed cannot prove '$verb'"
+      bed_fault_proof "$verb" "$target"
+      ;;
+  esac
+}
+
 # ---- the verbs -------------------------------------------------------------------------------------------------
 
 # bed_up: start what is not running, wait until it serves, prove it, and say how to reach it. If that fails, what
@@ -512,6 +539,8 @@ bed_faults() {
   case $verb in
     kill | restart | pause | resume | devfail | devheal) (($# == 2)) || usage 2 ;;
     list | healall) (($# == 1)) || usage 2 ;;
+    proof) (($# == 3)) || usage 2 ;;
+    noticed | whole) (($# == 2)) || usage 2 ;;
     -h | --help) usage ;;
     *) [[ -n $verb && " ${BED_VERBS:-} " == *" $verb "* ]] && (($# == 2 || $# == 3)) || usage 2 ;;
   esac
@@ -520,6 +549,13 @@ bed_faults() {
   bed_open
   case $verb in
     list) fault_files ;;
+    proof) fault_proof "$target" "$3" ;;
+    noticed | whole)
+      if declare -F "bed_$verb" >/dev/null; then "bed_$verb" "$target"; else
+        say "this bed cannot tell when the store has $verb"
+        exit 77
+      fi
+      ;;
     healall)
       for fault in $(fault_files); do
         case $fault in
@@ -537,6 +573,8 @@ bed_faults() {
         kill | restart | pause | resume | devfail | devheal) fault_do "$verb" "$target" ;;
         *) bed_fault "$@" ;;
       esac
+      # From when on being whole counts, for the verb whole.
+      case $verb in restart | resume | devheal | heal) date +%s.%N >"$BED_DIR/healed.$target" ;; esac
       say "$verb $target: asked $asked, in force $(now_utc)"
       ;;
   esac

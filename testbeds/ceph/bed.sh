@@ -251,6 +251,49 @@ bed_fault() { # bed_fault VERB TARGET [MS]
   esac
 }
 
+# Seen from the outside: what the kernel, or the daemon itself, says.
+bed_fault_proof() { # bed_fault_proof VERB TARGET
+  local ip now
+  ip=$(osd_ip "${2#osd.}")
+  case $1 in
+    partition)
+      iptables -w 10 -C OUTPUT -d "$ip" -j DROP 2>/dev/null && iptables -w 10 -C OUTPUT -s "$ip" -j DROP 2>/dev/null || return 1
+      say "packets to and from $ip are dropped"
+      ;;
+    delay)
+      now=$(timeout 30 ceph daemon "$BED_DIR/sockets/$2.asok" config get osd_debug_inject_dispatch_delay_duration 2>/dev/null) ||
+        return 1
+      [[ $now =~ \"([0-9.]+)\" ]] && awk -v s="${BASH_REMATCH[1]}" 'BEGIN { exit !(s > 0) }' || return 1
+      say "$2 delays what it dispatches by ${BASH_REMATCH[1]} s"
+      ;;
+    devfail)
+      if process_is_alive "$2" && ls "$(osd_dir "${2#osd.}")/" >/dev/null 2>&1; then return 1; fi
+      say "the device of $2 cannot be read, or the daemon has ended on it"
+      ;;
+    *) die "cannot prove '$1'" ;;
+  esac
+}
+
+# The monitor's own state: an OSD is down in its map, or it is itself not to be reached.
+bed_noticed() {
+  case $1 in
+    osd.[0-3])
+      ceph_ask osd dump --format plain | grep -E "^$1 down" | head -c 60
+      ((PIPESTATUS[1] == 0))
+      ;;
+    *)
+      say 'the map of the cluster shows OSDs only'
+      exit 77
+      ;;
+  esac
+}
+
+# All OSDs are up, and every placement group has all its copies.
+bed_whole() {
+  ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up" && groups_are_clean || return 1
+  say 'all placement groups are active+clean'
+}
+
 # bed_fault_lift TARGET VERB: and forget it.
 bed_fault_lift() {
   [[ -e $FAULT_DIR/$1.$2 ]] || return 0

@@ -230,6 +230,35 @@ bed_device_heal() {
   fi
 }
 
+# The device answers no request of the system either.
+bed_fault_proof() { # bed_fault_proof VERB TARGET
+  local device
+  [[ $1 == devfail ]] || die "cannot prove '$1'"
+  device=$(node_device "${2#node.}")
+  if ls "$device/" >/dev/null 2>&1; then return 1; fi
+  say "$device cannot be read: $(ls "$device/" 2>&1 | tail -n 1)"
+}
+
+# Every object replicator has ended a pass that began after the heal: Swift itself has no word for being whole. The pass
+# says when it ended and how long it took.
+bed_whole() { # bed_whole TARGET
+  local n since answer ended took
+  [[ -n $(find "$RUN_DIR" -name 'node?.object-replicator.pid' | head -n 1) ]] || {
+    say "no replicator runs (SWIFT_DAEMONS=none): nothing makes copies again"
+    exit 77
+  }
+  [[ -s $BED_DIR/healed.$1 ]] || die "$1 was never healed"
+  since=$(<"$BED_DIR/healed.$1")
+  for n in "${NODES[@]}"; do
+    answer=$(curl -sS -m 5 "http://$(node_ip "$n"):$(kind_port "$n" object)/recon/replication/object" 2>/dev/null) || return 1
+    read -r ended took < <(python3 -c 'import json, sys
+a = json.load(sys.stdin)
+print(a.get("object_replication_last") or 0, (a.get("object_replication_time") or 0) * 60)' <<<"$answer") || return 1
+    awk -v ended="$ended" -v took="$took" -v since="$since" 'BEGIN { exit !(ended - took >= since) }' || return 1
+  done
+  say 'every object replicator has ended a pass that it began after the heal'
+}
+
 bed_release() {
   local n
   for n in "${NODES[@]}"; do device_unmount "$n"; done
