@@ -1,7 +1,9 @@
 //! One request as it stands, for who wants to know how a store answers to what no operation asks: conditions, odd parameters,
 //! misuse. The adaptor puts the names where its protocol has them and signs; everything else is the asker's.
 
-use crate::OpFuture;
+use std::pin::Pin;
+
+use crate::Result;
 
 /// Which protocol an [`Asker`] speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,5 +104,5 @@ pub trait Asker {
 
     /// Sends one request and reads the whole answer; any status is `Ok`. Not limited in time: drop the future to give up, the next
     /// request opens a new connection.
-    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> OpFuture<'a, Reply>;
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>>;
 }

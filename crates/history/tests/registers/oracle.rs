@@ -65,12 +65,12 @@ fn on_small_histories_the_checker_says_what_trying_every_order_says() {
         let shape = Shape {
             operations: 3 + draw.below(10) as usize,
             processes: 2 + draw.below(4),
-            one_writer: round % 3 != 0,
+            one_writer: !round.is_multiple_of(3),
             deletes: round % 3 == 2,
             unknown: if round % 3 == 2 { 0 } else { [0, 25, 60][(round / 3 % 3) as usize] },
         };
         let mut history = valid(&mut draw, shape);
-        let clock_error_ns = if round % 5 == 0 { draw.below(40) } else { 0 };
+        let clock_error_ns = if round.is_multiple_of(5) { draw.below(40) } else { 0 };
         assert!(is_atomic(&history, clock_error_ns), "what a register did is atomic: {history:?}");
         for _ in 0..round % 4 {
             history = changed(&mut draw, history);

@@ -41,7 +41,7 @@ fn histories() -> Vec<Vec<Operation>> {
         let shape = Shape {
             operations: 10 + draw.below(60) as usize,
             processes: 2 + draw.below(6),
-            one_writer: round % 3 != 0,
+            one_writer: !round.is_multiple_of(3),
             deletes: round % 3 == 2,
             unknown: if round % 3 == 2 { 0 } else { [0, 5, 20][(round / 3 % 3) as usize] },
         };
