@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth attack bench bench-instructions bench-fleet verdict-bench bottleneck fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ truth: setup-build ## the ground-truth cases that measure time; for a quiet mach
 	scripts/first.sh cargo test --release --locked -p cosmark --test goals -- --ignored --nocapture || result=$$?; \
 	printf 'case\tfigure\ttruth\ttolerance\treported\tverdict\tnoise\n' | cat - target/truth.tsv | \
 	  column -t -s "$$(printf '\t')"; exit $$result
+
+certify-truth: setup-build ## certifications of stores whose lies are known: all found, none invented
+	cargo test --locked -p cosmark-history -p cosmark-consistency -p cosmark-certify
 
 attack: ## every attack of crates/cli/tests/attack, the long ones included, as a table; docs/reference/security.md says what holds
 	@rm -f target/attack.tsv

@@ -7,6 +7,7 @@
 //! * [`Auth`] obtains a [`Session`], which the driver caches, shares and renews.
 //! * [`AdaptorDef`] and [`AuthDef`] are the rows of the two tables from which parsing, help, docs and forms derive.
 
+mod ask;
 mod body;
 mod capability;
 pub mod clock;
@@ -23,6 +24,7 @@ pub mod sockets;
 mod traits;
 mod wire_time;
 
+pub use ask::{Ask, Asker, Protocol, Reply, Whom};
 pub use body::{BodySink, BodySource, BytesSource, CollectSink, Piece};
 pub use capability::{Capability, CapabilityRow};
 pub use error::{Error, ErrorKind, Result, plain};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, WireMarks, clock,
+    Asker, BodySink, BodySource, Capability, Error, ErrorKind, Key, Result, Session, Settings, WireMarks,
+    clock,
 };
 
 /// A call in flight. It is not `Send`: a client lives on one load thread. Dropping it abandons the call; the client
@@ -202,6 +203,15 @@ pub trait Adaptor: Send + Sync {
     /// # Errors
     /// `Config` when the session lacks what the adaptor needs.
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>>;
+
+    /// A connection for requests as they stand; `None` where the protocol has none of them.
+    ///
+    /// # Errors
+    /// As [`Adaptor::client`].
+    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
+        let _ = session;
+        Ok(None)
+    }
 }
 
 /// One worker's handle of a store. Calls come one after another. Every call fills `marks` as it goes, ends with the whole

@@ -1,6 +1,7 @@
 //! The command line, defined once; help, completions and the man page derive from it.
 
 mod baseline;
+mod certify;
 mod controller;
 mod driver;
 mod faults;
@@ -15,6 +16,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::exit::Exit;
 pub use baseline::BaselineArgs;
+pub use certify::CertifyArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
 pub use faults::{FaultsArgs, FaultsCommand, NoteArgs};
@@ -103,6 +105,8 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load
     Plan(PlanArgs),
+    /// Ask a store what who builds on it takes for granted: a page of answers with evidence
+    Certify(CertifyArgs),
     /// Show how far apart on a disk successive requests lie, from a trace or as they come
     Lbn(LbnArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench

@@ -40,7 +40,8 @@ impl Exit {
         (
             Exit::Missed,
             6,
-            "a threshold is missed or not decided, a search found no load, or a comparison fails on a difference",
+            "a threshold is missed or not decided, a search found no load, a comparison fails on a difference, or certify --strict \
+             has a question that is answered no",
         ),
         (Exit::Untrusted, 7, "--strict, and the verdict is FALSE: the numbers cannot be trusted"),
         (

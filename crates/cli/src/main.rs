@@ -62,6 +62,7 @@ fn main() -> std::process::ExitCode {
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),
         Command::Plan(plan) => cmd::plan::run(&plan),
+        Command::Certify(certify) => cmd::certify::run(&certify),
         Command::Lbn(lbn) => cmd::lbn::run(&lbn),
         Command::Plot(plot) => cmd::plot::run(&plot),
         Command::Compare(compare) => cmd::compare::run(&compare),

@@ -24,11 +24,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("metrics", &[]),
     ("workload", &["metrics", "units"]),
     ("adaptor-api", &["units"]),
+    ("history", &[]),
     ("simstore", &[]),
     ("embedded", &[]),
     ("adaptors", &["adaptor-api"]),
     ("engine", &["adaptor-api", "metrics", "workload"]),
     ("stats", &["metrics"]),
+    ("consistency", &["adaptor-api", "history", "stats"]),
+    ("certify", &["adaptor-api", "consistency"]),
     ("capacity", &["metrics", "stats"]),
     ("nodes", &["adaptor-api", "metrics", "workload"]),
     ("archive", &["metrics", "stats", "workload"]),
@@ -61,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "adaptors",
             "archive",
             "capacity",
+            "certify",
             "cluster",
             "controller",
             "driver",
@@ -382,7 +386,7 @@ fn an_arrow_that_is_wrong_is_found_in_either_direction() {
 
 #[test]
 fn pure_crates_do_no_io_are_not_async_and_read_no_clock() {
-    let mut pure = members(&["units", "workload", "metrics", "stats", "capacity"]);
+    let mut pure = members(&["units", "workload", "metrics", "stats", "capacity", "history"]);
     let checks = members(&["verdict"]);
     let of_verdict = pure.len();
     let is_pure = ["crates/verdict/src/checks/", "crates/verdict/src/bounds/"];

@@ -124,6 +124,32 @@ fn the_page_of_exit_codes_is_the_table_and_the_help_knows_all_of_them() {
 }
 
 #[test]
+fn the_page_of_certification_has_every_question() {
+    let mut part = String::new();
+    let mut group = "";
+    for row in cosmark_certify::QUESTIONS.iter().copied().flatten() {
+        if row.group.title() != group {
+            group = row.group.title();
+            let _ = write!(part, "\n### {group}\n\n| question | asks | right | by |\n|---|---|---|---|\n");
+        }
+        let slow = if row.is_slow { " (not with `--quick`)" } else { "" };
+        let _ = writeln!(
+            part,
+            "| `{}` | {}{slow} | {} | {} |",
+            row.id,
+            cell(row.asks),
+            cell(row.right),
+            cell(row.source)
+        );
+    }
+    part.push_str("\n### Answers\n\n| answer | means |\n|---|---|\n");
+    for (_, word, meaning) in cosmark_certify::Answer::TABLE {
+        let _ = writeln!(part, "| {word} | {meaning} |");
+    }
+    compare("certify.md", &part);
+}
+
+#[test]
 fn the_page_of_errors_is_the_table() {
     let mut part = "| class | meaning |\n|---|---|\n| `http_503`, .. | the store answered with this HTTP status, or its protocol's \
                     equivalent |\n"

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cosmark_adaptor_api::sockets::{self, Counted};
-use cosmark_adaptor_api::{Error, ErrorKind, Marks, Result, WireGap, clock};
+use cosmark_adaptor_api::{Error, ErrorKind, Marks, Reply, Result, WireGap, clock};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
@@ -150,6 +150,12 @@ impl Connection {
     /// All values of a header line of the last answer, in order.
     pub fn header_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> + 'a {
         self.decoder.header_all(name)
+    }
+
+    /// The last answer with all of its header lines, whatever its status.
+    pub(crate) fn reply(&self, answer: Answer) -> Reply {
+        let lines = self.decoder.lines().map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+        Reply { status: answer.status, lines: lines.collect(), body: self.kept.clone() }
     }
 
     /// The body of the last answer that was kept: all of it for [`Take::Keep`] and success, the first

@@ -1,5 +1,6 @@
 //! `type: s3`: Amazon S3's REST protocol (Amazon S3 API reference) and its many kin, over our own HTTP client and signer.
 
+mod ask;
 mod channel;
 mod checksum;
 mod choice;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Adaptor, AdaptorDef, Alias, Capability, Client, Result, Session, Settings};
+use cosmark_adaptor_api::{Adaptor, AdaptorDef, Alias, Asker, Capability, Client, Result, Session, Settings};
 
 use config::Config;
 
@@ -123,5 +124,10 @@ impl Adaptor for S3 {
     fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(client::S3Client::new(&self.config, turn, session)?))
+    }
+
+    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Box::new(ask::S3Asker::new(&self.config, turn, session)?)))
     }
 }

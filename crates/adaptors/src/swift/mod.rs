@@ -5,6 +5,7 @@
 //! request has in common with all others of a session stands ready in [`request::Link`]. Every failed operation is reported
 //! as such, deletes too (COSBench hid those), with Swift's transaction id for the operator.
 
+mod ask;
 mod errors;
 mod large;
 mod listing;
@@ -15,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, AdaptorDef, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key, KeyKind,
-    ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret, Session,
-    Settings,
+    Adaptor, AdaptorDef, Asker, BodySink, BodySource, ByteRange, Capability, Client, Error, ErrorKind, Key,
+    KeyKind, ListPage, ListRequest, Marks, ObjectName, PutOptions, PutOutcome, ReadOutcome, Result, Secret,
+    Session, Settings,
 };
 
 use crate::common_keys::{LOGGING, TIMEOUT};
@@ -199,6 +200,10 @@ impl Adaptor for Swift {
         let link = self.options.link(session)?;
         let options = Arc::clone(&self.options);
         Ok(Box::new(SwiftClient { options, link: Ok(link), lanes: Vec::new(), segments_made: Vec::new() }))
+    }
+
+    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
+        Ok(Some(Box::new(ask::SwiftAsker::new(self.options.link(session)?))))
     }
 }
 

@@ -21,8 +21,14 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(endpoint: &Arc<Endpoint>, token: &Secret) -> Self {
+        let mut link = Self::without_token(endpoint);
+        header(&mut link.common, "X-Auth-Token", token.expose());
+        link
+    }
+
+    /// In nobody's name.
+    pub(super) fn without_token(endpoint: &Arc<Endpoint>) -> Self {
         let mut common = Vec::with_capacity(256);
-        header(&mut common, "X-Auth-Token", token.expose());
         header(&mut common, "User-Agent", USER_AGENT);
         Self {
             connection: Connection::new(endpoint),
@@ -71,7 +77,7 @@ impl Link {
         }
     }
 
-    fn start_path(&mut self, method: &str, names: &[&str], query: &[u8]) {
+    pub(super) fn start_path(&mut self, method: &str, names: &[&str], query: &[u8]) {
         let endpoint = self.connection.endpoint();
         self.target.clear();
         self.target.extend_from_slice(endpoint.base_path().as_bytes());

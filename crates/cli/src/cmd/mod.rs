@@ -4,6 +4,7 @@ pub mod adaptors;
 pub mod arrivals;
 pub mod baseline;
 pub mod cancel;
+pub mod certify;
 pub mod check;
 pub mod clean;
 pub mod compare;

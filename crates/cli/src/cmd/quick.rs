@@ -33,6 +33,29 @@ pub fn run(args: &QuickArgs) -> Outcome {
     report(&ended, &args.options)
 }
 
+/// A store that a URL names, as a target file would.
+pub struct OfUrl {
+    /// `auth:` and `storage:`, secrets included.
+    pub yaml: String,
+    /// Host and port, for people.
+    pub host: String,
+    /// A container that it names.
+    pub container: Option<String>,
+}
+
+/// Reads a URL as `cosmark quick` does.
+///
+/// # Errors
+/// One sentence without the password.
+pub fn target_of_url(text: &str, insecure: bool) -> Result<OfUrl, String> {
+    let store = Store::parse(text, insecure)?;
+    let url = Url::parse(text).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or("local");
+    let port = url.as_ref().and_then(Url::port).map(|port| format!(":{port}")).unwrap_or_default();
+    let yaml = element("auth", &store.auth) + &element("storage", &store.storage);
+    Ok(OfUrl { yaml, host: format!("{host}{port}"), container: store.container })
+}
+
 /// User and password of a URL, decoded.
 struct Login {
     user: String,

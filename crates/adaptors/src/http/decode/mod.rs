@@ -220,6 +220,14 @@ impl Decoder {
         })
     }
 
+    /// Every header line of the current answer whose value is UTF-8: name and value.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+            let (name, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
+            Some((name.trim(), value.trim()))
+        })
+    }
+
     fn push_head(&mut self, input: &[u8]) -> Result<(usize, Event)> {
         if self.head.is_empty()
             && let Some((length, event)) = self.parse(input)?

@@ -1,0 +1,108 @@
+//! One request as it stands, for who wants to know how a store answers to what no operation asks: conditions, odd parameters,
+//! misuse. The adaptor puts the names where its protocol has them and signs; everything else is the asker's.
+
+use std::pin::Pin;
+
+use crate::Result;
+
+/// Which protocol an [`Asker`] speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Amazon S3's REST API.
+    S3,
+    /// OpenStack Swift's object API v1.
+    Swift,
+}
+
+/// In whose name a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Whom {
+    /// The session's.
+    #[default]
+    Session,
+    /// The session's user with a secret (or token) that is not his.
+    WrongSecret,
+    /// A user that the store does not know.
+    Unknown,
+    /// Nobody's: without a signature or token.
+    Nobody,
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// `GET`, `PUT`, ..
+    pub method: &'static str,
+    /// Container; empty = the account.
+    pub container: &'a str,
+    /// Object, unescaped; empty = the container.
+    pub object: &'a str,
+    /// Parameters, unescaped, in any order.
+    pub query: &'a [(&'a str, Option<&'a str>)],
+    /// Further header lines, names in lower case, at most 6.
+    pub lines: &'a [(&'a str, &'a str)],
+    /// Body.
+    pub body: &'a [u8],
+    /// In whose name.
+    pub whom: Whom,
+    /// What the request says that the SHA-256 of its body is (S3's `x-amz-content-sha256`), if not the truth.
+    pub payload: Option<&'a str>,
+    /// Announce a body of this length, in bytes, and send none: for limits that a store should know before it takes terabytes.
+    pub announce_bytes: Option<u64>,
+}
+
+impl<'a> Ask<'a> {
+    /// A request of the session's without parameters, lines and body.
+    #[must_use]
+    pub fn new(method: &'static str, container: &'a str, object: &'a str) -> Self {
+        Self {
+            method,
+            container,
+            object,
+            query: &[],
+            lines: &[],
+            body: &[],
+            whom: Whom::Session,
+            payload: None,
+            announce_bytes: None,
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Status.
+    pub status: u16,
+    /// Header lines in their order, names in lower case.
+    pub lines: Vec<(String, String)>,
+    /// Body, at most [`Reply::MOST_BYTES`] (of an answer that is no success, at most 64 KiB).
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A longer body of a success fails with `Protocol`, in bytes.
+    pub const MOST_BYTES: usize = 32 << 20;
+
+    /// The first value of a header line; `name` in lower case.
+    #[must_use]
+    pub fn line(&self, name: &str) -> Option<&str> {
+        self.lines.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// True for 2xx.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// One connection for such requests.
+pub trait Asker {
+    /// What it speaks.
+    fn protocol(&self) -> Protocol;
+
+    /// Sends one request and reads the whole answer; any status is `Ok`. Not limited in time: drop the future to give up, the next
+    /// request opens a new connection.
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>>;
+}

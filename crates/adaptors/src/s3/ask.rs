@@ -1,0 +1,95 @@
+//! Requests as they stand, signed like all others.
+
+use std::sync::Arc;
+
+use cosmark_adaptor_api::{
+    Ask, Asker, AwsKeys, BytesSource, Marks, OpFuture, Protocol, Reply, Result, Secret, Session, Whom,
+};
+use sha2::Digest as _;
+
+use super::channel::{Call, Channel};
+use super::config::{Config, Signature, StoreAddress};
+use super::sigv4::hex;
+use crate::http::{Body, Take};
+
+/// One connection for them.
+pub(super) struct S3Asker {
+    config: Arc<Config>,
+    address: StoreAddress,
+    keys: AwsKeys,
+    channel: Channel,
+}
+
+impl S3Asker {
+    pub(super) fn new(config: &Arc<Config>, turn: usize, session: &Session) -> Result<Self> {
+        let keys = config.keys(session)?;
+        let address = config.addresses[turn % config.addresses.len()].clone();
+        let channel = Channel::new(config, &address, &keys);
+        Ok(Self { config: Arc::clone(config), address, keys, channel })
+    }
+
+    /// A connection in somebody else's name.
+    fn other(&self, whom: Whom) -> Channel {
+        let wrong = |text: &str| text.chars().rev().chain("-not".chars()).collect::<String>();
+        let mut keys = self.keys.clone();
+        let signature = match whom {
+            Whom::Session => self.config.signature,
+            Whom::WrongSecret => {
+                keys.secret_key = Secret::new(wrong(keys.secret_key.expose()));
+                self.config.signature
+            }
+            Whom::Unknown => {
+                keys.access_key = "COSMARKKNOWSNOBODY00".to_owned();
+                keys.secret_key = Secret::new(wrong(keys.secret_key.expose()));
+                keys.session_token = None;
+                self.config.signature
+            }
+            Whom::Nobody => {
+                keys.session_token = None;
+                Signature::None
+            }
+        };
+        let mut channel = Channel::new(&self.config, &self.address, &keys);
+        channel.set_keys(signature, &keys);
+        channel
+    }
+
+    async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
+        let mut query = ask.query.to_vec();
+        query.sort_unstable();
+        let lines: Vec<(&str, &[u8])> =
+            ask.lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let hash = hex(&sha2::Sha256::digest(ask.body).into());
+        let takes_body = matches!(ask.method, "PUT" | "POST");
+        let length = ask.announce_bytes.or_else(|| takes_body.then_some(ask.body.len() as u64));
+        let call = Call {
+            query: &query,
+            lines: &lines,
+            payload: ask.payload.unwrap_or_else(|| std::str::from_utf8(&hash).unwrap_or_default()),
+            content_length: length,
+            ..Call::new(ask.method, ask.container, ask.object)
+        };
+        let source = BytesSource(ask.body);
+        let body = if ask.body.is_empty() { Body::None } else { Body::Sized(&source) };
+        let take = Take::Keep { limit: Reply::MOST_BYTES };
+        let mut marks = Marks::default();
+        if ask.whom == Whom::Session && ask.announce_bytes.is_none() {
+            let answer = self.channel.exchange(&call, body, take, &mut marks).await?;
+            return Ok(self.channel.connection().reply(answer));
+        }
+        // What is left of such a connection is of no use to the next request.
+        let mut channel = self.other(ask.whom);
+        let answer = channel.exchange(&call, body, take, &mut marks).await?;
+        Ok(channel.connection().reply(answer))
+    }
+}
+
+impl Asker for S3Asker {
+    fn protocol(&self) -> Protocol {
+        Protocol::S3
+    }
+
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> OpFuture<'a, Reply> {
+        Box::pin(self.exchange(ask))
+    }
+}

@@ -1,0 +1,286 @@
+//! Reads and writes on a condition. Source: RFC 9110, section 13; S3 user guide, "Conditional requests": a write with
+//! `If-None-Match: *` gives 412 where an object is and 409 ConditionalRequestConflict while another write is under way;
+//! `If-Match` writes only over the named version.
+
+use cosmark_adaptor_api::Protocol;
+
+use super::integrity::bare;
+use super::{Group, Of, Question, S3, by, row};
+use crate::request::{Finding, Found, Request, refused, status_of};
+use crate::room::Room;
+
+const CONDITION: (Group, Of) = (Group::Conditions, S3);
+const READS: &str = "RFC 9110, section 13; S3 API, GetObject";
+const WRITES: &str = "S3 user guide, How to prevent object overwrites with conditional writes";
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "s3.read.if-match",
+        CONDITION,
+        ("Is If-Match of a read honoured?", "200 for its ETag, 412 PreconditionFailed for another", READS),
+        by!(read_if_match),
+    ),
+    row(
+        "s3.read.if-none-match",
+        CONDITION,
+        ("Is If-None-Match of a read honoured?", "304 for its ETag, 200 for another", READS),
+        by!(read_if_none_match),
+    ),
+    row(
+        "s3.read.if-modified",
+        CONDITION,
+        ("Are If-Modified-Since and If-Unmodified-Since honoured?", "304 and 412", READS),
+        by!(read_if_modified),
+    ),
+    row(
+        "s3.write.create-once",
+        CONDITION,
+        (
+            "Does a write with If-None-Match: * leave an object alone that is there?",
+            "200 where nothing is, else 412 PreconditionFailed; the first bytes stay",
+            WRITES,
+        ),
+        by!(create_once),
+    ),
+    row(
+        "s3.write.create-after-delete",
+        CONDITION,
+        ("Does If-None-Match: * write again after a delete?", "200", WRITES),
+        by!(create_after_delete),
+    ),
+    row(
+        "s3.write.if-match",
+        CONDITION,
+        (
+            "Does a write with If-Match replace the version that it names and no other?",
+            "200 for its ETag, 412 PreconditionFailed for another; nothing else is written",
+            WRITES,
+        ),
+        by!(write_if_match),
+    ),
+    row(
+        "s3.write.if-match-missing",
+        CONDITION,
+        (
+            "Is a write with If-Match refused where nothing is?",
+            "404 NoSuchKey, and nothing is written",
+            WRITES,
+        ),
+        by!(write_if_match_missing),
+    ),
+    row(
+        "s3.write.if-none-match-etag",
+        CONDITION,
+        ("Is If-None-Match of a write refused with anything but *?", "501 NotImplemented", WRITES),
+        by!(write_if_none_match_etag),
+    ),
+    row(
+        "s3.multipart.create-once",
+        CONDITION,
+        (
+            "Does completing a write in parts with If-None-Match: * leave an object alone?",
+            "412 PreconditionFailed; the first bytes stay",
+            WRITES,
+        ),
+        by!(complete_once),
+    ),
+    row(
+        "s3.delete.if-match",
+        CONDITION,
+        (
+            "Does a delete with If-Match of another version leave the object?",
+            "412 PreconditionFailed; the object stays",
+            "S3 API, DeleteObject",
+        ),
+        by!(delete_if_match),
+    ),
+    row(
+        "swift.write.create-once",
+        (Group::Conditions, Of::Only(Protocol::Swift)),
+        (
+            "Does a write with If-None-Match: * leave an object alone that is there?",
+            "201 where nothing is, else 412; the first bytes stay",
+            "OpenStack Object Storage API, Create or replace object",
+        ),
+        by!(create_once),
+    ),
+    row(
+        "swift.read.if-match",
+        (Group::Conditions, Of::Only(Protocol::Swift)),
+        ("Is If-Match of a read honoured?", "200 for its ETag, 412 for another", "RFC 9110, section 13"),
+        by!(read_if_match),
+    ),
+    row(
+        "swift.read.if-none-match",
+        (Group::Conditions, Of::Only(Protocol::Swift)),
+        ("Is If-None-Match of a read honoured?", "304 for its ETag, 200 for another", "RFC 9110, section 13"),
+        by!(read_if_none_match),
+    ),
+];
+
+/// An ETag that no object has.
+const OTHER: &str = "\"00000000000000000000000000000000\"";
+
+async fn written(room: &mut Room, key: &str) -> Result<String, Finding> {
+    let reply = room.write(key, b"first").await?;
+    match reply.line("etag") {
+        Some(etag) => Ok(format!("\"{}\"", bare(Some(etag)))),
+        None => Err(Finding::not_asked("the store gives no ETag")),
+    }
+}
+
+/// Two reads: by a condition that holds and by one that does not.
+async fn two_reads(
+    room: &mut Room,
+    line: &'static str,
+    (holds, fails): (String, String),
+    status: u16,
+) -> Found {
+    let key = room.key("conditional");
+    let right = room.send(Request::get(&key).line(line, holds)).await?;
+    if right.status != 200 || right.body != b"first" {
+        return Ok(Finding::no(format!("a condition that holds gave {}", status_of(&right))));
+    }
+    let wrong = room.send(Request::get(&key).line(line, fails)).await?;
+    Ok(match wrong.status {
+        seen if seen == status => Finding::yes(format!("200 and {status}")),
+        200 => Finding::no("the condition is ignored: 200 where it fails"),
+        _ => Finding::differs(format!("{} where {status} is right", status_of(&wrong))),
+    })
+}
+
+async fn read_if_match(room: &mut Room) -> Found {
+    let key = room.key("conditional");
+    let etag = written(room, &key).await?;
+    two_reads(room, "if-match", (etag, OTHER.to_owned()), 412).await
+}
+
+async fn read_if_none_match(room: &mut Room) -> Found {
+    let key = room.key("conditional");
+    let etag = written(room, &key).await?;
+    two_reads(room, "if-none-match", (OTHER.to_owned(), etag), 304).await
+}
+
+async fn read_if_modified(room: &mut Room) -> Found {
+    let key = room.key("conditional");
+    room.write(&key, b"first").await?;
+    let head = room.send(Request::head(&key)).await?;
+    let Some(modified) = head.line("last-modified").map(str::to_owned) else {
+        return Ok(Finding::differs("there is no Last-Modified"));
+    };
+    let long_ago = "Sat, 01 Jan 2000 00:00:00 GMT";
+    let since = room.send(Request::get(&key).line("if-modified-since", modified)).await?;
+    let unmodified = room.send(Request::get(&key).line("if-unmodified-since", long_ago)).await?;
+    let seen = format!("{} and {}", status_of(&since), status_of(&unmodified));
+    Ok(match (since.status, unmodified.status) {
+        (304, 412) => Finding::yes(seen),
+        // Who ignores the first sends what the client has; who ignores the second breaks a promise.
+        (_, 200) => Finding::no(format!("ignored: {seen}")),
+        _ => Finding::differs(seen),
+    })
+}
+
+/// What the refusal of a conditional write has to leave.
+async fn stays(room: &mut Room, key: &str, content: &[u8], finding: Finding) -> Found {
+    let now = room.content(key).await?;
+    if now.as_deref() == Some(content) {
+        return Ok(finding);
+    }
+    Ok(Finding::no(format!("{}; the object is not what it was", finding.saw)))
+}
+
+/// A refusal of a conditional write; a store that says it has none loses nothing.
+fn precondition(reply: &cosmark_adaptor_api::Reply) -> Finding {
+    match reply.status {
+        200..=299 => Finding::no(format!("the condition is ignored: {}", reply.status)),
+        _ => refused(reply, 412, &["PreconditionFailed"]),
+    }
+}
+
+async fn create_once(room: &mut Room) -> Found {
+    let key = room.key("once");
+    let once = |body: &[u8]| Request::put(&key, body).line("if-none-match", "*");
+    let first = room.send(once(b"first")).await?;
+    if !first.is_success() {
+        let seen = format!("where nothing is: {}", status_of(&first));
+        return Ok(if first.status == 501 { Finding::differs(seen) } else { Finding::no(seen) });
+    }
+    let second = room.send(once(b"second")).await?;
+    let finding = precondition(&second);
+    stays(room, &key, b"first", finding).await
+}
+
+async fn create_after_delete(room: &mut Room) -> Found {
+    let key = room.key("once");
+    let once = || Request::put(&key, b"again").line("if-none-match", "*");
+    room.prepare(once()).await?;
+    room.prepare(Request::delete(&key)).await?;
+    room.succeeds(once(), &[200]).await
+}
+
+async fn write_if_match(room: &mut Room) -> Found {
+    let key = room.key("match");
+    let etag = written(room, &key).await?;
+    let wrong = room.send(Request::put(&key, b"wrong").line("if-match", OTHER)).await?;
+    let finding = precondition(&wrong);
+    let finding = stays(room, &key, b"first", finding).await?;
+    if finding.answer == crate::Answer::No {
+        return Ok(finding);
+    }
+    let right = room.send(Request::put(&key, b"second").line("if-match", &etag)).await?;
+    if !right.is_success() {
+        let seen = format!("the ETag that it has gave {}", status_of(&right));
+        return Ok(if right.status == 501 { Finding::differs(seen) } else { Finding::no(seen) });
+    }
+    // The version that was replaced is no longer there.
+    let old = room.send(Request::put(&key, b"third").line("if-match", &etag)).await?;
+    let last = precondition(&old);
+    let last = stays(room, &key, b"second", last).await?;
+    Ok(if last.answer == crate::Answer::Yes { finding } else { last })
+}
+
+async fn write_if_match_missing(room: &mut Room) -> Found {
+    let key = room.key("match");
+    let reply = room.send(Request::put(&key, b"x").line("if-match", OTHER)).await?;
+    if room.content(&key).await?.is_some() {
+        return Ok(Finding::no(format!("{}, and the object was written", status_of(&reply))));
+    }
+    Ok(refused(&reply, 404, &["NoSuchKey"]))
+}
+
+async fn write_if_none_match_etag(room: &mut Room) -> Found {
+    let key = room.key("none-match");
+    let etag = written(room, &key).await?;
+    let reply = room.send(Request::put(&key, b"second").line("if-none-match", etag)).await?;
+    if reply.status == 501 {
+        return Ok(Finding::yes(status_of(&reply)));
+    }
+    let now = room.content(&key).await?;
+    Ok(match (reply.is_success(), now.as_deref()) {
+        (true, Some(b"second")) => Finding::no(format!("the condition is ignored: {}", reply.status)),
+        _ => Finding::differs(status_of(&reply)),
+    })
+}
+
+async fn complete_once(room: &mut Room) -> Found {
+    let key = room.key("parts");
+    room.write(&key, b"first").await?;
+    let upload = super::multipart::begin(room, &key).await?;
+    let etag = super::multipart::part(room, &key, &upload, 1, b"second").await?;
+    let complete = super::multipart::completion(&key, &upload, &[(1, etag)]).line("if-none-match", "*");
+    let reply = room.send(complete).await?;
+    let finding = precondition(&reply);
+    stays(room, &key, b"first", finding).await
+}
+
+async fn delete_if_match(room: &mut Room) -> Found {
+    let key = room.key("delete");
+    room.write(&key, b"first").await?;
+    let reply = room.send(Request::delete(&key).line("if-match", OTHER)).await?;
+    let finding = match reply.status {
+        412 => Finding::yes(status_of(&reply)),
+        200..=299 => Finding::no(format!("the condition is ignored: {}", reply.status)),
+        _ => Finding::differs(status_of(&reply)),
+    };
+    stays(room, &key, b"first", finding).await
+}

@@ -1,0 +1,308 @@
+//! Mistakes and how S3 refuses them. Source: Amazon S3 API reference, "Error responses", and the pages of the operations.
+
+use cosmark_adaptor_api::Whom;
+
+use super::{Group, Question, S3, by, refusal, row};
+use crate::request::{Finding, Found, Request, refused};
+use crate::room::Room;
+
+const ERROR: (Group, super::Of) = (Group::Errors, S3);
+const LIMIT: (Group, super::Of) = (Group::Limits, S3);
+const CODES: &str = "S3 API, Error responses";
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "s3.error.no-such-key",
+        ERROR,
+        ("How is the read of a missing object refused?", "404 NoSuchKey", CODES),
+        refusal!(404, &["NoSuchKey"], |room| Request::get(room.key("missing"))),
+    ),
+    row(
+        "s3.error.no-such-bucket",
+        ERROR,
+        ("How is the listing of a missing bucket refused?", "404 NoSuchBucket", CODES),
+        refusal!(404, &["NoSuchBucket"], |room| {
+            Request::get("").of(format!("{}-{}-missing", room.container, room.word)).query("list-type", "2")
+        }),
+    ),
+    row(
+        "s3.error.write-no-such-bucket",
+        ERROR,
+        ("How is a write into a missing bucket refused?", "404 NoSuchBucket", CODES),
+        refusal!(404, &["NoSuchBucket"], |room| {
+            Request::put("x", b"x").of(format!("{}-{}-missing", room.container, room.word))
+        }),
+    ),
+    row(
+        "s3.error.wrong-secret",
+        ERROR,
+        ("Is a request refused that a wrong secret signed?", "403 SignatureDoesNotMatch", CODES),
+        by!(wrong_secret),
+    ),
+    row(
+        "s3.error.unknown-user",
+        ERROR,
+        ("Is a request of an unknown access key refused?", "403 InvalidAccessKeyId", CODES),
+        refusal!(403, &["InvalidAccessKeyId"], |room| Request::get(room.key("x")).by(Whom::Unknown)),
+    ),
+    row(
+        "s3.error.anonymous",
+        ERROR,
+        ("Is a read without a signature refused?", "403 AccessDenied", CODES),
+        by!(anonymous),
+    ),
+    row(
+        "s3.error.body-hash",
+        ERROR,
+        (
+            "Is a body refused that is not the one that was signed?",
+            "400 XAmzContentSHA256Mismatch, and nothing is written",
+            "S3 API, Authenticating requests",
+        ),
+        by!(body_hash),
+    ),
+    row(
+        "s3.error.content-md5",
+        ERROR,
+        (
+            "Is a body refused that is not what Content-MD5 says?",
+            "400 BadDigest, and nothing is written",
+            CODES,
+        ),
+        by!(content_md5),
+    ),
+    row(
+        "s3.error.invalid-md5",
+        ERROR,
+        ("Is a Content-MD5 refused that is none?", "400 InvalidDigest", CODES),
+        refusal!(400, &["InvalidDigest"], |room| {
+            Request::put(room.key("md5"), b"x").line("content-md5", "nonsense")
+        }),
+    ),
+    row(
+        "s3.error.checksum",
+        ERROR,
+        (
+            "Is a body refused that is not what its CRC32C says?",
+            "400 BadDigest or XAmzContentChecksumMismatch, and nothing is written",
+            "S3 user guide, Checking object integrity",
+        ),
+        by!(checksum),
+    ),
+    row(
+        "s3.error.bucket-name",
+        ERROR,
+        (
+            "Is a bucket name refused that the rules forbid?",
+            "400 InvalidBucketName",
+            "S3 user guide, Bucket naming rules",
+        ),
+        refusal!(400, &["InvalidBucketName"], |room| {
+            Request::put("", b"").of(format!("-Cosmark_No..Name-{}", room.word))
+        }),
+    ),
+    row(
+        "s3.error.malformed-delete",
+        ERROR,
+        ("Is a delete of many refused whose document is none?", "400 MalformedXML", CODES),
+        by!(malformed_delete),
+    ),
+    row(
+        "s3.error.delete-1001",
+        LIMIT,
+        ("Is a delete of 1001 objects in one request refused?", "400 MalformedXML", "S3 API, DeleteObjects"),
+        by!(delete_1001),
+    ),
+    row(
+        "s3.error.copy-missing",
+        ERROR,
+        ("How is the copy of a missing object refused?", "404 NoSuchKey", "S3 API, CopyObject"),
+        refusal!(404, &["NoSuchKey"], |room| {
+            let source = format!("/{}/{}", room.container, room.key("missing"));
+            Request::put(room.key("copy"), b"").line("x-amz-copy-source", source)
+        }),
+    ),
+    row(
+        "s3.error.copy-onto-itself",
+        ERROR,
+        ("Is a copy onto itself refused that changes nothing?", "400 InvalidRequest", "S3 API, CopyObject"),
+        by!(copy_onto_itself),
+    ),
+    row(
+        "s3.error.document",
+        ERROR,
+        (
+            "Does a refusal say what was refused, in XML?",
+            "Error with Code, Message and RequestId; Content-Type application/xml",
+            CODES,
+        ),
+        by!(document),
+    ),
+    row(
+        "s3.error.upload-unknown",
+        ERROR,
+        ("Is a part of an unknown upload refused?", "404 NoSuchUpload", "S3 API, UploadPart"),
+        refusal!(404, &["NoSuchUpload"], |room| {
+            Request::put(room.key("part"), b"x").query("partNumber", "1").query("uploadId", "cosmark-unknown")
+        }),
+    ),
+    row(
+        "s3.limit.announced-6-gib",
+        LIMIT,
+        (
+            "Is a write refused whose length is announced as 6 GiB?",
+            "400 EntityTooLarge (one request writes at most 5 GiB)",
+            "S3 user guide, Uploading objects",
+        ),
+        by!(announced),
+    ),
+    row(
+        "s3.limit.metadata",
+        LIMIT,
+        (
+            "Is user metadata of more than 2 KB refused?",
+            "400 MetadataTooLarge",
+            "S3 API, PutObject; user guide",
+        ),
+        by!(much_metadata),
+    ),
+    row(
+        "s3.limit.empty",
+        LIMIT,
+        ("Is a body of 0 bytes stored as an object?", "200, and HEAD says 0", "S3 API, PutObject"),
+        by!(empty),
+    ),
+];
+
+async fn wrong_secret(room: &mut Room) -> Found {
+    let key = room.key("secret");
+    room.write(&key, b"secret").await?;
+    let reply = room.send(Request::get(&key).by(Whom::WrongSecret)).await?;
+    Ok(refused(&reply, 403, &["SignatureDoesNotMatch"]))
+}
+
+async fn anonymous(room: &mut Room) -> Found {
+    let key = room.key("private");
+    room.write(&key, b"private").await?;
+    let reply = room.send(Request::get(&key).by(Whom::Nobody)).await?;
+    Ok(refused(&reply, 403, &["AccessDenied"]))
+}
+
+/// A write that has to be refused and to leave nothing.
+async fn refused_write(room: &mut Room, request: Request, codes: &[&str]) -> Found {
+    let key = request.object.clone();
+    let reply = room.send(request).await?;
+    let finding = refused(&reply, 400, codes);
+    match room.content(&key).await? {
+        Some(_) if !reply.is_success() => {
+            Ok(Finding::no(format!("{}, and the object was written", finding.saw)))
+        }
+        _ => Ok(finding),
+    }
+}
+
+async fn body_hash(room: &mut Room) -> Found {
+    let mut request = Request::put(room.key("hash"), b"other bytes");
+    request.payload = Some("0123456789abcdef".repeat(4));
+    refused_write(room, request, &["XAmzContentSHA256Mismatch"]).await
+}
+
+async fn content_md5(room: &mut Room) -> Found {
+    let request = Request::put(room.key("md5"), b"these bytes")
+        .line("content-md5", super::integrity::md5_base64(b"others"));
+    refused_write(room, request, &["BadDigest"]).await
+}
+
+async fn checksum(room: &mut Room) -> Found {
+    let request = Request::put(room.key("crc"), b"these bytes").line("x-amz-checksum-crc32c", "AAAAAA==");
+    refused_write(room, request, &["BadDigest", "XAmzContentChecksumMismatch"]).await
+}
+
+async fn malformed_delete(room: &mut Room) -> Found {
+    let body = b"<Delete><Object><Key>";
+    let request =
+        Request::post("", body).flag("delete").line("content-md5", super::integrity::md5_base64(body));
+    let reply = room.send(request).await?;
+    Ok(refused(&reply, 400, &["MalformedXML"]))
+}
+
+async fn delete_1001(room: &mut Room) -> Found {
+    let keys: String =
+        (0..1001).map(|at| format!("<Object><Key>{}</Key></Object>", room.key(&at.to_string()))).collect();
+    let body = format!("<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">{keys}</Delete>");
+    let md5 = super::integrity::md5_base64(body.as_bytes());
+    let reply = room.send(Request::post("", body.as_bytes()).flag("delete").line("content-md5", md5)).await?;
+    Ok(match refused(&reply, 400, &["MalformedXML"]) {
+        finding if reply.status == 200 => {
+            Finding::differs(format!("it deletes more than 1000: {}", finding.saw))
+        }
+        finding => finding,
+    })
+}
+
+async fn copy_onto_itself(room: &mut Room) -> Found {
+    let key = room.key("itself");
+    room.write(&key, b"itself").await?;
+    let source = format!("/{}/{key}", room.container);
+    let reply = room.send(Request::put(&key, b"").line("x-amz-copy-source", source)).await?;
+    if reply.is_success() {
+        let stays = room.content(&key).await?.as_deref() == Some(b"itself");
+        return Ok(if stays {
+            Finding::differs("it is done and changes nothing")
+        } else {
+            Finding::no("the content is lost")
+        });
+    }
+    Ok(refused(&reply, 400, &["InvalidRequest"]))
+}
+
+async fn document(room: &mut Room) -> Found {
+    let reply = room.send(Request::get(room.key("missing"))).await?;
+    let lacks: Vec<&str> = ["Code", "Message", "RequestId"]
+        .into_iter()
+        .filter(|name| crate::xml::text(&reply.body, name).is_none_or(|text| text.is_empty()))
+        .collect();
+    let is_xml = reply.line("content-type").is_some_and(|kind| kind.contains("xml"));
+    Ok(match (lacks.is_empty(), is_xml) {
+        (true, true) => Finding::yes("all of it"),
+        (true, false) => Finding::differs(format!("Content-Type is {:?}", reply.line("content-type"))),
+        (false, _) => Finding::differs(format!("it lacks {}", lacks.join(", "))),
+    })
+}
+
+async fn announced(room: &mut Room) -> Found {
+    let patience = room.patience;
+    room.patience = patience.min(std::time::Duration::from_secs(3));
+    let mut request = Request::put(room.key("6-gib"), b"");
+    request.announce_bytes = Some(6 << 30);
+    let sent = room.send(request).await;
+    room.patience = patience;
+    match sent {
+        Ok(reply) => Ok(refused(&reply, 400, &["EntityTooLarge"])),
+        // It waits for the body: that is no hang of the store's.
+        Err(_) => {
+            room.unanswered = room.unanswered.saturating_sub(1);
+            Ok(Finding::differs("it waits for the 6 GiB: it does not refuse before the body"))
+        }
+    }
+}
+
+async fn much_metadata(room: &mut Room) -> Found {
+    let reply =
+        room.send(Request::put(room.key("meta"), b"x").line("x-amz-meta-much", "m".repeat(4000))).await?;
+    Ok(match refused(&reply, 400, &["MetadataTooLarge"]) {
+        finding if reply.is_success() => Finding::differs(format!("it takes more than S3: {}", finding.saw)),
+        finding => finding,
+    })
+}
+
+async fn empty(room: &mut Room) -> Found {
+    let key = room.key("empty");
+    room.write(&key, b"").await?;
+    let reply = room.send(Request::head(&key)).await?;
+    let length = reply.line("content-length");
+    Ok(Finding::holds(
+        reply.status == 200 && length == Some("0"),
+        format!("{}, Content-Length {length:?}", reply.status),
+    ))
+}

@@ -1,0 +1,272 @@
+//! Listings and their parameters. Source: S3 API, ListObjectsV2 and ListObjects.
+
+use super::operations::names_differ;
+use super::{Group, Question, S3, by, row};
+use crate::request::{Finding, Found, Request, refused, status_of};
+use crate::room::Room;
+use crate::xml;
+
+const LISTING: (Group, super::Of) = (Group::Listings, S3);
+const V2: &str = "S3 API, ListObjectsV2";
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "s3.list.delimiter",
+        LISTING,
+        ("Does a delimiter fold names into prefixes?", "each prefix once, the other names beside them", V2),
+        by!(delimiter),
+    ),
+    row(
+        "s3.list.delimiter-pages",
+        LISTING,
+        ("Are prefixes given once over pages of two?", "each prefix and name once", V2),
+        by!(delimiter_pages),
+    ),
+    row(
+        "s3.list.max-keys",
+        LISTING,
+        (
+            "Is max-keys honoured, and IsTruncated and KeyCount right?",
+            "3 of 5 keys, IsTruncated true, a token for the rest",
+            V2,
+        ),
+        by!(max_keys),
+    ),
+    row(
+        "s3.list.max-keys-0",
+        LISTING,
+        ("Does max-keys=0 give no names and no more pages?", "no Contents, IsTruncated false", V2),
+        by!(max_keys_0),
+    ),
+    row(
+        "s3.list.max-keys-negative",
+        LISTING,
+        ("Is max-keys=-1 refused?", "400 InvalidArgument", V2),
+        by!(max_keys_negative),
+    ),
+    row(
+        "s3.list.start-after",
+        LISTING,
+        ("Does start-after begin behind a name?", "only names behind it", V2),
+        by!(start_after),
+    ),
+    row(
+        "s3.list.bad-token",
+        LISTING,
+        ("Is a made-up token refused?", "400 InvalidArgument", V2),
+        by!(bad_token),
+    ),
+    row(
+        "s3.list.encoding",
+        LISTING,
+        ("Does encoding-type=url encode names?", "%XX for what is not plain, in Key and Prefix", V2),
+        by!(encoding),
+    ),
+    row("s3.list.order", LISTING, ("Are names in the order of their UTF-8 bytes?", "yes", V2), by!(order)),
+    row(
+        "s3.list.empty-prefix",
+        LISTING,
+        ("Is a listing of a prefix that no name has empty, and no mistake?", "200, KeyCount 0", V2),
+        by!(nothing),
+    ),
+    row(
+        "s3.list.version-1",
+        LISTING,
+        ("Does the old listing page by marker?", "each name once", "S3 API, ListObjects"),
+        by!(version_1),
+    ),
+    row(
+        "s3.list.many",
+        LISTING,
+        ("Are at most 1000 names on a page, also if more are asked for?", "1000, and a token", V2),
+        by!(many),
+    )
+    .slow(),
+];
+
+fn list(prefix: impl Into<String>) -> Request {
+    Request::get("").query("list-type", "2").query("prefix", prefix)
+}
+
+async fn write_all(room: &mut Room, labels: &[&str]) -> Result<Vec<String>, Finding> {
+    let mut all = Vec::new();
+    for label in labels {
+        let key = room.key(label);
+        room.write(&key, b"x").await?;
+        all.push(key);
+    }
+    Ok(all)
+}
+
+/// A listing that has to succeed.
+async fn page(room: &mut Room, request: Request) -> Result<Vec<u8>, Finding> {
+    let reply = room.send(request).await?;
+    if reply.status == 200 { Ok(reply.body) } else { Err(Finding::no(status_of(&reply))) }
+}
+
+fn prefixes(body: &[u8]) -> Vec<String> {
+    xml::parts(body, "CommonPrefixes").iter().flat_map(|part| xml::texts(part, "Prefix")).collect()
+}
+
+async fn delimiter(room: &mut Room) -> Found {
+    write_all(room, &["a/1", "a/2", "b", "c/1/2", "d"]).await?;
+    let body = page(room, list(room.key("")).query("delimiter", "/")).await?;
+    let names = xml::texts(&body, "Key");
+    let seen: Vec<String> = prefixes(&body).iter().chain(&names).map(|name| room.short(name)).collect();
+    let wanted = ["a/", "c/", "b", "d"].map(|label| room.short(&room.key(label)));
+    Ok(Finding::holds(seen == wanted, seen.join(", ")))
+}
+
+/// All pages of a listing, at most 30: prefixes and names.
+async fn pages(room: &mut Room, request: impl Fn() -> Request) -> Result<Vec<String>, Finding> {
+    let (mut all, mut token) = (Vec::new(), None::<String>);
+    for _ in 0..30 {
+        let asked = match token.take() {
+            Some(token) => request().query("continuation-token", token),
+            None => request(),
+        };
+        let body = page(room, asked).await?;
+        all.extend(prefixes(&body));
+        all.extend(xml::texts(&body, "Key"));
+        if xml::text(&body, "IsTruncated").as_deref() != Some("true") {
+            return Ok(all);
+        }
+        token = xml::text(&body, "NextContinuationToken");
+        if token.is_none() {
+            return Err(Finding::no("IsTruncated is true, and there is no NextContinuationToken"));
+        }
+    }
+    Err(Finding::no("the listing has not ended after 30 pages"))
+}
+
+async fn delimiter_pages(room: &mut Room) -> Found {
+    write_all(room, &["a/1", "a/2", "b", "c/1/2", "c/2", "d", "e/1"]).await?;
+    let prefix = room.key("");
+    let seen = pages(room, || list(&prefix).query("delimiter", "/").query("max-keys", "2")).await?;
+    let wanted = ["a/", "b", "c/", "d", "e/"].map(|label| room.key(label));
+    let wrong = names_differ(&wanted, &seen, |name| room.short(name));
+    Ok(wrong.map_or_else(|| Finding::yes("5 on 3 pages"), Finding::no))
+}
+
+async fn max_keys(room: &mut Room) -> Found {
+    write_all(room, &["1", "2", "3", "4", "5"]).await?;
+    let body = page(room, list(room.key("")).query("max-keys", "3")).await?;
+    let names = xml::texts(&body, "Key").len();
+    let text = |name| xml::text(&body, name).unwrap_or_else(|| "none".to_owned());
+    let seen = format!("{names} keys, IsTruncated {}, KeyCount {}", text("IsTruncated"), text("KeyCount"));
+    let has_token = xml::text(&body, "NextContinuationToken").is_some();
+    Ok(match (names, text("IsTruncated").as_str(), has_token) {
+        (3, "true", true) if text("KeyCount") == "3" => Finding::yes(seen),
+        (3, "true", true) => Finding::differs(seen),
+        _ => Finding::no(seen),
+    })
+}
+
+async fn max_keys_0(room: &mut Room) -> Found {
+    write_all(room, &["1", "2"]).await?;
+    let reply = room.send(list(room.key("")).query("max-keys", "0")).await?;
+    if reply.status != 200 {
+        return Ok(Finding::differs(status_of(&reply)));
+    }
+    let names = xml::texts(&reply.body, "Key").len();
+    let truncated = xml::text(&reply.body, "IsTruncated").unwrap_or_default();
+    let seen = format!("{names} keys, IsTruncated {truncated}");
+    Ok(match (names, truncated.as_str()) {
+        (0, "false") => Finding::yes(seen),
+        // Who goes on by the token never ends.
+        (0, _) => Finding::no(seen),
+        _ => Finding::differs(seen),
+    })
+}
+
+async fn max_keys_negative(room: &mut Room) -> Found {
+    let reply = room.send(list(room.key("")).query("max-keys", "-1")).await?;
+    Ok(match refused(&reply, 400, &["InvalidArgument"]) {
+        finding if reply.is_success() => Finding::differs(finding.saw),
+        finding => finding,
+    })
+}
+
+async fn start_after(room: &mut Room) -> Found {
+    let all = write_all(room, &["1", "2", "3"]).await?;
+    let body = page(room, list(room.key("")).query("start-after", &all[1])).await?;
+    let seen = xml::texts(&body, "Key");
+    Ok(Finding::holds(seen == all[2..], format!("{} names", seen.len())))
+}
+
+async fn bad_token(room: &mut Room) -> Found {
+    let reply = room.send(list(room.key("")).query("continuation-token", "cosmark made this up")).await?;
+    Ok(match refused(&reply, 400, &["InvalidArgument"]) {
+        finding if reply.is_success() => Finding::differs(finding.saw),
+        finding => finding,
+    })
+}
+
+async fn encoding(room: &mut Room) -> Found {
+    write_all(room, &["a b&\u{e9}"]).await?;
+    let body = page(room, list(room.key("")).query("encoding-type", "url")).await?;
+    let key = xml::text(&body, "Key").unwrap_or_default();
+    let end = key.rsplit('-').next().unwrap_or_default().to_owned();
+    let is_right = ["a%20b%26%C3%A9", "a+b%26%C3%A9"].iter().any(|right| end.eq_ignore_ascii_case(right));
+    Ok(if is_right { Finding::yes(end) } else { Finding::differs(end) })
+}
+
+async fn order(room: &mut Room) -> Found {
+    let labels = ["B", "a", "Z", "_", "\u{e9}", "\u{ff5e}", "\u{1f600}", "a/b", "a-b", "a b"];
+    let mut all = write_all(room, &labels).await?;
+    all.sort_unstable();
+    let body = page(room, list(room.key(""))).await?;
+    let seen = xml::texts(&body, "Key");
+    if let Some(wrong) = names_differ(&all, &seen, |name| room.short(name)) {
+        return Ok(Finding::no(wrong));
+    }
+    let shown: Vec<String> = seen.iter().map(|name| room.short(name)).collect();
+    Ok(if seen == all { Finding::yes("10 names") } else { Finding::differs(shown.join(" < ")) })
+}
+
+async fn nothing(room: &mut Room) -> Found {
+    let body = page(room, list(room.key("nothing begins so"))).await?;
+    let names = xml::texts(&body, "Key").len();
+    let count = xml::text(&body, "KeyCount").unwrap_or_else(|| "none".to_owned());
+    Ok(match (names, count.as_str()) {
+        (0, "0") => Finding::yes("200, KeyCount 0"),
+        (0, _) => Finding::differs(format!("KeyCount {count}")),
+        _ => Finding::no(format!("{names} names")),
+    })
+}
+
+async fn version_1(room: &mut Room) -> Found {
+    let all = write_all(room, &["1", "2", "3", "4", "5"]).await?;
+    let (mut seen, mut marker) = (Vec::new(), String::new());
+    for _ in 0..10 {
+        let request = Request::get("").query("prefix", room.key("")).query("max-keys", "2");
+        let request = if marker.is_empty() { request } else { request.query("marker", &marker) };
+        let body = page(room, request).await?;
+        seen.extend(xml::texts(&body, "Key"));
+        if xml::text(&body, "IsTruncated").as_deref() != Some("true") {
+            break;
+        }
+        // Without a delimiter the marker is the last name.
+        marker = seen.last().cloned().unwrap_or_default();
+    }
+    let wrong = names_differ(&all, &seen, |name| room.short(name));
+    Ok(wrong.map_or_else(|| Finding::yes("5 names on 3 pages"), Finding::no))
+}
+
+async fn many(room: &mut Room) -> Found {
+    let keys: Vec<String> = (0..1003).map(|at| room.key(&format!("{at:04}"))).collect();
+    super::together::write_side_by_side(room, &keys).await?;
+    let body = page(room, list(room.key("")).query("max-keys", "5000")).await?;
+    let names = xml::texts(&body, "Key").len();
+    let has_token = xml::text(&body, "NextContinuationToken").is_some();
+    let prefix = room.key("");
+    let all = pages(room, || list(&prefix)).await?;
+    if let Some(wrong) = names_differ(&keys, &all, |name| room.short(name)) {
+        return Ok(Finding::no(wrong));
+    }
+    Ok(match (names, has_token) {
+        (1000, true) => Finding::yes("1000 of 1003, then the others"),
+        (1003, _) => Finding::differs("all 1003 on one page"),
+        _ => Finding::differs(format!("{names} on the first page")),
+    })
+}

@@ -1,0 +1,106 @@
+//! Ranges as header lines. Source: RFC 9110, section 14; S3 API, GetObject.
+
+use super::{Group, Question, S3, by, pattern, row};
+use crate::request::{Finding, Found, Request, refused, status_of};
+use crate::room::Room;
+
+const RANGE: (Group, super::Of) = (Group::Ranges, S3);
+const RFC: &str = "RFC 9110, section 14; S3 API, GetObject";
+/// Bytes of the object that is read.
+const LENGTH: usize = 1000;
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "s3.range.suffix",
+        RANGE,
+        ("Does `bytes=-100` give the last 100 bytes?", "206, Content-Range bytes 900-999/1000", RFC),
+        by!(suffix),
+    ),
+    row(
+        "s3.range.open",
+        RANGE,
+        ("Does `bytes=900-` give all from byte 900?", "206, Content-Range bytes 900-999/1000", RFC),
+        by!(open),
+    ),
+    row(
+        "s3.range.beyond-end",
+        RANGE,
+        ("Is a range cut that ends behind the object?", "206, Content-Range bytes 900-999/1000", RFC),
+        by!(beyond_end),
+    ),
+    row(
+        "s3.range.unsatisfiable",
+        RANGE,
+        ("Is a range refused that begins behind the object?", "416 InvalidRange", RFC),
+        by!(unsatisfiable),
+    ),
+    row(
+        "s3.range.nonsense",
+        RANGE,
+        ("Is a Range line ignored that is none?", "200 and the whole object", RFC),
+        by!(nonsense),
+    ),
+    row(
+        "s3.range.of-empty",
+        RANGE,
+        ("Is a range of an object of 0 bytes refused?", "416 InvalidRange", RFC),
+        by!(of_empty),
+    ),
+];
+
+async fn read(room: &mut Room, range: &str) -> Result<(cosmark_adaptor_api::Reply, Vec<u8>), Finding> {
+    let (key, content) = (room.key("range"), pattern(LENGTH, 11));
+    room.write(&key, &content).await?;
+    let reply = room.send(Request::get(&key).line("range", range)).await?;
+    Ok((reply, content))
+}
+
+async fn last_hundred(room: &mut Room, range: &str) -> Found {
+    let (reply, content) = read(room, range).await?;
+    let said = reply.line("content-range").unwrap_or("none").to_owned();
+    Ok(match reply.status {
+        206 if reply.body == content[900..] && said == "bytes 900-999/1000" => Finding::yes("206"),
+        206 if reply.body == content[900..] => {
+            Finding::differs(format!("the bytes are right, Content-Range is {said}"))
+        }
+        206 => Finding::no(format!("206 with other bytes; Content-Range is {said}")),
+        200 => Finding::differs("200: the range is not honoured"),
+        _ => Finding::no(status_of(&reply)),
+    })
+}
+
+async fn suffix(room: &mut Room) -> Found {
+    last_hundred(room, "bytes=-100").await
+}
+
+async fn open(room: &mut Room) -> Found {
+    last_hundred(room, "bytes=900-").await
+}
+
+async fn beyond_end(room: &mut Room) -> Found {
+    last_hundred(room, "bytes=900-4999").await
+}
+
+async fn unsatisfiable(room: &mut Room) -> Found {
+    let (reply, _) = read(room, "bytes=1000-1999").await?;
+    Ok(refused(&reply, 416, &["InvalidRange"]))
+}
+
+async fn nonsense(room: &mut Room) -> Found {
+    let (reply, content) = read(room, "bytes=b-a").await?;
+    Ok(match reply.status {
+        200 if reply.body == content => Finding::yes("200"),
+        400..=499 => Finding::differs(format!("refused by {}", status_of(&reply))),
+        _ => Finding::no(format!("{} with {} bytes", status_of(&reply), reply.body.len())),
+    })
+}
+
+async fn of_empty(room: &mut Room) -> Found {
+    let key = room.key("empty");
+    room.write(&key, b"").await?;
+    let reply = room.send(Request::get(&key).line("range", "bytes=0-9")).await?;
+    Ok(match refused(&reply, 416, &["InvalidRange"]) {
+        finding if reply.is_success() && reply.body.is_empty() => Finding::differs(finding.saw),
+        finding => finding,
+    })
+}

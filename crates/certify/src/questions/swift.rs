@@ -1,0 +1,348 @@
+//! What Swift's own API promises. Source: OpenStack Object Storage API v1 reference; Swift's "Large Object Support".
+
+use cosmark_adaptor_api::Whom;
+use data_encoding::HEXLOWER;
+use md5::{Digest as _, Md5};
+
+use super::integrity::bare;
+use super::{Group, Question, SWIFT, by, difference, pattern, refusal, row};
+use crate::request::{Finding, Found, Request, refused, status_of};
+use crate::room::Room;
+
+const API: &str = "OpenStack Object Storage API";
+const ERROR: (Group, super::Of) = (Group::Errors, SWIFT);
+const KEPT: (Group, super::Of) = (Group::Integrity, SWIFT);
+const NAME: (Group, super::Of) = (Group::Names, SWIFT);
+
+/// A row for a name.
+macro_rules! named {
+    ($id:expr, $asks:expr, $label:expr) => {
+        row($id, NAME, ($asks, "written, read, listed as it is, deleted", API), |room| {
+            Box::pin(comes_back(room, $label.to_owned()))
+        })
+    };
+}
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "swift.error.missing",
+        ERROR,
+        ("How is the read of a missing object refused?", "404", API),
+        refusal!(404, &[], |room| Request::get(room.key("missing"))),
+    ),
+    row(
+        "swift.error.no-container",
+        ERROR,
+        ("How is a write into a missing container refused?", "404", API),
+        refusal!(404, &[], |room| Request::put("x", b"x")
+            .of(format!("{}-{}-missing", room.container, room.word))),
+    ),
+    row(
+        "swift.error.wrong-token",
+        ERROR,
+        ("Is a request with a wrong token refused?", "401", API),
+        refusal!(401, &[], |room| Request::get(room.key("x")).by(Whom::WrongSecret)),
+    ),
+    row(
+        "swift.error.no-token",
+        ERROR,
+        ("Is a request without a token refused?", "401", API),
+        refusal!(401, &[], |room| Request::get(room.key("x")).by(Whom::Nobody)),
+    ),
+    row(
+        "swift.error.etag",
+        ERROR,
+        ("Is a body refused that is not what its ETag says?", "422, and nothing is written", API),
+        by!(wrong_etag),
+    ),
+    row(
+        "swift.error.container-name",
+        ERROR,
+        ("Is a container name of more than 256 bytes refused?", "400", API),
+        refusal!(400, &[], |room| Request::put("", b"").of(format!("{}-{}", room.word, "c".repeat(256)))),
+    ),
+    row(
+        "swift.error.limit",
+        (Group::Limits, SWIFT),
+        ("Is a listing of more than 10000 names a page refused?", "412", API),
+        refusal!(412, &[], |_| Request::get("").query("limit", "10001")),
+    ),
+    row(
+        "swift.limit.announced-6-gib",
+        (Group::Limits, SWIFT),
+        (
+            "Is a write refused whose length is announced as 6 GiB?",
+            "413 (one request writes at most 5 GiB)",
+            API,
+        ),
+        by!(announced),
+    ),
+    row(
+        "swift.error.range",
+        (Group::Ranges, SWIFT),
+        ("Is a range refused that begins behind the object?", "416", API),
+        by!(range),
+    ),
+    row(
+        "swift.etag.md5",
+        KEPT,
+        ("Is the ETag the MD5 of the bytes?", "the MD5, without quotes", API),
+        by!(etag),
+    ),
+    row(
+        "swift.metadata",
+        KEPT,
+        (
+            "Does X-Object-Meta come back, and does POST replace it?",
+            "as written; after POST only the new",
+            API,
+        ),
+        by!(metadata),
+    ),
+    row(
+        "swift.delete-at",
+        KEPT,
+        ("Is X-Delete-After kept as X-Delete-At?", "a time; the object is there until then", API),
+        by!(delete_after),
+    ),
+    row(
+        "swift.slo",
+        (Group::Multipart, SWIFT),
+        (
+            "Does a static large object give its segments in order?",
+            "byte for byte; ETag of the manifest's segments",
+            "Swift, Large Object Support",
+        ),
+        by!(static_large),
+    ),
+    row(
+        "swift.slo.wrong-etag",
+        (Group::Multipart, SWIFT),
+        (
+            "Is a manifest refused whose segment is another?",
+            "400, and nothing is written",
+            "Swift, Large Object Support",
+        ),
+        by!(static_wrong),
+    ),
+    row(
+        "swift.dlo",
+        (Group::Multipart, SWIFT),
+        (
+            "Does a dynamic large object give what begins with its prefix?",
+            "byte for byte",
+            "Swift, Large Object Support",
+        ),
+        by!(dynamic_large),
+    ),
+    row(
+        "swift.list.json",
+        (Group::Listings, SWIFT),
+        ("Does a JSON listing tell name, bytes and hash?", "those of the object", API),
+        by!(list_json),
+    ),
+    row(
+        "swift.list.delimiter",
+        (Group::Listings, SWIFT),
+        ("Does a delimiter fold names?", "each prefix once, the other names beside them", API),
+        by!(delimiter),
+    ),
+    named!("swift.name.blank", "Is a name with blanks taken as it is?", "a b  c "),
+    named!(
+        "swift.name.reserved",
+        "Are the reserved signs of URLs taken as they are?",
+        "a?b#c&d=e;f:g@h+i%20j"
+    ),
+    named!("swift.name.xml", "Are the signs of XML taken as they are?", "<a>&amp;\"b'</a>"),
+    named!(
+        "swift.name.unicode",
+        "Are letters of other scripts taken as they are?",
+        "\u{e9}\u{416}\u{65e5}\u{1f600}"
+    ),
+    named!("swift.name.two-slashes", "Are two slashes in a row two slashes?", "a//b/"),
+];
+
+async fn wrong_etag(room: &mut Room) -> Found {
+    let key = room.key("etag");
+    let reply = room.send(Request::put(&key, b"these").line("etag", "0123456789abcdef".repeat(2))).await?;
+    let finding = refused(&reply, 422, &[]);
+    if !reply.is_success() && room.content(&key).await?.is_some() {
+        return Ok(Finding::no(format!("{}, and the object was written", finding.saw)));
+    }
+    Ok(finding)
+}
+
+async fn announced(room: &mut Room) -> Found {
+    let patience = room.patience;
+    room.patience = patience.min(std::time::Duration::from_secs(3));
+    let mut request = Request::put(room.key("6-gib"), b"");
+    request.announce_bytes = Some(6 << 30);
+    let sent = room.send(request).await;
+    room.patience = patience;
+    match sent {
+        Ok(reply) => Ok(refused(&reply, 413, &[])),
+        Err(_) => {
+            room.unanswered = room.unanswered.saturating_sub(1);
+            Ok(Finding::differs("it waits for the 6 GiB: it does not refuse before the body"))
+        }
+    }
+}
+
+async fn range(room: &mut Room) -> Found {
+    let key = room.key("range");
+    room.write(&key, b"0123456789").await?;
+    let reply = room.send(Request::get(&key).line("range", "bytes=10-19")).await?;
+    Ok(refused(&reply, 416, &[]))
+}
+
+async fn etag(room: &mut Room) -> Found {
+    let (key, content) = (room.key("etag"), pattern(4000, 3));
+    let reply = room.write(&key, &content).await?;
+    let md5 = HEXLOWER.encode(&Md5::digest(&content));
+    let (written, head) =
+        (bare(reply.line("etag")), bare(room.send(Request::head(&key)).await?.line("etag")));
+    Ok(Finding::holds(written == md5 && head == md5, format!("write {written}, HEAD {head}")))
+}
+
+async fn metadata(room: &mut Room) -> Found {
+    let key = room.key("meta");
+    room.prepare(Request::put(&key, b"x").line("x-object-meta-a", "old").line("x-object-meta-b", "old"))
+        .await?;
+    let reply = room.send(Request::head(&key)).await?;
+    if reply.line("x-object-meta-a") != Some("old") {
+        return Ok(Finding::no(format!("X-Object-Meta-A is {:?}", reply.line("x-object-meta-a"))));
+    }
+    room.prepare(Request::post(&key, b"").line("x-object-meta-a", "new")).await?;
+    let reply = room.send(Request::head(&key)).await?;
+    let seen = (reply.line("x-object-meta-a"), reply.line("x-object-meta-b"));
+    Ok(Finding::holds(
+        seen == (Some("new"), None),
+        format!("after POST a is {:?}, b is {:?}", seen.0, seen.1),
+    ))
+}
+
+async fn delete_after(room: &mut Room) -> Found {
+    let key = room.key("delete-after");
+    room.prepare(Request::put(&key, b"x").line("x-delete-after", "3600")).await?;
+    let reply = room.send(Request::head(&key)).await?;
+    let at = reply.line("x-delete-at").map(str::to_owned);
+    let is_time = at.as_ref().is_some_and(|at| at.parse::<u64>().is_ok());
+    Ok(match (reply.status, is_time) {
+        (200 | 204, true) => Finding::yes("X-Delete-At"),
+        (200 | 204, false) => Finding::differs(format!("X-Delete-At is {at:?}")),
+        _ => Finding::no(status_of(&reply)),
+    })
+}
+
+async fn segments(room: &mut Room) -> Result<(Vec<Vec<u8>>, String), Finding> {
+    let contents: Vec<Vec<u8>> =
+        [1000, 1500, 300].iter().map(|length| pattern(*length, *length as u64)).collect();
+    let mut manifest = Vec::new();
+    for (at, content) in contents.iter().enumerate() {
+        let key = room.key(&format!("segment-{at}"));
+        let etag = bare(room.write(&key, content).await?.line("etag"));
+        manifest.push(serde_json::json!({
+            "path": format!("/{}/{key}", room.container), "etag": etag, "size_bytes": content.len()
+        }));
+    }
+    Ok((contents, serde_json::Value::Array(manifest).to_string()))
+}
+
+async fn static_large(room: &mut Room) -> Found {
+    let (contents, manifest) = segments(room).await?;
+    let key = room.key("large");
+    let reply = room.send(Request::put(&key, manifest.as_bytes()).query("multipart-manifest", "put")).await?;
+    if !reply.is_success() {
+        return Ok(Finding::differs(format!("the manifest gave {}", status_of(&reply))));
+    }
+    let read = room.content(&key).await?.unwrap_or_default();
+    Ok(difference(&contents.concat(), &read).map_or_else(|| Finding::yes("3 segments"), Finding::no))
+}
+
+async fn static_wrong(room: &mut Room) -> Found {
+    let (_, manifest) = segments(room).await?;
+    let key = room.key("large");
+    let manifest = manifest.replace("\"size_bytes\":300", "\"size_bytes\":301");
+    let reply = room.send(Request::put(&key, manifest.as_bytes()).query("multipart-manifest", "put")).await?;
+    if !reply.is_success() && room.content(&key).await?.is_some() {
+        return Ok(Finding::no(format!("{}, and the object was written", status_of(&reply))));
+    }
+    Ok(refused(&reply, 400, &[]))
+}
+
+async fn dynamic_large(room: &mut Room) -> Found {
+    let (contents, _) = segments(room).await?;
+    let key = room.key("dynamic");
+    let manifest = format!("{}/{}", room.container, room.key("segment-"));
+    room.prepare(Request::put(&key, b"").line("x-object-manifest", manifest)).await?;
+    let wanted = contents.concat();
+    let read = room.content(&key).await?.unwrap_or_default();
+    Ok(match difference(&wanted, &read) {
+        None => Finding::yes("3 segments"),
+        // Its segments come from a listing, which may lag.
+        Some(difference) if read.len() < wanted.len() => {
+            Finding::differs(format!("right after the writes: {difference}"))
+        }
+        Some(difference) => Finding::no(difference),
+    })
+}
+
+/// Names of a JSON listing and of its folded prefixes.
+async fn listed(room: &mut Room, request: Request) -> Result<Vec<serde_json::Value>, Finding> {
+    let reply = room.send(request.query("format", "json")).await?;
+    if reply.status != 200 {
+        return Err(Finding::no(status_of(&reply)));
+    }
+    serde_json::from_slice(&reply.body).map_err(|_| Finding::no("the listing is no JSON"))
+}
+
+async fn list_json(room: &mut Room) -> Found {
+    let key = room.key("listed");
+    let etag = bare(room.write(&key, &pattern(4321, 1)).await?.line("etag"));
+    let rows = listed(room, Request::get("").query("prefix", &key)).await?;
+    let Some(row) = rows.first() else {
+        return Ok(Finding::no("right after the write it is not listed"));
+    };
+    let is_right = row["name"] == key.as_str() && row["bytes"] == 4321 && row["hash"] == etag.as_str();
+    Ok(Finding::holds(is_right, format!("bytes {}, hash {}", row["bytes"], row["hash"])))
+}
+
+async fn delimiter(room: &mut Room) -> Found {
+    for label in ["a/1", "a/2", "b", "c/1/2"] {
+        let key = room.key(label);
+        room.write(&key, b"x").await?;
+    }
+    let rows = listed(room, Request::get("").query("prefix", room.key("")).query("delimiter", "/")).await?;
+    let name = |row: &serde_json::Value| {
+        let name = row["name"].as_str().or(row["subdir"].as_str()).unwrap_or_default();
+        room.short(name)
+    };
+    let seen: Vec<String> = rows.iter().map(name).collect();
+    let wanted = ["a/", "b", "c/"].map(|label| room.short(&room.key(label)));
+    Ok(Finding::holds(seen == wanted, seen.join(", ")))
+}
+
+async fn comes_back(room: &mut Room, label: String) -> Found {
+    let key = room.key(&label);
+    let content = key.as_bytes().to_vec();
+    let reply = room.send(Request::put(&key, &content)).await?;
+    if !reply.is_success() {
+        return Ok(Finding::differs(format!("the write gave {}", status_of(&reply))));
+    }
+    if room.content(&key).await?.as_ref() != Some(&content) {
+        return Ok(Finding::no("it was written, and the read gives something else"));
+    }
+    let rows = listed(room, Request::get("").query("prefix", room.key(""))).await?;
+    if rows.len() != 1 || rows[0]["name"] != key.as_str() {
+        return Ok(Finding::no(format!(
+            "{} names are listed, the first is {:?}",
+            rows.len(),
+            rows.first().map(|row| row["name"].to_string())
+        )));
+    }
+    let reply = room.send(Request::delete(&key)).await?;
+    Ok(Finding::holds(
+        reply.is_success(),
+        if reply.is_success() { "as it is".to_owned() } else { status_of(&reply) },
+    ))
+}

@@ -1,0 +1,423 @@
+//! Many at once: writers of one name, readers beside them, conditional writes that only one may win, pages while names come and
+//! go, a restart.
+
+use std::time::Instant;
+
+use cosmark_adaptor_api::{
+    Ask, Asker, BytesSource, Capability, Client, CollectSink, Error, Marks, ObjectName, PutOptions, Reply,
+};
+use futures_util::future::join_all;
+
+use super::integrity::bare;
+use super::{Group, Of, Question, S3, by, pattern, row};
+use crate::request::{Finding, Found, status_of};
+use crate::room::{Room, unprepared, within};
+
+const TOGETHER: (Group, Of) = (Group::Concurrency, Of::Any(Capability::STORE));
+const RACE: (Group, Of) = (Group::Concurrency, S3);
+const WRITES: &str = "S3 user guide, How to prevent object overwrites with conditional writes";
+/// Writers of one name.
+const WRITERS: usize = 16;
+/// Races; a store that lets two win does not do it each time.
+const ROUNDS: usize = 12;
+
+pub(super) const ROWS: &[Question] = &[
+    row(
+        "any.sixteen-writers",
+        TOGETHER,
+        (
+            "Do 16 writers of one name leave one of their objects, whole?",
+            "the bytes of one of them, each time",
+            "S3 user guide, Amazon S3 data consistency model",
+        ),
+        by!(sixteen_writers),
+    ),
+    row(
+        "any.read-while-written",
+        TOGETHER,
+        (
+            "Does a read beside overwrites give one version, whole?",
+            "the bytes of one write, never of two",
+            "S3 user guide, Amazon S3 data consistency model",
+        ),
+        by!(read_while_written),
+    ),
+    row(
+        "any.pages-while-written",
+        (Group::Concurrency, Of::Any(Capability::LIST)),
+        (
+            "Do pages give each name that stays exactly once, while others come and go?",
+            "no name twice, none left out",
+            "S3 API, ListObjectsV2; OpenStack Object Storage API",
+        ),
+        by!(pages_while_written),
+    ),
+    row(
+        "s3.race.create-once",
+        RACE,
+        (
+            "Of 16 writes at once with If-None-Match: *, does exactly one win?",
+            "one 200; all others 412 PreconditionFailed or 409 ConditionalRequestConflict; the winner's bytes stay",
+            WRITES,
+        ),
+        by!(create_race),
+    ),
+    row(
+        "s3.race.if-match",
+        RACE,
+        (
+            "Of 8 writes at once with If-Match of one version, does at most one win?",
+            "one 200; all others 412 or 409: no update is lost",
+            WRITES,
+        ),
+        by!(match_race),
+    ),
+    row(
+        "any.restart",
+        (Group::Durability, Of::Any(Capability::STORE)),
+        (
+            "Is everything that was acknowledged there after a restart?",
+            "every object, byte for byte; what was deleted stays deleted",
+            "S3 user guide, Data protection",
+        ),
+        by!(restart),
+    ),
+];
+
+fn clients(room: &Room, count: usize) -> Result<Vec<Box<dyn Client>>, Finding> {
+    (0..count).map(|_| room.another()).collect()
+}
+
+/// Writes small objects over some connections.
+pub(super) async fn write_side_by_side(room: &mut Room, keys: &[String]) -> Result<(), Finding> {
+    room.written.extend(keys.iter().cloned());
+    let (began, lanes) = (Instant::now(), clients(room, 8)?);
+    let (patience, container) = (room.patience, room.container.clone());
+    let results = join_all(lanes.into_iter().enumerate().map(|(lane, mut client)| {
+        let container = &container;
+        async move {
+            for key in keys.iter().skip(lane).step_by(8) {
+                put(client.as_mut(), (container, key), b"x", patience).await?;
+            }
+            Ok::<(), Error>(())
+        }
+    }))
+    .await;
+    let failed = results.into_iter().find_map(Result::err);
+    room.say(format!("write {} objects over 8 connections", keys.len()), outcome(failed.as_ref()), began);
+    failed.map_or(Ok(()), |error| Err(unprepared(&error)))
+}
+
+fn outcome(failed: Option<&Error>) -> String {
+    failed.map_or_else(|| "done".to_owned(), |error| error.message().to_owned())
+}
+
+async fn put(
+    client: &mut dyn Client,
+    (container, object): (&str, &str),
+    content: &[u8],
+    patience: std::time::Duration,
+) -> Result<(), Error> {
+    let (mut marks, source) = (Marks::default(), BytesSource(content));
+    let name = ObjectName { container, object };
+    within(patience, client.put(name, &source, PutOptions::default(), &mut marks)).await.map(drop)
+}
+
+/// Number of the writer whose content this is.
+fn writer_of(content: &[u8], length: usize) -> Option<usize> {
+    (0..WRITERS).find(|writer| pattern(length, *writer as u64 + 1000) == content)
+}
+
+async fn sixteen_writers(room: &mut Room) -> Found {
+    let length = 20_000;
+    for round in 0..ROUNDS / 2 {
+        let key = room.key(&format!("same-{round}"));
+        room.written.push(key.clone());
+        let (began, lanes) = (Instant::now(), clients(room, WRITERS)?);
+        let (patience, container) = (room.patience, room.container.clone());
+        let all = join_all(lanes.into_iter().enumerate().map(|(writer, mut client)| {
+            let (container, key) = (&container, &key);
+            async move {
+                put(client.as_mut(), (container, key), &pattern(length, writer as u64 + 1000), patience).await
+            }
+        }))
+        .await;
+        let done = all.iter().filter(|result| result.is_ok()).count();
+        room.say(format!("{WRITERS} writes of {} at once", room.short(&key)), format!("{done} done"), began);
+        if done == 0 {
+            let error = all.into_iter().find_map(Result::err);
+            return Ok(Finding::no(format!("none was written: {}", outcome(error.as_ref()))));
+        }
+        let first = room.get(&key).await.map_err(|error| Finding::no(error.message()))?;
+        if writer_of(&first, length).is_none() {
+            return Ok(Finding::no(format!("{} bytes that nobody wrote", first.len())));
+        }
+        let again = room.get(&key).await.map_err(|error| Finding::no(error.message()))?;
+        if again != first {
+            return Ok(Finding::no("two reads after the last write give different objects"));
+        }
+    }
+    Ok(Finding::yes(format!("{} rounds", ROUNDS / 2)))
+}
+
+async fn read_while_written(room: &mut Room) -> Found {
+    let (length, key) = (200_000, room.key("read"));
+    room.put(&key, &pattern(length, 1000)).await.map_err(|error| unprepared(&error))?;
+    let (began, mut lanes) = (Instant::now(), clients(room, 4)?);
+    let (patience, container) = (room.patience, room.container.clone());
+    let mut writer = lanes.remove(0);
+    let write = async {
+        for round in 0..30 {
+            let content = pattern(length, 1000 + round % WRITERS as u64);
+            put(writer.as_mut(), (&container, &key), &content, patience).await?;
+        }
+        Ok::<(), Error>(())
+    };
+    let reads = join_all(lanes.iter_mut().map(|client| {
+        let (container, key) = (&container, &key);
+        async move {
+            let (mut whole, mut wrong) = (0, None);
+            for _ in 0..40 {
+                let (mut sink, mut marks) = (CollectSink::new(Reply::MOST_BYTES), Marks::default());
+                let name = ObjectName { container, object: key };
+                let read = within(patience, client.get(name, None, Some(&mut sink), &mut marks)).await;
+                match read {
+                    Ok(_) if writer_of(&sink.bytes, length).is_some() => whole += 1,
+                    Ok(_) => {
+                        wrong = Some(format!("a read gave {} bytes that no write had", sink.bytes.len()))
+                    }
+                    Err(error) => wrong = Some(format!("a read failed: {}", error.message())),
+                }
+            }
+            (whole, wrong)
+        }
+    }));
+    let (wrote, reads) = futures_util::future::join(write, reads).await;
+    let whole: usize = reads.iter().map(|(whole, _)| whole).sum();
+    room.say("30 overwrites beside 120 reads".to_owned(), format!("{whole} reads whole"), began);
+    if let Err(error) = wrote {
+        return Ok(Finding::no(format!("an overwrite failed: {}", error.message())));
+    }
+    match reads.into_iter().find_map(|(_, wrong)| wrong) {
+        Some(wrong) => Ok(Finding::no(wrong)),
+        None => Ok(Finding::yes(format!("{whole} reads, each of one version"))),
+    }
+}
+
+async fn pages_while_written(room: &mut Room) -> Found {
+    let stay: Vec<String> = (0..40).map(|at| room.key(&format!("{at:02}-stays"))).collect();
+    let others: Vec<String> = (0..40).map(|at| room.key(&format!("{at:02}-goes"))).collect();
+    write_side_by_side(room, &stay).await?;
+    room.written.extend(others.iter().cloned());
+    let (mut writer, container, patience) = (room.another()?, room.container.clone(), room.patience);
+    let is_over = std::cell::Cell::new(false);
+    let churn = async {
+        let mut failed = None;
+        for key in others.iter().cycle().take(2000) {
+            if is_over.get() {
+                break;
+            }
+            failed = put(writer.as_mut(), (&container, key), b"x", patience).await.err();
+            let name = ObjectName { container: &container, object: key };
+            failed = failed.or(within(patience, writer.delete(name, &mut Marks::default())).await.err());
+            if failed.is_some() {
+                break;
+            }
+        }
+        failed
+    };
+    let lists = async {
+        let mut wrong = None;
+        for _ in 0..4 {
+            let listed = match room.names(&room.key(""), Some(7), 60).await {
+                Ok(listed) => listed,
+                Err(error) => {
+                    wrong = Some(error.message().to_owned());
+                    break;
+                }
+            };
+            let mut sorted: Vec<&String> = listed.iter().filter(|name| name.ends_with("-stays")).collect();
+            sorted.sort_unstable();
+            let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+            let absent = stay.iter().find(|name| !listed.contains(name));
+            wrong = twice.map(|name| format!("{} is listed twice", room.short(name)));
+            wrong = wrong.or(absent.map(|name| format!("{} is left out", room.short(name))));
+            if wrong.is_some() {
+                break;
+            }
+        }
+        is_over.set(true);
+        wrong
+    };
+    let (failed, wrong) = futures_util::future::join(churn, lists).await;
+    if let Some(wrong) = wrong {
+        return Ok(Finding::no(wrong));
+    }
+    Ok(match failed {
+        Some(error) => Finding::not_asked(format!("the writer beside it failed: {}", error.message())),
+        None => Finding::yes("4 listings by pages of 7: 40 names each"),
+    })
+}
+
+/// Sends requests that only differ in their bodies, at once over connections of their own.
+async fn race(
+    room: &mut Room,
+    key: &str,
+    line: (&'static str, &str),
+    writers: usize,
+) -> Result<Vec<Option<Reply>>, Finding> {
+    let began = Instant::now();
+    let askers: Vec<Box<dyn Asker>> = (0..writers).map(|_| room.another_asker()).collect::<Result<_, _>>()?;
+    let (patience, container) = (room.patience, room.container.clone());
+    let lines = [line];
+    let replies = join_all(askers.into_iter().enumerate().map(|(writer, mut asker)| {
+        let (container, lines) = (&container, &lines);
+        async move {
+            // The connection is open before the race begins.
+            let warm = Ask::new("HEAD", container, key);
+            let opened = within(patience, asker.ask(&warm)).await;
+            drop(opened);
+            let body = pattern(3000, writer as u64 + 1000);
+            let ask = Ask { lines, body: &body, ..Ask::new("PUT", container, key) };
+            within(patience, asker.ask(&ask)).await.ok()
+        }
+    }))
+    .await;
+    room.written.push(key.to_owned());
+    let mut seen: Vec<String> = replies
+        .iter()
+        .map(|reply| reply.as_ref().map_or_else(|| "no answer".to_owned(), status_of))
+        .collect();
+    seen.sort_unstable();
+    let shown: Vec<String> =
+        seen.chunk_by(|a, b| a == b).map(|same| format!("{} x {}", same.len(), same[0])).collect();
+    room.say(
+        format!("{writers} writes of {} at once ({}: {})", room.short(key), line.0, line.1),
+        shown.join(", "),
+        began,
+    );
+    Ok(replies)
+}
+
+/// What the races came to.
+#[derive(Default)]
+struct Races {
+    failed: usize,
+    conflicts: usize,
+    unanswered: usize,
+    other: Option<String>,
+    none_won: usize,
+}
+
+impl Races {
+    /// Gives who won; a finding when two did.
+    fn add(&mut self, replies: &[Option<Reply>]) -> Result<Option<usize>, Finding> {
+        let mut winners = Vec::new();
+        for (writer, reply) in replies.iter().enumerate() {
+            match reply {
+                Some(reply) if reply.is_success() => winners.push(writer),
+                Some(reply) if reply.status == 412 => self.failed += 1,
+                Some(reply) if reply.status == 409 => self.conflicts += 1,
+                Some(reply) => self.other = Some(status_of(reply)),
+                None => self.unanswered += 1,
+            }
+        }
+        if winners.len() > 1 {
+            return Err(Finding::no(format!("{} of {} won at once", winners.len(), replies.len())));
+        }
+        self.none_won += usize::from(winners.is_empty());
+        Ok(winners.first().copied())
+    }
+
+    fn finding(self, rounds: usize) -> Finding {
+        let seen = format!("{rounds} races: {} x 412, {} x 409", self.failed, self.conflicts);
+        if self.unanswered > 0 {
+            return Finding::no(format!("{seen}, {} without an answer", self.unanswered));
+        }
+        match self.other {
+            Some(other) if other.starts_with("501") => {
+                Finding::differs(format!("the store has none: {other}"))
+            }
+            Some(other) => Finding::differs(format!("{seen}, also {other}")),
+            None if self.none_won > 0 => Finding::no(format!("{seen}; nobody won {} of them", self.none_won)),
+            None => Finding::yes(seen),
+        }
+    }
+}
+
+async fn create_race(room: &mut Room) -> Found {
+    let mut races = Races::default();
+    for round in 0..ROUNDS {
+        let key = room.key(&format!("once-{round}"));
+        let replies = race(room, &key, ("if-none-match", "*"), WRITERS).await?;
+        let Some(winner) = races.add(&replies)? else { continue };
+        let now = room.content(&key).await?.unwrap_or_default();
+        if writer_of(&now, 3000) != Some(winner) {
+            return Ok(Finding::no("the object is not that of the write that won"));
+        }
+    }
+    Ok(races.finding(ROUNDS))
+}
+
+async fn match_race(room: &mut Room) -> Found {
+    let mut races = Races::default();
+    let key = room.key("match");
+    for round in 0..ROUNDS {
+        let reply = room.write(&key, &pattern(3000, round as u64)).await?;
+        let etag = format!("\"{}\"", bare(reply.line("etag")));
+        let replies = race(room, &key, ("if-match", &etag), WRITERS / 2).await?;
+        let Some(winner) = races.add(&replies)? else { continue };
+        let now = room.content(&key).await?.unwrap_or_default();
+        if writer_of(&now, 3000) != Some(winner) {
+            return Ok(Finding::no("the object is not that of the write that won"));
+        }
+    }
+    Ok(races.finding(ROUNDS))
+}
+
+async fn restart(room: &mut Room) -> Found {
+    let Some(restart) = room.restart.clone() else {
+        return Ok(Finding::not_asked("no command restarts the store: give one with --restart"));
+    };
+    let there: Vec<String> = (0..30).map(|at| room.key(&format!("stays-{at}"))).collect();
+    let gone: Vec<String> = (0..10).map(|at| room.key(&format!("goes-{at}"))).collect();
+    for (at, key) in there.iter().chain(&gone).enumerate() {
+        room.put(key, &pattern(2000 + at, at as u64)).await.map_err(|error| unprepared(&error))?;
+    }
+    for key in &gone {
+        room.remove(key).await.map_err(|error| unprepared(&error))?;
+    }
+    let began = Instant::now();
+    let result = restart.restart().await;
+    room.say("restart".to_owned(), result.clone().err().unwrap_or_else(|| "done".to_owned()), began);
+    if let Err(why) = result {
+        return Ok(Finding::not_asked(format!("the command that restarts the store did not work: {why}")));
+    }
+    // Until the store answers again, a minute at most.
+    let back = Instant::now();
+    while room.get(&there[0]).await.is_err_and(|error| error.status().is_none_or(|status| status >= 500)) {
+        if back.elapsed().as_secs() >= 60 {
+            return Ok(Finding::no("it has not answered within a minute after the restart"));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    }
+    for (at, key) in there.iter().enumerate() {
+        let read = room.get(key).await.map_err(|error| {
+            Finding::no(format!("{} was acknowledged, and now: {}", room_short(key), error.message()))
+        })?;
+        if read != pattern(2000 + at, at as u64) {
+            return Ok(Finding::no(format!("{} holds other bytes", room.short(key))));
+        }
+    }
+    for key in &gone {
+        if room.get(key).await.is_ok() {
+            return Ok(Finding::no(format!("{} was deleted and is there again", room.short(key))));
+        }
+    }
+    Ok(Finding::yes("30 objects, 10 deletes"))
+}
+
+/// The end of a name.
+fn room_short(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or(key)
+}

@@ -1,0 +1,279 @@
+//! A certification from its first request to its last: container, questions one after the other within the time there is, what is
+//! left is removed.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cosmark_adaptor_api::{Adaptor, Asker, Capability, Client, Marks, ObjectName, Session};
+
+use crate::certificate::{Asked, Certificate, SCHEMA, Target};
+use crate::questions::{Of, QUESTIONS, Question};
+use crate::request::{Finding, Request};
+use crate::restart::Restart;
+use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
+
+/// A question that has not ended by then is answered "no".
+const MOST_OF_A_QUESTION: Duration = Duration::from_secs(150);
+/// The whole, in full and quickly; what was not asked by then is not asked.
+const MOST: [Duration; 2] = [Duration::from_secs(14 * 60), Duration::from_secs(5 * 60)];
+/// Questions in a row to which no request had an answer: the store is not asked any more.
+const MOST_SILENT: usize = 8;
+/// What is left behind is removed within this.
+const CLEANING: Duration = Duration::from_secs(60);
+/// Names of what stays that are told.
+const MOST_NAMED: usize = 5;
+
+/// What is to be asked.
+pub struct Certifying {
+    /// The store.
+    pub adaptor: Arc<dyn Adaptor>,
+    /// Its login.
+    pub session: Arc<Session>,
+    /// What the page says of it; the server's name is found out.
+    pub target: Target,
+    /// A container that is there already; only names below a prefix of this certification's own are touched. Without one a container
+    /// is made and removed.
+    pub container: Option<String>,
+    /// A word that nobody else has, for names: small letters and digits.
+    pub id: String,
+    /// Leave out what moves many bytes or takes long.
+    pub quick: bool,
+    /// Ask only questions whose ids begin with one of these; empty: all.
+    pub only: Vec<String>,
+    /// Restarts the store, if its operator allows that.
+    pub restart: Option<Rc<dyn Restart>>,
+    /// Texts that no page may show.
+    pub hidden: Vec<String>,
+    /// Version of Cosmark.
+    pub version: String,
+    /// When it begins, RFC 3339.
+    pub began: String,
+}
+
+/// How far it is.
+pub struct Progress<'a> {
+    /// Questions answered.
+    pub done: usize,
+    /// Questions in all.
+    pub of: usize,
+    /// The last answer.
+    pub last: &'a Asked,
+}
+
+impl Certifying {
+    /// The questions that are put to this store.
+    ///
+    /// # Errors
+    /// One sentence, when the adaptor cannot send requests with this session.
+    pub fn questions(&self) -> Result<Vec<&'static Question>, String> {
+        let protocol = self.protocol()?;
+        let capability = self.adaptor.capability();
+        let fits = |question: &&Question| match question.of {
+            Of::Any(needs) => capability.has(needs),
+            Of::Only(own) => protocol == Some(own),
+        };
+        let wanted = |question: &&Question| {
+            self.only.is_empty() || self.only.iter().any(|begin| question.id.starts_with(begin.as_str()))
+        };
+        Ok(QUESTIONS.iter().copied().flatten().filter(fits).filter(wanted).collect())
+    }
+
+    fn protocol(&self) -> Result<Option<cosmark_adaptor_api::Protocol>, String> {
+        let asker = self.adaptor.asker(&self.session).map_err(|error| error.to_string())?;
+        Ok(asker.as_deref().map(Asker::protocol))
+    }
+
+    /// Asks everything. `report_to` hears of each answer; what `ended` gives when it comes first is why it ends early.
+    ///
+    /// # Errors
+    /// One sentence: the store cannot be reached, refuses the login, or no container can be made. Nothing is left then.
+    pub async fn run(
+        &self,
+        report_to: &mut dyn FnMut(Progress<'_>),
+        ended: impl Future<Output = String>,
+    ) -> Result<Certificate, String> {
+        let began = Instant::now();
+        let questions = self.questions()?;
+        let mut room = self.open().await?;
+        let mut asked = Vec::with_capacity(questions.len());
+        let mut ended = std::pin::pin!(ended);
+        let mut early = tokio::select! {
+            biased;
+            why = &mut ended => Some(why),
+            why = self.ask_all(&mut room, &questions, &mut asked, began, report_to) => why,
+        };
+        // What was being asked and what was not.
+        for question in &questions[asked.len()..] {
+            let why = early.get_or_insert_with(|| "it ended".to_owned());
+            let finding = Finding::not_asked(why.clone());
+            asked.push(answered(question, finding, &mut room, Duration::ZERO));
+        }
+        let left_behind = self.clean(&mut room).await;
+        let mut target = self.target.clone();
+        target.server = room.server.take();
+        Ok(Certificate {
+            schema: SCHEMA,
+            cosmark: self.version.clone(),
+            target,
+            began: self.began.clone(),
+            took_s: (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            quick: self.quick,
+            ended_early: early,
+            counts: Certificate::count(&asked),
+            left_behind,
+            consistency: room.consistency.take(),
+            questions: asked,
+        })
+    }
+
+    /// Gives why it did not come to its end.
+    async fn ask_all(
+        &self,
+        room: &mut Room,
+        questions: &[&'static Question],
+        asked: &mut Vec<Asked>,
+        began: Instant,
+        report_to: &mut dyn FnMut(Progress<'_>),
+    ) -> Option<String> {
+        let most = MOST[usize::from(self.quick)];
+        let mut silent = 0;
+        for (number, question) in questions.iter().enumerate() {
+            if began.elapsed() > most {
+                return Some(format!("the {} minutes for all questions were over", most.as_secs() / 60));
+            }
+            if silent >= MOST_SILENT {
+                return Some(format!(
+                    "the store has not answered one request of the last {MOST_SILENT} questions"
+                ));
+            }
+            room.begin(number, if silent > 1 { LITTLE_PATIENCE } else { PATIENCE });
+            let since = Instant::now();
+            let finding = self.ask(room, question).await;
+            let is_silent = room.requests > 0 && room.unanswered == room.requests;
+            silent = if is_silent { silent + 1 } else { 0 };
+            asked.push(answered(question, finding, room, since.elapsed()));
+            if let Some(last) = asked.last() {
+                report_to(Progress { done: asked.len(), of: questions.len(), last });
+            }
+        }
+        None
+    }
+
+    async fn ask(&self, room: &mut Room, question: &Question) -> Finding {
+        if question.is_slow && self.quick {
+            return Finding::not_asked("left out when asked quickly");
+        }
+        match tokio::time::timeout(MOST_OF_A_QUESTION, (question.ask)(room)).await {
+            Ok(Ok(finding) | Err(finding)) => finding,
+            Err(_) => Finding::no(format!("it has not ended within {} s", MOST_OF_A_QUESTION.as_secs())),
+        }
+    }
+
+    async fn open(&self) -> Result<Room, String> {
+        let container = self.container.clone().unwrap_or_else(|| format!("cosmark-certify-{}", self.id));
+        let names = (container, self.id.clone());
+        let mut hidden = self.hidden.clone();
+        hidden.extend(self.session.token.as_ref().map(|token| token.expose().to_owned()));
+        let mut room = Room::new(
+            Arc::clone(&self.adaptor),
+            Arc::clone(&self.session),
+            names,
+            hidden,
+            self.restart.clone(),
+        )
+        .map_err(|error| error.to_string())?;
+        room.is_quick = self.quick;
+        let mut marks = Marks::default();
+        within(PATIENCE, room.client.probe(&mut marks)).await.map_err(|error| error.to_string())?;
+        if self.container.is_none() && self.adaptor.capability().has(Capability::CONTAINERS) {
+            let made = within(PATIENCE * 3, room.client.create_container(&room.container, &mut marks)).await;
+            made.map_err(|error| format!("the container {} cannot be made: {error}", room.container))?;
+            room.owns_container = true;
+        }
+        Ok(room)
+    }
+
+    /// Removes what was written; says what stays.
+    async fn clean(&self, room: &mut Room) -> Vec<String> {
+        room.patience = PATIENCE;
+        let Ok(mut client) = self.adaptor.client(&self.session) else {
+            return vec!["nothing could be removed: no connection".to_owned()];
+        };
+        let cleaned = tokio::time::timeout(CLEANING, self.clean_all(room, client.as_mut())).await;
+        cleaned.unwrap_or_else(|_| {
+            let place = format!("{}/{}", room.container, room.prefix);
+            vec![format!("not everything below {place} was removed within {} s", CLEANING.as_secs())]
+        })
+    }
+
+    async fn clean_all(&self, room: &mut Room, client: &mut dyn Client) -> Vec<String> {
+        for (key, upload) in std::mem::take(&mut room.uploads) {
+            // Most are completed or given up already; what is left is told by the container that is not empty.
+            let request = Request::delete(key).query("uploadId", upload);
+            drop(room.send(request).await);
+        }
+        let mut names: BTreeSet<String> = std::mem::take(&mut room.written).into_iter().collect();
+        if self.adaptor.capability().has(Capability::LIST) {
+            let prefix = room.prefix.clone();
+            names.extend(room.names(&prefix, None, 50).await.unwrap_or_default());
+        }
+        names.retain(|name| name.starts_with(&room.prefix));
+        let mut stays = Vec::new();
+        for name in &names {
+            let name_of = ObjectName { container: &room.container, object: name };
+            let Err(error) = within(PATIENCE, client.delete(name_of, &mut Marks::default())).await else {
+                continue;
+            };
+            // A name that was refused is refused again.
+            let read = within(PATIENCE, client.get(name_of, None, None, &mut Marks::default())).await;
+            let is_there =
+                read.map_or_else(|error| error.status().is_none_or(|status| status >= 500), |_| true);
+            if is_there && stays.len() < MOST_NAMED {
+                stays.push(format!("{}/{}: {}", room.container, room.short(name), error.message()));
+            }
+        }
+        for (container, object) in std::mem::take(&mut room.strays) {
+            let name = ObjectName { container: &container, object: &object };
+            if !object.is_empty() {
+                drop(within(PATIENCE, client.delete(name, &mut Marks::default())).await);
+            }
+            // Its name holds a word that nobody else has.
+            let gone = within(PATIENCE, client.delete_container(&container, &mut Marks::default())).await;
+            stays.extend(gone.err().map(|error| format!("the container {container}: {}", error.message())));
+        }
+        if room.owns_container {
+            let gone =
+                within(PATIENCE, client.delete_container(&room.container, &mut Marks::default())).await;
+            stays.extend(
+                gone.err().map(|error| format!("the container {}: {}", room.container, error.message())),
+            );
+        }
+        stays.into_iter().map(|text| room.without_secrets(text)).collect()
+    }
+}
+
+fn answered(question: &Question, finding: Finding, room: &mut Room, took: Duration) -> Asked {
+    Asked {
+        id: question.id.to_owned(),
+        group: question.group.title().to_owned(),
+        asks: question.asks.to_owned(),
+        right: question.right.to_owned(),
+        source: question.source.to_owned(),
+        answer: finding.answer,
+        saw: room.without_secrets(finding.saw.chars().take(400).collect()),
+        evidence: std::mem::take(&mut room.evidence),
+        took_ms: (took.as_secs_f64() * 1e4).round() / 10.0,
+    }
+}
+
+impl Room {
+    fn begin(&mut self, number: usize, patience: Duration) {
+        self.number = number + 1;
+        self.patience = patience;
+        self.evidence.clear();
+        (self.requests, self.unanswered) = (0, 0);
+    }
+}

@@ -1,0 +1,60 @@
+//! Stores that hang, send garbage, or put into their answers what should not stand on a page.
+
+use std::time::Duration;
+
+use cosmark_certify::{Answer, html, markdown};
+use cosmark_simstore::{Behaviour, Handle, SimStore};
+
+use super::{certified_s3, not_right};
+
+fn store(yaml: &str) -> Handle {
+    SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap()
+}
+
+#[tokio::test]
+async fn a_store_that_sends_garbage_or_breaks_off_is_named_and_ends_the_certification_soon() {
+    for rule in [
+        "garbage_status_line: {op: [get, put, head, delete, multipart_start]}",
+        "reset: {at: reply, op: [get, put, head, delete, multipart_start]}",
+        "endless_headers: {op: [get, put, head, delete, multipart_start], limit_bytes: 100000}",
+    ] {
+        let store = store(rule);
+        let certificate =
+            certified_s3(&store.url(), ("any", "anysecret"), &["any.", "s3.error", "s3.range"]).await;
+        assert!(
+            certificate.ended_early.as_deref().is_some_and(|why| why.contains("has not answered")),
+            "{rule}"
+        );
+        assert!(certificate.answered(Answer::No).count() >= 1, "{rule}: {:?}", certificate.counts);
+        assert_eq!(certificate.counts.yes, 0, "{rule}: {certificate:#?}");
+        drop(store);
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_never_ends_is_no_answer_and_the_questions_that_need_no_read_are_asked() {
+    let store = store("slow_trickle: {op: get, bytes: 1, every_ms: 60000}");
+    let certificate = tokio::time::timeout(
+        Duration::from_secs(110),
+        certified_s3(&store.url(), ("any", "anysecret"), &["any.head", "any.overwrite", "s3.etag.changes"]),
+    )
+    .await
+    .unwrap();
+    assert_eq!(not_right(&certificate, Answer::No).into_keys().collect::<Vec<_>>(), ["any.overwrite"]);
+    assert_eq!(certificate.counts.yes, 2, "{certificate:#?}");
+    drop(store);
+}
+
+#[tokio::test]
+async fn what_a_store_says_stays_text_on_every_page() {
+    let code = "<script>alert(1)</script>\u{1b}[2J|*x*";
+    let yaml = format!("errors: {{op: get, status: 403, code: {}}}", serde_json::Value::from(code));
+    let store = store(&yaml);
+    let certificate =
+        certified_s3(&store.url(), ("any", "anysecret"), &["s3.error.no-such-key", "any.read-missing"]).await;
+    let page = html(&certificate);
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"), "{page}");
+    let text = markdown(&certificate);
+    assert!(!text.contains('\u{1b}') && !text.contains("<script>") && !text.contains("]|*"), "{text}");
+    drop(store);
+}

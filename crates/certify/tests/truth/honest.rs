@@ -1,0 +1,73 @@
+//! Stores that keep what they promise, as far as is known of them.
+
+use cosmark_certify::{Answer, Certificate, QUESTIONS, compare, comparison_markdown, html, markdown};
+use cosmark_embedded::{EmbeddedStore, Options};
+use cosmark_simstore::{Behaviour, SimStore};
+
+use super::{certified_s3, certified_swift, not_right};
+
+#[tokio::test]
+async fn a_store_that_keeps_every_promise_is_not_slandered_and_nothing_is_left_in_it() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let certificate = certified_s3(&store.endpoint(), (store.access_key(), store.secret_key()), &[]).await;
+    assert_eq!(not_right(&certificate, Answer::No), [].into(), "{certificate:#?}");
+    let differs: Vec<String> = not_right(&certificate, Answer::Differs).into_keys().collect();
+    assert_eq!(differs, ["s3.delete.if-match", "s3.error.document", "s3.range.nonsense"]);
+    assert!(certificate.counts.yes > 95, "{:?}", certificate.counts);
+    assert_eq!((certificate.left_behind.len(), store.used_bytes()), (0, 0), "{:?}", certificate.left_behind);
+    // No question that belongs to it was forgotten.
+    let asked: Vec<&str> = certificate.questions.iter().map(|one| one.id.as_str()).collect();
+    let all = QUESTIONS.iter().copied().flatten().map(|row| row.id).filter(|id| !id.starts_with("swift."));
+    assert_eq!(asked, all.collect::<Vec<_>>());
+    // The secret is nowhere, in whatever form the certificate is shown.
+    for text in [serde_json::to_string(&certificate).unwrap(), markdown(&certificate), html(&certificate)] {
+        assert!(text.contains("s3.read.if-match") || text.contains("s3\\.read"), "{text}");
+        assert!(!text.contains(store.secret_key()));
+    }
+}
+
+/// Its own files say what it does not do: it reads signatures for the access key only, looks at no conditions on dates and at none of
+/// deletes, and verifies no checksums but MD5.
+const NOT_IN_SIMSTORE_S3: &[&str] = &[
+    "s3.delete.if-match",
+    "s3.error.anonymous",
+    "s3.error.body-hash",
+    "s3.error.checksum",
+    "s3.error.content-md5",
+    "s3.error.invalid-md5",
+    "s3.error.unknown-user",
+    "s3.error.wrong-secret",
+    "s3.read.if-modified",
+];
+
+#[tokio::test]
+async fn the_honest_simstore_lies_to_nobody_by_either_protocol() {
+    let behaviour = Behaviour::from_yaml("etag: md5").unwrap();
+    let store = SimStore::start(behaviour, "127.0.0.1:0").unwrap();
+    let by_s3 = certified_s3(&store.url(), ("any", "anysecret"), &[]).await;
+    let mut wrong = not_right(&by_s3, Answer::No);
+    wrong.retain(|id, _| !NOT_IN_SIMSTORE_S3.contains(&id.as_str()));
+    assert_eq!(wrong, [].into());
+    let by_swift = certified_swift(&store.url(), &[]).await;
+    // It has no bulk delete by this protocol.
+    let no: Vec<String> = not_right(&by_swift, Answer::No).into_keys().collect();
+    assert_eq!(no, ["any.delete-many"]);
+    assert_eq!((by_s3.left_behind.len(), by_swift.left_behind.len()), (0, 0), "{:?}", by_s3.left_behind);
+    assert!(by_swift.counts.yes > 30, "{:?}", by_swift.counts);
+    // Both were asked what belongs to no protocol; certificates compare by question.
+    let differences = compare(&by_s3, &by_swift);
+    assert!(differences.iter().any(|one| one.id.starts_with("swift.") && one.first.is_none()));
+    assert!(comparison_markdown(&by_s3, &by_swift).contains("not put to it"));
+    assert_eq!(compare(&by_s3, &by_s3), []);
+    let text = serde_json::to_string(&by_s3).unwrap();
+    assert_eq!(Certificate::from_json(&text).unwrap(), by_s3);
+    drop(store);
+}
+
+#[test]
+fn what_is_no_certificate_or_a_later_one_is_refused_with_a_sentence() {
+    for (text, words) in [("{}", "no certificate"), ("[", "no certificate"), ("{\"schema\": 9}", "version 9")]
+    {
+        assert!(Certificate::from_json(text).unwrap_err().contains(words), "{text}");
+    }
+}

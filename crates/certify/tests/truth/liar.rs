@@ -1,0 +1,226 @@
+//! An honest store behind an adaptor that lies for it: conditions and ranges that are ignored, ETags, listings and deletes that are
+//! not what they say. Each lie is found by the questions about it, and by no others.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_adaptor_api::{
+    Adaptor, Ask, Asker, Capability, Client, Protocol, Reply, Result, Session, Settings, Whom,
+};
+use cosmark_certify::{Answer, Certificate};
+use cosmark_embedded::{EmbeddedStore, Options};
+
+use super::{certified_by, not_right};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    IgnoresWriteConditions,
+    /// Of so many conditional writes one has its condition ignored.
+    LosesRaces(u64),
+    IgnoresReadConditions,
+    IgnoresRanges,
+    GivesOtherRange,
+    OtherEtag,
+    EndsListings,
+    HidesAName,
+    ForgetsDeletes,
+    ForgetsAborts,
+    TakesAnySecret,
+    TakesAnyMd5,
+    SaysNothing,
+}
+
+struct Liar {
+    inner: Arc<dyn Adaptor>,
+    lie: Lie,
+}
+
+impl Adaptor for Liar {
+    fn capability(&self) -> Capability {
+        self.inner.capability()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.inner.timeout()
+    }
+
+    fn client(&self, session: &Arc<Session>) -> Result<Box<dyn Client>> {
+        self.inner.client(session)
+    }
+
+    fn asker(&self, session: &Arc<Session>) -> Result<Option<Box<dyn Asker>>> {
+        let inner = self.inner.asker(session)?;
+        Ok(inner.map(|inner| Box::new(LyingAsker { inner, lie: self.lie }) as Box<dyn Asker>))
+    }
+}
+
+struct LyingAsker {
+    inner: Box<dyn Asker>,
+    lie: Lie,
+}
+
+thread_local! {
+    /// Conditional writes so far.
+    static CONDITIONAL: Cell<u64> = const { Cell::new(0) };
+}
+
+impl LyingAsker {
+    async fn exchange(&mut self, ask: &Ask<'_>) -> Result<Reply> {
+        let is_condition = |line: &&(&str, &str)| line.0.starts_with("if-");
+        let without = |name: fn(&str) -> bool| -> Vec<(&str, &str)> {
+            ask.lines.iter().copied().filter(|line| !name(line.0)).collect()
+        };
+        let conditions: fn(&str) -> bool = |name| name.starts_with("if-");
+        let is_write = matches!(ask.method, "PUT" | "POST");
+        let has_condition = ask.lines.iter().any(|line| is_condition(&line));
+        let (mut lines, mut whom) = (ask.lines.to_vec(), ask.whom);
+        match self.lie {
+            Lie::IgnoresWriteConditions if is_write => lines = without(conditions),
+            Lie::LosesRaces(every) if is_write && has_condition => {
+                let count = CONDITIONAL.get() + 1;
+                CONDITIONAL.set(count);
+                if count.is_multiple_of(every) {
+                    lines = without(conditions);
+                }
+            }
+            Lie::IgnoresReadConditions if !is_write => lines = without(conditions),
+            Lie::IgnoresRanges => lines = without(|name| name == "range"),
+            Lie::GivesOtherRange => {
+                lines.iter_mut().filter(|line| line.0 == "range").for_each(|line| line.1 = "bytes=0-99");
+            }
+            Lie::TakesAnySecret => whom = Whom::Session,
+            Lie::TakesAnyMd5 => lines = without(|name| name == "content-md5"),
+            Lie::ForgetsDeletes if ask.method == "DELETE" && ask.query.is_empty() => return Ok(done()),
+            Lie::ForgetsAborts if ask.method == "DELETE" && !ask.query.is_empty() => return Ok(done()),
+            _ => {}
+        }
+        let mut reply = self.inner.ask(&Ask { lines: &lines, whom, ..*ask }).await?;
+        let is_listing = ask.method == "GET"
+            && ask.object.is_empty()
+            && ask.query.iter().any(|(name, _)| *name == "prefix");
+        match self.lie {
+            Lie::OtherEtag if !is_write => {
+                let etag = reply.lines.iter_mut().filter(|line| line.0 == "etag");
+                etag.for_each(|line| line.1 = "\"11111111111111111111111111111111\"".to_owned());
+            }
+            Lie::EndsListings if is_listing => {
+                let text = String::from_utf8_lossy(&reply.body).into_owned();
+                let text = text.replace("<IsTruncated>true<", "<IsTruncated>false<");
+                reply.body = text.into_bytes();
+            }
+            Lie::HidesAName if is_listing => reply.body = without_first(&reply.body),
+            _ => {}
+        }
+        Ok(reply)
+    }
+}
+
+fn done() -> Reply {
+    Reply { status: 204, ..Reply::default() }
+}
+
+/// A listing without its first object.
+fn without_first(body: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(body).into_owned();
+    let cut = text.find("<Contents>").zip(text.find("</Contents>"));
+    match cut {
+        Some((begin, end)) => {
+            format!("{}{}", &text[..begin], &text[end + "</Contents>".len()..]).into_bytes()
+        }
+        None => text.into_bytes(),
+    }
+}
+
+impl Asker for LyingAsker {
+    fn protocol(&self) -> Protocol {
+        self.inner.protocol()
+    }
+
+    fn ask<'a>(&'a mut self, ask: &'a Ask<'a>) -> Pin<Box<dyn Future<Output = Result<Reply>> + 'a>> {
+        Box::pin(self.exchange(ask))
+    }
+}
+
+async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
+    let endpoint = store.endpoint();
+    let entries = [
+        ("endpoint", endpoint.as_str()),
+        ("accesskey", store.access_key()),
+        ("secretkey", store.secret_key()),
+        ("path_style_access", "true"),
+    ];
+    let def = cosmark_adaptors::s3::DEF;
+    let (settings, problems) = Settings::parse(def.keys, entries);
+    assert!(problems.is_empty(), "{problems:?}");
+    let liar = Liar { inner: (def.open)(&settings).unwrap(), lie };
+    let only = [
+        "s3.error",
+        "s3.range",
+        "s3.etag",
+        "s3.read",
+        "s3.write",
+        "s3.race",
+        "s3.list",
+        "s3.name.blank",
+        "s3.multipart.abort",
+    ];
+    certified_by(Arc::new(liar), Session::default(), &only).await.unwrap()
+}
+
+#[tokio::test]
+async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
+    let store = EmbeddedStore::start(Options::default()).unwrap();
+    let cases: &[(Lie, &[&str])] = &[
+        (Lie::SaysNothing, &[]),
+        (
+            Lie::IgnoresWriteConditions,
+            &[
+                "s3.race.create-once",
+                "s3.race.if-match",
+                "s3.write.create-once",
+                "s3.write.if-match",
+                "s3.write.if-match-missing",
+                "s3.write.if-none-match-etag",
+            ],
+        ),
+        (Lie::LosesRaces(17), &["s3.race.create-once", "s3.race.if-match"]),
+        (Lie::IgnoresReadConditions, &["s3.read.if-match", "s3.read.if-modified", "s3.read.if-none-match"]),
+        (Lie::IgnoresRanges, &["s3.range.of-empty", "s3.range.unsatisfiable"]),
+        (
+            Lie::GivesOtherRange,
+            &[
+                "s3.range.beyond-end",
+                "s3.range.nonsense",
+                "s3.range.open",
+                "s3.range.suffix",
+                "s3.range.unsatisfiable",
+            ],
+        ),
+        (Lie::OtherEtag, &["s3.etag.same"]),
+        (Lie::EndsListings, &["s3.list.delimiter-pages", "s3.list.max-keys", "s3.list.version-1"]),
+        (
+            Lie::HidesAName,
+            &[
+                "s3.etag.same",
+                "s3.list.delimiter",
+                "s3.list.delimiter-pages",
+                "s3.list.max-keys",
+                "s3.list.order",
+                "s3.list.start-after",
+                "s3.list.version-1",
+                "s3.name.blank",
+            ],
+        ),
+        (Lie::ForgetsDeletes, &["s3.name.blank", "s3.write.create-after-delete"]),
+        (Lie::ForgetsAborts, &["s3.multipart.abort"]),
+        (Lie::TakesAnySecret, &["s3.error.anonymous", "s3.error.unknown-user", "s3.error.wrong-secret"]),
+        (Lie::TakesAnyMd5, &["s3.error.content-md5", "s3.error.invalid-md5"]),
+    ];
+    for (lie, wanted) in cases {
+        let certificate = asked(&store, *lie).await;
+        let no = not_right(&certificate, Answer::No);
+        assert_eq!(no.keys().map(String::as_str).collect::<Vec<_>>(), *wanted, "{lie:?}: {no:#?}");
+    }
+}

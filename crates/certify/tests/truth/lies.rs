@@ -1,0 +1,134 @@
+//! Lies with known parameters: each is found by the question that is there for it, its size is told, and no other question is
+//! answered "no" for it.
+
+use cosmark_certify::{Answer, Certificate};
+use cosmark_consistency::{Class, ClassOutcome};
+use cosmark_simstore::{Behaviour, SimStore};
+
+use super::{certified_s3, certified_swift, not_right};
+
+async fn asked(yaml: &str, only: &[&str]) -> Certificate {
+    let store = SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap();
+    let certificate = certified_s3(&store.url(), ("any", "anysecret"), only).await;
+    drop(store);
+    certificate
+}
+
+fn class(certificate: &Certificate, class: Class) -> &ClassOutcome {
+    let outcome = certificate.consistency.as_ref().unwrap();
+    outcome
+        .classes
+        .iter()
+        .find(|one| one.class == class)
+        .unwrap_or_else(|| panic!("no {class:?}: {outcome:#?}"))
+}
+
+/// Looks and misses before and from a time on.
+fn split(outcome: &ClassOutcome, at_ms: u64) -> [(u64, u64); 2] {
+    let sum = |is_before: bool| {
+        let points = outcome.points.iter().filter(|point| (point.after_ms < at_ms) == is_before);
+        points.fold((0, 0), |(looks, stale), point| (looks + point.looks, stale + point.stale))
+    };
+    [sum(true), sum(false)]
+}
+
+#[tokio::test]
+async fn an_honest_store_shows_every_change_at_once_to_every_reader() {
+    let certificate = asked("etag: md5", &["any.consistency"]).await;
+    assert_eq!((certificate.counts.yes, certificate.counts.no), (6, 0), "{:#?}", certificate.questions);
+    for (kind, ..) in Class::TABLE {
+        let found = class(&certificate, *kind);
+        assert!(found.looks > 20 && found.stale == 0 && found.longest_ms.is_none(), "{found:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_window_in_which_a_share_of_reads_is_stale_is_found_with_its_length_and_its_share() {
+    // A window between two points, so that neither is on its edge.
+    for (window_ms, share, class_of, rule) in [
+        (150, 0.4, Class::ReadAfterOverwrite, "overwrite: true, delete: false"),
+        (30, 0.7, Class::ReadAfterDelete, "overwrite: false, delete: true"),
+        (350, 0.25, Class::ReadAfterCreate, "overwrite: false, delete: false, create: true"),
+    ] {
+        let yaml = format!("stale: {{window_ms: {window_ms}, share: {share}, op: get, {rule}}}");
+        let certificate = asked(&yaml, &["any.consistency"]).await;
+        let found = class(&certificate, class_of);
+        let longest = found.longest_ms.unwrap_or_default();
+        assert!(found.stale > 0 && longest < window_ms as f64 + 1.0, "{yaml}: {found:#?}");
+        // The last look within the window is at the point before its end, at the earliest.
+        let spacing =
+            found.points.iter().map(|point| point.after_ms).filter(|ms| *ms < window_ms).max().unwrap();
+        let misses = found
+            .points
+            .iter()
+            .filter(|point| point.after_ms == spacing)
+            .map(|point| point.stale)
+            .sum::<u64>();
+        assert!(misses > 0 || longest < spacing as f64, "{yaml}: {found:#?}");
+        let [(looks, stale), (_, later)] = split(found, spacing);
+        // 99.99 % of drawn shares lie within four standard deviations.
+        let within = 4.0 * (share * (1.0 - share) / looks as f64).sqrt();
+        assert!((stale as f64 / looks as f64 - share).abs() < within, "{yaml}: {stale} of {looks}");
+        assert!(
+            later <= found.points.iter().filter(|p| p.after_ms == spacing).map(|p| p.looks).sum::<u64>(),
+            "{yaml}"
+        );
+        // The other classes are as they were.
+        let others =
+            certificate.consistency.as_ref().unwrap().classes.iter().filter(|one| one.class != class_of);
+        assert!(others.clone().all(|one| one.stale == 0), "{yaml}: {:#?}", others.collect::<Vec<_>>());
+        let no = not_right(&certificate, Answer::No);
+        assert!(
+            no.keys().all(|id| id.starts_with("any.consistency.read-after") || id.ends_with("monotonic")),
+            "{no:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn listings_that_lag_are_told_from_reads_that_do_not() {
+    for (rule, class_of) in
+        [("delete: false", Class::ListAfterCreate), ("create: false", Class::ListAfterDelete)]
+    {
+        let yaml = format!("stale_list: {{window_ms: 60, {rule}}}");
+        let certificate = asked(&yaml, &["any.consistency"]).await;
+        let found = class(&certificate, class_of);
+        assert!(found.stale > 0 && found.longest_ms.unwrap() < 61.0, "{yaml}: {found:#?}");
+        // Every listing that began and ended in the window missed it.
+        let first = found.points.iter().find(|point| point.after_ms == 1).or(found.points.first()).unwrap();
+        assert!(first.stale * 10 >= first.looks * 9, "{yaml}: {found:#?}");
+        let ids: Vec<String> = not_right(&certificate, Answer::No).into_keys().collect();
+        let wanted = if class_of == Class::ListAfterCreate {
+            "any.consistency.list-after-create"
+        } else {
+            "any.consistency.list-after-delete"
+        };
+        assert_eq!(ids, [wanted], "{yaml}");
+    }
+    // Swift promises listings only eventually: that is told, and is no "no".
+    let store =
+        SimStore::start(Behaviour::from_yaml("stale_list: {window_ms: 60}").unwrap(), "127.0.0.1:0").unwrap();
+    let certificate = certified_swift(&store.url(), &["any.consistency"]).await;
+    assert_eq!((certificate.counts.no, certificate.counts.differs), (0, 2), "{:#?}", certificate.questions);
+}
+
+#[tokio::test]
+async fn damage_on_the_way_is_found_by_the_questions_about_content() {
+    for (rule, wanted) in [
+        ("flip_byte: {op: get, every_nth: 2}", "any.read-back"),
+        ("truncate: {op: get, keep: 0.5}", "any.read-back"),
+        ("error_body_with_200: {op: put}", "any.read-back"),
+        ("error_body_with_200: {op: multipart_complete}", "s3.multipart.invisible"),
+        ("errors: {op: head, status: 404}", "any.head"),
+        ("errors: {op: list, status: 500}", "any.list"),
+    ] {
+        let only = ["any.read-back", "any.head", "any.list", "s3.multipart.invisible"];
+        let certificate = asked(rule, &only).await;
+        let no = not_right(&certificate, Answer::No);
+        assert!(no.contains_key(wanted), "{rule}: {no:?}");
+    }
+    let certificate =
+        asked("stale: {window_ms: 400, op: get}", &["any.overwrite", "any.delete", "any.read-back"]).await;
+    let no: Vec<String> = not_right(&certificate, Answer::No).into_keys().collect();
+    assert_eq!(no, ["any.delete", "any.delete-many", "any.overwrite"]);
+}

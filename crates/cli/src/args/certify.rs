@@ -1,0 +1,53 @@
+//! The arguments of `cosmark certify`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+/// `cosmark certify`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark certify testbeds/swift/s3.yaml                 a target file (auth: and storage:), as for `cosmark run --target`
+  cosmark certify s3+http://KEY:SECRET@host:9000 --quick a URL, as for `cosmark quick`; at most 5 minutes
+  cosmark certify target.yaml --restart 'systemctl restart minio'
+  cosmark certify compare certify/a/certify.json certify/b/certify.json
+  cosmark certify questions                              what is asked and what is right, without asking
+
+It takes 15 minutes at most. A container is made for it and removed; with --container everything is written below a prefix of its own in
+yours, and nothing else is touched. Answers: yes (as the protocol's documents say), differs (another way, nothing is lost by it), no,
+not asked. certify.json, certify.md and certify.html are written to --output; no secret is in them.")]
+pub struct CertifyArgs {
+    /// Target file or URL of the store; or compare A.json B.json; or questions
+    #[arg(value_name = "TARGET", num_args = 1..=3, required = true)]
+    pub what: Vec<String>,
+    /// How the pages call the store; default: from the file or the host
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Use this container, which stays; nothing in it is touched but what is written now
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// Leave out what moves many bytes or takes long
+    #[arg(long)]
+    pub quick: bool,
+    /// Ask only questions whose names begin so, such as s3.multipart,any.
+    #[arg(long, value_name = "BEGIN", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Command of this machine that restarts the store, for the question about durability; it has three minutes
+    #[arg(long, value_name = "COMMAND")]
+    pub restart: Option<String>,
+    /// Directory for the pages; default: certify/NAME
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Accept any TLS certificate (of a URL; a target file says it itself)
+    #[arg(long)]
+    pub insecure: bool,
+    /// Print certify.json on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// End with exit code 6 when a question is answered no
+    #[arg(long)]
+    pub strict: bool,
+}

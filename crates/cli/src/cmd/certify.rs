@@ -1,0 +1,324 @@
+//! `cosmark certify`: what a store answers to the questions that who builds on it takes for granted.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use comfy_table::Table;
+use cosmark_archive::{ArchiveError, Timestamp, write_output};
+use cosmark_certify::{
+    Answer, Certificate, Certifying, Of, Progress, QUESTIONS, Restart, Target, comparison_markdown, html,
+    markdown,
+};
+use cosmark_driver::secrets::resolve_target;
+use cosmark_driver::{Permit, open_target, read_target};
+use cosmark_workload::model::{ConfigValue, TargetSpec};
+
+use crate::args::CertifyArgs;
+use crate::cmd::quick;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::load::read_text;
+use crate::registry::{CATALOG, READING};
+use crate::secrets::Own;
+use crate::{diagnose, host, signals};
+
+/// The command that restarts the store has so long.
+const MOST_OF_A_RESTART: Duration = Duration::from_secs(180);
+
+/// Runs the subcommand.
+pub fn run(args: &CertifyArgs) -> Outcome {
+    match args.what.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["questions"] => Ok(questions(args)),
+        ["compare", first, second] => compare(first, second),
+        ["compare", ..] => {
+            Err(Problem::usage("compare takes two files: cosmark certify compare A.json B.json"))
+        }
+        [target] => certify(args, target),
+        _ => Err(Problem::usage("give one target, or compare A.json B.json, or questions")),
+    }
+}
+
+/// The table of what is asked.
+fn questions(args: &CertifyArgs) -> Exit {
+    let wanted =
+        |id: &str| args.only.is_empty() || args.only.iter().any(|begin| id.starts_with(begin.as_str()));
+    let rows = QUESTIONS.iter().copied().flatten().filter(|row| wanted(row.id));
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(["question", "what is asked", "what is right"]);
+    for row in rows {
+        let whom = match row.of {
+            Of::Any(_) => "",
+            Of::Only(_) if row.is_slow => " (not with --quick)",
+            Of::Only(_) => "",
+        };
+        table.add_row([row.id.to_owned(), format!("{}{whom}", row.asks), row.right.to_owned()]);
+    }
+    println!("{table}");
+    Exit::Done
+}
+
+fn compare(first: &str, second: &str) -> Outcome {
+    let read = |path: &str| {
+        let text = read_text(Path::new(path))?;
+        Certificate::from_json(&text).map_err(|why| Problem::usage(format!("{path}: {why}")))
+    };
+    print!("{}", comparison_markdown(&read(first)?, &read(second)?));
+    Ok(Exit::Done)
+}
+
+/// A store, with its secrets.
+struct Site {
+    auth: TargetSpec,
+    storage: TargetSpec,
+    name: String,
+    container: Option<String>,
+}
+
+impl Site {
+    fn read(args: &CertifyArgs, given: &str) -> Result<Self, Problem> {
+        let (text, name, container) = if given.contains("://") {
+            let place = quick::target_of_url(given, args.insecure).map_err(Problem::usage)?;
+            (place.yaml, place.host, place.container)
+        } else {
+            let path = Path::new(given);
+            (read_text(path)?, name_of(path), None)
+        };
+        let (target, mistakes) = read_target(&READING, &text);
+        // The text of a URL has its secrets in it.
+        let shown = if given.contains("://") { "" } else { text.as_str() };
+        diagnose::show(&name, shown, &mistakes);
+        let target =
+            target.ok_or_else(|| Problem::usage(format!("{name}: {}", diagnose::count(&mistakes))))?;
+        let none =
+            || TargetSpec { kind: "none".to_owned(), config: Default::default(), span: Default::default() };
+        let mut auth = target.auth.unwrap_or_else(none);
+        let mut storage = target.storage.ok_or_else(|| {
+            Problem::usage(format!("{name}: no `storage:`; docs/guide/certify.md shows a target file"))
+        })?;
+        resolve_target(&CATALOG, &mut auth, &mut storage, &Own).map_err(Problem::usage)?;
+        let name = args.name.clone().unwrap_or(name);
+        Ok(Self { auth, storage, name, container: args.container.clone().or(container) })
+    }
+
+    /// Values of keys that are secret.
+    fn secrets(&self) -> Vec<String> {
+        let of = |spec: &TargetSpec| {
+            let secret = spec.config.entries.iter().filter(|entry| CATALOG.is_secret(&spec.kind, &entry.key));
+            secret.filter_map(|entry| text_of(&entry.value)).collect::<Vec<_>>()
+        };
+        [of(&self.auth), of(&self.storage)].concat()
+    }
+
+    /// Where it is, without a login.
+    fn endpoint(&self) -> String {
+        let keys = ["endpoint", "storage_url", "auth_url", "url", "directory", "pool"];
+        let entries = || self.storage.config.entries.iter().chain(&self.auth.config.entries);
+        let value = keys.iter().find_map(|key| entries().find(|entry| entry.key == *key));
+        let text = value.and_then(|entry| text_of(&entry.value)).unwrap_or_default();
+        match (text.find("://"), text.rfind('@')) {
+            (Some(start), Some(at)) if at > start => format!("{}://{}", &text[..start], &text[at + 1..]),
+            _ => text,
+        }
+    }
+}
+
+fn text_of(value: &ConfigValue) -> Option<String> {
+    match value {
+        ConfigValue::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// `testbeds/swift/s3.yaml` is `swift-s3`, `swift/target.yaml` is `swift`.
+fn name_of(path: &Path) -> String {
+    let word = |part: Option<&std::ffi::OsStr>| {
+        part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let (stem, parent) = (word(path.file_stem()), word(path.parent().and_then(Path::file_name)));
+    match (stem.as_str(), parent.as_str()) {
+        (_, "") => stem,
+        ("target", _) => parent,
+        _ => format!("{parent}-{stem}"),
+    }
+}
+
+/// A name as a directory.
+fn slug(name: &str) -> String {
+    let sign =
+        |sign: char| if sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_') { sign } else { '-' };
+    let text: String = name.chars().take(60).map(sign).collect();
+    if text.is_empty() { "store".to_owned() } else { text }
+}
+
+fn certify(args: &CertifyArgs, given: &str) -> Outcome {
+    let site = Site::read(args, given)?;
+    let opened = open_target(&CATALOG, &Permit::here(), &site.auth, &site.storage).map_err(Problem::usage)?;
+    let runtime = host::runtime()?;
+    let local = tokio::task::LocalSet::new();
+    let login = async { tokio::time::timeout(opened.auth.timeout(), opened.auth.login()).await };
+    let session = match local.block_on(&runtime, login) {
+        Ok(Ok(session)) => session,
+        Ok(Err(error)) => return Ok(unreachable(&error.to_string())),
+        Err(_) => return Ok(unreachable("the login has not answered in time")),
+    };
+    let began = Timestamp::now();
+    let certifying = Certifying {
+        adaptor: opened.adaptor,
+        session: session.into(),
+        target: Target {
+            name: site.name.clone(),
+            adaptor: site.storage.kind.clone(),
+            endpoint: site.endpoint(),
+            server: None,
+        },
+        container: site.container.clone(),
+        id: own_word(),
+        quick: args.quick,
+        only: args.only.clone(),
+        restart: args.restart.clone().map(|command| Rc::new(ByCommand { command }) as Rc<dyn Restart>),
+        hidden: site.secrets(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        began: began.to_string(),
+    };
+    if certifying.questions().map_err(Problem::usage)?.is_empty() {
+        return Err(Problem::usage("no question begins so: `cosmark certify questions` lists them"));
+    }
+    let quiet = args.quiet;
+    let mut report_to = |progress: Progress<'_>| {
+        if !quiet {
+            let last = progress.last;
+            eprintln!(
+                "[{:>3}/{}] {:<9} {}: {}",
+                progress.done,
+                progress.of,
+                last.answer.word(),
+                last.id,
+                last.saw
+            );
+        }
+    };
+    let ended = async {
+        signals::first().await;
+        "ended by the user".to_owned()
+    };
+    let certificate = match local.block_on(&runtime, certifying.run(&mut report_to, ended)) {
+        Ok(certificate) => certificate,
+        Err(why) => return Ok(unreachable(&why)),
+    };
+    show(args, &site.name, &certificate)?;
+    Ok(exit_of(args, &certificate))
+}
+
+fn unreachable(why: &str) -> Exit {
+    eprintln!("cosmark: {why}; nothing was asked");
+    Exit::Target
+}
+
+fn exit_of(args: &CertifyArgs, certificate: &Certificate) -> Exit {
+    match &certificate.ended_early {
+        Some(why) if why == "ended by the user" => Exit::Cancelled,
+        Some(why) if why.starts_with("the store has not answered") => Exit::Target,
+        _ if args.strict && certificate.counts.no > 0 => Exit::Missed,
+        _ => Exit::Done,
+    }
+}
+
+/// A word that no other certification has.
+fn own_word() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_micros() & 0xff_ffff_ffff, std::process::id())
+}
+
+fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(), Problem> {
+    let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("certify").join(slug(name)));
+    std::fs::create_dir_all(&directory).map_err(|cause| {
+        Problem::usage(format!("cannot make {}: {cause}; give another --output", directory.display()))
+    })?;
+    let json = crate::output::json(certificate)?;
+    let files = [
+        ("certify.json", format!("{json}\n")),
+        ("certify.md", markdown(certificate)),
+        ("certify.html", html(certificate)),
+    ];
+    for (file, text) in &files {
+        write_output::<ArchiveError>(&directory.join(file), |out| {
+            out.write_all(text.as_bytes())
+                .map_err(|source| ArchiveError::Output { path: directory.join(file), source })
+        })?;
+    }
+    if args.json {
+        println!("{json}");
+        return Ok(());
+    }
+    println!("{}", table(certificate));
+    let counts = certificate.counts;
+    println!(
+        "{name}: {} yes, {} differ, {} no, {} not asked, in {:.0} s",
+        counts.yes, counts.differs, counts.no, counts.not_asked, certificate.took_s
+    );
+    if let Some(why) = &certificate.ended_early {
+        println!("ended early: {why}");
+    }
+    for what in &certificate.left_behind {
+        println!("left behind: {what}");
+    }
+    println!("pages: {}", directory.join("certify.html").display());
+    Ok(())
+}
+
+/// What is not as the documents say.
+fn table(certificate: &Certificate) -> Table {
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(["answer", "question", "seen", "right"]);
+    for answer in [Answer::No, Answer::Differs] {
+        for one in certificate.answered(answer) {
+            table.add_row([
+                answer.word().to_owned(),
+                format!("{}\n{}", one.asks, one.id),
+                one.saw.clone(),
+                one.right.clone(),
+            ]);
+        }
+    }
+    table
+}
+
+/// A command of this machine's user.
+struct ByCommand {
+    command: String,
+}
+
+impl Restart for ByCommand {
+    fn restart(&self) -> Pin<Box<dyn Future<Output = Result<(), String>> + '_>> {
+        Box::pin(async {
+            let mut command = Command::new("sh");
+            command
+                .arg("-c")
+                .arg(&self.command)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let mut child = command.spawn().map_err(|cause| format!("sh cannot be started: {cause}"))?;
+            let began = Instant::now();
+            loop {
+                match child.try_wait() {
+                    Ok(Some(status)) if status.success() => return Ok(()),
+                    Ok(Some(status)) => return Err(format!("it ended with {status}")),
+                    Ok(None) if began.elapsed() < MOST_OF_A_RESTART => {}
+                    Ok(None) => {
+                        let _ = child.kill();
+                        let _ = child.wait();
+                        return Err(format!("it has not ended within {} s", MOST_OF_A_RESTART.as_secs()));
+                    }
+                    Err(cause) => return Err(cause.to_string()),
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+    }
+}

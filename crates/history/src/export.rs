@@ -1,0 +1,84 @@
+//! Histories for other checkers: Porcupine (Go; `Operation{ClientId, Input, Call, Output, Return}`) as JSON lines, and Jepsen's
+//! EDN (invocations and completions in the order of time, values as `[key value]` as its independent registers have them).
+
+use std::fmt::{Result, Write};
+
+use crate::{ABSENT, Kind, Operation, Outcome};
+
+/// One JSON object a line, of fields that Go's `encoding/json` reads into Porcupine's `Operation`: `ClientId`, `Input` with `Key`,
+/// `Op` (`read`, `write`, `delete`) and `Value`, `Call`, `Output` with `Value`, `Return`; times in ns. A write that may or may not
+/// have happened returns after everything else, a refused one is left out; so are reads without an answer.
+///
+/// # Errors
+/// Those of `out`.
+pub fn porcupine_json(history: &[Operation], out: &mut dyn Write) -> Result {
+    let last = history.iter().map(|one| one.call_ns.max(if_done(one))).max().unwrap_or(0);
+    // Each of them stands alone there: two without an answer have no order.
+    let never = last.saturating_add(1);
+    for one in history {
+        let is_write = one.kind != Kind::Read;
+        if one.outcome == Outcome::Failed || (!is_write && one.outcome == Outcome::Unknown) {
+            continue;
+        }
+        let written = if one.kind == Kind::Write { one.value } else { ABSENT };
+        let read = if is_write { ABSENT } else { one.value };
+        let returned = if one.outcome == Outcome::Unknown { never } else { one.return_ns };
+        writeln!(
+            out,
+            "{{\"ClientId\":{},\"Input\":{{\"Key\":{},\"Op\":\"{}\",\"Value\":{written}}},\"Call\":{},\"Output\":{{\"Value\":{read}}},\
+             \"Return\":{returned}}}",
+            one.process,
+            one.key,
+            word(one.kind),
+            one.call_ns,
+        )?;
+    }
+    Ok(())
+}
+
+fn if_done(one: &Operation) -> u64 {
+    if one.outcome == Outcome::Unknown { 0 } else { one.return_ns }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Write => "write",
+        Kind::Delete => "delete",
+        Kind::Read => "read",
+    }
+}
+
+/// Jepsen's history: one map a line, `{:index 0, :type :invoke, :f :write, :value [key value], :process 1, :time ns}`. A delete is a
+/// write of `nil`, a read of nothing gives `nil`. `:info` ends what may or may not have happened, `:fail` what has not.
+///
+/// # Errors
+/// Those of `out`.
+pub fn jepsen_edn(history: &[Operation], out: &mut dyn Write) -> Result {
+    // At one time what begins comes first: such operations overlap.
+    let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(history.len() * 2);
+    for (place, one) in history.iter().enumerate() {
+        events.push((one.call_ns, false, place));
+        events.push((one.return_ns.max(one.call_ns), true, place));
+    }
+    events.sort_unstable();
+    for (index, (time, is_end, place)) in events.into_iter().enumerate() {
+        let one = &history[place];
+        let kind = match (is_end, one.outcome) {
+            (false, _) => "invoke",
+            (true, Outcome::Done) => "ok",
+            (true, Outcome::Unknown) => "info",
+            (true, Outcome::Failed) => "fail",
+        };
+        let f = if one.kind == Kind::Read { "read" } else { "write" };
+        let is_known =
+            one.kind == Kind::Write || (one.kind == Kind::Read && is_end && one.outcome == Outcome::Done);
+        write!(out, "{{:index {index}, :type :{kind}, :f :{f}, :value [{} ", one.key)?;
+        if is_known && one.value != ABSENT {
+            write!(out, "{}", one.value)?;
+        } else {
+            out.write_str("nil")?;
+        }
+        writeln!(out, "], :process {}, :time {time}}}", one.process)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! What is written for other checkers.
+
+use cosmark_history::{Kind, Operation, Outcome, jepsen_edn, porcupine_json};
+
+fn history() -> Vec<Operation> {
+    let one = |process, kind, value, call_ns, outcome| Operation {
+        call_ns,
+        return_ns: call_ns + 5,
+        value,
+        key: 3,
+        process,
+        kind,
+        outcome,
+    };
+    vec![
+        one(0, Kind::Write, 7, 10, Outcome::Done),
+        one(1, Kind::Read, 7, 12, Outcome::Done),
+        one(0, Kind::Write, 8, 20, Outcome::Unknown),
+        one(2, Kind::Write, 9, 21, Outcome::Failed),
+        one(3, Kind::Delete, 0, 40, Outcome::Done),
+        one(1, Kind::Read, 0, 50, Outcome::Done),
+        one(1, Kind::Read, 0, 60, Outcome::Unknown),
+    ]
+}
+
+#[test]
+fn porcupine_gets_each_operation_that_may_have_happened_and_those_without_an_answer_never_end() {
+    let mut text = String::new();
+    porcupine_json(&history(), &mut text).unwrap();
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    assert_eq!(lines[0]["Input"], serde_json::json!({"Key": 3, "Op": "write", "Value": 7}));
+    assert_eq!(lines[1]["Output"]["Value"], 7);
+    let last = lines.iter().map(|line| line["Call"].as_u64().unwrap()).max().unwrap();
+    assert!(lines[2]["Return"].as_u64().unwrap() > last, "{text}");
+    assert_eq!((lines[3]["Input"]["Op"].as_str(), lines[3]["ClientId"].as_u64()), (Some("delete"), Some(3)));
+}
+
+#[test]
+fn jepsen_gets_invocations_and_completions_in_the_order_of_time() {
+    let mut text = String::new();
+    jepsen_edn(&history(), &mut text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 14);
+    assert_eq!(lines[0], "{:index 0, :type :invoke, :f :write, :value [3 7], :process 0, :time 10}");
+    assert_eq!(lines[1], "{:index 1, :type :invoke, :f :read, :value [3 nil], :process 1, :time 12}");
+    assert_eq!(lines[3], "{:index 3, :type :ok, :f :read, :value [3 7], :process 1, :time 17}");
+    assert!(
+        text.contains(":type :info, :f :write, :value [3 8]")
+            && text.contains(":type :fail, :f :write, :value [3 9]")
+    );
+    let times: Vec<u64> = lines
+        .iter()
+        .map(|line| line.rsplit(' ').next().unwrap().trim_end_matches('}').parse().unwrap())
+        .collect();
+    assert!(times.is_sorted(), "{times:?}");
+}

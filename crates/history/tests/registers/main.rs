@@ -1,0 +1,159 @@
+//! The checker against what is known: cases by hand, a search through every order on small histories, and Porcupine.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at the first surprise")]
+
+mod exports;
+mod made;
+mod oracle;
+mod porcupine;
+
+use cosmark_history::{ABSENT, Kind, Mistake, Operation, Outcome, Report, Rules, Wrong, check};
+
+fn one(process: u32, kind: Kind, value: u64, call_ns: u64, return_ns: u64) -> Operation {
+    Operation { call_ns, return_ns, value, key: 1, process, kind, outcome: Outcome::Done }
+}
+
+fn write(process: u32, value: u64, call_ns: u64, return_ns: u64) -> Operation {
+    one(process, Kind::Write, value, call_ns, return_ns)
+}
+
+fn delete(process: u32, call_ns: u64, return_ns: u64) -> Operation {
+    one(process, Kind::Delete, ABSENT, call_ns, return_ns)
+}
+
+fn read(process: u32, value: u64, call_ns: u64, return_ns: u64) -> Operation {
+    one(process, Kind::Read, value, call_ns, return_ns)
+}
+
+fn judged(history: &[Operation]) -> Report {
+    check(history, Rules::default()).unwrap()
+}
+
+/// Kind of wrong, place of the read, evidence, versions behind, age.
+fn told(report: &Report) -> Vec<(Wrong, u32, Vec<u32>, u64, u64)> {
+    report
+        .violations
+        .iter()
+        .map(|one| (one.wrong, one.read, one.evidence.clone(), one.versions, one.age_ns))
+        .collect()
+}
+
+#[test]
+fn a_read_that_missed_acknowledged_writes_is_stale_by_so_many_versions_and_so_long() {
+    let history = [
+        write(0, 1, 0, 10),
+        write(0, 2, 20, 30),
+        write(0, 3, 40, 50),
+        read(1, 1, 90, 95),
+        read(1, 3, 96, 99),
+    ];
+    let report = judged(&history);
+    assert_eq!(told(&report), [(Wrong::Stale, 3, vec![0, 1], 2, 60)]);
+    assert_eq!((report.most_versions, report.longest_ns), (2, 60));
+    // The same with a delete in between, which another part decides.
+    let history = [
+        write(0, 1, 0, 10),
+        delete(0, 20, 30),
+        write(0, 3, 40, 50),
+        read(1, 1, 90, 95),
+        read(1, ABSENT, 96, 99),
+    ];
+    assert_eq!(
+        told(&judged(&history)),
+        [(Wrong::Stale, 3, vec![0, 1], 2, 60), (Wrong::Stale, 4, vec![1, 2], 1, 46)]
+    );
+}
+
+#[test]
+fn a_read_beside_a_write_may_show_either_and_later_ones_may_not_go_back() {
+    for (middle, end) in [(write(0, 2, 20, 60), read(2, 1, 45, 50)), (delete(0, 20, 60), read(2, 1, 45, 50))]
+    {
+        let shown = if middle.kind == Kind::Write { 2 } else { ABSENT };
+        let first = write(0, 1, 0, 10);
+        assert!(judged(&[first, middle, read(1, 1, 30, 40), read(2, shown, 45, 50)]).is_atomic());
+        let report = judged(&[first, middle, read(1, shown, 30, 40), end]);
+        assert_eq!(told(&report), [(Wrong::WentBack, 3, vec![0, 2], 0, 0)]);
+    }
+}
+
+#[test]
+fn a_write_without_an_answer_may_have_happened_or_not() {
+    let unknown = Operation { outcome: Outcome::Unknown, ..write(0, 2, 20, 25) };
+    let first = write(0, 1, 0, 10);
+    assert!(judged(&[first, unknown, read(1, 1, 500, 510)]).is_atomic());
+    assert!(judged(&[first, unknown, read(1, 2, 500, 510), read(1, 2, 520, 530)]).is_atomic());
+    // It takes effect once.
+    let report = judged(&[first, unknown, read(1, 2, 500, 510), read(1, 1, 520, 530)]);
+    assert_eq!(told(&report), [(Wrong::WentBack, 3, vec![0, 2], 0, 0)]);
+    // A refused one never does.
+    let refused = Operation { outcome: Outcome::Failed, ..unknown };
+    assert_eq!(judged(&[first, refused, read(1, 2, 500, 510)]).counts.of(Wrong::Refused), 1);
+    // Beside deletes it explains what it can explain, and that is said.
+    let report =
+        judged(&[first, unknown, delete(0, 30, 40), read(1, 2, 500, 510), read(1, ABSENT, 520, 530)]);
+    assert!(report.is_atomic() && report.counts.undecided_reads == 1, "{report:?}");
+}
+
+#[test]
+fn what_was_never_written_and_what_was_read_before_it_was_written_are_told() {
+    let report = judged(&[write(0, 1, 100, 110), read(1, 7, 120, 130), read(1, 1, 20, 30)]);
+    assert_eq!(told(&report), [(Wrong::Future, 2, vec![0], 0, 0), (Wrong::NeverWritten, 1, vec![], 0, 0)]);
+    let report =
+        judged(&[write(0, 1, 100, 110), delete(0, 120, 130), read(1, 7, 140, 150), read(1, 1, 20, 30)]);
+    assert_eq!(told(&report), [(Wrong::Future, 3, vec![0], 0, 0), (Wrong::NeverWritten, 2, vec![], 0, 0)]);
+}
+
+#[test]
+fn reads_of_two_values_that_contradict_each_other_are_told_with_all_four_operations() {
+    // Two writes at once; one reader sees 1, 2, 1.
+    let history = [
+        write(0, 1, 0, 1000),
+        write(1, 2, 0, 1000),
+        read(2, 1, 100, 110),
+        read(2, 2, 200, 210),
+        read(2, 1, 300, 310),
+    ];
+    let report = judged(&history);
+    assert_eq!(told(&report), [(Wrong::Crossed, 4, vec![2, 3], 0, 0)]);
+    assert!(judged(&history[..4]).is_atomic());
+}
+
+#[test]
+fn a_reading_is_stale_only_beyond_the_error_of_the_clocks() {
+    let history = [write(0, 1, 0, 10), write(0, 2, 20, 30), read(1, 1, 80, 90)];
+    for (clock_error_ns, is_atomic) in [(0, false), (49, false), (50, true), (1000, true)] {
+        let report = check(&history, Rules { clock_error_ns }).unwrap();
+        assert_eq!(report.is_atomic(), is_atomic, "{clock_error_ns}");
+    }
+    let history = [write(0, 1, 0, 10), delete(0, 20, 30), read(1, 1, 80, 90)];
+    for (clock_error_ns, is_atomic) in [(49, false), (50, true)] {
+        let report = check(&history, Rules { clock_error_ns }).unwrap();
+        assert_eq!(report.is_atomic(), is_atomic, "{clock_error_ns}");
+    }
+}
+
+#[test]
+fn what_is_no_history_is_refused_with_its_operations() {
+    let cases: &[(&[Operation], Mistake)] = &[
+        (&[write(0, 1, 10, 5)], Mistake::EndsBeforeItBegins(0)),
+        (&[write(0, ABSENT, 1, 5)], Mistake::WritesNothing(0)),
+        (&[write(0, 4, 1, 5), write(1, 4, 6, 7)], Mistake::ValueTwice(0, 1)),
+        (&[write(0, 4, 1, 5), delete(0, 6, 7), write(0, 4, 8, 9)], Mistake::ValueTwice(0, 2)),
+        (&[write(0, 4, 1, 5), delete(1, 6, 7)], Mistake::DeletesOfSeveral(0, 1)),
+        (&[write(0, 4, 1, 5), delete(0, 3, 7)], Mistake::WriterOverlaps(0, 1)),
+    ];
+    for (history, mistake) in cases {
+        assert_eq!(check(history, Rules::default()).unwrap_err(), *mistake);
+        assert!(mistake.to_string().contains(": "), "{mistake}");
+    }
+    assert_eq!(judged(&[]), Report::default());
+}
+
+#[test]
+fn the_counts_are_those_of_the_history_and_every_violation_is_counted() {
+    let mut history = vec![write(0, 1, 0, 1), write(0, 2, 2, 3)];
+    history.extend((0..3000).map(|at| read(1, 1, 10 + at * 2, 11 + at * 2)));
+    let report = judged(&history);
+    assert_eq!(report.counts.of(Wrong::Stale), 3000);
+    assert_eq!(report.violations.len(), cosmark_history::MOST_SHOWN);
+    assert_eq!((report.counts.keys, report.counts.reads, report.counts.writes), (1, 3000, 2));
+}
