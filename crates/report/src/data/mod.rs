@@ -5,6 +5,7 @@ mod axis;
 mod bins;
 mod clients;
 mod counts;
+mod goals;
 mod logged;
 mod machines;
 pub mod model;
@@ -133,6 +134,8 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         run: records::run_facts(run),
         verdict: records::verdict(record),
         stages,
+        thresholds: goals::thresholds(record),
+        searches: goals::searches(record),
         ladders: machines::ladders(record),
         workload,
         notes,
