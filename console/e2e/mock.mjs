@@ -322,7 +322,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         { id: "V1", name: "littles law", stage: "s3-main", status: "pass", value: 0.998, limit: 0.02, message: "Operations in flight are rate times response time." },
         { id: "V15", name: "clocks", stage: "s3-main", status: "warn", value: 41, limit: 20, message: "The clock of driver-2 is only known to 41 µs." },
       ] },
-      stages, ladders: [], workload: run.source, notes: [],
+      stages, thresholds: [], searches: [], ladders: [], workload: run.source, notes: [],
     };
   }
 

@@ -24,6 +24,14 @@ verdict: VerdictData,
  */
 stages: Array<StageData>, 
 /**
+ * Thresholds of its stages, and how they came out.
+ */
+thresholds: Array<ThresholdData>, 
+/**
+ * Searches for the highest load.
+ */
+searches: Array<SearchData>, 
+/**
  * What limits the store, for each load that was measured at several rates.
  */
 ladders: Array<LadderData>, 
@@ -929,6 +937,140 @@ queue: number | null,
  * Share of the time in which something waited; null where that was not measured.
  */
 waiting: number | null, };
+
+export type ThresholdData = { 
+/**
+ * Id of its stage.
+ */
+stage: string, 
+/**
+ * The operation; null = all together.
+ */
+operation: string | null, 
+/**
+ * As written.
+ */
+threshold: string, 
+/**
+ * `met`, `missed`, `not decided` or `not proven`.
+ */
+status: string, 
+/**
+ * One sentence.
+ */
+message: string, };
+
+export type SearchData = { 
+/**
+ * Name of its stage in the workload.
+ */
+name: string, 
+/**
+ * `rate` or `workers`.
+ */
+over: string, 
+/**
+ * What every trial had to meet.
+ */
+thresholds: Array<string>, 
+/**
+ * The answer in one sentence.
+ */
+answer: string, 
+/**
+ * The highest load that met them; null = none did.
+ */
+best: number | null, 
+/**
+ * The lowest load above it that missed; null = none did.
+ */
+missed_at: number | null, 
+/**
+ * What a reader should know.
+ */
+notes: Array<string>, 
+/**
+ * Trials in their order.
+ */
+trials: Array<TrialData>, 
+/**
+ * The scalability law fitted to them; null where there is none.
+ */
+law: LawData | null, };
+
+export type TrialData = { 
+/**
+ * Id of its stage.
+ */
+stage: string, 
+/**
+ * Operations per second asked for, or workers.
+ */
+load: number, 
+/**
+ * What it was for: `step`, `halve`, `confirm`, ..
+ */
+purpose: string, 
+/**
+ * Successes per second.
+ */
+throughput_per_s: number | null, 
+/**
+ * Mean response time.
+ */
+mean_ms: number | null, 
+/**
+ * 95th percentile of the response time.
+ */
+p95_ms: number | null, 
+/**
+ * Failures of all that ended, 0 to 1.
+ */
+error_ratio: number | null, 
+/**
+ * `met`, `missed`, `not decided` or `not proven`.
+ */
+status: string, 
+/**
+ * Why it did not pass.
+ */
+reason: string | null, };
+
+export type LawData = { 
+/**
+ * Operations per second of one worker, and what the others are.
+ */
+parts: Array<LawPart>, 
+/**
+ * Workers and the throughput that the law gives them.
+ */
+curve: Array<[number, number]>, 
+/**
+ * The largest distance of a trial from it, relative.
+ */
+largest_residual: number, 
+/**
+ * Trials that it was fitted to.
+ */
+points: number, };
+
+export type LawPart = { 
+/**
+ * What it is.
+ */
+name: string, 
+/**
+ * Its value.
+ */
+value: number, 
+/**
+ * Lower end of its interval.
+ */
+low: number, 
+/**
+ * Upper end.
+ */
+high: number, };
 
 export type LadderData = { 
 /**

@@ -6,6 +6,7 @@ import { moment, short } from "../format";
 import { Checks, VerdictBanner } from "./Verdict";
 import { Configuration } from "./Configuration";
 import { measured } from "./figures";
+import { Goals } from "./Goals";
 import { Ladders } from "./Ladder";
 import { Overview } from "./Overview";
 import { StageView } from "./StageView";
@@ -59,6 +60,7 @@ export function App({ data }: { data: ReportData }) {
       </header>
       <main id="main">
         <VerdictBanner verdict={data.verdict} run={run} />
+        <Goals thresholds={data.thresholds} searches={data.searches} />
         <Ladders ladders={data.ladders} />
         {main.length > 1 && <Overview stages={main} shown={shown} onShow={choose} />}
         {stages.length > 1 && <StageTabs stages={stages} shown={shown} onShow={choose} />}

@@ -27,7 +27,7 @@ pub use csv::line::harmless;
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{FaultInForce, FaultJournal, FaultNote, Heal};
 pub use directory::index::{
-    LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
+    Headline, LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
 pub use directory::notes::add_note;
@@ -51,3 +51,4 @@ pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
 pub use record::{HostRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange};
+pub use recover::open_so_far;

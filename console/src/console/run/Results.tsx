@@ -4,6 +4,7 @@ import type { RunSummary } from "../../data/api";
 import type { ReportData } from "../../data/types";
 import { Configuration } from "../../report/Configuration";
 import { measured } from "../../report/figures";
+import { Goals } from "../../report/Goals";
 import { Ladders } from "../../report/Ladder";
 import { Overview } from "../../report/Overview";
 import { StageTabs } from "../../report/StageTabs";
@@ -30,6 +31,7 @@ export function Results({ data, run }: { data: ReportData; run: RunSummary }) {
   return (
     <>
       <VerdictBanner verdict={data.verdict} run={{ ...data.run, state: run.state, reason: run.reason ?? data.run.reason }} />
+      <Goals thresholds={data.thresholds} searches={data.searches} />
       <Ladders ladders={data.ladders} />
       {main.length > 1 && <Overview stages={main} shown={stage?.id ?? ""} onShow={choose} />}
       {stages.length > 1 && stage && <StageTabs stages={stages} shown={stage.id} onShow={choose} />}

@@ -67,7 +67,10 @@ const CAPABILITY: Capability = Capability::of(&[
 /// The row of the table of adaptors.
 pub const DEF: AdaptorDef = AdaptorDef {
     name: "azure",
-    aliases: &[Alias { name: "azblob", implied: &[], note: "the same" }],
+    aliases: &[
+        Alias { name: "azblob", implied: &[], note: "the same" },
+        Alias { name: "azureblob", implied: &[], note: "the same" },
+    ],
     summary: "Azure Blob Storage (block blobs), with account key, SAS or token",
     keys: KEYS,
     capability: CAPABILITY,

@@ -54,6 +54,13 @@ pub const DEF: AdaptorDef = AdaptorDef {
             implied: &[("signature", "v4")],
             note: "a fork's name for its second SDK; the same as s3",
         },
+        Alias { name: "sio", implied: &[], note: "a fork's name for s3" },
+        Alias {
+            name: "siov1",
+            implied: &[],
+            note: "a fork's name for s3 with its first SDK; the same as s3",
+        },
+        Alias { name: "obs", implied: &[], note: "Huawei's store, by its S3 interface" },
         Alias { name: "ess", implied: &[], note: "a fork's name for s3" },
         Alias { name: "essv2", implied: &[], note: "a fork's name for s3" },
         Alias { name: "gdas", implied: &[], note: "a fork's name for s3" },

@@ -51,10 +51,13 @@ fn plot_metrics() -> impl clap::builder::TypedValueParser<Value = String> {
   cosmark plot last                                     everything that the last run shows
   cosmark plot w4 w5 --kind cdf --op read               two runs in one frame
   cosmark plot ceph=w4,w5 swift=w18,w21 --kind maximum  two systems, workloads matched by position
+  cosmark plot a=w1,w3,w5 b=w2,w4,w6 --kind compare     repetitions: means with their intervals
+  cosmark plot w7 --kind knee,ccdf --format pdf,csv,tex --width 8.5cm --font-size 8 --ylim 0..50
   cosmark plot /data/cosbench/archive/w3-mix --kind timeline --metric response --format svg,png
 
 RUN is a directory of a run, its number (12 or w12), `last` or `baseline`; NAME=RUN names it in the pictures,
-NAME=RUN,RUN joins several runs to one series. A name of a stage may have * for any text.")]
+NAME=RUN,RUN joins several runs to one series: runs of the same workload are repetitions and become their mean with a 95 %
+interval. A name of a stage may have * for any text. A kind that has nothing to show is said and does not stop the others.")]
 pub struct PlotArgs {
     /// Runs to draw: [NAME=]RUN[,RUN..]
     #[arg(value_name = "RUN", required = true)]
@@ -77,24 +80,113 @@ pub struct PlotArgs {
     /// File formats
     #[arg(long = "format", value_name = "FORMAT", value_delimiter = ',', default_value = "svg")]
     pub formats: Vec<PictureFormat>,
+    #[command(flatten)]
+    pub look: LookArgs,
     /// Leave out the thin line of measured values behind a fitted curve
     #[arg(long)]
     pub only_fit: bool,
-    /// Leave out titles, for papers that have captions
-    #[arg(long)]
-    pub no_title: bool,
     /// Archive to look for runs in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
 }
 
+/// How pictures look on paper.
+#[derive(ClapArgs)]
+#[command(next_help_heading = "On paper")]
+pub struct LookArgs {
+    /// Width, e.g. 8.5cm, 85mm, 3.5in, 240pt: as wide as a column, so that nothing is scaled
+    #[arg(long, value_name = "LENGTH", default_value = "18cm", value_parser = centimetres)]
+    pub width: f64,
+    /// Size of the text in points; default: 9.2, below a width of 12 cm 8
+    #[arg(long, value_name = "PT", value_parser = points)]
+    pub font_size: Option<f64>,
+    /// Dots per inch of PNG
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(36..=2400))]
+    pub dpi: u16,
+    /// Axes in decades: x, y or x,y
+    #[arg(long = "log", value_name = "AXES", value_delimiter = ',')]
+    pub logs: Vec<AxisName>,
+    /// Axes in even steps: x, y or x,y
+    #[arg(long = "linear", value_name = "AXES", value_delimiter = ',')]
+    pub linears: Vec<AxisName>,
+    /// Where the horizontal axis begins and ends, in its unit: 0..20, 5.. or ..20
+    #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
+    pub xlim: Option<Bounds>,
+    /// The same of the vertical axis, where there are two of the left one
+    #[arg(long, value_name = "FROM..TO", value_parser = bounds)]
+    pub ylim: Option<Bounds>,
+    /// Text beside the horizontal axis
+    #[arg(long, value_name = "TEXT")]
+    pub xlabel: Option<String>,
+    /// Text beside the vertical axis
+    #[arg(long, value_name = "TEXT")]
+    pub ylabel: Option<String>,
+    /// Title of every picture
+    #[arg(long, value_name = "TEXT", conflicts_with = "no_title")]
+    pub title: Option<String>,
+    /// Leave out titles, for papers that have captions
+    #[arg(long)]
+    pub no_title: bool,
+}
+
+/// An axis.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum AxisName {
+    /// The horizontal one
+    X,
+    /// The vertical one
+    Y,
+}
+
+/// Both ends of an axis.
+pub type Bounds = (Option<f64>, Option<f64>);
+
+fn finite(text: &str) -> Result<f64, String> {
+    let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    value.ok_or_else(|| format!("`{text}` is not a number"))
+}
+
+fn centimetres(text: &str) -> Result<f64, String> {
+    let units = [("cm", 1.0), ("mm", 0.1), ("in", 2.54), ("pt", 2.54 / 72.0)];
+    let found = units.iter().find_map(|(unit, cm)| Some((text.strip_suffix(unit)?, cm)));
+    let (number, cm) =
+        found.ok_or_else(|| "give a length with its unit, such as 8.5cm, 85mm, 3.5in or 240pt".to_owned())?;
+    let width = finite(number)? * cm;
+    if (2.0..=200.0).contains(&width) { Ok(width) } else { Err("give 2cm to 200cm".to_owned()) }
+}
+
+fn points(text: &str) -> Result<f64, String> {
+    let size = finite(text.strip_suffix("pt").unwrap_or(text))?;
+    if (3.0..=72.0).contains(&size) { Ok(size) } else { Err("give 3 to 72 points".to_owned()) }
+}
+
+fn bounds(text: &str) -> Result<Bounds, String> {
+    let (from, to) =
+        text.split_once("..").ok_or_else(|| "give FROM..TO, such as 0..20, 5.. or ..20".to_owned())?;
+    let end = |text: &str| if text.trim().is_empty() { Ok(None) } else { finite(text).map(Some) };
+    let (from, to) = (end(from)?, end(to)?);
+    match (from, to) {
+        (None, None) => Err("give one end at least, such as ..20".to_owned()),
+        (Some(from), Some(to)) if from >= to => Err(format!("{from} is not below {to}")),
+        ends => Ok(ends),
+    }
+}
+
 /// How a picture is written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PictureFormat {
-    /// Vector graphics, for papers
+    /// Vector graphics, for browsers and drawing programs
     Svg,
-    /// 300 dots per inch at a width of 18 cm
+    /// Vector graphics, for LaTeX
+    Pdf,
+    /// Pixels, as many as --dpi and --width make
     Png,
+    /// What the picture shows, as numbers
+    Csv,
+    /// The same as a table in Markdown, where it is small enough
+    Md,
+    /// The same as a table for LaTeX, where it is small enough
+    Tex,
 }
 
 /// How a comparison is written.

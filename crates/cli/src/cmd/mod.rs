@@ -34,3 +34,4 @@ pub mod shell;
 pub mod show;
 pub mod submit;
 pub mod tag;
+pub mod watch;

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use cosmark_report::plot::{PlotError, PlotRun, Wishes, named, pictures, png};
+use cosmark_report::plot::{AxisWish, PlotError, PlotRun, Sheet, Wishes, named, pictures};
 
-use crate::args::{PictureFormat, PlotArgs};
+use crate::args::{AxisName, Bounds, LookArgs, PictureFormat, PlotArgs};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::output;
 use crate::runs::find;
+use crate::units;
 
 /// More runs than this do not fit into a picture.
 const MOST_RUNS: usize = 500;
@@ -22,35 +23,79 @@ pub fn run(args: &PlotArgs) -> Outcome {
             return Err(Problem::usage(format!("more than {MOST_RUNS} runs; draw fewer at a time")));
         }
     }
-    let wishes = Wishes {
+    let look = &args.look;
+    let sheet = sheet_of(look)?;
+    let axis = |name: AxisName, bounds: Option<Bounds>, label: &Option<String>| AxisWish {
+        log: match (look.logs.contains(&name), look.linears.contains(&name)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
+        },
+        bounds: bounds.unwrap_or_default(),
+        label: label.clone(),
+    };
+    let options = Wishes {
         metrics: args.metrics.iter().filter_map(|name| named(name)).collect(),
         stages: args.stages.clone(),
         operations: args.operations.clone(),
         only_fit: args.only_fit,
-        no_title: args.no_title,
+        no_title: look.no_title,
+        title: look.title.clone(),
+        x: axis(AxisName::X, look.xlim, &look.xlabel),
+        y: axis(AxisName::Y, look.ylim, &look.ylabel),
     };
     let kinds: Vec<&str> = args.kinds.iter().map(String::as_str).collect();
-    let pictures = pictures(&runs, &kinds, &wishes)?;
+    let drawn = pictures(&runs, &kinds, &options)?;
     fs::create_dir_all(&args.output).map_err(|cause| cannot_write(&args.output, &cause))?;
-    let mut written = 0_usize;
-    for picture in &pictures {
-        let svg = picture.svg();
+    let (mut written, mut too_large) = (0_usize, 0_usize);
+    for picture in &drawn.pictures {
         for format in &args.formats {
-            match format {
-                PictureFormat::Svg => put(&args.output, &format!("{}.svg", picture.name), svg.as_bytes())?,
-                PictureFormat::Png => {
-                    put(&args.output, &format!("{}.png", picture.name), &png(&picture.name, &svg)?)?;
+            let (ending, bytes) = match format {
+                PictureFormat::Svg => ("svg", Some(picture.svg(sheet).into_bytes())),
+                PictureFormat::Pdf => ("pdf", Some(picture.pdf(sheet)?)),
+                PictureFormat::Png => ("png", Some(picture.png(sheet, f32::from(look.dpi))?)),
+                PictureFormat::Csv => ("csv", Some(picture.data().into_bytes())),
+                PictureFormat::Md => ("md", picture.markdown().map(String::into_bytes)),
+                PictureFormat::Tex => ("tex", picture.latex().map(String::into_bytes)),
+            };
+            match bytes {
+                Some(bytes) => {
+                    put(&args.output, &format!("{}.{ending}", picture.name), &bytes)?;
+                    written += 1;
                 }
+                None => too_large += 1,
             }
-            written += 1;
         }
-        if let Some(csv) = &picture.csv {
+        if let (Some(csv), false) = (&picture.csv, args.formats.contains(&PictureFormat::Csv)) {
             put(&args.output, &format!("{}.csv", picture.name), csv.as_bytes())?;
             written += 1;
         }
     }
+    drawn.left_out.iter().for_each(|why| eprintln!("cosmark: nothing to draw: {why}"));
+    if too_large > 0 {
+        eprintln!(
+            "cosmark: {} have too many values for a table; --format csv has them",
+            units::count(too_large as u64, "picture")
+        );
+    }
     println!("{written} files in {}", args.output.display());
     Ok(Exit::Done)
+}
+
+/// Narrower pictures have smaller text, unless a size is given.
+const NARROW_CM: f64 = 12.0;
+const NARROW_TEXT_PT: f64 = 8.0;
+
+fn sheet_of(look: &LookArgs) -> Result<Sheet, Problem> {
+    let usual = if look.width < NARROW_CM { NARROW_TEXT_PT } else { Sheet::default().text_pt() };
+    let size = look.font_size.unwrap_or(usual);
+    Sheet::new(look.width, size).ok_or_else(|| {
+        Problem::usage(format!(
+            "text of {size:.1} points does not fit beside its axes at a width of {:.1} cm; give a smaller --font-size or a \
+             larger --width",
+            look.width
+        ))
+    })
 }
 
 /// The runs of `[NAME=]RUN[,RUN..]`.

@@ -6,6 +6,7 @@ mod bins;
 mod clients;
 mod counts;
 mod faults;
+mod goals;
 mod logged;
 mod machines;
 pub mod model;
@@ -134,6 +135,8 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         run: records::run_facts(run),
         verdict: records::verdict(record),
         stages,
+        thresholds: goals::thresholds(record),
+        searches: goals::searches(record),
         ladders: machines::ladders(record),
         workload,
         notes,

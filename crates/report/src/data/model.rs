@@ -5,6 +5,7 @@
 //! stands for what is not known or what the data cannot support, never 0.
 
 mod faults;
+mod goals;
 mod machines;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use faults::{EventMark, FaultData, FaultFigureData, FaultSlotData, FaultSlotPart};
+pub use goals::{LawData, LawPart, SearchData, ThresholdData, TrialData};
 pub use machines::{
     LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit,
 };
@@ -37,6 +39,10 @@ pub struct ReportData {
     pub verdict: VerdictData,
     /// Its stages in order.
     pub stages: Vec<StageData>,
+    /// Thresholds of its stages, and how they came out.
+    pub thresholds: Vec<ThresholdData>,
+    /// Searches for the highest load.
+    pub searches: Vec<SearchData>,
     /// What limits the store, for each load that was measured at several rates.
     pub ladders: Vec<LadderData>,
     /// The workload as it was understood, native format, secrets removed; null when the archive lacks it.

@@ -22,12 +22,14 @@ pub struct Axis {
     pub scale: Scale,
     /// The axis goes up to this at least.
     pub at_least: Option<f64>,
+    /// Where it begins and ends, where the user says so.
+    pub bounds: (Option<f64>, Option<f64>),
 }
 
 impl Axis {
     /// An axis that shows `label` on `scale`.
     pub fn new(label: impl Into<String>, scale: Scale) -> Self {
-        Self { label: label.into(), scale, at_least: None }
+        Self { label: label.into(), scale, at_least: None, bounds: (None, None) }
     }
 }
 
@@ -48,6 +50,10 @@ pub enum Mark {
     Bars,
     /// A dotted line that only helps the eye; no legend.
     Guide,
+    /// A level from each point to the next.
+    Levels,
+    /// Rectangles in shades; no legend.
+    Cells,
 }
 
 /// Which axis a series belongs to.
@@ -74,12 +80,38 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Words at points.
     pub words: Vec<(f64, f64, String)>,
+    /// Lower and upper end of the interval of each point, as many as points, or none.
+    pub errors: Vec<(f64, f64)>,
+    /// Rectangles in shades.
+    pub cells: Vec<ShadedCell>,
+}
+
+/// A rectangle of a heat map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShadedCell {
+    /// From, to along the horizontal axis.
+    pub x: (f64, f64),
+    /// From, to along the vertical axis.
+    pub y: (f64, f64),
+    /// 0 (white) to 1 (darkest).
+    pub shade: f64,
+    /// How many it stands for.
+    pub count: u64,
 }
 
 impl Series {
     /// A series on the left axis.
     pub fn new(label: impl Into<String>, look: usize, mark: Mark, points: Vec<(f64, f64)>) -> Self {
-        Self { label: label.into(), look, mark, side: Side::Left, points, words: Vec::new() }
+        Self {
+            label: label.into(),
+            look,
+            mark,
+            side: Side::Left,
+            points,
+            words: Vec::new(),
+            errors: Vec::new(),
+            cells: Vec::new(),
+        }
     }
 }
 

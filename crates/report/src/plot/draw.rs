@@ -13,10 +13,45 @@ const GREY: &str = "#4d4d4d";
 const GRID: &str = "#dddddd";
 const FAINT: &str = "#eeeeee";
 
+/// As wide as a picture is drawn; its unit is a thirteenth of its text's size.
 const WIDTH: f64 = 720.0;
+/// Narrower there is no room for axes.
+const LEAST_WIDTH: f64 = 240.0;
 const TEXT: f64 = 13.0;
 const SMALL: f64 = 11.0;
 const TITLE: f64 = 15.0;
+
+/// The paper: how wide, and how large a unit of the drawing is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sheet {
+    /// Units that a picture is wide.
+    pub width: f64,
+    /// A unit in points (1/72 inch).
+    pub unit_pt: f64,
+}
+
+impl Default for Sheet {
+    fn default() -> Self {
+        // 18 cm.
+        Self { width: WIDTH, unit_pt: 18.0 / 2.54 * 72.0 / WIDTH }
+    }
+}
+
+impl Sheet {
+    /// A picture of this width with text of this size; `None` where too little fits beside each other.
+    #[must_use]
+    pub fn new(width_cm: f64, text_pt: f64) -> Option<Self> {
+        let unit_pt = text_pt / TEXT;
+        let width = width_cm / 2.54 * 72.0 / unit_pt;
+        (width.is_finite() && (LEAST_WIDTH..=10_000.0).contains(&width)).then_some(Self { width, unit_pt })
+    }
+
+    /// Size of the text where nobody says another, pt.
+    #[must_use]
+    pub fn text_pt(self) -> f64 {
+        TEXT * self.unit_pt
+    }
+}
 
 /// Room around the frame and in it.
 struct Frame {
@@ -44,10 +79,18 @@ struct Axes {
 impl Axes {
     fn of(chart: &Chart) -> Self {
         let bars = |series: &&Series| series.mark == Mark::Bars;
-        let xs = chart.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x));
+        let xs = chart.series.iter().flat_map(|series| {
+            let cells = series.cells.iter().flat_map(|cell| [cell.x.0, cell.x.1]);
+            series.points.iter().map(|(x, _)| *x).chain(cells)
+        });
         let ys = |side: Side| {
             let own = chart.series.iter().filter(move |series| series.side == side);
-            own.flat_map(|series| series.points.iter().map(|(_, y)| *y)).collect::<Vec<_>>()
+            own.flat_map(|series| {
+                let ends = series.errors.iter().flat_map(|(low, high)| [*low, *high]);
+                let cells = series.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]);
+                series.points.iter().map(|(_, y)| *y).chain(ends).chain(cells)
+            })
+            .collect::<Vec<_>>()
         };
         let mut left = ys(Side::Left);
         if chart.series.iter().any(|series| bars(&series)) {
@@ -69,12 +112,13 @@ impl Axes {
 }
 
 /// Draws a chart.
-pub fn draw(chart: &Chart) -> String {
+pub fn draw(chart: &Chart, sheet: Sheet) -> String {
     let axes = Axes::of(chart);
-    let legend = legend_rows(chart);
+    let width = sheet.width;
+    let legend = legend_rows(chart, width);
     let widest =
         |fitted: &Fitted| fitted.ticks.iter().map(|(_, text)| width_of(text, TEXT)).fold(0.0, f64::max);
-    let turned = names_are_turned(&axes.x, chart);
+    let turned = names_are_turned(&axes.x, chart, width);
     let below = if turned { (widest(&axes.x) * 0.58).min(170.0) + 14.0 } else { 20.0 };
     let title = if chart.title.is_empty() { 8.0 } else { 32.0 };
     #[expect(clippy::cast_precision_loss, reason = "a few rows")]
@@ -84,17 +128,29 @@ pub fn draw(chart: &Chart) -> String {
     let overhang = widest(&axes.x) * SMALL / TEXT * 0.82;
     let left = if turned { left.max((overhang - 20.0).min(170.0)) } else { left };
     let right = axes.right.as_ref().map_or(18.0, |right| widest(right) + 38.0);
-    let frame = Frame { left, top: title + legend_height + 10.0, width: WIDTH - left - right, height: 300.0 };
-    let note_lines = wrapped(&chart.note, SMALL, WIDTH - 24.0);
+    let frame = Frame {
+        left,
+        top: title + legend_height + 10.0,
+        width: width - left - right,
+        height: (width / 2.4).max(170.0),
+    };
+    let note_lines = wrapped(&chart.note, SMALL, width - 24.0);
     #[expect(clippy::cast_precision_loss, reason = "a few lines")]
     let note_height = note_lines.len() as f64 * 15.0;
     let label = if chart.x.label.is_empty() { 8.0 } else { 22.0 };
     let height = frame.top + frame.height + below + label + note_height + 10.0;
-    let mut svg = Svg::new(WIDTH, height, &chart.title);
+    let mut svg = Svg::new(width, height, sheet.unit_pt, &chart.title);
     if !chart.title.is_empty() {
-        svg.words((WIDTH / 2.0, 22.0), fitting(&chart.title, TITLE), Hold::Middle, 0.0, true, &chart.title);
+        svg.words(
+            (width / 2.0, 22.0),
+            fitting(&chart.title, TITLE, width),
+            Hold::Middle,
+            0.0,
+            true,
+            &chart.title,
+        );
     }
-    draw_legend(&mut svg, chart, &legend, title + 12.0);
+    draw_legend(&mut svg, chart, &legend, title + 12.0, width);
     draw_grid(&mut svg, chart, &axes, &frame, turned);
     svg.cut((frame.left, frame.top), (frame.width, frame.height));
     for (at, series) in chart.series.iter().enumerate() {
@@ -102,7 +158,7 @@ pub fn draw(chart: &Chart) -> String {
     }
     svg.uncut();
     draw_words(&mut svg, chart, &axes, &frame);
-    draw_labels(&mut svg, chart, &frame, below);
+    draw_labels(&mut svg, chart, &frame, below, width);
     for (line, text) in note_lines.iter().enumerate() {
         #[expect(clippy::cast_precision_loss, reason = "a few lines")]
         let y = height - note_height + line as f64 * 15.0;
@@ -112,9 +168,9 @@ pub fn draw(chart: &Chart) -> String {
 }
 
 /// A size at which a long title fits.
-fn fitting(text: &str, size: f64) -> f64 {
+fn fitting(text: &str, size: f64, room: f64) -> f64 {
     let width = width_of(text, size) * 1.06;
-    if width > WIDTH - 20.0 { (size * (WIDTH - 20.0) / width).max(8.0) } else { size }
+    if width > room - 20.0 { (size * (room - 20.0) / width).max(8.0) } else { size }
 }
 
 fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
@@ -131,25 +187,28 @@ fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     lines
 }
 
-fn names_are_turned(x: &Fitted, chart: &Chart) -> bool {
+fn names_are_turned(x: &Fitted, chart: &Chart, width: f64) -> bool {
     let Scale::Names(names) = &chart.x.scale else { return false };
     #[expect(clippy::cast_precision_loss, reason = "numbers of names are small")]
-    let room = (WIDTH - 110.0) / names.len().max(1) as f64;
+    let room = (width - 110.0) / names.len().max(1) as f64;
     x.ticks.iter().any(|(_, text)| width_of(text, TEXT) > room - 6.0)
 }
 
 /// Series with a name, row by row.
-fn legend_rows(chart: &Chart) -> Vec<Vec<&Series>> {
+fn legend_rows(chart: &Chart, room: f64) -> Vec<Vec<&Series>> {
     let mut rows = Vec::<Vec<&Series>>::new();
     let mut used = f64::INFINITY;
     let mut seen = Vec::new();
     for series in &chart.series {
-        if series.label.is_empty() || seen.contains(&(series.label.as_str(), series.mark)) {
+        if series.label.is_empty()
+            || series.mark == Mark::Cells
+            || seen.contains(&(series.label.as_str(), series.mark))
+        {
             continue;
         }
         seen.push((series.label.as_str(), series.mark));
         let width = key_width(chart, series);
-        if used + width > WIDTH - 24.0 {
+        if used + width > room - 24.0 {
             rows.push(Vec::new());
             used = 0.0;
         }
@@ -172,11 +231,11 @@ fn key_width(chart: &Chart, series: &Series) -> f64 {
     width_of(&series.label, TEXT) + 48.0 + arrow
 }
 
-fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64) {
+fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64, width: f64) {
     let mut y = top;
     for row in rows {
         let total: f64 = row.iter().map(|series| key_width(chart, series)).sum();
-        let mut x = ((WIDTH - total) / 2.0).max(8.0);
+        let mut x = ((width - total) / 2.0).max(8.0);
         for series in row {
             let middle = y - 4.0;
             match series.mark {
@@ -250,12 +309,14 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
     let place = |(px, py): &(f64, f64)| (frame.x(axes.x.place(*px)), frame.y(y.place(*py)));
     match series.mark {
         Mark::Bars => return draw_bars(svg, chart, series, at, axes, frame),
+        Mark::Cells => return draw_cells(svg, series, axes, frame),
         Mark::Dots => {}
         mark => {
             let stroke = stroke_of(series.look, mark);
             for run in series.points.split(|(x, y)| !x.is_finite() || !y.is_finite()) {
                 let places: Vec<(f64, f64)> = run.iter().map(place).collect();
-                let places = if mark == Mark::Steps { stepped(&places) } else { places };
+                let places =
+                    if matches!(mark, Mark::Steps | Mark::Levels) { stepped(&places) } else { places };
                 match places.as_slice() {
                     [] => {}
                     [alone] => sign(svg, *alone, series.look),
@@ -264,10 +325,43 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
             }
         }
     }
+    for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
+        whisker(svg, place(&(*x, *low)), place(&(*x, *high)), colour(series.look));
+    }
     if matches!(series.mark, Mark::Dots | Mark::Marked) {
         for point in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
             sign(svg, place(point), series.look);
         }
+    }
+}
+
+/// An interval: a line with short ends.
+fn whisker(svg: &mut Svg, low: (f64, f64), high: (f64, f64), colour: &str) {
+    if !(low.1.is_finite() && high.1.is_finite()) {
+        return;
+    }
+    let stroke = Stroke::plain(colour, 1.3);
+    svg.line(low, high, stroke);
+    for (x, y) in [low, high] {
+        svg.line((x - 4.0, y), (x + 4.0, y), stroke);
+    }
+}
+
+/// Shades of one hue from white to dark, which are shades of grey in print.
+fn draw_cells(svg: &mut Svg, series: &Series, axes: &Axes, frame: &Frame) {
+    let y = axes.y(series.side);
+    for cell in &series.cells {
+        let (left, right) = (frame.x(axes.x.place(cell.x.0)), frame.x(axes.x.place(cell.x.1)));
+        let (bottom, top) = (frame.y(y.place(cell.y.0)), frame.y(y.place(cell.y.1)));
+        let shade = cell.shade.clamp(0.0, 1.0);
+        let mixed = |light: f64, dark: f64| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+            let part = (light + (dark - light) * shade).round() as u8;
+            part
+        };
+        let fill = format!("#{:02x}{:02x}{:02x}", mixed(222.0, 8.0), mixed(235.0, 29.0), mixed(247.0, 88.0));
+        // A little larger, so that no white shows between neighbours.
+        svg.filled((left, top), (right - left + 0.3, bottom - top + 0.3), &fill);
     }
 }
 
@@ -303,6 +397,15 @@ fn draw_bars(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &Ax
         let (corner, size) = ((left, top), (width * 0.94, bottom - top));
         svg.rectangle(corner, size, "bar", colour(series.look), "#1a1a1a");
         hatch(svg, series.look, corner, size);
+    }
+    for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
+        let middle = frame.x(axes.x.place(*x)) - width * number / 2.0 + own * width + width * 0.47;
+        whisker(
+            svg,
+            (middle, frame.y(axes.left.place(*low))),
+            (middle, frame.y(axes.left.place(*high))),
+            "#000000",
+        );
     }
 }
 
@@ -350,7 +453,7 @@ fn draw_words(svg: &mut Svg, chart: &Chart, axes: &Axes, frame: &Frame) {
     }
 }
 
-fn draw_labels(svg: &mut Svg, chart: &Chart, frame: &Frame, below: f64) {
+fn draw_labels(svg: &mut Svg, chart: &Chart, frame: &Frame, below: f64, width: f64) {
     let middle = (frame.x(0.5), frame.y(0.5));
     let size = |axis: &Axis| {
         let width = width_of(&axis.label, TEXT);
@@ -359,7 +462,7 @@ fn draw_labels(svg: &mut Svg, chart: &Chart, frame: &Frame, below: f64) {
     svg.words((middle.0, frame.y(0.0) + below + 16.0), TEXT, Hold::Middle, 0.0, false, &chart.x.label);
     svg.words((16.0, middle.1), size(&chart.left), Hold::Middle, -90.0, false, &chart.left.label);
     if let Some(right) = &chart.right {
-        svg.words((WIDTH - 10.0, middle.1), size(right), Hold::Middle, -90.0, false, &right.label);
+        svg.words((width - 10.0, middle.1), size(right), Hold::Middle, -90.0, false, &right.label);
     }
 }
 

@@ -1,15 +1,18 @@
-//! Pictures for papers from archives of ours and of COSBench: SVG and PNG, legible in print and in shades of grey. Each
+//! Pictures for papers from archives of ours and of COSBench: SVG, PDF and PNG, their data as text, legible in print and in shades of grey. Each
 //! kind of picture is a row of [`KINDS`], each value that can be drawn a row of the table of figures.
 //!
 //! The first five kinds are those of cosbench-plot (ICCLab), which users of COSBench know.
 
 mod chart;
+mod data;
 mod draw;
 mod fit;
 mod kinds;
 pub mod metric;
 mod pattern;
+mod pdf;
 mod png;
+mod repeats;
 mod scale;
 mod source;
 mod svg;
@@ -20,6 +23,7 @@ use std::path::PathBuf;
 use cosmark_archive::ArchiveError;
 use cosmark_metrics::results::Metric;
 
+pub use draw::Sheet;
 pub use metric::{drawn, named, of_interval};
 pub use png::png;
 pub use source::{Distribution, PlotOperation, PlotRun, PlotStage};
@@ -73,6 +77,23 @@ pub const KINDS: &[Kind] = &[
         draw: kinds::workers,
     },
     Kind { name: "compare", what: "bars per operation, the first run = 1.0", draw: kinds::compare },
+    Kind { name: "ecdf", what: "share of operations that took no longer, against time", draw: kinds::ecdf },
+    Kind {
+        name: "ccdf",
+        what: "share of operations that took longer, against time, both on log axes: the tail",
+        draw: kinds::ccdf,
+    },
+    Kind { name: "heat", what: "heat map: how many operations took how long when", draw: kinds::heat },
+    Kind {
+        name: "sizes",
+        what: "response times by size of object: median, and up to the 99th percentile",
+        draw: kinds::sizes,
+    },
+    Kind {
+        name: "knee",
+        what: "a percentile of the response time against throughput, load by load",
+        draw: kinds::knee,
+    },
     Kind { name: "percentiles", what: "table of percentiles, also as CSV", draw: kinds::percentiles },
 ];
 
@@ -89,6 +110,42 @@ pub struct Wishes {
     pub only_fit: bool,
     /// Leave out the title, for papers that have captions.
     pub no_title: bool,
+    /// In the place of every title.
+    pub title: Option<String>,
+    /// The horizontal axis.
+    pub x: AxisWish,
+    /// The vertical one, where there are two the left one.
+    pub y: AxisWish,
+}
+
+/// What the user wants of an axis. Names and shares in nines stay as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AxisWish {
+    /// Decades (true), or even steps (false).
+    pub log: Option<bool>,
+    /// Where it begins and ends, in the unit that the axis shows.
+    pub bounds: (Option<f64>, Option<f64>),
+    /// What stands beside it.
+    pub label: Option<String>,
+}
+
+impl AxisWish {
+    fn apply(&self, axis: &mut chart::Axis) {
+        if matches!(axis.scale, chart::Scale::FromZero | chart::Scale::Log) {
+            axis.scale = match self.log {
+                Some(true) => chart::Scale::Log,
+                Some(false) => chart::Scale::FromZero,
+                None => axis.scale.clone(),
+            };
+            axis.bounds = self.bounds;
+            if self.bounds != (None, None) {
+                axis.at_least = None;
+            }
+        }
+        if let Some(label) = &self.label {
+            axis.label.clone_from(label);
+        }
+    }
 }
 
 /// A picture, not yet drawn.
@@ -143,20 +200,79 @@ impl Picture {
 
     /// As SVG 1.1, the same bytes for the same runs.
     #[must_use]
-    pub fn svg(&self) -> String {
+    pub fn svg(&self, sheet: Sheet) -> String {
         match &self.body {
-            Body::Chart(chart) => draw::draw(chart),
-            Body::Table(table) => table::draw(table),
+            Body::Chart(chart) => draw::draw(chart, sheet),
+            Body::Table(table) => table::draw(table, sheet),
         }
     }
+
+    /// As PNG with so many dots per inch.
+    ///
+    /// # Errors
+    /// When that is too large.
+    pub fn png(&self, sheet: Sheet, dpi: f32) -> Result<Vec<u8>, PlotError> {
+        png::png(&self.name, &self.svg(sheet), dpi)
+    }
+
+    /// As PDF of one page, words as outlines.
+    ///
+    /// # Errors
+    /// When the renderer refuses the drawing.
+    pub fn pdf(&self, sheet: Sheet) -> Result<Vec<u8>, PlotError> {
+        let title = match &self.body {
+            Body::Chart(chart) => &chart.title,
+            Body::Table(table) => &table.title,
+        };
+        pdf::pdf(&self.name, title, &self.svg(sheet))
+    }
+
+    /// What it shows, as CSV.
+    #[must_use]
+    pub fn data(&self) -> String {
+        match (&self.csv, &self.body) {
+            (Some(csv), _) => csv.clone(),
+            (None, Body::Chart(chart)) => data::csv(chart),
+            (None, Body::Table(_)) => String::new(),
+        }
+    }
+
+    fn as_table(&self) -> Option<TextTable> {
+        match &self.body {
+            Body::Chart(chart) => data::table(chart),
+            Body::Table(table) => Some(table.clone()),
+        }
+    }
+
+    /// As a table in Markdown; `None` where it shows too many values for one.
+    #[must_use]
+    pub fn markdown(&self) -> Option<String> {
+        self.as_table().as_ref().map(data::markdown)
+    }
+
+    /// As a table for LaTeX; `None` where it shows too many values for one.
+    #[must_use]
+    pub fn latex(&self) -> Option<String> {
+        self.as_table().as_ref().map(data::latex)
+    }
+}
+
+/// Pictures, and what could not be drawn.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// The pictures.
+    pub pictures: Vec<Picture>,
+    /// Of each kind that was named and has nothing to show: why.
+    pub left_out: Vec<String>,
 }
 
 /// Makes the pictures of `kinds` (names of [`KINDS`]; empty = all for which there is something to draw).
 ///
 /// # Errors
-/// When an archive is damaged, a kind that was named finds nothing to draw, or there would be too many pictures.
-pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+/// When an archive is damaged, no kind finds something to draw, or there would be too many pictures.
+pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Drawn, PlotError> {
     let mut all = Vec::new();
+    let mut left_out = Vec::new();
     for kind in KINDS {
         let asked = kinds.contains(&kind.name);
         if !asked && !kinds.is_empty() {
@@ -164,7 +280,8 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Vec
         }
         match (kind.draw)(runs, wishes) {
             Ok(pictures) => all.extend(pictures),
-            Err(PlotError::Nothing(_)) if !asked => {}
+            Err(PlotError::Nothing(why)) if asked => left_out.push(format!("{}: {why}", kind.name)),
+            Err(PlotError::Nothing(_)) => {}
             Err(error) => return Err(error),
         }
         if all.len() > MOST_PICTURES {
@@ -172,10 +289,17 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Vec
         }
     }
     if all.is_empty() {
-        return Err(PlotError::Nothing("no operation of these runs has results".to_owned()));
+        let none = || "no operation of these runs has results".to_owned();
+        return Err(PlotError::Nothing(if left_out.is_empty() { none() } else { left_out.join("; ") }));
     }
     tell_apart(&mut all);
-    Ok(all)
+    for picture in &mut all {
+        if let Body::Chart(chart) = &mut picture.body {
+            wishes.x.apply(&mut chart.x);
+            wishes.y.apply(&mut chart.left);
+        }
+    }
+    Ok(Drawn { pictures: all, left_out })
 }
 
 /// Two names that became the same get a number.

@@ -26,6 +26,7 @@ pub fn fit(axis: &Axis, values: impl Iterator<Item = f64>) -> Fitted {
     let nothing = if axis.scale == Scale::Log { (1.0, 10.0) } else { (0.0, 1.0) };
     let (least, most) = if least <= most { (least, most) } else { nothing };
     match &axis.scale {
+        Scale::FromZero | Scale::Log if axis.bounds != (None, None) => bounded(axis, least, most),
         Scale::FromZero => even(Scale::FromZero, 0.0, if most > 0.0 { most } else { 1.0 }),
         Scale::Log => log(least, most),
         Scale::Percentile => percentile(most),
@@ -57,6 +58,41 @@ impl Fitted {
             Scale::FromZero | Scale::Names(_) => (value - self.low) / (self.high - self.low),
         };
         place.clamp(-0.5, 1.5)
+    }
+}
+
+/// An axis that begins and ends where the user says, with the ticks that lie in it.
+fn bounded(axis: &Axis, least: f64, most: f64) -> Fitted {
+    let is_log = axis.scale == Scale::Log;
+    let usual = if is_log {
+        log(least, most)
+    } else {
+        even(Scale::FromZero, 0.0, if most > 0.0 { most } else { 1.0 })
+    };
+    let as_value = |place: f64| if is_log { 10_f64.powf(place) } else { place };
+    let allowed = |value: &f64| value.is_finite() && (!is_log || *value > 0.0);
+    let low = axis.bounds.0.filter(allowed).unwrap_or_else(|| as_value(usual.low));
+    let high = axis
+        .bounds
+        .1
+        .filter(allowed)
+        .filter(|high| *high > low)
+        .unwrap_or_else(|| as_value(usual.high).max(low * 2.0 + 1e-9));
+    let fitted = if is_log { log(low, high) } else { even(Scale::FromZero, low, high) };
+    let (from, to) = if is_log { (low.log10(), high.log10()) } else { (low, high) };
+    let place = |old: f64| (fitted.low + old * (fitted.high - fitted.low) - from) / (to - from);
+    let inside = |place: &f64| (-1e-6..=1.0 + 1e-6).contains(place);
+    Fitted {
+        scale: axis.scale.clone(),
+        low: from,
+        high: to,
+        ticks: fitted
+            .ticks
+            .iter()
+            .map(|(old, text)| (place(*old), text.clone()))
+            .filter(|(at, _)| inside(at))
+            .collect(),
+        minor: fitted.minor.iter().map(|old| place(*old)).filter(inside).collect(),
     }
 }
 
@@ -207,6 +243,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_axis_begins_and_ends_where_the_user_says() {
+        for (scale, bounds) in [
+            (Scale::FromZero, (Some(20.0), Some(70.0))),
+            (Scale::FromZero, (None, Some(70.0))),
+            (Scale::Log, (Some(0.5), Some(300.0))),
+            (Scale::Log, (Some(-3.0), None)),
+            (Scale::FromZero, (Some(500.0), None)),
+        ] {
+            let axis = Axis { bounds, ..Axis::new("", scale.clone()) };
+            let fitted = fit(&axis, [1.0, 100.0].into_iter());
+            assert!(fitted.high > fitted.low && !fitted.ticks.is_empty(), "{scale:?} {bounds:?}: {fitted:?}");
+            assert!(fitted.ticks.iter().all(|(place, _)| (-1e-5..=1.00001).contains(place)), "{fitted:?}");
+            for (bound, place) in [(bounds.0.filter(|low| *low > 0.0), 0.0), (bounds.1, 1.0)] {
+                assert!(
+                    bound.is_none_or(|bound| (fitted.place(bound) - place).abs() < 1e-9),
+                    "{scale:?} {bounds:?}"
+                );
+            }
+        }
+        let cut = Axis { bounds: (Some(20.0), Some(70.0)), ..Axis::new("", Scale::FromZero) };
+        let texts: Vec<String> =
+            fit(&cut, [1.0].into_iter()).ticks.into_iter().map(|(_, text)| text).collect();
+        assert_eq!(texts, ["20", "30", "40", "50", "60", "70"]);
     }
 
     #[test]

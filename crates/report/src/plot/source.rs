@@ -200,15 +200,7 @@ impl PlotRun {
         match &self.origin {
             Origin::Ours(run) => {
                 let merged = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)?;
-                #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
-                let steps = merged.map(|histogram| {
-                    histogram
-                        .iter_recorded()
-                        .map(|step| {
-                            (step.value_iterated_to() as f64 / 1e6, step.count_since_last_iteration())
-                        })
-                        .collect()
-                });
+                let steps = merged.as_ref().map(steps_of);
                 Ok(steps.map(|steps| Distribution { steps, bucket_ms: None, complete: true }))
             }
             Origin::Cosbench(_, columns) => {
@@ -227,11 +219,74 @@ impl PlotRun {
         }
     }
 
+    /// Response times of one operation of the stage at `index`, interval by interval, ramps included; none where there is no log.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn heat(&self, index: usize, op: &PlotOperation) -> Result<Vec<HeatSlice>, PlotError> {
+        let Some(run) = self.record() else { return Ok(Vec::new()) };
+        let began = run.record.stages.get(index).and_then(|stage| stage.load_started.or(stage.started));
+        let (Some(began), Some(base)) = (began, run.record.submitted) else { return Ok(Vec::new()) };
+        let offset_s = began.duration_since(base).as_secs_f64();
+        let head = format!("{}.response", op.tag);
+        let mut slices = Vec::new();
+        let Ok(log) = HistogramLog::open(&run.path) else { return Ok(Vec::new()) };
+        for entry in log {
+            let entry = entry?;
+            let is_own =
+                entry.tag.strip_prefix(&head).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            if is_own {
+                slices.push(HeatSlice {
+                    start_s: (entry.start.as_secs_f64() - offset_s).max(0.0),
+                    length_s: entry.length.as_secs_f64(),
+                    steps: steps_of(&entry.histogram),
+                });
+            }
+        }
+        Ok(slices)
+    }
+
+    /// What happened in the stage at `index`: seconds since its load began, and a word.
+    #[must_use]
+    pub fn marks(&self, index: usize) -> Vec<(f64, String)> {
+        let Some(run) = self.record() else { return Vec::new() };
+        let Some(stage) = run.record.stages.get(index) else { return Vec::new() };
+        let lost = stage.missing.iter().map(|missing| (missing.from_s, format!("{} lost", missing.driver)));
+        let paused = stage.pauses.iter().map(|pause| (pause.from_s, format!("{} paused", pause.driver)));
+        lost.chain(paused).collect()
+    }
+
+    fn record(&self) -> Option<&Run> {
+        match &self.origin {
+            Origin::Ours(run) => Some(run),
+            Origin::Cosbench(..) => None,
+        }
+    }
+
     /// True when COSBench wrote it.
     #[must_use]
     pub fn is_cosbench(&self) -> bool {
         matches!(self.origin, Origin::Cosbench(..))
     }
+}
+
+/// What one operation did in one interval.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HeatSlice {
+    /// Since the load of the stage began.
+    pub start_s: f64,
+    /// How long it is.
+    pub length_s: f64,
+    /// Upper edge in ms and count, ascending; only filled ones.
+    pub steps: Vec<(f64, u64)>,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
+fn steps_of(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(f64, u64)> {
+    let step = |step: hdrhistogram::iterators::IterationValue<u64>| {
+        (step.value_iterated_to() as f64 / 1e6, step.count_since_last_iteration())
+    };
+    histogram.iter_recorded().map(step).collect()
 }
 
 impl Distribution {

@@ -77,12 +77,13 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Svg {
-    /// A white sheet.
-    pub fn new(width: f64, height: f64, title: &str) -> Self {
+    /// A white sheet of so many units; `unit_pt` is the size of one on paper.
+    pub fn new(width: f64, height: f64, unit_pt: f64, title: &str) -> Self {
         let (w, h) = (short(width), short(height));
+        let (paper_w, paper_h) = (short(width * unit_pt), short(height * unit_pt));
         let text = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" \
-             width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" font-family=\"{FONTS}\">\n<title>{}</title>\n\
+             width=\"{paper_w}pt\" height=\"{paper_h}pt\" viewBox=\"0 0 {w} {h}\" font-family=\"{FONTS}\">\n<title>{}</title>\n\
              <rect width=\"{w}\" height=\"{h}\" fill=\"#ffffff\"/>\n",
             escaped(title)
         );
@@ -135,6 +136,18 @@ impl Svg {
         let _ = writeln!(
             self.text,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\" stroke=\"{edge}\"/>",
+            short(at.0),
+            short(at.1),
+            short(size.0),
+            short(size.1)
+        );
+    }
+
+    /// A rectangle without an edge.
+    pub fn filled(&mut self, at: (f64, f64), size: (f64, f64), fill: &str) {
+        let _ = writeln!(
+            self.text,
+            "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>",
             short(at.0),
             short(at.1),
             short(size.0),

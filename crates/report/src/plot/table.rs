@@ -1,5 +1,6 @@
 //! A table as a picture: head, lines, numbers to the right.
 
+use super::draw::Sheet;
 use super::svg::{Hold, Stroke, Svg, width_of};
 
 const TEXT: f64 = 13.0;
@@ -21,7 +22,7 @@ pub struct TextTable {
 }
 
 /// Draws it.
-pub fn draw(table: &TextTable) -> String {
+pub fn draw(table: &TextTable, sheet: Sheet) -> String {
     let width_at = |column: usize| {
         let cells = std::iter::once(&table.head).chain(&table.rows).filter_map(|row| row.get(column));
         cells.map(|cell| width_of(cell, TEXT) * 1.04).fold(0.0, f64::max) + 20.0
@@ -33,7 +34,8 @@ pub fn draw(table: &TextTable) -> String {
     let rows = table.rows.len() as f64;
     let note = if table.note.is_empty() { 0.0 } else { 20.0 };
     let height = top + (rows + 1.0) * ROW + note + 16.0;
-    let mut svg = Svg::new(width.max(width_of(&table.note, 11.0) + 24.0), height, &table.title);
+    let mut svg =
+        Svg::new(width.max(width_of(&table.note, 11.0) + 24.0), height, sheet.unit_pt, &table.title);
     if !table.title.is_empty() {
         svg.words((12.0, 24.0), 15.0, Hold::Start, 0.0, true, &table.title);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cosmark_report::plot::{
-    KINDS, Picture, PlotError, PlotRun, Wishes, named as figure, of_interval, pictures, png,
+    AxisWish, KINDS, Picture, PlotError, PlotRun, Sheet, Wishes, named as figure, of_interval, pictures, png,
 };
 
 use crate::support::{READS, cosbench, ours};
@@ -42,31 +42,162 @@ fn every_kind_draws_well_formed_pictures_of_mixed_archives_that_are_always_the_s
     for kind in KINDS {
         // Stages called main have the same workers within a system; ours differ.
         let joined: Vec<PlotRun>;
-        let own = if kind.name == "workers" {
+        let own = if matches!(kind.name, "workers" | "knee") {
             let (home, mut ours) = mixed();
             ours.truncate(2);
             ours.iter_mut().for_each(|run| run.series = "one system".to_owned());
             drop(home);
             joined = ours;
             &joined
+        } else if kind.name == "sizes" {
+            joined = of_two_sizes();
+            &joined
         } else {
             &runs
         };
-        let all = pictures(own, &[kind.name], &Wishes::default()).unwrap();
-        let again = pictures(own, &[kind.name], &Wishes::default()).unwrap();
+        let all = pictures(own, &[kind.name], &Wishes::default()).unwrap().pictures;
+        let again = pictures(own, &[kind.name], &Wishes::default()).unwrap().pictures;
         let names: BTreeSet<&str> = all.iter().map(|picture| picture.name.as_str()).collect();
         assert_eq!(names.len(), all.len(), "{}: every picture has its own name", kind.name);
         let first = all.first().unwrap();
         for (picture, same) in all.iter().zip(&again) {
-            assert_eq!(picture.svg(), same.svg(), "{}", picture.name);
+            assert_eq!(picture.svg(Sheet::default()), same.svg(Sheet::default()), "{}", picture.name);
         }
-        let svg = first.svg();
+        let svg = first.svg(Sheet::default());
         assert!(svg.contains("</text>") && !svg.contains("NaN") && !svg.contains("inf"), "{}", first.name);
-        let bytes = png(&first.name, &svg).unwrap();
+        let bytes = first.png(Sheet::default(), 300.0).unwrap();
         assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{}", first.name);
         let width = u32::from_be_bytes(bytes[16..20].try_into().unwrap());
         assert!(width >= 2000, "{}: {width} pixels", first.name);
     }
+}
+
+/// A run whose reads were of two classes of size.
+fn of_two_sizes() -> Vec<PlotRun> {
+    let (_home, mut runs) = mixed();
+    runs.truncate(1);
+    let operations = runs.iter_mut().flat_map(|run| &mut run.stages).flat_map(|stage| &mut stage.operations);
+    for operation in operations {
+        for (least_bytes, factor) in [(1024, 1.0), (1 << 20, 3.0)] {
+            let mut class = cosmark_archive::SizeClassResult {
+                least_bytes,
+                label: format!("{least_bytes} B"),
+                ..Default::default()
+            };
+            class.sums.response_ms.p50 = Some(10.0 * factor);
+            class.sums.response_ms.p99 = Some(40.0 * factor);
+            operation.result.size_classes.push(class);
+        }
+    }
+    runs
+}
+
+/// Repetitions of two systems, the second half as fast.
+fn repeated() -> (Vec<tempfile::TempDir>, Vec<PlotRun>) {
+    let (mut homes, mut runs) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let (home, mut both) = mixed();
+        both.truncate(2);
+        for (run, series) in both.iter_mut().zip(["a", "b"]) {
+            run.series = series.to_owned();
+        }
+        homes.push(home);
+        runs.extend(both);
+    }
+    runs.sort_by(|a, b| a.series.cmp(&b.series));
+    (homes, runs)
+}
+
+#[test]
+fn repetitions_of_one_side_are_one_bar_with_its_interval() {
+    let (_homes, mut runs) = repeated();
+    let figure = figure("response").unwrap();
+    let times: Vec<f64> = [90.0, 110.0, 190.0, 210.0].to_vec();
+    for (run, ms) in runs.iter_mut().zip(times) {
+        let operations = run.stages.iter_mut().flat_map(|stage| &mut stage.operations);
+        operations.for_each(|operation| operation.result.response_ms.mean = Some(ms));
+    }
+    let options = Wishes { metrics: vec![figure], ..Wishes::default() };
+    let drawn = pictures(&runs, &["compare"], &options).unwrap().pictures;
+    let svg = drawn[0].svg(Sheet::default());
+    let heights: Vec<f64> =
+        places(&svg, "bar", "height").iter().map(|height| height.parse().unwrap()).collect();
+    assert_eq!(heights.len(), 2, "a bar for each side");
+    assert!((heights[1] / heights[0] - 2.0).abs() < 0.01, "{heights:?}");
+    assert!(svg.contains("Whiskers: 95 % intervals"), "{svg}");
+    // Mean 200, t(0.975, 1) = 12.706, deviation of the mean 10; over 100.
+    let data = drawn[0].data();
+    let line = data.lines().find(|line| line.starts_with("b,")).unwrap();
+    let cells: Vec<f64> = line.split(',').skip(3).map(|cell| cell.parse().unwrap()).collect();
+    assert!(
+        (cells[0] - 2.0).abs() < 1e-9
+            && (cells[1] - (2.0 - 1.270_62)).abs() < 1e-4
+            && (cells[2] - 3.270_62).abs() < 1e-4,
+        "{line}"
+    );
+    let tex = drawn[0].latex().unwrap();
+    assert!(tex.contains("2.00 $\\pm$ 1.27") || tex.contains("2 $\\pm$ 1.27"), "{tex}");
+    assert!(drawn[0].markdown().unwrap().contains(" ± 1.27"));
+}
+
+#[test]
+fn a_kind_without_data_is_said_and_the_others_are_drawn() {
+    let (_home, runs) = mixed();
+    let drawn = pictures(&runs[..1], &["cdf", "compare", "sizes"], &Wishes::default()).unwrap();
+    assert!(
+        drawn.pictures.iter().all(|picture| picture.name.starts_with("cdf-")) && !drawn.pictures.is_empty()
+    );
+    assert_eq!(drawn.left_out.len(), 2, "{:?}", drawn.left_out);
+    assert!(drawn.left_out[0].starts_with("compare: give two runs"), "{:?}", drawn.left_out);
+}
+
+#[test]
+fn a_column_of_a_paper_has_its_width_text_and_resolution() {
+    let (_home, runs) = mixed();
+    let sheet = Sheet::new(8.5, 8.0).unwrap();
+    assert!(Sheet::new(3.0, 30.0).is_none(), "text that leaves no room");
+    let y =
+        AxisWish { log: Some(true), bounds: (Some(0.5), Some(500.0)), label: Some("T & <ms>".to_owned()) };
+    let options = Wishes { y, title: Some("A title".to_owned()), ..Wishes::default() };
+    let all = pictures(&runs[..2], &["ecdf", "knee", "timeline", "ccdf"], &options).unwrap().pictures;
+    assert!(all.len() > 3);
+    for picture in &all {
+        let svg = picture.svg(sheet);
+        assert!(
+            svg.contains("width=\"240.94pt\"")
+                && svg.contains("T &amp; &lt;ms&gt;")
+                && svg.contains("A title"),
+            "{svg}"
+        );
+        let pdf = String::from_utf8_lossy(&picture.pdf(sheet).unwrap()).into_owned();
+        assert!(pdf.contains("/MediaBox [0 0 240.9"), "{}", pdf.get(..400).unwrap_or_default());
+    }
+    // Drawing so many pixels takes long: one of them.
+    let png = all[0].png(sheet, 600.0).unwrap();
+    let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
+    assert!(width.abs_diff(2008) <= 1, "8.5 cm at 600 dots per inch: {width}");
+    let resolution = png.windows(4).position(|part| part == b"pHYs").unwrap();
+    assert_eq!(u32::from_be_bytes(png[resolution + 4..resolution + 8].try_into().unwrap()), 23_622);
+}
+
+#[test]
+fn shares_and_tails_add_up_and_a_heat_map_holds_every_operation() {
+    let (_home, runs) = mixed();
+    let of = |kind: &str| pictures(&runs[..1], &[kind], &Wishes::default()).unwrap().pictures[0].data();
+    let column = |text: &str, at: usize| -> Vec<f64> {
+        text.lines()
+            .skip(1)
+            .map(|line| line.rsplit(',').nth(2 - (at - 3)).unwrap().parse().unwrap())
+            .collect()
+    };
+    let shares = column(&of("ecdf"), 3);
+    assert!(shares.windows(2).all(|pair| pair[0] <= pair[1]) && shares.last() == Some(&1.0), "{shares:?}");
+    let tail = column(&of("ccdf"), 3);
+    assert!(tail.windows(2).all(|pair| pair[0] >= pair[1]), "{tail:?}");
+    let least = tail.last().unwrap() * READS as f64;
+    assert!((10.0..READS as f64 / 10.0).contains(&least.round()), "a tail ends where ten are left: {least}");
+    let operations: f64 = column(&of("heat"), 3).iter().sum();
+    assert!(operations >= READS as f64, "{operations}");
 }
 
 #[test]
@@ -77,33 +208,38 @@ fn text_in_a_png_is_drawn_without_fonts_of_the_machine() {
              <rect width=\"80\" height=\"20\" fill=\"#fff\"/><text x=\"2\" y=\"15\">{text}</text></svg>"
         )
     };
-    let (empty, written) = (png("empty", &sheet("")).unwrap(), png("written", &sheet("µs 99.9 %")).unwrap());
+    let (empty, written) =
+        (png("empty", &sheet(""), 300.0).unwrap(), png("written", &sheet("µs 99.9 %"), 300.0).unwrap());
     assert_ne!(empty, written);
-    assert!(png("broken", "<svg").is_err());
+    assert!(png("broken", "<svg", 300.0).is_err());
 }
 
 #[test]
 fn axes_have_units_that_suit_the_values() {
     let (_home, runs) = mixed();
-    let all = pictures(&runs[2..], &["timeline"], &Wishes::default()).unwrap();
+    let all = pictures(&runs[2..], &["timeline"], &Wishes::default()).unwrap().pictures;
     for (name, label) in [
         ("timeline-main-read-throughput", "Throughput (operations/s)"),
         ("timeline-main-read-bandwidth", "Bandwidth (MB/s)"),
         ("timeline-main-read-response", "Mean response time (ms)"),
         ("timeline-main-read-success", "Success ratio (%)"),
     ] {
-        assert!(named(&all, name).svg().contains(label), "{name}");
+        assert!(named(&all, name).svg(Sheet::default()).contains(label), "{name}");
     }
-    let svg = named(&all, "timeline-main-read-throughput").svg();
+    let svg = named(&all, "timeline-main-read-throughput").svg(Sheet::default());
     assert!(svg.contains("w3 mock-full") && svg.contains("w23 swift-real"), "both runs share the frame");
 }
 
 #[test]
 fn failures_stand_below_a_rate() {
     let (_home, runs) = mixed();
-    let all = pictures(&runs[..1], &["timeline"], &Wishes { only_fit: true, ..Wishes::default() }).unwrap();
+    let all = pictures(&runs[..1], &["timeline"], &Wishes { only_fit: true, ..Wishes::default() })
+        .unwrap()
+        .pictures;
     assert!(
-        named(&all, "timeline-main-read-throughput").svg().contains("Failed operations: main read 0.99 %")
+        named(&all, "timeline-main-read-throughput")
+            .svg(Sheet::default())
+            .contains("Failed operations: main read 0.99 %")
     );
 }
 
@@ -111,8 +247,8 @@ fn failures_stand_below_a_rate() {
 fn the_first_run_is_one_and_the_others_are_factors() {
     let (_home, runs) = mixed();
     let wishes = Wishes { metrics: vec![figure("response").unwrap()], ..Wishes::default() };
-    let all = pictures(&runs[..2], &["compare"], &wishes).unwrap();
-    let svg = all[0].svg();
+    let all = pictures(&runs[..2], &["compare"], &wishes).unwrap().pictures;
+    let svg = all[0].svg(Sheet::default());
     let heights: Vec<f64> =
         places(&svg, "bar", "height").iter().map(|height| height.parse().unwrap()).collect();
     assert_eq!(heights.len(), 2);
@@ -123,9 +259,9 @@ fn the_first_run_is_one_and_the_others_are_factors() {
 #[test]
 fn a_cdf_ends_where_ten_operations_lie_beyond() {
     let (_home, runs) = mixed();
-    let all = pictures(&runs[3..], &["cdf"], &Wishes::default()).unwrap();
+    let all = pictures(&runs[3..], &["cdf"], &Wishes::default()).unwrap().pictures;
     // 39 reads: the curve ends at 29 of 39, far left of 90 %.
-    let svg = named(&all, "cdf-read").svg();
+    let svg = named(&all, "cdf-read").svg(Sheet::default());
     let points = places(&svg, "series", "points");
     let last: f64 = points[0].rsplit(' ').next().unwrap().split_once(',').unwrap().0.parse().unwrap();
     let frame = places(&svg, "frame", "x")[0].parse::<f64>().unwrap();
@@ -139,7 +275,7 @@ fn a_cdf_ends_where_ten_operations_lie_beyond() {
 fn the_table_of_percentiles_is_a_csv_with_what_run_json_says() {
     let (home, runs) = mixed();
     drop(home);
-    let all = pictures(&runs[..3], &["percentiles"], &Wishes::default()).unwrap();
+    let all = pictures(&runs[..3], &["percentiles"], &Wishes::default()).unwrap().pictures;
     let text = all[0].csv.clone().unwrap();
     let mut table = csv::Reader::from_reader(text.as_bytes());
     let head = table.headers().unwrap().clone();
@@ -170,8 +306,8 @@ fn a_wish_that_fits_nothing_says_what_there_is() {
 fn what_the_stars_stood_for_is_the_label() {
     let (_home, runs) = mixed();
     let wishes = Wishes { stages: vec!["m*n".to_owned(), "t*".to_owned()], ..Wishes::default() };
-    let all = pictures(&runs[2..3], &["aggregate"], &wishes).unwrap();
-    let svg = named(&all, "aggregate-write-throughput").svg();
+    let all = pictures(&runs[2..3], &["aggregate"], &wishes).unwrap().pictures;
+    let svg = named(&all, "aggregate-write-throughput").svg(Sheet::default());
     assert!(svg.contains(">ai<") && svg.contains(">wo<"), "{svg}");
 }
 

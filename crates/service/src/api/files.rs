@@ -11,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::last_lines;
 use cosmark_report::export::Format;
-use cosmark_report::plot::{KINDS, Picture, PlotRun, Wishes, named, pictures, png};
+use cosmark_report::plot::{KINDS, Picture, PlotRun, Sheet, Wishes, named, pictures};
 use cosmark_report::{ReportError, data as report_data, html};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -303,10 +303,12 @@ pub async fn plot(
         let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         No::bad(format!("there is no kind {}; known are {}", wish.kind, known.join(", ")))
     })?;
-    let as_png = match wish.format.as_deref() {
-        None | Some("svg") => false,
-        Some("png") => true,
-        Some(other) => return Err(No::bad(format!("there is no format {other}; known are svg and png"))),
+    let format = wish.format.clone().unwrap_or_else(|| "svg".to_owned());
+    let media = match format.as_str() {
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "pdf" => "application/pdf",
+        other => return Err(No::bad(format!("there is no format {other}; known are svg, png and pdf"))),
     };
     let metrics = match wish.metric.as_deref() {
         None => Vec::new(),
@@ -325,15 +327,18 @@ pub async fn plot(
         let conflict =
             |error: cosmark_report::plot::PlotError| No::new(StatusCode::CONFLICT, error.to_string());
         let run = PlotRun::open(&directory(&app, &id)?, Some(&id)).map_err(conflict)?;
-        let drawn: Vec<Picture> = pictures(&[run], &[kind.name], &wishes).map_err(conflict)?;
+        let drawn: Vec<Picture> = pictures(&[run], &[kind.name], &wishes).map_err(conflict)?.pictures;
         let picture = drawn
             .get(number)
             .ok_or_else(|| No::unknown(format!("there are {} such pictures", drawn.len())))?;
-        let svg = picture.svg();
-        if as_png { png(&picture.name, &svg).map_err(conflict) } else { Ok(svg.into_bytes()) }
+        let sheet = Sheet::default();
+        match format.as_str() {
+            "png" => picture.png(sheet, 300.0).map_err(conflict),
+            "pdf" => picture.pdf(sheet).map_err(conflict),
+            _ => Ok(picture.svg(sheet).into_bytes()),
+        }
     })
     .await?;
-    let media = if as_png { "image/png" } else { "image/svg+xml" };
     let policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
     Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, policy)], bytes).into_response())
 }

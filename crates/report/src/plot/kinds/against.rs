@@ -2,9 +2,10 @@
 
 use super::{Pick, distinct, group_of, labels, metrics, name_of, note, picks, title};
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
-use cosmark_metrics::results::Metric;
+use crate::plot::metric::{named, unit_of};
+use crate::plot::repeats::{Together, WHISKERS, together};
+use cosmark_metrics::results::{Metric, Unit};
 
-use crate::plot::metric::unit_of;
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// More bars than this have no numbers above them.
@@ -28,9 +29,35 @@ fn of_label<'r>(picks: &[Pick<'r>], label: &str) -> Vec<Pick<'r>> {
     picks.iter().filter(|pick| pick.op.label == label).cloned().collect()
 }
 
-/// Number of the run among those of its series.
+/// Number of the run's workload among those of its series: runs of the same workload are repetitions.
 fn position(pick: &Pick<'_>, runs: &[PlotRun]) -> usize {
-    runs.iter().take(pick.run_at).filter(|run| run.series == pick.run.series).count()
+    let before = runs.iter().take(pick.run_at + 1).filter(|run| run.series == pick.run.series);
+    let names = distinct(before.map(|run| run.name.as_str()));
+    names.iter().position(|name| *name == pick.run.name).unwrap_or(0)
+}
+
+/// Adds what repetitions came to at `x`.
+fn push(line: &mut Series, x: f64, values: Together) {
+    line.points.push((x, values.mean));
+    line.errors.push(values.ends());
+}
+
+/// Intervals are drawn only where there is one.
+fn without_empty(mut line: Series) -> Series {
+    if line
+        .points
+        .iter()
+        .zip(&line.errors)
+        .all(|((_, y), (low, high))| y.to_bits() == low.to_bits() && low.to_bits() == high.to_bits())
+    {
+        line.errors.clear();
+    }
+    line
+}
+
+/// What is said of whiskers, where there are any.
+fn whiskers(series: &[Series]) -> &'static str {
+    if series.iter().any(|line| !line.errors.is_empty()) { WHISKERS } else { "" }
 }
 
 /// Per workload the best of its stages, one line per series of runs.
@@ -44,7 +71,10 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         // Series are matched by position, as in cosbench-plot: the third workload of each belongs together.
         let key = |pick: &Pick<'_>| (position(pick, runs), group_of(pick));
         let keys = distinct(own.iter().map(key));
-        if keys.len() < 2 {
+        // One run whose stages are all of workloads of their own has no best of several.
+        let is_best_of_one = !several_runs
+            && keys.iter().all(|wanted| own.iter().filter(|pick| key(pick) == *wanted).count() == 1);
+        if keys.len() < 2 || (is_best_of_one && runs.len() == 1) {
             continue;
         }
         let names: Vec<String> = keys
@@ -72,27 +102,24 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                 for (at, wanted) in keys.iter().enumerate() {
                     let candidates =
                         own.iter().filter(|pick| pick.run.series == name && key(pick) == *wanted);
-                    let best = candidates
-                        .filter_map(|pick| Some((pick, finite(pick, metric)?)))
-                        .max_by(|a, b| a.1.total_cmp(&b.1));
-                    let Some((pick, value)) = best else { continue };
-                    line.points.push((float(at), value / size));
-                    if let Some(workers) = pick.op.workers {
-                        line.words.push((float(at), value / size, workers.to_string()));
-                    }
+                    let Some((values, workers)) = best_of(candidates, metric, size) else { continue };
+                    push(&mut line, float(at), values);
+                    let top = values.ends().1;
+                    line.words.extend(workers.map(|workers| (float(at), top, workers.to_string())));
                 }
-                series.push(line);
+                series.push(without_empty(line));
             }
             if series.iter().all(|line| line.points.iter().all(|(_, y)| *y <= 0.0)) {
                 continue;
             }
+            let whiskers = whiskers(&series);
             let chart = Chart {
                 title: title(wishes, format!("{} of {label}: best stage of each workload", metric.title)),
                 x: Axis::new("", Scale::Names(names.clone())),
                 left: Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero),
                 right: None,
                 series,
-                note: format!("Numbers: workers of the best stage. {}", note(&own, false)),
+                note: format!("Numbers: workers of the best stage. {whiskers} {}", note(&own, false)),
             };
             pictures.push(Picture::chart(format!("maximum-{label}-{}", metric.names.plot), chart));
         }
@@ -103,6 +130,25 @@ pub fn maximum(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         return Err(PlotError::Nothing(text.to_owned()));
     }
     Ok(pictures)
+}
+
+/// The best stage of each repetition, and its workers where they are the same.
+fn best_of<'p, 'r: 'p>(
+    candidates: impl Iterator<Item = &'p Pick<'r>>,
+    metric: &Metric,
+    size: f64,
+) -> Option<(Together, Option<u64>)> {
+    let candidates: Vec<_> = candidates.filter_map(|pick| Some((pick, finite(pick, metric)?))).collect();
+    let best = |run_at: &usize| {
+        let own = candidates.iter().filter(|(pick, _)| pick.run_at == *run_at);
+        own.max_by(|a, b| a.1.total_cmp(&b.1)).copied()
+    };
+    let repeats = distinct(candidates.iter().map(|(pick, _)| pick.run_at));
+    let found: Vec<_> = repeats.iter().filter_map(best).collect();
+    let values: Vec<f64> = found.iter().map(|(_, value)| value / size).collect();
+    let workers = distinct(found.iter().map(|(pick, _)| pick.op.workers));
+    let same = if let [workers] = workers.as_slice() { *workers } else { None };
+    together(&values).map(|values| (values, same))
 }
 
 /// One dot per stage, one column per run.
@@ -168,12 +214,20 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                     })
                     .collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let xs = distinct(points.iter().map(|(x, _)| *x));
                 let name = match (several > 1, groups > 1) {
                     (true, true) => format!("{}: {}", wanted.0, wanted.1),
                     (false, true) => wanted.1.clone(),
                     _ => wanted.0.clone(),
                 };
-                series.push(Series::new(name, look, Mark::Marked, points));
+                let mut line = Series::new(name, look, Mark::Marked, Vec::new());
+                for x in xs {
+                    // Repetitions, and the trials of a search that are made again.
+                    let same = points.iter().filter(|(own, _)| own.to_bits() == x.to_bits());
+                    let values: Vec<f64> = same.map(|(_, y)| *y).collect();
+                    together(&values).into_iter().for_each(|values| push(&mut line, x, values));
+                }
+                series.push(without_empty(line));
             }
             series.retain(|line| distinct(line.points.iter().map(|(x, _)| x.to_bits())).len() > 1);
             if series.is_empty() {
@@ -187,8 +241,8 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
                 x: Axis::new("Workers", scale),
                 left: Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero),
                 right: None,
+                note: format!("{} {}", whiskers(&series), note(&own, metric.names.plot.starts_with('p'))),
                 series,
-                note: note(&own, metric.names.plot.starts_with('p')),
             };
             pictures.push(Picture::chart(format!("workers-{label}-{}", metric.names.plot), chart));
         }
@@ -201,6 +255,72 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     Ok(pictures)
 }
 
+/// Latency against throughput, load by load: where it turns up is the knee.
+pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let picks = picks(runs, options)?;
+    let mut pictures = Vec::new();
+    for metric in metrics(options, &["p95"]).into_iter().filter(|metric| metric.unit == Unit::Ms) {
+        let (size, unit) = unit(&picks, metric);
+        let mut series = Vec::new();
+        for (look, side) in
+            distinct(picks.iter().map(|pick| pick.run.series.as_str())).into_iter().enumerate()
+        {
+            let own: Vec<&Pick<'_>> = picks.iter().filter(|pick| pick.run.series == side).collect();
+            let mut line = Series::new(side, look, Mark::Marked, Vec::new());
+            loads_of(&own, metric, size).into_iter().for_each(|(x, y)| push(&mut line, x, y));
+            if line.points.len() > 1 {
+                series.push(without_empty(line));
+            }
+        }
+        if series.is_empty() {
+            continue;
+        }
+        let chart = Chart {
+            title: title(options, format!("{} against throughput", metric.title)),
+            x: Axis::new("Throughput (op/s)", Scale::FromZero),
+            left: Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero),
+            right: None,
+            note: format!(
+                "One point per stage, joined by rising load; of several operations the slowest. {} {}",
+                whiskers(&series),
+                note(&picks, true)
+            ),
+            series,
+        };
+        pictures.push(Picture::chart(format!("knee-{}", metric.names.plot), chart));
+    }
+    if pictures.is_empty() {
+        let text = "a knee needs two stages or more with a throughput and this metric (a time)";
+        return Err(PlotError::Nothing(text.to_owned()));
+    }
+    Ok(pictures)
+}
+
+/// Throughput and time of each load of one series, in the order of the load: beyond the knee a store may do less than before.
+fn loads_of(own: &[&Pick<'_>], metric: &Metric, size: f64) -> Vec<(f64, Together)> {
+    let rate = named("throughput");
+    let load = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.workers);
+    let mut points: Vec<(f64, f64, Together)> = Vec::new();
+    for wanted in distinct(own.iter().map(|pick| load(pick))) {
+        // One stage in each repetition: its operations together, the slowest of them.
+        let mut stages: Vec<(f64, f64, f64)> = Vec::new();
+        let same: Vec<&&Pick<'_>> = own.iter().filter(|pick| load(pick) == wanted).collect();
+        for place in distinct(same.iter().map(|pick| (pick.run_at, pick.stage_at))) {
+            let own = || same.iter().filter(|pick| (pick.run_at, pick.stage_at) == place);
+            let rates = own().filter_map(|pick| rate.and_then(|rate| finite(pick, rate)));
+            let in_flight = own().filter_map(|pick| pick.op.result.in_flight_mean).sum();
+            let slowest = own().filter_map(|pick| finite(pick, metric)).max_by(f64::total_cmp);
+            stages.extend(slowest.map(|ms| (in_flight, rates.sum(), ms / size)));
+        }
+        let mean = |of: fn(&(f64, f64, f64)) -> f64| together(&stages.iter().map(of).collect::<Vec<_>>());
+        if let (Some(load), Some(x), Some(y)) = (mean(|s| s.0), mean(|s| s.1), mean(|s| s.2)) {
+            points.push((load.mean, x.mean, y));
+        }
+    }
+    points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    points.into_iter().map(|(_, x, y)| (x, y)).collect()
+}
+
 /// Every run against the first.
 pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
     if runs.len() < 2 {
@@ -208,32 +328,22 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     }
     let picks = picks(runs, wishes)?;
     let key = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.label.clone());
-    let first: Vec<&Pick<'_>> = picks.iter().filter(|pick| pick.run_at == 0).collect();
+    // Repetitions of one side are one bar.
+    let sides = distinct(runs.iter().map(|run| run.series.as_str()));
+    if sides.len() < 2 {
+        return Err(PlotError::Nothing(
+            "give two runs or more to compare; NAME=RUN,RUN is one side".to_owned(),
+        ));
+    }
+    let mut first: Vec<&Pick<'_>> = Vec::new();
+    for pick in picks.iter().filter(|pick| Some(&pick.run.series.as_str()) == sides.first()) {
+        if !first.iter().any(|known| key(known) == key(pick)) {
+            first.push(pick);
+        }
+    }
     let mut pictures = Vec::new();
     for metric in metrics(wishes, &["throughput", "response", "p99"]) {
-        let mut names = Vec::new();
-        let mut series: Vec<Series> = runs
-            .iter()
-            .enumerate()
-            .map(|(look, run)| Series::new(run.label.clone(), look, Mark::Bars, Vec::new()))
-            .collect();
-        for pick in &first {
-            let Some(base) = finite(pick, metric).filter(|value| *value > 0.0) else { continue };
-            let others: Vec<Option<f64>> = (0..runs.len())
-                .map(|run_at| {
-                    let same = picks.iter().find(|other| other.run_at == run_at && key(other) == key(pick));
-                    same.and_then(|other| finite(other, metric))
-                })
-                .collect();
-            if others.iter().flatten().count() < 2 {
-                continue;
-            }
-            let at = float(names.len());
-            names.push(name_in_first(pick, &first));
-            for (bar, value) in series.iter_mut().zip(others) {
-                bar.points.extend(value.map(|value| (at, value / base)));
-            }
-        }
+        let (names, mut series) = bars_of(&picks, &first, &sides, metric);
         if names.is_empty() {
             continue;
         }
@@ -241,8 +351,13 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         add_numbers(&mut series, bars, names.len());
         let edges = (-0.5, float(names.len()) - 0.5);
         series.push(Series::new("", 0, Mark::Guide, vec![(edges.0, 1.0), (edges.1, 1.0)]));
-        let base = runs.first().map_or("", |run| run.label.as_str());
-        let most = series.iter().flat_map(|bar| &bar.points).map(|(_, y)| *y).fold(1.0, f64::max);
+        let base = sides.first().copied().unwrap_or_default();
+        let ends = series.iter().flat_map(|bar| &bar.errors).map(|(_, high)| *high);
+        let most = series.iter().flat_map(|bar| &bar.points).map(|(_, y)| *y).chain(ends).fold(1.0, f64::max);
+        let chance = match whiskers(&series) {
+            "" => "One value per run: without repetitions a difference may be chance.",
+            whiskers => whiskers,
+        };
         let mut left = Axis::new(format!("{} ({base} = 1.0)", metric.title), Scale::FromZero);
         // Room for the numbers.
         left.at_least = Some(most * 1.08);
@@ -252,10 +367,7 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
             left,
             right: None,
             series,
-            note: format!(
-                "One value per run: without repetitions a difference may be chance. {}",
-                note(&picks, metric.names.plot.starts_with('p'))
-            ),
+            note: format!("{chance} {}", note(&picks, metric.names.plot.starts_with('p'))),
         };
         pictures.push(Picture::chart(format!("compare-{}", metric.names.plot), chart));
     }
@@ -264,6 +376,43 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         return Err(PlotError::Nothing(text.to_owned()));
     }
     Ok(pictures)
+}
+
+/// A place for each operation of the first side, and of each side its bars: what it came to over the first.
+fn bars_of(
+    picks: &[Pick<'_>],
+    first: &[&Pick<'_>],
+    sides: &[&str],
+    metric: &Metric,
+) -> (Vec<String>, Vec<Series>) {
+    let key = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.label.clone());
+    let mut names = Vec::new();
+    let mut series: Vec<Series> = sides
+        .iter()
+        .enumerate()
+        .map(|(look, side)| Series::new(*side, look, Mark::Bars, Vec::new()))
+        .collect();
+    for pick in first {
+        let of_side = |side: &&str| {
+            let same = picks.iter().filter(|other| other.run.series == **side && key(other) == key(pick));
+            let values: Vec<f64> = same.filter_map(|other| finite(other, metric)).collect();
+            together(&values)
+        };
+        let others: Vec<Option<Together>> = sides.iter().map(of_side).collect();
+        let Some(base) = others.first().copied().flatten().map(|base| base.mean).filter(|mean| *mean > 0.0)
+        else {
+            continue;
+        };
+        if others.iter().flatten().count() < 2 {
+            continue;
+        }
+        let at = float(names.len());
+        names.push(name_in_first(pick, first));
+        for (bar, value) in series.iter_mut().zip(others) {
+            value.into_iter().for_each(|value| push(bar, at, value.over(base)));
+        }
+    }
+    (names, series.into_iter().map(without_empty).collect())
 }
 
 fn name_in_first(pick: &Pick<'_>, first: &[&Pick<'_>]) -> String {
@@ -292,6 +441,8 @@ fn add_numbers(series: &mut [Series], bars: usize, groups: usize) {
     let width = (0.8 / number).min(80.0 / (600.0 / float(groups)));
     for (own, bar) in series.iter_mut().enumerate() {
         let aside = (float(own) + 0.47 - number / 2.0) * width;
-        bar.words = bar.points.iter().map(|(x, y)| (x + aside, *y, factor(*y))).collect();
+        let top = |at: usize, y: f64| bar.errors.get(at).map_or(y, |(_, high)| *high);
+        let words = bar.points.iter().enumerate();
+        bar.words = words.map(|(at, (x, y))| (x + aside, top(at, *y), factor(*y))).collect();
     }
 }

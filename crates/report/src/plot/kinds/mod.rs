@@ -3,10 +3,12 @@
 mod against;
 mod over_time;
 mod response;
+mod shape;
 
-pub use against::{compare, maximum, scatter, workers};
+pub use against::{compare, knee, maximum, scatter, workers};
 pub use over_time::{aggregate, timeline};
 pub use response::{cdf, histogram, percentiles};
+pub use shape::{ccdf, ecdf, heat, sizes};
 
 use cosmark_metrics::results::Metric;
 
@@ -115,7 +117,7 @@ fn name_of(pick: &Pick<'_>, picks: &[Pick<'_>]) -> String {
 }
 
 fn title(wishes: &Wishes, text: String) -> String {
-    if wishes.no_title { String::new() } else { text }
+    if wishes.no_title { String::new() } else { wishes.title.clone().unwrap_or(text) }
 }
 
 /// What a reader has to know of these operations: failures, and how coarse COSBench's times are.

@@ -9,9 +9,9 @@ use crate::plot::metric::{of_interval, unit_of};
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
 /// One picture per stage, operation and metric; runs with a stage of the same name share it.
-pub fn timeline(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
-    let picks = picks(runs, wishes)?;
-    let metrics = metrics(wishes, &["throughput", "bandwidth", "response", "success"]);
+pub fn timeline(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let picks = picks(runs, options)?;
+    let metrics = metrics(options, &["throughput", "bandwidth", "response", "success"]);
     let mut pictures = Vec::new();
     for place in distinct(picks.iter().map(|pick| (pick.stage.name.as_str(), pick.op.label.as_str()))) {
         let own: Vec<Pick<'_>> = picks
@@ -21,7 +21,7 @@ pub fn timeline(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotE
             .collect();
         for metric in &metrics {
             let heading = format!("{}: {} of stage {}", metric.title, place.1, place.0);
-            if let Some(chart) = chart(&own, metric, wishes, heading, true)? {
+            if let Some(chart) = chart(&own, metric, options, heading, true)? {
                 let name = format!("timeline-{}-{}-{}", place.0, place.1, metric.names.plot);
                 pictures.push(Picture::chart(name, chart));
             }
@@ -31,14 +31,14 @@ pub fn timeline(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotE
 }
 
 /// One picture per operation and metric with all stages of all runs.
-pub fn aggregate(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
-    let picks = picks(runs, wishes)?;
+pub fn aggregate(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
+    let picks = picks(runs, options)?;
     let mut pictures = Vec::new();
     for label in labels(&picks) {
         let own: Vec<Pick<'_>> = picks.iter().filter(|pick| pick.op.label == label).cloned().collect();
-        for metric in metrics(wishes, &["throughput", "response"]) {
+        for metric in metrics(options, &["throughput", "response"]) {
             let heading = format!("{}: {label}, all stages", metric.title);
-            if let Some(chart) = chart(&own, metric, wishes, heading, false)? {
+            if let Some(chart) = chart(&own, metric, options, heading, false)? {
                 pictures.push(Picture::chart(format!("aggregate-{label}-{}", metric.names.plot), chart));
             }
         }
@@ -58,7 +58,7 @@ fn some(pictures: Vec<Picture>) -> Result<Vec<Picture>, PlotError> {
 fn chart(
     picks: &[Pick<'_>],
     metric: &Metric,
-    wishes: &Wishes,
+    options: &Wishes,
     heading: String,
     with_fit: bool,
 ) -> Result<Option<Chart>, PlotError> {
@@ -89,21 +89,29 @@ fn chart(
             series.push(Series::new(name, look, if with_fit { Mark::Marked } else { Mark::Line }, points));
         } else {
             fitted_any = true;
-            if !wishes.only_fit {
+            if !options.only_fit {
                 series.push(Series::new("", look, Mark::Thin, points));
             }
             series.push(Series::new(name, look, Mark::Line, fitted));
         }
     }
+    if let (true, Some(pick)) = (with_fit, picks.first()) {
+        let height = most / size;
+        for (at, word) in pick.run.marks(pick.stage_at) {
+            let mut mark = Series::new("", 0, Mark::Guide, vec![(at, 0.0), (at, height)]);
+            mark.words = vec![(at, height, word)];
+            series.push(mark);
+        }
+    }
     let mut text = note(picks, false);
     if fitted_any {
-        let thin = if wishes.only_fit { "" } else { "Thin: as measured, one value per interval. " };
+        let thin = if options.only_fit { "" } else { "Thin: as measured, one value per interval. " };
         text = format!("{thin}Bold: least squares, a polynomial of degree 6 at most. {text}");
     }
     let mut left = Axis::new(format!("{} ({unit})", metric.title), Scale::FromZero);
     left.at_least = (metric.names.plot == "success").then_some(100.0);
     Ok(Some(Chart {
-        title: title(wishes, heading),
+        title: title(options, heading),
         x: Axis::new("Time since the first interval (s)", Scale::FromZero),
         left,
         right: None,

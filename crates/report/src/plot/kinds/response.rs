@@ -11,7 +11,7 @@ const MOST_CURVES: usize = 8;
 /// Buckets of a histogram of ours, about.
 const BUCKETS: f64 = 120.0;
 /// A curve ends where fewer operations than this lie beyond.
-const BEYOND: u64 = 10;
+pub(super) const BEYOND: u64 = 10;
 
 #[expect(clippy::cast_precision_loss, reason = "a drawing needs no more than 53 bits")]
 fn float(count: u64) -> f64 {
@@ -19,7 +19,7 @@ fn float(count: u64) -> f64 {
 }
 
 /// Picks whose archive has the distribution.
-fn distributions<'r>(picks: &[Pick<'r>]) -> Result<Vec<(Pick<'r>, Distribution)>, PlotError> {
+pub(super) fn distributions<'r>(picks: &[Pick<'r>]) -> Result<Vec<(Pick<'r>, Distribution)>, PlotError> {
     let mut found = Vec::new();
     for pick in picks {
         if let Some(distribution) = pick.run.distribution(pick.stage, pick.op)?
@@ -43,7 +43,7 @@ fn cut_note(all: &[(Pick<'_>, Distribution)]) -> &'static str {
 }
 
 /// Groups of curves, each for one frame, with what the frame is called.
-fn frames<'r>(found: &[(Pick<'r>, Distribution)]) -> Vec<(String, Vec<(Pick<'r>, Distribution)>)> {
+pub(super) fn frames<'r>(found: &[(Pick<'r>, Distribution)]) -> Vec<(String, Vec<(Pick<'r>, Distribution)>)> {
     let picks: Vec<Pick<'r>> = found.iter().map(|(pick, _)| pick.clone()).collect();
     let mut frames = Vec::new();
     for label in labels(&picks) {

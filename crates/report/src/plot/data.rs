@@ -1,0 +1,204 @@
+//! What a picture shows, as text: CSV for programs, tables for LaTeX and Markdown.
+
+use super::chart::{Chart, Scale};
+use super::scale::number;
+use super::table::TextTable;
+
+/// Tables in papers have no more rows.
+const MOST_ROWS: usize = 60;
+
+/// As CSV (RFC 4180): one row per point with its interval, or per cell of a heat map.
+pub fn csv(chart: &Chart) -> String {
+    let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let x_name = if chart.x.label.is_empty() { "name" } else { chart.x.label.as_str() };
+    // Writing to memory cannot fail.
+    drop(out.write_record(["series", "axis", x_name, "value", "low", "high"]));
+    let mut push = |cells: [String; 6]| {
+        drop(out.write_record(cells.iter().map(|cell| cosmark_archive::harmless(cell).into_owned())));
+    };
+    for series in chart.series.iter().filter(|series| series.mark != super::chart::Mark::Guide) {
+        let axis = match (&chart.right, series.side) {
+            (Some(right), super::chart::Side::Right) => &right.label,
+            _ => &chart.left.label,
+        };
+        for (at, (x, y)) in series.points.iter().enumerate().filter(|(_, (_, y))| y.is_finite()) {
+            let (low, high) = series
+                .errors
+                .get(at)
+                .map_or_else(Default::default, |(low, high)| (low.to_string(), high.to_string()));
+            push([series.label.clone(), axis.clone(), place(chart, *x), y.to_string(), low, high]);
+        }
+        for cell in &series.cells {
+            push([
+                "count".to_owned(),
+                axis.clone(),
+                cell.x.0.to_string(),
+                cell.count.to_string(),
+                cell.y.0.to_string(),
+                cell.y.1.to_string(),
+            ]);
+        }
+    }
+    out.into_inner().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+fn place(chart: &Chart, x: f64) -> String {
+    match &chart.x.scale {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of a name")]
+        Scale::Names(names) => names.get(x.round().max(0.0) as usize).cloned().unwrap_or_default(),
+        _ => x.to_string(),
+    }
+}
+
+/// The chart as a table: a row per place, a column per series; `None` where it has too many places for one.
+pub fn table(chart: &Chart) -> Option<TextTable> {
+    let shown: Vec<_> =
+        chart.series.iter().filter(|series| !series.points.is_empty() && !series.label.is_empty()).collect();
+    let mut places: Vec<f64> = Vec::new();
+    for (x, _) in shown.iter().flat_map(|series| &series.points) {
+        if !places.iter().any(|known| known.to_bits() == x.to_bits()) {
+            places.push(*x);
+        }
+    }
+    if shown.is_empty() || places.is_empty() || places.len() > MOST_ROWS {
+        return None;
+    }
+    places.sort_by(f64::total_cmp);
+    let most = |series: &&super::chart::Series| {
+        series.points.iter().map(|(_, y)| y.abs()).filter(|y| y.is_finite()).fold(0.0, f64::max)
+    };
+    let rows = places.iter().map(|x| {
+        let cell = |series: &&super::chart::Series| {
+            let found = series.points.iter().position(|(own, _)| own.to_bits() == x.to_bits());
+            let Some((at, y)) =
+                found.and_then(|at| Some((at, series.points.get(at)?.1))).filter(|(_, y)| y.is_finite())
+            else {
+                return "-".to_owned();
+            };
+            let step = most(series) / 1e3;
+            match series.errors.get(at) {
+                Some((low, high)) => format!("{} ± {}", number(y, step), number((high - low) / 2.0, step)),
+                None => number(y, step),
+            }
+        };
+        let name = match &chart.x.scale {
+            Scale::Names(_) => place(chart, *x),
+            _ => number(*x, x.abs() / 1e3),
+        };
+        std::iter::once(name).chain(shown.iter().map(cell)).collect()
+    });
+    let rows = rows.collect();
+    let head = std::iter::once(chart.x.label.clone()).chain(shown.iter().map(|series| series.label.clone()));
+    let side = chart.left.label.clone();
+    let title = if chart.title.is_empty() { side.clone() } else { chart.title.clone() };
+    Some(TextTable { title, head: head.collect(), names: 1, rows, note: format!("{side}. {}", chart.note) })
+}
+
+/// For a wiki or a pull request (GitHub Flavored Markdown, 4.10).
+pub fn markdown(table: &TextTable) -> String {
+    let cell = |text: &str| text.replace('|', "\\|").replace(['\n', '\r'], " ");
+    let row = |cells: &[String]| {
+        format!("| {} |\n", cells.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | "))
+    };
+    let rules: Vec<&str> =
+        (0..table.head.len()).map(|at| if at < table.names { "---" } else { "---:" }).collect();
+    let mut text = String::new();
+    if !table.title.is_empty() {
+        text.push_str(&format!("**{}**\n\n", cell(&table.title)));
+    }
+    text.push_str(&row(&table.head));
+    text.push_str(&format!("| {} |\n", rules.join(" | ")));
+    table.rows.iter().for_each(|cells| text.push_str(&row(cells)));
+    if !table.note.is_empty() {
+        text.push_str(&format!("\n{}\n", cell(table.note.trim())));
+    }
+    text
+}
+
+/// For a paper: a `tabular` with the rules of the package booktabs, and the rest as comments.
+pub fn latex(table: &TextTable) -> String {
+    let row = |cells: &[String]| {
+        format!("{} \\\\\n", cells.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(" & "))
+    };
+    let columns: String = (0..table.head.len()).map(|at| if at < table.names { 'l' } else { 'r' }).collect();
+    let mut text = String::new();
+    for line in [&table.title, &table.note].into_iter().filter(|line| !line.trim().is_empty()) {
+        text.push_str(&format!("% {}\n", line.replace(['\n', '\r'], " ").trim()));
+    }
+    text.push_str(&format!("% \\usepackage{{booktabs}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n"));
+    text.push_str(&row(&table.head));
+    text.push_str("\\midrule\n");
+    table.rows.iter().for_each(|cells| text.push_str(&row(cells)));
+    text.push_str("\\bottomrule\n\\end{tabular}\n");
+    text
+}
+
+/// What LaTeX would take for an order, as text.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => safe.push_str("\\textbackslash{}"),
+            '~' => safe.push_str("\\textasciitilde{}"),
+            '^' => safe.push_str("\\textasciicircum{}"),
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            '±' => safe.push_str("$\\pm$"),
+            '\u{202f}' => safe.push_str("\\,"),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chart::{Axis, Mark, Series};
+    use super::*;
+
+    fn chart() -> Chart {
+        let mut a = Series::new("a_1", 0, Mark::Bars, vec![(0.0, 1.0), (1.0, 2.5)]);
+        a.errors = vec![(0.9, 1.1), (2.0, 3.0)];
+        let b = Series::new("=b|c", 1, Mark::Bars, vec![(1.0, f64::NAN)]);
+        let guide = Series::new("", 0, Mark::Guide, vec![(-0.5, 1.0)]);
+        Chart {
+            title: "50 % & more".into(),
+            x: Axis::new("", Scale::Names(vec!["read".into(), "write".into()])),
+            left: Axis::new("Throughput", Scale::FromZero),
+            right: None,
+            series: vec![a, b, guide],
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_point_is_in_the_data_with_its_interval_and_no_name_is_a_formula() {
+        let text = csv(&chart());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "series,axis,name,value,low,high");
+        assert_eq!(lines[1..], ["a_1,Throughput,read,1,0.9,1.1", "a_1,Throughput,write,2.5,2,3"]);
+        let mut other = chart();
+        other.series[1].points = vec![(0.0, 7.0)];
+        assert!(csv(&other).contains("'=b|c,Throughput,read,7,,"), "{}", csv(&other));
+    }
+
+    #[test]
+    fn a_table_says_the_same_and_its_texts_give_no_orders() {
+        let table = table(&chart()).unwrap();
+        assert_eq!(table.rows[1], ["write", "2.5 ± 0.5", "-"]);
+        let md = markdown(&table);
+        assert!(md.contains("| write | 2.5 ± 0.5 | - |") && md.contains("=b\\|c"), "{md}");
+        let tex = latex(&table);
+        assert!(
+            tex.contains("write & 2.5 $\\pm$ 0.5 & - \\\\") && tex.contains("a\\_1") && tex.contains("{lrr}"),
+            "{tex}"
+        );
+        assert_eq!(escaped("a_b\\{%}"), "a\\_b\\textbackslash{}\\{\\%\\}");
+        let mut long = chart();
+        long.series[0].points = (0..100).map(|at| (f64::from(at), 1.0)).collect();
+        assert!(super::table(&long).is_none());
+    }
+}
