@@ -3,7 +3,7 @@
 //!
 //! The first five kinds are those of cosbench-plot (ICCLab), which users of COSBench know.
 
-mod chart;
+pub mod chart;
 mod draw;
 mod fit;
 mod kinds;
@@ -149,6 +149,12 @@ impl Picture {
             Body::Table(table) => table::draw(table),
         }
     }
+}
+
+/// A chart as SVG 1.1, the same bytes for the same chart.
+#[must_use]
+pub fn chart_svg(chart: &Chart) -> String {
+    draw::draw(chart)
 }
 
 /// Makes the pictures of `kinds` (names of [`KINDS`]; empty = all for which there is something to draw).
