@@ -6,6 +6,7 @@ mod driver;
 mod lbn;
 mod plan;
 mod results;
+mod study;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
+pub use study::StudyArgs;
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -99,6 +101,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Show how far apart on a disk successive requests lie, from a trace or as they come
     Lbn(LbnArgs),
+    /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
+    Study(StudyArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..

@@ -23,6 +23,7 @@ mod registry;
 mod runs;
 mod secrets;
 mod signals;
+mod study;
 mod table;
 mod units;
 mod verdict;
@@ -60,6 +61,7 @@ fn main() -> std::process::ExitCode {
         Command::Export(export) => cmd::export::run(&export),
         Command::Plan(plan) => cmd::plan::run(&plan),
         Command::Lbn(lbn) => cmd::lbn::run(&lbn),
+        Command::Study(study) => cmd::study::run(&study),
         Command::Plot(plot) => cmd::plot::run(&plot),
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Schema => cmd::schema::run(),
