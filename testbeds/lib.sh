@@ -13,6 +13,7 @@
 #   bed_target TARGET  print the process-name glob of a fault target; fail if there is no such target
 #   bed_targets        print the fault targets on one line
 # and may define:
+#   bed_version        print name, version and variant of the system on one line, for status
 #   bed_release        called by down, after the processes ended
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
@@ -526,6 +527,7 @@ bed_status() {
   if ((${#up[@]} < ${#names[@]} || ${#faults[@]})); then code=1; fi
   if ((${#up[@]} == 0)); then code=$EXIT_DOWN; fi
   if [[ ${1:-} != --quiet ]]; then
+    if declare -F bed_version >/dev/null; then say "$(bed_version)"; fi
     say "${#up[@]} of ${#names[@]} up; $(memory_of "${up[@]}")"
     ((${#faults[@]} == 0)) || say "faults in force: ${faults[*]}"
     ((${#up[@]} == 0)) || bed_endpoints

@@ -423,6 +423,13 @@ check_swift() {
   http 204 /dev/null "$storage_url/testbed-check-swift" -X DELETE -H "X-Auth-Token: $token"
 }
 
+bed_version() {
+  settings_load
+  local words
+  words=$(timeout 20 ceph --version 2>/dev/null 9>&-) || words='Ceph of an unknown version'
+  echo "${words%% (*}, CEPH_STORE=${CEPH_STORE:-file}, pools of size 3, 4 OSDs"
+}
+
 bed_endpoints() {
   cat <<TEXT
   librados  127.0.0.1:$MON_PORT_V1 (v1), :$MON_PORT (v2)   user bench   key $BENCH_KEY   pools bench, cosbench1, cosbench2

@@ -362,6 +362,11 @@ bed_check() {
   check_s3 "http://127.0.0.1:$PROXY_PORT" test:tester testing testbed-check-s3
 }
 
+bed_version() {
+  settings_load
+  echo "OpenStack Swift $SWIFT_VERSION, SWIFT_FS=${SWIFT_FS:-dir}, SWIFT_DAEMONS=${SWIFT_DAEMONS:-min}"
+}
+
 bed_endpoints() {
   cat <<E
   Swift   $AUTH_URL   user test:tester   key testing   policies gold (3 replicas, default), silver (2)

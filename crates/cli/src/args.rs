@@ -8,6 +8,7 @@ mod faults;
 mod lbn;
 mod plan;
 mod results;
+mod study;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub use plan::PlanArgs;
 pub use results::{
     AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, LookArgs, PictureFormat, PlotArgs,
 };
+pub use study::StudyArgs;
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -124,6 +126,8 @@ pub enum Command {
     Certify(CertifyArgs),
     /// Show how far apart on a disk successive requests lie, from a trace or as they come
     Lbn(LbnArgs),
+    /// Run a published comparison, or one of your own, and make its paper; goes on after a kill
+    Study(StudyArgs),
     /// Draw runs for papers: SVG and PNG, from archives of Cosmark and of COSBench
     Plot(PlotArgs),
     /// Write a run for other programs: CSV, Prometheus, OpenTelemetry, InfluxDB, warp, ..

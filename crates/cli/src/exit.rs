@@ -109,6 +109,13 @@ impl From<ArchiveError> for Problem {
     }
 }
 
+/// Something of this machine: a file, a process that it was to start.
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self { exit: EndClass::Internal.into(), text: error.to_string() }
+    }
+}
+
 /// What every subcommand gives.
 pub type Outcome = Result<Exit, Problem>;
 

@@ -27,6 +27,7 @@ mod runs;
 mod screen;
 mod secrets;
 mod signals;
+mod study;
 mod table;
 mod units;
 mod verdict;
@@ -68,6 +69,7 @@ fn main() -> std::process::ExitCode {
         Command::Plan(plan) => cmd::plan::run(&plan),
         Command::Certify(certify) => cmd::certify::run(&certify),
         Command::Lbn(lbn) => cmd::lbn::run(&lbn),
+        Command::Study(study) => cmd::study::run(&study),
         Command::Plot(plot) => cmd::plot::run(&plot),
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Schema => cmd::schema::run(),

@@ -517,3 +517,93 @@ fn gcs_runs_all_five_stages_on_fake_gcs() {
 fn gcs_takes_large_objects_in_parts_on_fake_gcs() {
     large_objects("fake-gcs/target.yaml");
 }
+
+/// Runs a study of the library in small on beds that are up; gives its report.
+fn small_study(name: &str, changes: &[(&str, &str)], args: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let from = repository().join("studies").join(name);
+    let mut text = std::fs::read_to_string(from.join("study.yaml")).unwrap();
+    for (before, after) in changes {
+        assert!(text.contains(before), "{name} has no {before}");
+        text = text.replacen(before, after, 1);
+    }
+    std::fs::write(directory.path().join("study.yaml"), text).unwrap();
+    std::fs::copy(from.join("published.csv"), directory.path().join("published.csv")).unwrap();
+    let beds = repository().join("testbeds");
+    let all =
+        [&["study", "study.yaml", "--dir", "out", "--no-nodes", "--testbeds", beds.to_str().unwrap()], args]
+            .concat();
+    let output = support::run(directory.path(), &all);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    std::fs::read_to_string(directory.path().join("out/report.md")).unwrap()
+}
+
+/// Operations per second in the row of a cell.
+fn rate_of(report: &str, start: &str) -> f64 {
+    let row =
+        report.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start}: {report}"));
+    let field = row[start.len()..].trim().split([' ', '|']).next().unwrap();
+    field.parse().unwrap_or_else(|_| panic!("{row}"))
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_runs_the_smallest_version_of_the_slides_with_both_limits_beside_the_published_ones() {
+    let changes = [
+        (
+            "variables: {containers: 20, rampup: 3s, runtime: 15s}",
+            "variables: {containers: 2, count: 10, rampup: 0s, runtime: 3s}",
+        ),
+        (
+            "set: {containers: 4, count: 10, rampup: 3s, runtime: 20s}",
+            "set: {containers: 1, count: 10, rampup: 0s, runtime: 3s}",
+        ),
+    ];
+    let report = small_study("slides", &changes, &["--only", "workers=5", "--only", "table=A,C"]);
+    assert!(rate_of(&report, "| swift | A | 5 | read |") > 0.0);
+    assert!(rate_of(&report, "| swift | C | 5 | read |") > 0.0);
+    for words in
+        ["p95 \\<= 1200 ms", "p95 \\<= 10200 ms", "| 369 |", "OpenStack Swift 2.", "not testable here"]
+    {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_runs_the_smallest_version_of_iccl_by_librados_and_by_its_gateway() {
+    let changes = [
+        ("keys: 200, rampup: 2s, runtime: 8s}", "keys: 200, rampup: 0s, runtime: 2s}"),
+        ("{count: 100, first", "{count: 20, first"),
+    ];
+    let only = ["--only", "system=ceph,gateway", "--only", "workload=1cont_4kb", "--only", "workers=16"];
+    let report = small_study("iccl", &changes, &[&only[..], &["--only", "mix=r100,r80w15d5"]].concat());
+    for system in ["ceph", "gateway"] {
+        assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r100 | 16 | read |")) > 0.0);
+        assert!(rate_of(&report, &format!("| {system} | 1cont_4kb | r80w15d5 | 16 | write |")) > 0.0);
+    }
+    assert!(report.contains("gateway / ceph"), "{report}");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_gives_the_efficiency_of_an_image_beside_the_disk_below_it() {
+    if std::process::Command::new("fio").arg("--version").output().is_err() {
+        return support::skipped("fio is not here: apt-get install fio");
+    }
+    let changes = [(
+        "variables: {image: 1GiB, rampup: 1s, runtime: 8s}",
+        "variables: {image: 64MiB, rampup: 0s, runtime: 2s}",
+    )];
+    let report =
+        small_study("thesis-block", &changes, &["--only", "block=64k", "--only", "pattern=write,mixed"]);
+    for row in
+        ["| disk | write | 64k | write |", "| rbd | write | 64k | write |", "| rbd | mixed | 64k | read |"]
+    {
+        assert!(rate_of(&report, row) > 0.0);
+    }
+    assert!(
+        report.contains("| geometric mean |") && report.contains("0.89") && report.contains("fair, mixed"),
+        "{report}"
+    );
+}

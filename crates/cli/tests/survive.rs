@@ -17,6 +17,8 @@ mod plain_store;
 mod recover;
 #[path = "survive/signals.rs"]
 mod signals;
+#[path = "survive/study.rs"]
+mod study;
 mod support;
 
 use std::path::Path;

@@ -7,6 +7,7 @@ mod assemble;
 pub mod check;
 pub mod convert;
 pub mod diagnostics;
+pub mod document;
 pub mod keys;
 pub mod leftovers;
 pub mod model;

@@ -32,6 +32,7 @@ pub mod schema;
 pub mod serve;
 pub mod shell;
 pub mod show;
+pub mod study;
 pub mod submit;
 pub mod tag;
 pub mod watch;

@@ -46,6 +46,8 @@ pub enum Mark {
     Steps,
     /// Marks alone.
     Dots,
+    /// Marks that are not filled: values from elsewhere.
+    Hollow,
     /// Bars side by side.
     Bars,
     /// A dotted line that only helps the eye; no legend.

@@ -244,6 +244,7 @@ fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64, wi
                     hatch(svg, series.look, (x + 6.0, middle - 6.0), (22.0, 12.0));
                 }
                 Mark::Dots => sign(svg, (x + 17.0, middle), series.look),
+                Mark::Hollow => shape(svg, (x + 17.0, middle), series.look, "#ffffff", colour(series.look)),
                 mark => {
                     let stroke = stroke_of(series.look, mark);
                     svg.line((x, middle), (x + 34.0, middle), stroke);
@@ -310,7 +311,7 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
     match series.mark {
         Mark::Bars => return draw_bars(svg, chart, series, at, axes, frame),
         Mark::Cells => return draw_cells(svg, series, axes, frame),
-        Mark::Dots => {}
+        Mark::Dots | Mark::Hollow => {}
         mark => {
             let stroke = stroke_of(series.look, mark);
             for run in series.points.split(|(x, y)| !x.is_finite() || !y.is_finite()) {
@@ -328,9 +329,12 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
     for ((x, _), (low, high)) in series.points.iter().zip(&series.errors) {
         whisker(svg, place(&(*x, *low)), place(&(*x, *high)), colour(series.look));
     }
-    if matches!(series.mark, Mark::Dots | Mark::Marked) {
+    if matches!(series.mark, Mark::Dots | Mark::Marked | Mark::Hollow) {
         for point in series.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()) {
-            sign(svg, place(point), series.look);
+            match series.mark {
+                Mark::Hollow => shape(svg, place(point), series.look, "#ffffff", colour(series.look)),
+                _ => sign(svg, place(point), series.look),
+            }
         }
     }
 }
@@ -481,8 +485,13 @@ fn stroke_of(look: usize, mark: Mark) -> Stroke<'static> {
 }
 
 /// A mark: its shape differs with the look.
-fn sign(svg: &mut Svg, (x, y): (f64, f64), look: usize) {
-    let (r, fill, edge) = (4.0, colour(look), "#ffffff");
+fn sign(svg: &mut Svg, at: (f64, f64), look: usize) {
+    shape(svg, at, look, colour(look), "#ffffff");
+}
+
+/// The shape of a look in any colours.
+fn shape(svg: &mut Svg, (x, y): (f64, f64), look: usize, fill: &str, edge: &str) {
+    let r = 4.0;
     match look % 5 {
         0 => svg.circle((x, y), r, "mark", fill, edge),
         1 => svg.rectangle((x - r, y - r), (2.0 * r, 2.0 * r), "mark", fill, edge),

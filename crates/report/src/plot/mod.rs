@@ -3,7 +3,7 @@
 //!
 //! The first five kinds are those of cosbench-plot (ICCLab), which users of COSBench know.
 
-mod chart;
+pub mod chart;
 mod data;
 mod draw;
 mod fit;
@@ -264,6 +264,12 @@ pub struct Drawn {
     pub pictures: Vec<Picture>,
     /// Of each kind that was named and has nothing to show: why.
     pub left_out: Vec<String>,
+}
+
+/// A chart as SVG 1.1, the same bytes for the same chart.
+#[must_use]
+pub fn chart_svg(chart: &Chart) -> String {
+    draw::draw(chart, Sheet::default())
 }
 
 /// Makes the pictures of `kinds` (names of [`KINDS`]; empty = all for which there is something to draw).

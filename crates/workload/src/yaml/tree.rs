@@ -17,26 +17,35 @@ pub const MAX_NODES: usize = 1_000_000;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) kind: NodeKind,
-    pub(crate) span: Span,
+pub struct Node {
+    /// What it is.
+    pub kind: NodeKind,
+    /// Where it stands.
+    pub span: Span,
 }
 
+/// What a value is.
 #[derive(Debug, Clone)]
-pub(crate) enum NodeKind {
+pub enum NodeKind {
     /// No value: empty, `~` or `null`.
     Null,
     /// Text as written, without quotes.
     Scalar(String),
+    /// A list.
     Sequence(Vec<Node>),
+    /// A map, in the order of the text; a key may stand in it twice.
     Mapping(Vec<Pair>),
 }
 
+/// An entry of a map.
 #[derive(Debug, Clone)]
-pub(crate) struct Pair {
-    pub(crate) key: String,
-    pub(crate) key_span: Span,
-    pub(crate) value: Node,
+pub struct Pair {
+    /// Its key.
+    pub key: String,
+    /// Where that stands.
+    pub key_span: Span,
+    /// Its value.
+    pub value: Node,
 }
 
 impl Node {

@@ -1,0 +1,458 @@
+//! `cosmark study`: runs an experiment of many cells and makes its paper.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use cosmark_archive::Timestamp;
+use cosmark_study::claims::judge;
+use cosmark_study::design::{Choice, Design};
+use cosmark_study::engine::{Engine, Limits, Outcome as Ending, how_far, observations};
+use cosmark_study::estimate::{Cost, cell_s, cost};
+use cosmark_study::journal::{CellState, Journal, Step, ended, steps};
+use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
+use cosmark_study::measured::Files;
+use cosmark_study::page::{self, Part};
+use cosmark_study::paper::paper;
+use cosmark_study::published::{Published, numbers, read as read_published};
+use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
+use cosmark_workload::units::parse_duration;
+
+use crate::args::StudyArgs;
+use crate::diagnose;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::load::{load_text, read_text};
+use crate::output::write_bytes;
+use crate::registry::CATALOG;
+use crate::study::bed::Bed;
+use crate::study::fio::Device;
+use crate::study::runner::{Here, Settings, minutes, systems};
+
+/// Runs the subcommand.
+pub fn run(args: &StudyArgs) -> Outcome {
+    match (args.what.as_str(), &args.name) {
+        ("list", None) => list(),
+        ("schema", None) => {
+            println!("{}", crate::output::json(&json_schema())?);
+            Ok(Exit::Done)
+        }
+        ("status", name) => status(name.as_deref(), args.dir.as_deref()),
+        ("new", Some(name)) => new(name),
+        ("new", None) => Err(Problem::usage("cosmark study new NAME: give the directory that is to be made")),
+        (_, Some(name)) => Err(Problem::usage(format!("{name}: only `new` and `status` take a second name"))),
+        (_, None) => study(args),
+    }
+}
+
+fn list() -> Outcome {
+    for entry in LIBRARY {
+        let (spec, _) = read(entry.text);
+        let spec = spec.ok_or_else(|| {
+            Problem::usage(format!("the study {} of this program cannot be read", entry.name))
+        })?;
+        println!("{:<15} {}", entry.name, spec.title);
+        for (scale, name) in
+            ["quick", "scaled", "full"].iter().filter_map(|name| Some((spec.scales.get(*name)?, name)))
+        {
+            let choice = Choice { scale: (*name).to_owned(), ..Choice::default() };
+            if let Ok(cost) = Design::new(&spec, choice).and_then(|design| cost(&design)) {
+                let times = scale.repetitions.least;
+                println!(
+                    "{:15}   {name:<7} {}, {} runs, {times} x each cell",
+                    "",
+                    minutes(cost.time_s),
+                    cost.runs
+                );
+            }
+        }
+    }
+    println!("\ncosmark study NAME --plan shows what would be run.");
+    Ok(Exit::Done)
+}
+
+/// Writes a study to begin with.
+fn new(name: &str) -> Outcome {
+    let directory = Path::new(name);
+    let base = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let good = !base.is_empty()
+        && base.len() <= 30
+        && base.starts_with(|sign: char| sign.is_ascii_alphanumeric())
+        && base.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_'));
+    if !good {
+        return Err(Problem::usage(format!("{name}: a study's name has up to 30 letters, digits, - and _")));
+    }
+    if directory.exists() {
+        return Err(Problem::usage(format!("{name} is there already; nothing was written")));
+    }
+    let failed = |cause: std::io::Error| Problem::usage(format!("{name}: {cause}"));
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let text = NEW_STUDY.replace("name: mine\n", &format!("name: {base}\n"));
+    std::fs::write(directory.join("study.yaml"), text).map_err(failed)?;
+    std::fs::write(directory.join("published.csv"), NEW_PUBLISHED).map_err(failed)?;
+    println!("{name}/study.yaml\n{name}/published.csv\n\nnext: cosmark study {name} --plan");
+    Ok(Exit::Done)
+}
+
+/// A study with its texts.
+struct Loaded {
+    spec: Spec,
+    text: String,
+    published: Vec<Published>,
+}
+
+fn load(what: &str) -> Result<Loaded, Problem> {
+    let path = Path::new(what);
+    let file = if path.is_dir() { path.join("study.yaml") } else { path.to_owned() };
+    let (text, csv, shown) = if file.is_file() {
+        let csv = file.with_file_name("published.csv");
+        let csv = if csv.is_file() { read_text(&csv)? } else { String::new() };
+        (read_text(&file)?, csv, file.display().to_string())
+    } else if let Some(entry) = find(what) {
+        (entry.text.to_owned(), entry.published.to_owned(), format!("studies/{what}/study.yaml"))
+    } else {
+        let names: Vec<&str> = LIBRARY.iter().map(|entry| entry.name).collect();
+        return Err(Problem::usage(format!("{what}: no such study or file; there are {}", names.join(", "))));
+    };
+    let (spec, mistakes) = read(&text);
+    diagnose::show(&shown, &text, &mistakes);
+    let spec = spec
+        .ok_or_else(|| Problem::usage(format!("{shown}: {}; nothing was run", diagnose::count(&mistakes))))?;
+    let tables = read_published(&csv).map_err(Problem::usage)?;
+    let published = numbers(&spec, &tables).map_err(Problem::usage)?;
+    Ok(Loaded { spec, text, published })
+}
+
+/// `FACTOR=LEVEL,LEVEL`.
+fn only(given: &[String]) -> Result<Where, Problem> {
+    let mut all = Where::new();
+    for text in given {
+        let (factor, levels) = text
+            .split_once('=')
+            .filter(|(factor, levels)| !factor.is_empty() && !levels.is_empty())
+            .ok_or_else(|| {
+                Problem::usage(format!("--only {text}: write FACTOR=LEVEL, such as system=swift"))
+            })?;
+        let levels = levels.split(',').map(|level| level.trim().to_owned()).collect();
+        if all.insert(factor.to_owned(), OneOrMore(levels)).is_some() {
+            return Err(Problem::usage(format!(
+                "--only {factor}: give all its levels at once, separated by commas"
+            )));
+        }
+    }
+    Ok(all)
+}
+
+/// `NAME=FILE`.
+fn targets(spec: &Spec, given: &[String]) -> Result<BTreeMap<String, PathBuf>, Problem> {
+    let mut all = BTreeMap::new();
+    for text in given {
+        let (name, file) = text
+            .split_once('=')
+            .filter(|(_, file)| !file.is_empty())
+            .ok_or_else(|| Problem::usage(format!("--system {text}: write NAME=target.yaml")))?;
+        if !spec.systems.iter().any(|system| system.name == name) {
+            let known: Vec<&str> = spec.systems.iter().map(|system| system.name.as_str()).collect();
+            return Err(Problem::usage(format!(
+                "--system {name}: no system of this study; there are {}",
+                known.join(", ")
+            )));
+        }
+        let path = Path::new(file);
+        if !path.is_file() {
+            return Err(Problem::usage(format!("--system {text}: there is no file {file}")));
+        }
+        all.insert(name.to_owned(), path.to_owned());
+    }
+    Ok(all)
+}
+
+fn study(args: &StudyArgs) -> Outcome {
+    let Loaded { mut spec, text, published } = load(&args.what)?;
+    let targets = targets(&spec, &args.system)?;
+    for system in &mut spec.systems {
+        if targets.contains_key(&system.name) {
+            // The user's store is not one of our making.
+            system.bed = None;
+            system.environment.clear();
+        }
+    }
+    let budget_s = match &args.budget {
+        None => None,
+        Some(text) => Some(
+            parse_duration(text)
+                .map_err(|(what, remedy)| Problem::usage(format!("--budget {text}: {what}; {remedy}")))?
+                .as_secs_f64(),
+        ),
+    };
+    let choice = Choice {
+        scale: args.scale.clone(),
+        as_published: args.as_published,
+        only: only(&args.only)?,
+        seed: args.seed,
+    };
+    if choice.as_published && spec.as_published.is_none() {
+        return Err(Problem::usage(format!("{} has no published flaws to put back", spec.name)));
+    }
+    let design = Design::new(&spec, choice).map_err(Problem::usage)?;
+    check_workloads(&design)?;
+    if args.plan {
+        print!("{}", plan(&design).map_err(Problem::usage)?);
+        return Ok(Exit::Done);
+    }
+    let directory = args.dir.clone().unwrap_or_else(|| default_directory(&spec.name, args));
+    if args.report {
+        let done = steps(&directory).map_err(Problem::usage)?;
+        if done.is_empty() {
+            return Err(Problem::usage(format!("{}: nothing was measured there yet", directory.display())));
+        }
+        write_report(&design, &done, &directory, &published)?;
+        return Ok(Exit::Done);
+    }
+    let limits = Limits { budget_s, retry: args.retry };
+    let here = Place {
+        directory: &directory,
+        targets,
+        text: &with_targets(&text, &args.system),
+        published: &published,
+    };
+    execute(&design, args, limits, here)
+}
+
+/// Where a study is run, and from what.
+struct Place<'a> {
+    directory: &'a Path,
+    targets: BTreeMap<String, PathBuf>,
+    text: &'a str,
+    published: &'a [Published],
+}
+
+fn default_directory(name: &str, args: &StudyArgs) -> PathBuf {
+    let flawed = if args.as_published { "-as-published" } else { "" };
+    PathBuf::from(format!("study-{name}-{}{flawed}", args.scale))
+}
+
+/// What was measured at one place does not go on at another.
+fn with_targets(text: &str, given: &[String]) -> String {
+    given.iter().fold(text.to_owned(), |text, target| format!("{text}\n# --system {target}"))
+}
+
+/// A mistake in the workload of any cell is found before the first is run.
+fn check_workloads(design: &Design<'_>) -> Result<(), Problem> {
+    if design.spec.workload.is_none() {
+        return Ok(());
+    }
+    for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+        let text =
+            design.workload(cell, 1).map_err(|why| Problem::usage(format!("cell {}: {why}", cell.id)))?;
+        let shown = format!("the workload of {}", cell.id);
+        // Whether a store is named is the target's affair.
+        let with_store = format!("storage: {{type: mock}}\n{text}");
+        let loaded = load_text(&CATALOG, with_store, &shown, "workload.yaml", None, &[])?;
+        let stages = &loaded.workload.stages;
+        for point in cell.points.iter().filter(|point| point.refused.is_none()) {
+            let found = stages.iter().filter(|stage| stage.name == point.stage).count();
+            if found != 1 {
+                return Err(Problem::usage(format!(
+                    "{shown} has {found} stages called {}: workload.measured names one stage for each point",
+                    point.stage
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'_>) -> Outcome {
+    let Place { directory, targets, text, published } = place;
+    for system in systems(design) {
+        let known = targets.contains_key(&system.name) || system.block.is_some();
+        if !known && Bed::of(&args.testbeds, system).map_err(Problem::usage)?.is_none() {
+            let name = &system.name;
+            return Err(Problem::usage(format!("where is {name}? --system {name}=target.yaml says so")));
+        }
+    }
+    let mut journal = Journal::open(directory).map_err(Problem::usage)?;
+    let settings = Settings {
+        directory: directory.to_owned(),
+        beds: args.testbeds.clone(),
+        targets,
+        device: Device::new(args.disk.clone().unwrap_or_else(|| directory.to_owned()), ceph()),
+        threads: args.threads,
+        no_nodes: args.no_nodes,
+        quiet: args.quiet,
+        seed: args.seed,
+    };
+    let mut runner = Here::new(settings)?;
+    let ending = Engine::new(design, text, &mut journal, limits, &mut runner)
+        .map_err(Problem::usage)?
+        .run(&mut runner);
+    // What was measured is shown however it ended.
+    write_report(design, &journal.steps, directory, published)?;
+    let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
+    let (done, of, left_s) = how_far(design, &journal.steps);
+    match ending {
+        Ending::Complete => {}
+        Ending::BudgetSpent => {
+            println!(
+                "the budget is spent: {done} of {of} runs are done, {} left; the same command goes on",
+                minutes(left_s)
+            );
+        }
+        Ending::Stopped => {
+            eprintln!("cosmark: stopped: {done} of {of} runs are done; the same command goes on");
+            return Ok(Exit::Cancelled);
+        }
+    }
+    let failed = ended(&journal.steps).values().filter(|end| end.state == CellState::Failed).count();
+    if failed > 0 {
+        eprintln!("cosmark: {failed} runs failed; the report names them; --retry runs them once more");
+        return Ok(Exit::StageFailed);
+    }
+    Ok(Exit::Done)
+}
+
+/// The Ceph of the test bed, or that of the environment.
+fn ceph() -> Option<(PathBuf, PathBuf)> {
+    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    if let (Some(conf), Some(keyring)) = (var("CEPH_CONF"), var("CEPH_KEYRING")) {
+        return Some((conf, keyring));
+    }
+    let beds = var("COSMARK_TESTBED_DIR").or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))?;
+    Some((beds.join("ceph/ceph.conf"), beds.join("ceph/keys/client.admin")))
+}
+
+/// The parts of a plan as text.
+fn plan(design: &Design<'_>) -> Result<String, String> {
+    let spec = design.spec;
+    let Cost { time_s, space_bytes, runs, points } = cost(design)?;
+    let mut out = String::new();
+    let _ = writeln!(out, "{}\n{}\n", spec.title, spec.question);
+    let _ = writeln!(
+        out,
+        "{} --scale {}: {runs} runs with {points} measured points, {}, {} MB on the store at a time",
+        spec.name,
+        design.choice.scale,
+        minutes(time_s),
+        space_bytes.div_ceil(1_000_000)
+    );
+    let repetitions = design.scale.repetitions;
+    if let (Some(most), Some(within)) = (repetitions.most, repetitions.within_percent) {
+        let _ =
+            writeln!(out, "and up to {most} repetitions of cells whose interval is wider than +-{within} %");
+    }
+    for line in &design.scale.shrunk {
+        let _ = writeln!(out, "  - {line}");
+    }
+    let all = (0..design.cells.len()).collect();
+    for repetition in 1..=repetitions.least {
+        for block in design.blocks(repetition, &all) {
+            let system = &spec.systems[block.system];
+            let on =
+                system.bed.as_ref().map_or_else(|| "its target".to_owned(), |bed| format!("test bed {bed}"));
+            let _ = writeln!(out, "\nrepetition {repetition}, on {on}");
+            for cell in block.cells.iter().map(|at| &design.cells[*at]) {
+                let run: Vec<&str> = cell
+                    .points
+                    .iter()
+                    .filter(|point| point.refused.is_none())
+                    .map(|point| if point.stage.is_empty() { "one job" } else { point.stage.as_str() })
+                    .collect();
+                let _ = writeln!(
+                    out,
+                    "  {:<28} {:>13}  {}",
+                    cell.id,
+                    minutes(cell_s(design, cell)?),
+                    run.join(" ")
+                );
+            }
+        }
+    }
+    let mut refused: Vec<String> = Vec::new();
+    for cell in &design.cells {
+        for point in &cell.points {
+            if let Some(why) = &point.refused {
+                let levels: Vec<String> =
+                    point.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+                refused.push(format!("  {} {}: {why}", cell.id, levels.join(" ")));
+            }
+        }
+    }
+    if !refused.is_empty() {
+        let _ = writeln!(out, "\nnot run:\n{}", refused.join("\n"));
+    }
+    Ok(out)
+}
+
+/// How far studies are.
+fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
+    let mut places: Vec<PathBuf> = directory.map(Path::to_owned).into_iter().collect();
+    if places.is_empty() {
+        let entries =
+            std::fs::read_dir(".").map_err(|cause| Problem::usage(format!("this directory: {cause}")))?;
+        places.extend(
+            entries.flatten().map(|entry| entry.path()).filter(|path| path.join("journal.jsonl").is_file()),
+        );
+        places.sort();
+    }
+    let mut found = false;
+    for place in places {
+        let done = steps(&place).map_err(Problem::usage)?;
+        let Some(Step::Design { study, scale, as_published, at_s, .. }) = done.first() else { continue };
+        if name.is_some_and(|name| name != study) {
+            continue;
+        }
+        found = true;
+        let date = Timestamp::from_second(i64::try_from(*at_s).unwrap_or(0))
+            .map_or_else(|_| String::new(), |at| at.to_string());
+        let ended = ended(&done);
+        let failed = ended.values().filter(|end| end.state == CellState::Failed).count();
+        let shown = place.strip_prefix(".").unwrap_or(&place).display();
+        let flawed = if *as_published { " --as-published" } else { "" };
+        let of = find(study)
+            .and_then(|entry| read(entry.text).0)
+            .and_then(|spec| {
+                let choice =
+                    Choice { scale: scale.clone(), as_published: *as_published, ..Choice::default() };
+                Design::new(&spec, choice).ok().map(|design| how_far(&design, &done))
+            })
+            .map_or_else(String::new, |(_, of, left_s)| format!(" of {of} runs, {} left", minutes(left_s)));
+        println!(
+            "{shown}: {study} --scale {scale}{flawed}, begun {date}: {} done{of}, {failed} failed",
+            ended.len()
+        );
+        if let Some(Step::Begin { run }) = done.last() {
+            println!("  under way, or cut off: {run}");
+        }
+    }
+    if !found {
+        println!("no study here; `cosmark study list` names those that can be run");
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes all forms of the report and says what the claims came to.
+fn write_report(
+    design: &Design<'_>,
+    done: &[Step],
+    directory: &Path,
+    published: &[Published],
+) -> Result<(), Problem> {
+    let files = Files { directory };
+    let paper = paper(design, done, &files, published);
+    let pictures = directory.join("figures");
+    std::fs::create_dir_all(&pictures)
+        .map_err(|cause| Problem::usage(format!("{}: {cause}", pictures.display())))?;
+    for part in &paper.parts {
+        if let Part::Figure { name, svg, .. } = part {
+            write_bytes(Some(&pictures.join(format!("{name}.svg"))), svg.as_bytes())?;
+        }
+    }
+    write_bytes(Some(&directory.join("report.html")), page::html(&paper).as_bytes())?;
+    write_bytes(Some(&directory.join("report.md")), page::markdown(&paper, "figures").as_bytes())?;
+    write_bytes(Some(&directory.join("tables.tex")), page::latex(&paper).as_bytes())?;
+    for claim in judge(design, &observations(design, done, &files)) {
+        println!("{:<6} {:<18} {}", claim.id, claim.finding.words(), claim.says);
+    }
+    println!("report: {}", directory.join("report.html").display());
+    Ok(())
+}

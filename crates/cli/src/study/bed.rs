@@ -1,0 +1,179 @@
+//! A test bed as a system of a study: its own scripts, each with a time limit.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use cosmark_study::spec::System;
+use tokio::process::Command;
+
+/// The first start installs programs.
+const UP_LIMIT: Duration = Duration::from_secs(900);
+const OTHER_LIMIT: Duration = Duration::from_secs(120);
+/// More is no output of a bed.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// The scripts of a bed.
+pub struct Bed {
+    directory: PathBuf,
+    name: String,
+}
+
+impl Bed {
+    /// The bed of a system below the directory of all beds.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn of(beds: &Path, system: &System) -> Result<Option<Self>, String> {
+        let Some(name) = &system.bed else { return Ok(None) };
+        let directory = beds.join(name);
+        if directory.join("up").is_file() {
+            let directory =
+                directory.canonicalize().map_err(|cause| format!("{}: {cause}", directory.display()))?;
+            return Ok(Some(Self { directory, name: name.clone() }));
+        }
+        Err(format!(
+            "no test bed {name} in {}: run it in Cosmark's repository, name the directory with --testbeds, or give your own \
+             store with --system {}=target.yaml",
+            beds.display(),
+            system.name
+        ))
+    }
+
+    /// The target file of a system.
+    #[must_use]
+    pub fn target(&self, system: &System) -> PathBuf {
+        self.directory.join(system.target.as_deref().unwrap_or("target.yaml"))
+    }
+
+    /// True when all of it runs.
+    ///
+    /// # Errors
+    /// When its script cannot be run.
+    pub async fn is_up(&self) -> Result<bool, String> {
+        let (code, _) = self.script("status", &["--quiet"], &[], OTHER_LIMIT).await?;
+        match code {
+            0 => Ok(true),
+            3 => Ok(false),
+            _ => Err(format!(
+                "a part of the bed {0} does not run, or a fault is in force: testbeds/{0}/down, and again",
+                self.name
+            )),
+        }
+    }
+
+    /// Starts it in a variant.
+    ///
+    /// # Errors
+    /// What its script says.
+    pub async fn up(&self, system: &System) -> Result<(), String> {
+        let variant: Vec<(&str, &str)> =
+            system.environment.iter().map(|(key, value)| (key.as_str(), value.0.as_str())).collect();
+        self.done("up", &[], &variant, UP_LIMIT).await.map(drop)
+    }
+
+    /// Stops it; what a variant had written goes, because the next start may be of another.
+    ///
+    /// # Errors
+    /// What its script says.
+    pub async fn down(&self, system: &System) -> Result<(), String> {
+        let arguments: &[&str] = if system.environment.is_empty() { &[] } else { &["--wipe"] };
+        self.done("down", arguments, &[], OTHER_LIMIT).await.map(drop)
+    }
+
+    /// Version, processes and variant, a line each.
+    ///
+    /// # Errors
+    /// What its script says.
+    pub async fn found(&self, system: &System) -> Result<Vec<String>, String> {
+        let said = self.done("status", &[], &[], OTHER_LIMIT).await?;
+        let start = format!("{}: ", self.name);
+        let mut lines: Vec<String> = said
+            .lines()
+            .filter_map(|line| line.strip_prefix(&start))
+            .map(|line| line.trim().to_owned())
+            .collect();
+        let variant: Vec<String> =
+            system.environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        lines.push(format!(
+            "test bed {}{}",
+            self.name,
+            if variant.is_empty() {
+                ", default variant".to_owned()
+            } else {
+                format!(": {}", variant.join(" "))
+            }
+        ));
+        Ok(lines)
+    }
+
+    async fn done(
+        &self,
+        script: &str,
+        arguments: &[&str],
+        variant: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<String, String> {
+        let (code, said) = self.script(script, arguments, variant, limit).await?;
+        if code == 0 {
+            return Ok(said);
+        }
+        let words: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = words.last().copied().unwrap_or("it said nothing");
+        Err(format!("testbeds/{}/{script} ended with {code}: {last}", self.name))
+    }
+
+    /// Runs a script. Its output goes to a file, because what it starts may hold on to a pipe.
+    async fn script(
+        &self,
+        script: &str,
+        arguments: &[&str],
+        variant: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<(i32, String), String> {
+        let path = self.directory.join(script);
+        let failed = |cause: std::io::Error| format!("{}: {cause}", path.display());
+        let (output, errors) = (scratch(&self.name).map_err(failed)?, scratch(&self.name).map_err(failed)?);
+        let mut child = Command::new(&path)
+            .args(arguments)
+            .envs(variant.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().map_err(failed)?)
+            .stderr(errors.try_clone().map_err(failed)?)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        let status = tokio::time::timeout(limit, child.wait()).await;
+        let Ok(status) = status else {
+            let _ = child.kill().await;
+            return Err(format!("testbeds/{}/{script} did not end within {} s", self.name, limit.as_secs()));
+        };
+        let mut said = String::new();
+        for file in [output, errors] {
+            said.push_str(&text_of(file).map_err(failed)?);
+        }
+        Ok((status.map_err(failed)?.code().unwrap_or(-1), said))
+    }
+}
+
+/// A file without a name.
+fn scratch(name: &str) -> std::io::Result<std::fs::File> {
+    let path =
+        std::env::temp_dir().join(format!("cosmark-study-{name}-{}-{:x}", std::process::id(), unique()));
+    let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn unique() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+fn text_of(mut file: std::fs::File) -> std::io::Result<String> {
+    use std::io::{Read, Seek};
+    file.rewind()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_OUTPUT).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

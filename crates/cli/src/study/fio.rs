@@ -1,0 +1,209 @@
+//! Cells that are jobs of fio: on a file of this machine's disk, or on an image of Ceph through librbd. The file or image is
+//! written whole before it is measured: what was never written reads as zeros at any speed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cosmark_nodes::raw::shell::{Shell, quoted};
+use cosmark_study::design::{Order, product, seconds};
+use cosmark_study::spec::{Block, FioTemplate, System, Text, Values};
+use cosmark_study::template::fill;
+use serde_json::Value;
+
+/// Names of what is made, in a directory or a pool.
+const FILE: &str = ".cosmark-study-fio.tmp";
+const POOL: &str = "cosmark-study";
+const IMAGE: &str = "cosmark-study";
+/// A device that fills slower is given up.
+const SLOWEST_BYTES_PER_S: u64 = 2 << 20;
+
+/// Where fio reads and writes.
+pub struct Device {
+    /// Directory of the file.
+    pub directory: PathBuf,
+    /// Configuration of Ceph and the keyring of a user that may make pools.
+    pub ceph: Option<(PathBuf, PathBuf)>,
+    /// Bytes of the file or image that are written.
+    filled: Option<(String, u64)>,
+}
+
+/// A job, filled in.
+struct Job {
+    rw: String,
+    bs: u64,
+    depth: u64,
+    mix: Option<u64>,
+    bytes: u64,
+    ramp_s: f64,
+    run_s: f64,
+}
+
+const PATTERNS: [&str; 6] = ["read", "write", "rw", "randread", "randwrite", "randrw"];
+
+impl Job {
+    fn of(template: &FioTemplate, values: &Values) -> Result<Self, String> {
+        let mut all = values.clone();
+        let mut put = |name: &str, text: &Text| {
+            fill(&text.0, values).map(|text| drop(all.insert(format!("fio.{name}"), Text(text))))
+        };
+        put("bs", &template.bs)?;
+        put("size", &template.size)?;
+        put("iodepth", &template.iodepth)?;
+        put("runtime", &template.runtime)?;
+        for (name, text) in [("rampup", &template.rampup), ("mix", &template.rwmixread)] {
+            if let Some(text) = text {
+                put(name, text)?;
+            }
+        }
+        let number = |name: &str| product(&[format!("fio.{name}")], &all);
+        let rw = fill(&template.rw.0, values)?;
+        if !PATTERNS.contains(&rw.as_str()) {
+            return Err(format!("rw: {rw} is none of {}", PATTERNS.join(", ")));
+        }
+        let mix = template.rwmixread.is_some().then(|| number("mix")).transpose()?;
+        let job = Self {
+            rw,
+            bs: number("bs")?,
+            depth: number("iodepth")?,
+            mix,
+            bytes: number("size")?,
+            ramp_s: seconds("fio.rampup", &all)?,
+            run_s: seconds("fio.runtime", &all)?,
+        };
+        let good = (512..=64 << 20).contains(&job.bs)
+            && (1..=1024).contains(&job.depth)
+            && job.mix.unwrap_or(0) <= 100
+            && (1 << 20..=1 << 40).contains(&job.bytes)
+            && (1.0..=86_400.0).contains(&job.run_s)
+            && (0.0..=86_400.0).contains(&job.ramp_s);
+        if good {
+            Ok(job)
+        } else {
+            Err("fio: bs is 512B to 64MiB, iodepth 1 to 1024, rwmixread 0 to 100, size 1MiB to 1TiB, runtime 1s to 24h".to_owned())
+        }
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs_f64(self.ramp_s + self.run_s + 120.0)
+    }
+}
+
+impl Device {
+    /// On a directory, and a Ceph if one is known.
+    #[must_use]
+    pub fn new(directory: PathBuf, ceph: Option<(PathBuf, PathBuf)>) -> Self {
+        Self { directory, ceph, filled: None }
+    }
+
+    /// What was written may be gone.
+    pub fn forget(&mut self) {
+        self.filled = None;
+    }
+
+    /// Runs the job of a cell; gives fio's JSON.
+    ///
+    /// # Errors
+    /// What fio, or making its file, said.
+    pub async fn run(&mut self, order: &Order<'_>) -> Result<Value, String> {
+        let template = order.design.spec.fio.as_ref().ok_or("this study has no job of fio")?;
+        let system = &order.design.spec.systems[order.cell.system];
+        let job = Job::of(template, &order.cell.values)?;
+        let engine = self.engine(system)?;
+        if self.filled.as_ref() != Some(&(system.name.clone(), job.bytes)) {
+            self.make(system, &engine, &job).await?;
+            self.filled = Some((system.name.clone(), job.bytes));
+        }
+        let mix = job.mix.map_or_else(String::new, |mix| format!(" --rwmixread={mix}"));
+        let script = format!(
+            "{engine}run timeout -k 5 {limit} fio --name=cell --direct=1 --randrepeat=0 --refill_buffers=1 --eta=never \
+             --output-format=json --rw={rw} --bs={bs} --iodepth={depth}{mix} --size={bytes} --time_based=1 --ramp_time={ramp}s \
+             --runtime={run}s $place\n",
+            limit = job.limit().as_secs(),
+            rw = job.rw,
+            bs = job.bs,
+            depth = job.depth,
+            bytes = job.bytes,
+            ramp = job.ramp_s.round(),
+            run = job.run_s.round(),
+        );
+        let said = Shell::local().run(&script, job.limit() + Duration::from_secs(20)).await?;
+        let from = said.find('{').ok_or("fio printed no JSON")?;
+        let value: Value =
+            serde_json::from_str(said[from..].trim()).map_err(|cause| format!("fio's JSON: {cause}"))?;
+        match value.get("jobs").and_then(|jobs| jobs.get(0)?.get("error")?.as_i64()) {
+            Some(0) => Ok(value),
+            Some(error) => Err(format!("fio failed with error {error}")),
+            None => Err("fio printed no job".to_owned()),
+        }
+    }
+
+    /// The beginning of a script: sets `place`.
+    fn engine(&self, system: &System) -> Result<String, String> {
+        let there =
+            "command -v fio >/dev/null || { echo 'fio is not there: apt-get install fio' >&2; exit 90; }\n";
+        if system.block == Some(Block::File) {
+            let directory = quoted(&self.directory.display().to_string());
+            return Ok(format!(
+                "{there}cd -- {directory} || exit 91\nplace='--ioengine=libaio --filename={FILE}'\n"
+            ));
+        }
+        let (conf, keyring) = self.ceph.as_ref().ok_or_else(|| {
+            format!(
+                "{} needs a Ceph: its bed, or CEPH_CONF and CEPH_KEYRING of a user that may make pools",
+                system.name
+            )
+        })?;
+        let word = |path: &Path| quoted(&path.display().to_string());
+        // fio's rbd engine reads its configuration from the environment alone.
+        Ok(format!(
+            "{there}command -v rbd >/dev/null || {{ echo 'rbd is not there: apt-get install ceph-common' >&2; exit 90; }}\n\
+             export CEPH_CONF={conf}\nkeyring={keyring}\nexport CEPH_ARGS=\"--keyring $keyring --rbd_cache=false\"\n\
+             place='--ioengine=rbd --clientname=admin --pool={POOL} --rbdname={IMAGE}'\n",
+            conf = word(conf),
+            keyring = word(keyring),
+        ))
+    }
+
+    /// Makes the file or image and writes it whole.
+    async fn make(&self, system: &System, engine: &str, job: &Job) -> Result<(), String> {
+        let bytes = job.bytes;
+        let image = if system.block == Some(Block::Rbd) {
+            format!(
+                "ask() {{ timeout -k 5 60 \"$@\" </dev/null >/dev/null; }}\n\
+                 ask ceph osd pool get {POOL} size 2>/dev/null || {{ ask ceph osd pool create {POOL} 32 32 && ask rbd pool init {POOL}; }} || exit 92\n\
+                 ask rbd info {POOL}/{IMAGE} 2>/dev/null && {{ ask rbd rm --no-progress {POOL}/{IMAGE} || exit 92; }}\n\
+                 ask rbd create --size {bytes}B {POOL}/{IMAGE} || exit 92\n"
+            )
+        } else {
+            format!(
+                "room=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
+                 [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed\" >&2; exit 92; }}\n",
+                need = bytes / 1024 + (1 << 20)
+            )
+        };
+        let limit = 60 + bytes / SLOWEST_BYTES_PER_S;
+        let script = format!(
+            "{engine}{image}run timeout -k 5 {limit} fio --name=fill --direct=1 --rw=write --bs=1M --iodepth=16 --refill_buffers=1 \
+             --eta=never --size={bytes} $place >/dev/null\n"
+        );
+        Shell::local().run(&script, Duration::from_secs(limit + 200)).await.map(drop)
+    }
+
+    /// Removes what was made for a system.
+    ///
+    /// # Errors
+    /// When it stays.
+    pub async fn remove(&mut self, system: &System) -> Result<(), String> {
+        if self.filled.take().is_none() {
+            return Ok(());
+        }
+        if system.block == Some(Block::File) {
+            return std::fs::remove_file(self.directory.join(FILE))
+                .map_err(|cause| format!("{FILE}: {cause}"));
+        }
+        let engine = self.engine(system)?;
+        let script =
+            format!("{engine}timeout -k 5 60 rbd rm --no-progress {POOL}/{IMAGE} </dev/null >/dev/null\n");
+        Shell::local().run(&script, Duration::from_secs(90)).await.map(drop)
+    }
+}

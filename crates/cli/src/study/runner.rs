@@ -1,0 +1,311 @@
+//! Runs the cells of a study on this machine: each is a run of the study's archive, or a job of fio.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use cosmark_archive::{RunState, Timestamp, list};
+use cosmark_controller::EndClass;
+use cosmark_study::design::{Design, Order};
+use cosmark_study::engine::{Progress, Runner, Trouble, Up};
+use cosmark_study::journal::{CellEnd, CellState};
+use cosmark_study::measured::{Files, Observation, Origin};
+use cosmark_study::spec::System;
+
+use crate::args::{LiveOptions, RunOptions};
+use crate::cmd::run::execute_and_tidy_up;
+use crate::load::load_text;
+use crate::registry::CATALOG;
+use crate::study::bed::Bed;
+use crate::study::fio::Device;
+use crate::{host, units};
+
+/// Seeds of runs are below this, so that every JSON reader gives them back unchanged.
+const LARGEST_SEED: u64 = 1 << 53;
+
+/// Where things are, and what the user wants of every cell.
+pub struct Here {
+    /// The study's directory.
+    pub directory: PathBuf,
+    /// The directory of test beds.
+    pub beds: PathBuf,
+    /// Target files of systems, by name; they win over beds.
+    pub targets: BTreeMap<String, PathBuf>,
+    /// For fio.
+    pub device: Device,
+    /// Load threads.
+    pub threads: Option<u16>,
+    /// The store's machines are not looked at.
+    pub no_nodes: bool,
+    /// No progress.
+    pub quiet: bool,
+    /// Seed of the study.
+    pub seed: u64,
+    /// Runs of the archive that are over, by name.
+    earlier: BTreeMap<String, CellEnd>,
+    began: Instant,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// What the user decided about the runner.
+pub struct Settings {
+    /// The study's directory.
+    pub directory: PathBuf,
+    /// The directory of test beds.
+    pub beds: PathBuf,
+    /// Target files of systems, by name.
+    pub targets: BTreeMap<String, PathBuf>,
+    /// For fio.
+    pub device: Device,
+    /// Load threads.
+    pub threads: Option<u16>,
+    /// The store's machines are not looked at.
+    pub no_nodes: bool,
+    /// No progress.
+    pub quiet: bool,
+    /// Seed of the study.
+    pub seed: u64,
+}
+
+impl Here {
+    /// Looks what the archive of the study has already.
+    ///
+    /// # Errors
+    /// When the archive cannot be read.
+    pub fn new(settings: Settings) -> Result<Self, crate::exit::Problem> {
+        let Settings { directory, beds, targets, device, threads, no_nodes, quiet, seed } = settings;
+        let archive = directory.join("archive");
+        let mut earlier = BTreeMap::new();
+        if archive.is_dir() {
+            for found in list(&archive)? {
+                let place = found.path.file_name().map(|name| name.to_string_lossy().into_owned());
+                if let (Some(Ok(record)), Some(place)) = (found.record, place)
+                    && let Some(state) = over(record.state)
+                {
+                    let took_s = match (record.submitted, record.ended) {
+                        (Some(from), Some(to)) => to.duration_since(from).as_secs_f64(),
+                        _ => 0.0,
+                    };
+                    earlier.insert(record.name, CellEnd { state, place, took_s, why: record.reason });
+                }
+            }
+        }
+        let runtime = host::runtime()?;
+        let began = Instant::now();
+        Ok(Self { directory, beds, targets, device, threads, no_nodes, quiet, seed, earlier, began, runtime })
+    }
+
+    /// The target file of a system: the user's, or its bed's.
+    fn target(&self, system: &System) -> Result<Option<PathBuf>, String> {
+        if let Some(target) = self.targets.get(&system.name) {
+            return Ok(Some(target.clone()));
+        }
+        Ok(Bed::of(&self.beds, system)?.map(|bed| bed.target(system)))
+    }
+
+    fn options(&self, repetition: u32) -> RunOptions {
+        RunOptions {
+            archive: self.directory.join("archive"),
+            threads: self.threads,
+            seed: Some(self.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(repetition)) % LARGEST_SEED),
+            repeat: None,
+            oplog: false,
+            no_report: true,
+            no_nodes: self.no_nodes,
+            json: false,
+            quiet: true,
+            strict: false,
+            drain: 30,
+            live: LiveOptions::default(),
+        }
+    }
+
+    fn run_workload(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
+        let began = Instant::now();
+        let system = &order.design.spec.systems[order.cell.system];
+        let target = self.target(system).map_err(Trouble::Failed)?;
+        let text = order.design.workload(order.cell, order.repetition).map_err(Trouble::Failed)?;
+        let shown = format!("the workload of {}", order.run);
+        let failed = |problem: crate::exit::Problem| Trouble::Failed(problem.to_string());
+        let settings: Vec<String> =
+            system.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let loaded = load_text(&CATALOG, text, &shown, "workload.yaml", target.as_deref(), &settings)
+            .map_err(failed)?;
+        let ended = execute_and_tidy_up(loaded, None, &self.options(order.repetition)).map_err(failed)?;
+        if let Some(trouble) = &ended.archive_trouble {
+            return Err(Trouble::Failed(format!("the archive is not complete: {trouble}")));
+        }
+        let state = match ended.class {
+            EndClass::Cancelled => return Err(Trouble::Stopped),
+            EndClass::Finished | EndClass::Missed => CellState::Done,
+            EndClass::Failed | EndClass::Target | EndClass::Workload | EndClass::Internal => {
+                CellState::Failed
+            }
+        };
+        let place =
+            ended.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Ok(CellEnd { state, place, took_s: began.elapsed().as_secs_f64(), why: ended.record.reason })
+    }
+
+    fn run_fio(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
+        let began = Instant::now();
+        let place = format!("{}.json", order.run);
+        let measured = self.runtime.block_on(async {
+            tokio::select! {
+                measured = self.device.run(order) => Some(measured),
+                () = crate::signals::first() => None,
+            }
+        });
+        let took_s = began.elapsed().as_secs_f64();
+        match measured {
+            None => Err(Trouble::Stopped),
+            Some(Err(why)) => Ok(CellEnd { state: CellState::Failed, place, took_s, why: Some(why) }),
+            Some(Ok(value)) => {
+                let directory = self.directory.join("fio");
+                let failed =
+                    |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
+                std::fs::create_dir_all(&directory).map_err(failed)?;
+                let text =
+                    serde_json::to_vec_pretty(&value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
+                let part = directory.join(format!("{place}.part"));
+                std::fs::write(&part, text).map_err(failed)?;
+                std::fs::rename(&part, directory.join(&place)).map_err(failed)?;
+                Ok(CellEnd { state: CellState::Done, place, took_s, why: None })
+            }
+        }
+    }
+}
+
+/// How a run that is over counts; one that was cut off or cancelled is done again.
+fn over(state: RunState) -> Option<CellState> {
+    match state {
+        RunState::Finished => Some(CellState::Done),
+        RunState::Failed | RunState::Terminated => Some(CellState::Failed),
+        RunState::Running | RunState::Cancelled | RunState::Killed => None,
+    }
+}
+
+impl Runner for Here {
+    fn now_s(&mut self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    fn date_s(&mut self) -> u64 {
+        u64::try_from(Timestamp::now().as_second()).unwrap_or(0)
+    }
+
+    fn machine(&mut self) -> Vec<String> {
+        let record = host::record();
+        #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+        let memory = host::memory_bytes() as f64 / f64::from(1 << 30);
+        let kernel = record.kernel.split('-').next().unwrap_or_default();
+        vec![
+            format!("{} processors, {memory:.0} GiB of memory, {kernel}", record.cpus),
+            "Client and store share this machine unless the target says otherwise.".to_owned(),
+        ]
+    }
+
+    fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
+        self.device.forget();
+        if self.targets.contains_key(&system.name) {
+            return Ok(Up {
+                found: vec!["a target of the user: what it runs on is not known to the study".to_owned()],
+                started: false,
+            });
+        }
+        let Some(bed) = Bed::of(&self.beds, system).map_err(Trouble::Failed)? else {
+            if system.block.is_some() {
+                return Ok(Up { found: vec!["the disk of this machine".to_owned()], started: false });
+            }
+            let name = &system.name;
+            return Err(Trouble::Failed(format!("where is it? --system {name}=target.yaml says so")));
+        };
+        let quiet = self.quiet;
+        let whole = async {
+            let was_up = bed.is_up().await?;
+            if was_up && !is_left && !system.environment.is_empty() {
+                return Err(format!(
+                    "its bed is up, in whatever variant: take it down (testbeds/{}/down --wipe), the study starts its own",
+                    system.bed.as_deref().unwrap_or_default()
+                ));
+            }
+            if !was_up {
+                if !quiet {
+                    eprintln!("cosmark: starting the test bed of {}", system.name);
+                }
+                bed.up(system).await?;
+            }
+            Ok((bed.found(system).await?, !was_up))
+        };
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                done = whole => Some(done),
+                () = crate::signals::first() => None,
+            }
+        });
+        match done {
+            None => Err(Trouble::Stopped),
+            Some(Err(why)) => Err(Trouble::Failed(why)),
+            Some(Ok((found, started))) => Ok(Up { found, started }),
+        }
+    }
+
+    fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble> {
+        let Self { runtime, device, beds, .. } = self;
+        runtime.block_on(async {
+            device.remove(system).await.map_err(Trouble::Failed)?;
+            if let (true, Some(bed)) = (started, Bed::of(beds, system).map_err(Trouble::Failed)?) {
+                bed.down(system).await.map_err(Trouble::Failed)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {
+        if order.design.spec.fio.is_some() {
+            let place = format!("{}.json", order.run);
+            let is_there = self.directory.join("fio").join(&place).is_file();
+            return is_there.then_some(CellEnd { state: CellState::Done, place, took_s: 0.0, why: None });
+        }
+        self.earlier.get(order.run).cloned()
+    }
+
+    fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
+        if order.design.spec.fio.is_some() { self.run_fio(order) } else { self.run_workload(order) }
+    }
+
+    fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        Files { directory: &self.directory }.measured(order, end)
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        if !self.quiet {
+            let left = minutes(progress.left_s);
+            eprintln!(
+                "cosmark: run {} of {}, {left} left: {}",
+                progress.done + 1,
+                units::count(progress.of, "run"),
+                progress.run
+            );
+        }
+    }
+}
+
+/// `about 12 min`.
+#[must_use]
+pub fn minutes(time_s: f64) -> String {
+    if time_s < 90.0 {
+        format!("about {time_s:.0} s")
+    } else if time_s < 5400.0 {
+        format!("about {:.0} min", time_s / 60.0)
+    } else {
+        format!("about {:.1} h", time_s / 3600.0)
+    }
+}
+
+/// The systems of a design, each once.
+#[must_use]
+pub fn systems<'a>(design: &'a Design<'_>) -> Vec<&'a System> {
+    let used: std::collections::BTreeSet<usize> = design.cells.iter().map(|cell| cell.system).collect();
+    used.into_iter().map(|at| &design.spec.systems[at]).collect()
+}

@@ -1,0 +1,103 @@
+//! Studies on stores with known delays, and a study that is killed in a cell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cosmark_simstore::{Behaviour, Handle, SimStore};
+
+use crate::eventually;
+use crate::support::{cosmark, run, stderr, stdout};
+
+const STUDY: &str = "name: planted
+title: Three stores, one of them quick
+question: Which store is quickest?
+systems: [{name: slow}, {name: same}, {name: quick}]
+factors:
+  - {name: workers, within: true, levels: [2]}
+scales:
+  quick: {repetitions: {least: 5}}
+workload:
+  before: |
+    - {name: init, works: [{type: init, workers: 1, container_prefix: '${{ prefix }}', containers: 'r(1,1)'}]}
+    - {name: prepare, works: [{type: prepare, workers: 2, container_prefix: '${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,4)', sizes: c(1)KB}]}
+  point: |
+    - name: read-${{ workers }}
+      works:
+        - {name: main, workers: 2, runtime: 600ms, operations: [{type: read, container_prefix: '${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,4)'}]}
+  after: |
+    - {name: cleanup, works: [{type: cleanup, workers: 2, container_prefix: '${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,4)'}]}
+  measured: read-${{ workers }}
+claims:
+  - {id: P1, says: quick is the quickest, test: [{of: {where: {system: quick, op: read}}, to: {where: {system: slow, op: read}}, least: 1.5}]}
+";
+
+/// A store that answers reads after a fixed time, and its target.
+fn store(directory: &Path, name: &str, delay_ms: u32) -> (Handle, PathBuf) {
+    let behaviour =
+        Behaviour::from_yaml(&format!("delay: [{{op: get, law: {{constant_ms: {delay_ms}}}}}]")).unwrap();
+    let store = SimStore::start(behaviour, "127.0.0.1:0").unwrap();
+    let target = directory.join(format!("{name}.yaml"));
+    let url = store.url();
+    let text = format!(
+        "storage: {{type: s3, endpoint: \"{url}\", accesskey: a, secretkey: b, path_style_access: true}}\n"
+    );
+    fs::write(&target, text).unwrap();
+    (store, target)
+}
+
+fn journal(directory: &Path) -> String {
+    fs::read_to_string(directory.join("study-planted-quick/journal.jsonl")).unwrap_or_default()
+}
+
+#[test]
+fn a_study_that_is_killed_in_a_cell_goes_on_and_finds_the_planted_winner() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    fs::write(place.join("study.yaml"), STUDY).unwrap();
+    let stores =
+        [("slow", 40), ("same", 40), ("quick", 5)].map(|(name, delay)| (name, store(place, name, delay)));
+    let systems: Vec<String> =
+        stores.iter().map(|(name, (_, target))| format!("{name}={}", target.display())).collect();
+    let mut args = vec!["study", "study.yaml", "--no-nodes"];
+    systems.iter().for_each(|system| args.extend(["--system", system]));
+    let mut child = cosmark(place).args(&args).spawn().unwrap();
+    // Killed in its third cell.
+    eventually("the third cell", || journal(place).matches("\"step\":\"begin\"").count() >= 3);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = journal(place).matches("\"step\":\"end\"").count();
+    assert!((2..15).contains(&before), "{before}");
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let steps = journal(place);
+    let mut ends: Vec<&str> = steps
+        .lines()
+        .filter(|line| line.contains("\"step\":\"end\""))
+        .map(|line| line.split("\"run\":\"").nth(1).unwrap().split('"').next().unwrap())
+        .collect();
+    ends.sort_unstable();
+    let doubles = ends.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!((ends.len(), doubles), (15, 0), "{ends:?}");
+    // On a busy machine a cell may be FALSE, and then nothing is shown; what is known is told.
+    let report = fs::read_to_string(place.join("study-planted-quick/report.md")).unwrap();
+    let row = |system: &str| {
+        report.lines().find(|line| line.contains(&format!("| {system} / slow |"))).unwrap().to_owned()
+    };
+    let ratio = |system: &str| {
+        let text = row(system).split("/ slow | ").nth(1).unwrap().to_owned();
+        text.split([' ', '|']).next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(ratio("quick") > 1.5 && (0.5..2.0).contains(&ratio("same")), "{}\n{}", row("quick"), row("same"));
+    let is_believed = !report.lines().any(|line| line.starts_with("| ") && line.contains("FALSE"));
+    assert!(row("quick").contains("quick is faster") || !is_believed, "{report}");
+    assert!(stdout(&output).contains("P1     agrees") || !is_believed, "{}\n{report}", stdout(&output));
+    assert!(!stdout(&output).contains("disagrees"), "{}", stdout(&output));
+    let html = fs::read_to_string(place.join("study-planted-quick/report.html")).unwrap();
+    assert!(html.contains("<svg") || html.contains("<table"), "{}", &html[..200]);
+    // What is there is complete: nothing is run a second time.
+    let output = run(place, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(journal(place), steps);
+    let output = run(place, &["study", "status"]);
+    assert!(stdout(&output).contains("planted --scale quick"), "{}", stdout(&output));
+}

@@ -1,0 +1,189 @@
+//! Conclusions as hypotheses: agrees, disagrees, not shown, emulated, not testable here. One run never reads better than "not
+//! shown", and what holds only with a throttle that stands for hardware says "emulated".
+
+use crate::design::Design;
+use crate::measured::Observation;
+use crate::select::{quantity, repetitions};
+use crate::spec::{Claim, Condition};
+use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
+
+/// Fewer repetitions show nothing.
+pub const LEAST_REPETITIONS: usize = 5;
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    /// The whole interval of every condition agrees.
+    Agrees,
+    /// The whole interval of a condition lies elsewhere.
+    Disagrees,
+    /// Neither, or too few repetitions.
+    NotShown,
+    /// Agrees, with a throttle or a shaped link that stands for hardware.
+    Emulated,
+    /// One machine, or what is up here, cannot tell.
+    NotTestable,
+}
+
+impl Finding {
+    /// The words of the report.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Disagrees => "disagrees",
+            Self::NotShown => "not shown",
+            Self::Emulated => "emulated",
+            Self::NotTestable => "not testable here",
+        }
+    }
+}
+
+/// A claim with its finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Its id.
+    pub id: String,
+    /// What it says.
+    pub says: String,
+    /// What became of it.
+    pub finding: Finding,
+    /// Why: values, intervals, what is missing.
+    pub why: String,
+}
+
+/// One condition over all repetitions.
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    values: Vec<f64>,
+    center: f64,
+    interval: Option<Interval>,
+    is_false: bool,
+}
+
+/// Judges every claim.
+#[must_use]
+pub fn judge(design: &Design<'_>, all: &[Observation]) -> Vec<Judged> {
+    design.spec.claims.iter().map(|claim| judge_one(design, all, claim)).collect()
+}
+
+fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged {
+    let with = |finding, why: String| Judged { id: claim.id.clone(), says: claim.says.clone(), finding, why };
+    if let Some(why) = &claim.not_testable {
+        return with(Finding::NotTestable, why.clone());
+    }
+    let missing: Vec<&str> = claim
+        .needs
+        .iter()
+        .filter(|need| !design.spec.systems.iter().any(|system| system.provides.contains(need)))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        return with(
+            Finding::NotTestable,
+            format!("needs {}, which no system of this run has", missing.join(" and ")),
+        );
+    }
+    let seen: Vec<Option<Seen>> = claim.test.iter().map(|condition| look(design, all, condition)).collect();
+    let mut findings = Vec::new();
+    let mut words = Vec::new();
+    for (condition, seen) in claim.test.iter().zip(&seen) {
+        let (finding, text) = weigh(condition, seen.as_ref());
+        findings.push(finding);
+        words.push(text);
+    }
+    let finding = if findings.contains(&Finding::Disagrees) {
+        Finding::Disagrees
+    } else if findings.iter().all(|finding| *finding == Finding::Agrees) {
+        if claim.emulated { Finding::Emulated } else { Finding::Agrees }
+    } else {
+        Finding::NotShown
+    };
+    if claim.emulated && finding != Finding::Emulated {
+        words.push("emulated: a throttle or a shaped link stands for hardware".to_owned());
+    }
+    with(finding, words.join("; "))
+}
+
+fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Option<Seen> {
+    let mut values = Vec::new();
+    let mut is_false = false;
+    for repetition in repetitions(all) {
+        let Some(of) = quantity(design, all, &condition.of, repetition) else { continue };
+        let to = match &condition.to {
+            None => None,
+            Some(wanted) => match quantity(design, all, wanted, repetition) {
+                Some(to) if to.value != 0.0 => Some(to),
+                _ => continue,
+            },
+        };
+        values.push(of.value / to.map_or(1.0, |to| to.value) * condition.times);
+        is_false |= of.is_false || to.is_some_and(|to| to.is_false);
+    }
+    if values.is_empty() {
+        return None;
+    }
+    let (center, interval) = interval_of_ratio(&values).unwrap_or_else(|| {
+        let mean = cosmark_stats::bootstrap::mean(&values);
+        (mean, interval_of_mean(&values))
+    });
+    Some(Seen { values, center, interval, is_false })
+}
+
+fn weigh(condition: &Condition, seen: Option<&Seen>) -> (Finding, String) {
+    let Some(seen) = seen else {
+        return (Finding::NotShown, "its cells were not run".to_owned());
+    };
+    let (least, most) =
+        (condition.least.unwrap_or(f64::NEG_INFINITY), condition.most.unwrap_or(f64::INFINITY));
+    let wanted = match (condition.least, condition.most) {
+        (Some(least), Some(most)) => format!("{} to {}", short(least), short(most)),
+        (Some(least), None) => format!("at least {}", short(least)),
+        (None, most) => format!("at most {}", most.map(short).unwrap_or_default()),
+    };
+    let inside = (least..=most).contains(&seen.center);
+    let points = if inside { "points the way of the claim" } else { "points against it" };
+    let what = format!("{} where {wanted} is claimed", short(seen.center));
+    if seen.is_false {
+        return (Finding::NotShown, format!("{what}, from a cell that is FALSE"));
+    }
+    let runs = seen.values.len();
+    if runs < LEAST_REPETITIONS {
+        let runs = if runs == 1 {
+            "one run".to_owned()
+        } else {
+            format!("{runs} runs, fewer than {LEAST_REPETITIONS}")
+        };
+        return (Finding::NotShown, format!("{what}: {runs}; {points}"));
+    }
+    let Some(known) = seen.interval else { return (Finding::NotShown, what) };
+    let text = format!(
+        "{} ({} to {}) where {wanted} is claimed, {runs} runs",
+        short(seen.center),
+        short(known.low),
+        short(known.high)
+    );
+    if known.low >= least && known.high <= most {
+        (Finding::Agrees, text)
+    } else if known.high < least || known.low > most {
+        (Finding::Disagrees, text)
+    } else {
+        (Finding::NotShown, format!("{text}: the interval lies on both sides"))
+    }
+}
+
+/// Three digits.
+#[must_use]
+pub fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    match value.abs() {
+        size if size >= 100.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.1 => format!("{value:.2}"),
+        size if size >= 0.01 => format!("{value:.3}"),
+        size if size >= 0.001 => format!("{value:.4}"),
+        _ => format!("{value:.2e}"),
+    }
+}

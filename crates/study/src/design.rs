@@ -1,0 +1,395 @@
+//! The cells of a study and the order in which they are run. A cell is one run of the archive: a system, a level of each factor
+//! that is not within a run, and a repetition. Its points are the measured stages in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cosmark_stats::bootstrap::Random;
+use cosmark_workload::units::{parse_duration, parse_size};
+
+use crate::journal::digest;
+use crate::spec::{Factor, Scale, Spec, System, Text, Values, Where};
+use crate::template::fill;
+
+/// Levels by factor.
+pub type Levels = BTreeMap<String, String>;
+
+/// Workers may not be more than this share of the keys that they write.
+const LEAST_KEYS_PER_WORKER: u64 = 2;
+
+/// Longer words become a number.
+const LONGEST_PREFIX: usize = 30;
+
+/// What is chosen of a study.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Name of the scale.
+    pub scale: String,
+    /// With the published flaws.
+    pub as_published: bool,
+    /// Only these cells.
+    pub only: Where,
+    /// Decides the order.
+    pub seed: u64,
+}
+
+/// A measured stage, or a job of fio.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Its levels of the factors within a run.
+    pub levels: Levels,
+    /// All values.
+    pub values: Values,
+    /// Name of its stage; empty for fio.
+    pub stage: String,
+    /// Why it is not run.
+    pub refused: Option<String>,
+}
+
+/// A cell, however often it is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Its system and levels: `swift.A`.
+    pub id: String,
+    /// Number of its system.
+    pub system: usize,
+    /// Levels of the factors that are not within a run.
+    pub levels: Levels,
+    /// Its values, without those of points.
+    pub values: Values,
+    /// Its points.
+    pub points: Vec<Point>,
+}
+
+/// Cells that are run one after the other on what is up at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the repetition, from 1.
+    pub repetition: u32,
+    /// Number of a system that stands for all that are up: they share a bed and its variant.
+    pub system: usize,
+    /// Cells in their order.
+    pub cells: Vec<usize>,
+}
+
+/// A study as it is to be run.
+#[derive(Debug, Clone)]
+pub struct Design<'a> {
+    /// What it is of.
+    pub spec: &'a Spec,
+    /// What was chosen.
+    pub choice: Choice,
+    /// The scale.
+    pub scale: &'a Scale,
+    /// Its cells.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell that is to be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The design.
+    pub design: &'a Design<'a>,
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// Name of its run, by which it is found in the archive.
+    pub run: &'a str,
+}
+
+impl Cell {
+    /// True when one of its points is run.
+    #[must_use]
+    pub fn is_run(&self) -> bool {
+        self.points.iter().any(|point| point.refused.is_none())
+    }
+
+    /// The name of its run.
+    #[must_use]
+    pub fn run_name(&self, study: &str, repetition: u32) -> String {
+        format!("{study}.{}.r{repetition}", self.id)
+    }
+}
+
+impl<'a> Design<'a> {
+    /// All cells of a choice.
+    ///
+    /// # Errors
+    /// A scale or a level that is not there, or a value that is missing.
+    pub fn new(spec: &'a Spec, choice: Choice) -> Result<Self, String> {
+        let scale = spec.scales.get(&choice.scale).ok_or_else(|| {
+            let known: Vec<&str> = spec.scales.keys().map(String::as_str).collect();
+            format!("the study {} has no scale {}; it has {}", spec.name, choice.scale, known.join(", "))
+        })?;
+        let mut design = Self { spec, choice, scale, cells: Vec::new() };
+        design.check_only()?;
+        let outer: Vec<&Factor> = spec.factors.iter().filter(|factor| !factor.within).collect();
+        let inner: Vec<&Factor> = spec.factors.iter().filter(|factor| factor.within).collect();
+        for (at, system) in spec.systems.iter().enumerate() {
+            let of_system = Levels::from([("system".to_owned(), system.name.clone())]);
+            if !matches(&design.choice.only, &of_system) {
+                continue;
+            }
+            for levels in design.combinations(&outer) {
+                let cell = design.cell(at, system, levels, &inner)?;
+                if !cell.points.is_empty() {
+                    design.cells.push(cell);
+                }
+            }
+        }
+        if design.cells.is_empty() {
+            return Err("no cell is left: --only and the scale have none in common".to_owned());
+        }
+        Ok(design)
+    }
+
+    fn check_only(&self) -> Result<(), String> {
+        for (factor, levels) in &self.choice.only {
+            let known: Vec<&str> = if factor == "system" {
+                self.spec.systems.iter().map(|system| system.name.as_str()).collect()
+            } else {
+                let found = self.spec.factors.iter().find(|one| one.name == *factor);
+                let found = found.ok_or_else(|| {
+                    let names: Vec<&str> = self.spec.factors.iter().map(|one| one.name.as_str()).collect();
+                    format!("--only {factor}=..: no factor; there are system, {}", names.join(", "))
+                })?;
+                found.levels.iter().map(crate::spec::Level::name).collect()
+            };
+            if let Some(level) = levels.0.iter().find(|level| !known.contains(&level.as_str())) {
+                return Err(format!("--only {factor}={level}: its levels are {}", known.join(", ")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The levels of a factor at this scale.
+    fn levels_of<'f>(&self, factor: &'f Factor) -> Vec<&'f str> {
+        let chosen = |kind: &BTreeMap<String, crate::spec::OneOrMore>, level: &str| {
+            kind.get(&factor.name).is_none_or(|some| some.0.iter().any(|one| one == level))
+        };
+        let all = factor.levels.iter().map(crate::spec::Level::name);
+        all.filter(|level| chosen(&self.scale.levels, level) && chosen(&self.choice.only, level)).collect()
+    }
+
+    fn combinations(&self, factors: &[&Factor]) -> Vec<Levels> {
+        let mut all = vec![Levels::new()];
+        for factor in factors {
+            let levels = self.levels_of(factor);
+            let one = |before: &Levels, level: &str| {
+                let mut more = before.clone();
+                more.insert(factor.name.clone(), level.to_owned());
+                more
+            };
+            all = all
+                .iter()
+                .flat_map(|before| levels.iter().map(|level| one(before, level)).collect::<Vec<_>>())
+                .collect();
+        }
+        all
+    }
+
+    fn cell(&self, at: usize, system: &System, levels: Levels, inner: &[&Factor]) -> Result<Cell, String> {
+        let id = std::iter::once(system.name.as_str())
+            .chain(self.spec.factors.iter().filter_map(|factor| levels.get(&factor.name)).map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(".");
+        let mut points = Vec::new();
+        for more in self.combinations(inner) {
+            points.push(self.point(system, &levels, more).map_err(|why| format!("cell {id}: {why}"))?);
+        }
+        let values = self.values(system, &levels);
+        Ok(Cell { id, system: at, levels, values, points })
+    }
+
+    fn point(&self, system: &System, levels: &Levels, own: Levels) -> Result<Point, String> {
+        let mut all = levels.clone();
+        all.extend(own.clone());
+        let values = self.values(system, &all);
+        let measured = self.spec.workload.as_ref().map_or("", |template| template.measured.as_str());
+        let stage = fill(measured, &values)?;
+        all.insert("system".to_owned(), system.name.clone());
+        let skipped =
+            self.spec.skip.iter().find(|skip| matches(&skip.when, &all)).map(|skip| skip.why.clone());
+        let refused = match skipped {
+            Some(why) => Some(why),
+            None => self.too_few_keys(&values)?,
+        };
+        Ok(Point { levels: own, values, stage, refused })
+    }
+
+    /// Writers that would meet on one key.
+    fn too_few_keys(&self, values: &Values) -> Result<Option<String>, String> {
+        let Some(workers) = &self.spec.workers else { return Ok(None) };
+        let (keys, workers) =
+            (product(&self.spec.keys, values)?, product(std::slice::from_ref(workers), values)?);
+        let too_few =
+            !self.spec.keys.is_empty() && keys > 0 && keys < workers.saturating_mul(LEAST_KEYS_PER_WORKER);
+        Ok(too_few.then(|| format!("{keys} keys for {workers} workers: writers would meet on one key")))
+    }
+
+    /// The values of a cell or point: those of the study, of the scale, of the system, of levels, of the scale for such cells,
+    /// and of the published flaws; later ones win.
+    fn values(&self, system: &System, levels: &Levels) -> Values {
+        let mut values = self.spec.variables.clone();
+        let study = &self.spec.name;
+        values.insert("study".to_owned(), study.as_str().into());
+        values.insert("prefix".to_owned(), Text(self.prefix(levels)));
+        values.insert("system".to_owned(), system.name.as_str().into());
+        values.extend(self.scale.variables.clone());
+        values.extend(system.set.clone());
+        for factor in &self.spec.factors {
+            let Some(name) = levels.get(&factor.name) else { continue };
+            values.insert(factor.name.clone(), name.as_str().into());
+            let level = factor.levels.iter().find(|level| level.name() == name);
+            values.extend(level.and_then(crate::spec::Level::set).cloned().unwrap_or_default());
+        }
+        let mut all = levels.clone();
+        all.insert("system".to_owned(), system.name.clone());
+        for adjust in self.scale.adjust.iter().filter(|adjust| matches(&adjust.when, &all)) {
+            values.extend(adjust.set.clone());
+        }
+        if self.choice.as_published {
+            values.extend(self.spec.as_published.iter().flat_map(|variant| variant.set.clone()));
+        }
+        values
+    }
+
+    /// What names of containers begin with: small letters, digits and hyphens, the same for all points of a cell and for each
+    /// system, short enough for every store.
+    fn prefix(&self, levels: &Levels) -> String {
+        let outer = self.spec.factors.iter().filter(|factor| !factor.within);
+        let words = std::iter::once(self.spec.name.as_str())
+            .chain(outer.filter_map(|factor| levels.get(&factor.name)).map(String::as_str))
+            .collect::<Vec<_>>()
+            .join("-");
+        let plain = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
+        let name: String = words.chars().map(plain).collect();
+        if name.len() <= LONGEST_PREFIX {
+            format!("cosmark-{name}-")
+        } else {
+            format!("cosmark-{}-", digest(&words))
+        }
+    }
+
+    /// Systems that are up together have the same.
+    #[must_use]
+    pub fn group(&self, system: usize) -> String {
+        let system = &self.spec.systems[system];
+        let knobs: Vec<String> =
+            system.environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        system.bed.as_ref().map_or_else(String::new, |bed| format!("{bed} {}", knobs.join(" ")))
+    }
+
+    /// The order of a repetition: systems that are up together in blocks, blocks in a drawn order, cells in each in a drawn order.
+    #[must_use]
+    pub fn blocks(&self, repetition: u32, wanted: &BTreeSet<usize>) -> Vec<Block> {
+        let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, cell) in
+            self.cells.iter().enumerate().filter(|(at, cell)| wanted.contains(at) && cell.is_run())
+        {
+            groups.entry(self.group(cell.system)).or_default().push(at);
+        }
+        let mut random =
+            Random::new(self.choice.seed ^ u64::from(repetition).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut blocks: Vec<Block> = groups
+            .into_values()
+            .filter_map(|cells| Some(Block { repetition, system: self.cells[*cells.first()?].system, cells }))
+            .collect();
+        random.shuffle(&mut blocks);
+        for block in &mut blocks {
+            random.shuffle(&mut block.cells);
+        }
+        blocks
+    }
+
+    /// The workload of a cell as native YAML. Points are in an order that is drawn for the cell and repetition.
+    ///
+    /// # Errors
+    /// A value that is missing.
+    pub fn workload(&self, cell: &Cell, repetition: u32) -> Result<String, String> {
+        let template = self.spec.workload.as_ref().ok_or("this study runs fio, not workloads")?;
+        let mut points: Vec<&Point> = cell.points.iter().filter(|point| point.refused.is_none()).collect();
+        let text = cell
+            .id
+            .bytes()
+            .fold(self.choice.seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        Random::new(text ^ u64::from(repetition)).shuffle(&mut points);
+        let mut out = format!(
+            "name: {}\n{}",
+            cell.run_name(&self.spec.name, repetition),
+            dedented(&fill(&template.head, &cell.values)?, "")
+        );
+        out.push_str("stages:\n");
+        out.push_str(&dedented(&fill(&template.before, &cell.values)?, "  "));
+        for point in points {
+            out.push_str(&dedented(&fill(&template.point, &point.values)?, "  "));
+        }
+        out.push_str(&dedented(&fill(&template.after, &cell.values)?, "  "));
+        Ok(out)
+    }
+
+    /// What was chosen of factors that are within a run, as `--only` says it.
+    #[must_use]
+    pub fn only_within(&self) -> String {
+        let inner = self.spec.factors.iter().filter(|factor| factor.within);
+        let chosen = inner.filter_map(|factor| {
+            let levels = self.choice.only.get(&factor.name)?;
+            Some(format!("{}={}", factor.name, levels.0.join(",")))
+        });
+        chosen.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Every value of a factor in the order of the study.
+    #[must_use]
+    pub fn rank(&self, factor: &str, level: &str) -> usize {
+        let position = if factor == "system" {
+            self.spec.systems.iter().position(|system| system.name == level)
+        } else {
+            let factor = self.spec.factors.iter().find(|one| one.name == factor);
+            factor.and_then(|factor| factor.levels.iter().position(|one| one.name() == level))
+        };
+        position.unwrap_or(usize::MAX)
+    }
+}
+
+/// Whether the cells that `chosen` means contain this one.
+#[must_use]
+pub fn matches(chosen: &Where, levels: &Levels) -> bool {
+    chosen.iter().all(|(factor, some)| levels.get(factor).is_none_or(|level| some.0.contains(level)))
+}
+
+/// The product of variables that are whole numbers or sizes.
+///
+/// # Errors
+/// A value that is missing or is no such number.
+pub fn product(names: &[String], values: &Values) -> Result<u64, String> {
+    let mut all = 1_u64;
+    for name in names {
+        let text = fill(&format!("${{{{ {name} }}}}"), values)?;
+        let number = parse_size(text.trim()).map_err(|(what, remedy)| format!("{name}: {what}; {remedy}"))?;
+        all = all.saturating_mul(number);
+    }
+    Ok(all)
+}
+
+/// Seconds that a variable says; 0 where there is none.
+///
+/// # Errors
+/// A value that is no duration.
+pub fn seconds(name: &str, values: &Values) -> Result<f64, String> {
+    if !values.contains_key(name) {
+        return Ok(0.0);
+    }
+    let text = fill(&format!("${{{{ {name} }}}}"), values)?;
+    parse_duration(text.trim())
+        .map(|time| time.as_secs_f64())
+        .map_err(|(what, remedy)| format!("{name}: {what}; {remedy}"))
+}
+
+/// Lines without their common indentation and with another; nothing for a text without words.
+fn dedented(text: &str, indent: &str) -> String {
+    let depth = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let least = text.lines().filter(|line| !line.trim().is_empty()).map(depth).min().unwrap_or(0);
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| format!("{indent}{}\n", &line[least..])).collect()
+}

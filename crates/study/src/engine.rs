@@ -1,0 +1,418 @@
+//! Takes a study through its cells: which is next, what is up for it, what was done already, when to stop. It runs nothing by
+//! itself: a [`Runner`] does, and says the time.
+
+use std::collections::BTreeSet;
+
+use crate::design::{Block, Design, Order};
+use crate::estimate;
+use crate::journal::{CellEnd, CellState, Journal, Step, digest, ended};
+use crate::measured::{Observation, Origin};
+use crate::spec::System;
+use crate::statistics::interval_of_mean;
+
+/// After so many cells in a row that failed nobody believes in the next.
+const MOST_FAILED_IN_A_ROW: u32 = 3;
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trouble {
+    /// The user wants to stop.
+    Stopped,
+    /// It could not be.
+    Failed(String),
+}
+
+/// A system that serves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Up {
+    /// Versions and configuration, a line each.
+    pub found: Vec<String>,
+    /// It was not there before: who started it stops it.
+    pub started: bool,
+}
+
+/// How far a study is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<'a> {
+    /// Name of the run that begins.
+    pub run: &'a str,
+    /// Runs that are over.
+    pub done: u64,
+    /// Runs of the least number of repetitions, or all that are over where those are more.
+    pub of: u64,
+    /// Seconds that are left, as far as that is known.
+    pub left_s: f64,
+}
+
+/// Who runs cells.
+pub trait Runner {
+    /// Seconds of a clock that only goes forward.
+    fn now_s(&mut self) -> f64;
+    /// Seconds since 1970.
+    fn date_s(&mut self) -> u64;
+    /// What a reader has to know of the machine that makes the load, a line each; not its name.
+    fn machine(&mut self) -> Vec<String>;
+    /// Brings a system up, or looks whether it is there; `is_left` where the study started it before it was cut off.
+    ///
+    /// # Errors
+    /// When it does not serve, or the user wants to stop.
+    fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble>;
+    /// Leaves a system: what was made in it goes, and one that the study started is stopped.
+    ///
+    /// # Errors
+    /// When something stays.
+    fn down(&mut self, system: &System, started: bool) -> Result<(), Trouble>;
+    /// The run of this name, if the archive has one that is over: a kill came between its end and the journal.
+    fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd>;
+    /// Runs a cell.
+    ///
+    /// # Errors
+    /// When it cannot be begun, or the user wants to stop.
+    fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble>;
+    /// What a cell measured.
+    fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
+    /// Shows how far the study is.
+    fn progress(&mut self, progress: &Progress<'_>);
+}
+
+/// How a study ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every cell was run as often as wanted.
+    Complete,
+    /// The budget of time is spent.
+    BudgetSpent,
+    /// The user stopped it.
+    Stopped,
+}
+
+/// What limits a study, beside its cells.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// Seconds that it may take from now on.
+    pub budget_s: Option<f64>,
+    /// Cells that failed are run once more.
+    pub retry: bool,
+}
+
+/// A study on its way.
+pub struct Engine<'a> {
+    design: &'a Design<'a>,
+    journal: &'a mut Journal,
+    limits: Limits,
+    began_s: f64,
+    failed_in_a_row: u32,
+    /// Runs that failed before and are done again.
+    again: BTreeSet<String>,
+}
+
+impl<'a> Engine<'a> {
+    /// Begins or goes on: what the journal says was done stays done.
+    ///
+    /// # Errors
+    /// When the journal is of another study, scale, seed or text.
+    pub fn new(
+        design: &'a Design<'a>,
+        text: &str,
+        journal: &'a mut Journal,
+        limits: Limits,
+        runner: &mut dyn Runner,
+    ) -> Result<Self, String> {
+        let digest = digest(text);
+        let choice = &design.choice;
+        let first = journal.steps.iter().find(|step| matches!(step, Step::Design { .. }));
+        match first {
+            None => {
+                let (at_s, machine) = (runner.date_s(), runner.machine());
+                journal.append(Step::Design {
+                    study: design.spec.name.clone(),
+                    scale: choice.scale.clone(),
+                    as_published: choice.as_published,
+                    seed: choice.seed,
+                    digest,
+                    within: design.only_within(),
+                    at_s,
+                    machine,
+                })?;
+            }
+            Some(Step::Design { study, scale, as_published, seed, digest: before, within, .. }) => {
+                let same = *study == design.spec.name
+                    && *scale == choice.scale
+                    && *as_published == choice.as_published
+                    && *before == digest;
+                if !same {
+                    return Err(format!(
+                        "this directory holds {study} --scale {scale}{} of another text of the study: what was measured \
+                         does not belong together with what would be; give another --dir",
+                        if *as_published { " --as-published" } else { "" }
+                    ));
+                }
+                if *within != design.only_within() {
+                    let before = if within.is_empty() { "without such a choice" } else { within };
+                    return Err(format!(
+                        "this study was begun with --only {before}: runs that are over have those points alone; give the \
+                         same, or another --dir"
+                    ));
+                }
+                if *seed != choice.seed {
+                    return Err(format!(
+                        "this study was begun with --seed {seed}; go on with that, or give another --dir"
+                    ));
+                }
+            }
+            Some(_) => {}
+        }
+        let again = if limits.retry {
+            ended(&journal.steps)
+                .iter()
+                .filter(|(_, end)| end.state == CellState::Failed)
+                .map(|(run, _)| (*run).to_owned())
+                .collect()
+        } else {
+            BTreeSet::new()
+        };
+        let began_s = runner.now_s();
+        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again })
+    }
+
+    /// Runs what is left, until all is done, the budget is spent or the user stops it. What was started is stopped.
+    ///
+    /// # Errors
+    /// When a system does not serve, cells fail one after the other, or the journal cannot be written.
+    pub fn run(&mut self, runner: &mut dyn Runner) -> Result<Outcome, String> {
+        let repetitions = self.design.scale.repetitions;
+        let most = repetitions.most.unwrap_or(repetitions.least);
+        for repetition in 1..=most {
+            let wanted = self.wanted(repetition, runner);
+            for block in self.design.blocks(repetition, &wanted) {
+                match self.block(&block, runner)? {
+                    Outcome::Complete => {}
+                    other => return Ok(other),
+                }
+            }
+        }
+        // A kill came after the last cell and before its bed was down.
+        if let Some(left) = self.left_up() {
+            self.take_down(left, runner)?;
+        }
+        Ok(Outcome::Complete)
+    }
+
+    /// The cells of a repetition: all up to the least number, then those whose interval is too wide.
+    fn wanted(&self, repetition: u32, runner: &mut dyn Runner) -> BTreeSet<usize> {
+        let repetitions = self.design.scale.repetitions;
+        let all = 0..self.design.cells.len();
+        if repetition <= repetitions.least {
+            return all.collect();
+        }
+        let Some(within) = repetitions.within_percent else { return all.collect() };
+        all.filter(|cell| self.width_percent(*cell, repetition, runner).is_none_or(|width| width > within))
+            .collect()
+    }
+
+    /// Half the width of the widest 95 % interval of a throughput of a cell, in percent of its mean; `None` where none is known.
+    fn width_percent(&self, cell: usize, before: u32, runner: &mut dyn Runner) -> Option<f64> {
+        let cell = &self.design.cells[cell];
+        let ended = ended(&self.journal.steps);
+        let mut rates: std::collections::BTreeMap<(String, String), Vec<f64>> =
+            std::collections::BTreeMap::new();
+        for repetition in 1..before {
+            let run = cell.run_name(&self.design.spec.name, repetition);
+            let Some(end) = ended.get(run.as_str()) else { continue };
+            let order = Order { design: self.design, cell, repetition, run: &run };
+            for seen in runner.measured(&order, end) {
+                if let Some(rate) = seen.values.get("throughput_per_s") {
+                    rates.entry((format!("{:?}", seen.levels), seen.op)).or_default().push(*rate);
+                }
+            }
+        }
+        rates
+            .values()
+            .map(|rates| interval_of_mean(rates).map_or(f64::INFINITY, |known| known.half_percent()))
+            .reduce(f64::max)
+    }
+
+    /// Whether a run is still to be done.
+    fn is_open(&self, run: &str) -> bool {
+        self.again.contains(run) || !ended(&self.journal.steps).contains_key(run)
+    }
+
+    fn block(&mut self, block: &Block, runner: &mut dyn Runner) -> Result<Outcome, String> {
+        let design = self.design;
+        let name = |cell: &usize| design.cells[*cell].run_name(&design.spec.name, block.repetition);
+        let open: Vec<usize> = block.cells.iter().copied().filter(|cell| self.is_open(&name(cell))).collect();
+        // What the archive has needs no system.
+        let mut left = Vec::new();
+        for cell in open {
+            let run = name(&cell);
+            let order = Order { design, cell: &design.cells[cell], repetition: block.repetition, run: &run };
+            let found = if self.again.contains(&run) { None } else { runner.earlier(&order) };
+            match found {
+                Some(end) => self.end(&run, end)?,
+                None => left.push(cell),
+            }
+        }
+        if left.is_empty() {
+            return Ok(Outcome::Complete);
+        }
+        if !self.has_time_for(left[0], runner)? {
+            return Ok(Outcome::BudgetSpent);
+        }
+        let system = &design.spec.systems[block.system];
+        let left_up = self.left_up();
+        let is_left = left_up.is_some_and(|left| design.group(left) == design.group(block.system));
+        if let Some(left) = left_up.filter(|_| !is_left) {
+            self.take_down(left, runner)?;
+        }
+        let up = match runner.up(system, is_left) {
+            Ok(up) => up,
+            Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
+            Err(Trouble::Failed(why)) => {
+                return Err(format!("{}: {why}; the same command goes on from here", system.name));
+            }
+        };
+        // A kill came between its start and its end: it is still the study's.
+        let started = up.started || is_left;
+        self.journal.append(Step::Up { system: system.name.clone(), found: up.found, started })?;
+        let outcome = self.cells(block.repetition, &left, runner);
+        match runner.down(system, started) {
+            Ok(()) if started => self.journal.append(Step::Down { system: system.name.clone() })?,
+            Ok(()) | Err(Trouble::Stopped) => {}
+            Err(Trouble::Failed(why)) => return outcome.and(Err(format!("{}: {why}", system.name))),
+        }
+        outcome
+    }
+
+    /// The system that an earlier call started and did not stop.
+    fn left_up(&self) -> Option<usize> {
+        let last = self.journal.steps.iter().rev().find_map(|step| match step {
+            Step::Up { system, started: true, .. } => Some(Some(system)),
+            Step::Up { .. } | Step::Down { .. } => Some(None),
+            _ => None,
+        });
+        let name = last.flatten()?;
+        self.design.spec.systems.iter().position(|system| system.name == *name)
+    }
+
+    fn take_down(&mut self, system: usize, runner: &mut dyn Runner) -> Result<(), String> {
+        let system = &self.design.spec.systems[system];
+        match runner.down(system, true) {
+            Ok(()) => self.journal.append(Step::Down { system: system.name.clone() }),
+            Err(Trouble::Stopped) => Ok(()),
+            Err(Trouble::Failed(why)) => Err(format!("{}: {why}", system.name)),
+        }
+    }
+
+    fn cells(
+        &mut self,
+        repetition: u32,
+        cells: &[usize],
+        runner: &mut dyn Runner,
+    ) -> Result<Outcome, String> {
+        for at in cells {
+            if !self.has_time_for(*at, runner)? {
+                return Ok(Outcome::BudgetSpent);
+            }
+            let cell = &self.design.cells[*at];
+            let run = cell.run_name(&self.design.spec.name, repetition);
+            self.show(&run, runner);
+            let order = Order { design: self.design, cell, repetition, run: &run };
+            self.journal.append(Step::Begin { run: run.clone() })?;
+            let end = match runner.run(&order) {
+                Ok(end) => end,
+                Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
+                Err(Trouble::Failed(why)) => {
+                    return Err(format!("{run}: {why}; the same command goes on from here"));
+                }
+            };
+            let why = end.why.clone().unwrap_or_default();
+            let failed = end.state == CellState::Failed;
+            self.end(&run, end)?;
+            self.failed_in_a_row = if failed { self.failed_in_a_row + 1 } else { 0 };
+            if self.failed_in_a_row >= MOST_FAILED_IN_A_ROW {
+                return Err(format!(
+                    "{MOST_FAILED_IN_A_ROW} cells in a row failed, the last with: {why}; see to it, then run the same command \
+                     with --retry"
+                ));
+            }
+        }
+        Ok(Outcome::Complete)
+    }
+
+    fn end(&mut self, run: &str, end: CellEnd) -> Result<(), String> {
+        self.again.remove(run);
+        let CellEnd { state, place, took_s, why } = end;
+        self.journal.append(Step::End { run: run.to_owned(), state, place, took_s, why })
+    }
+
+    /// Seconds that a run of this cell will take: what it took before, or what is estimated.
+    fn expected_s(&self, cell: usize) -> Result<f64, String> {
+        let cell = &self.design.cells[cell];
+        let start = format!("{}.{}.r", self.design.spec.name, cell.id);
+        let ended = ended(&self.journal.steps);
+        let took: Vec<f64> = ended
+            .iter()
+            .filter(|(run, end)| run.starts_with(&start) && end.state == CellState::Done)
+            .map(|(_, end)| end.took_s)
+            .collect();
+        if took.is_empty() {
+            estimate::cell_s(self.design, cell)
+        } else {
+            Ok(cosmark_stats::bootstrap::mean(&took))
+        }
+    }
+
+    fn has_time_for(&self, cell: usize, runner: &mut dyn Runner) -> Result<bool, String> {
+        let Some(budget_s) = self.limits.budget_s else { return Ok(true) };
+        Ok(runner.now_s() - self.began_s + self.expected_s(cell)? <= budget_s)
+    }
+
+    fn show(&self, run: &str, runner: &mut dyn Runner) {
+        let (done, of, left_s) = how_far(self.design, &self.journal.steps);
+        runner.progress(&Progress { run, done, of, left_s });
+    }
+}
+
+/// Runs that are over, runs of the least number of repetitions, and seconds that the rest will take.
+#[must_use]
+pub fn how_far(design: &Design<'_>, steps: &[Step]) -> (u64, u64, f64) {
+    let ended = ended(steps);
+    let (mut done, mut of, mut left_s) = (0, 0, 0.0);
+    for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+        for repetition in 1..=design.scale.repetitions.least {
+            of += 1;
+            if ended.contains_key(cell.run_name(&design.spec.name, repetition).as_str()) {
+                done += 1;
+            } else {
+                left_s += estimate::cell_s(design, cell).unwrap_or(0.0);
+            }
+        }
+    }
+    (done, of, left_s)
+}
+
+/// Everything that was measured so far, in the order of the study.
+#[must_use]
+pub fn observations(design: &Design<'_>, steps: &[Step], origin: &dyn Origin) -> Vec<Observation> {
+    let ended = ended(steps);
+    let most = design.scale.repetitions.most.unwrap_or(design.scale.repetitions.least);
+    let mut all = Vec::new();
+    for cell in &design.cells {
+        for repetition in 1..=most {
+            let run = cell.run_name(&design.spec.name, repetition);
+            if let Some(end) = ended.get(run.as_str()) {
+                all.extend(origin.measured(&Order { design, cell, repetition, run: &run }, end));
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may stop at the first surprise"
+)]
+mod tests;

@@ -1,0 +1,429 @@
+//! Studies on virtual time: order, kills, budgets, repetitions, and what may be concluded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cosmark_archive::Overall;
+
+use super::*;
+use crate::claims::{Finding, judge};
+use crate::design::Choice;
+use crate::differences::differences;
+use crate::spec::{Spec, read};
+
+const TEXT: &str = "
+name: t
+title: a test
+question: which is faster
+systems: [{name: a, bed: one}, {name: b, bed: two}, {name: c, bed: two}]
+factors:
+  - {name: size, levels: [4KB, 1MB]}
+  - {name: n, within: true, levels: [1, 8]}
+variables: {rampup: 1s, runtime: 9s}
+scales:
+  quick: {repetitions: {least: 2}}
+  full: {repetitions: {least: 5, most: 9, within_percent: 5}}
+workload:
+  point: '- name: p-${{ n }}'
+  measured: p-${{ n }}
+claims:
+  - id: FASTER
+    says: c is twice as fast as a
+    test: [{of: {where: {system: c}}, to: {where: {system: a}}, least: 1.9, most: 2.1}]
+  - id: SLOWER
+    says: c is slower than a
+    test: [{of: {where: {system: c}}, to: {where: {system: a}}, most: 0.9}]
+  - id: EQUAL
+    says: b differs from a
+    test: [{of: {where: {system: b}}, to: {where: {system: a}}, least: 0.99}]
+  - id: SHAPED
+    says: c is faster with a shaped link
+    emulated: true
+    test: [{of: {where: {system: c}}, to: {where: {system: a}}, least: 1.5}]
+  - id: LINK
+    says: the link is the limit
+    needs: [shaped-link]
+    test: [{of: {}, least: 1}]
+  - {id: NEVER, says: disks seek, not_testable: there are none}
+";
+
+/// Each step is synced: on a disk that others use that is slow.
+fn in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+fn spec(text: &str) -> Spec {
+    let (spec, mistakes) = read(text);
+    spec.unwrap_or_else(|| panic!("{mistakes:#?}"))
+}
+
+fn design(spec: &Spec, scale: &str, seed: u64) -> Design<'static> {
+    let spec: &'static Spec = Box::leak(Box::new(spec.clone()));
+    Design::new(spec, Choice { scale: scale.into(), seed, ..Choice::default() }).unwrap()
+}
+
+/// A machine on virtual time: what it ran is what its archive has, whatever became of the journal.
+#[derive(Default)]
+struct Virtual {
+    clock_s: f64,
+    cell_s: f64,
+    archive: BTreeMap<String, CellEnd>,
+    /// Every run that made load, in order.
+    ran: Vec<String>,
+    up: Option<String>,
+    ups: Vec<String>,
+    /// Ends without a word before this many runs.
+    dies_before: Option<usize>,
+    fails: BTreeSet<String>,
+    /// Rates of systems.
+    rates: BTreeMap<&'static str, f64>,
+    /// Relative noise of a cell, by the beginning of its id.
+    noise: BTreeMap<&'static str, f64>,
+    verdict: Overall,
+}
+
+impl Virtual {
+    fn new() -> Self {
+        let rates = BTreeMap::from([("a", 100.0), ("b", 100.0), ("c", 200.0)]);
+        Self { cell_s: 30.0, rates, verdict: Overall::True, ..Self::default() }
+    }
+}
+
+impl Runner for Virtual {
+    fn now_s(&mut self) -> f64 {
+        self.clock_s
+    }
+
+    fn date_s(&mut self) -> u64 {
+        1_700_000_000
+    }
+
+    fn machine(&mut self) -> Vec<String> {
+        vec!["a machine on virtual time".into()]
+    }
+
+    fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
+        let bed = system.bed.clone().unwrap_or_default();
+        let started = self.up.as_ref() != Some(&bed);
+        assert!(self.up.is_none() || !started, "two beds at a time");
+        assert_eq!(!started, is_left, "a bed that is up is one that was left");
+        self.up = Some(bed.clone());
+        self.ups.push(bed);
+        Ok(Up { found: vec!["version 1".into()], started })
+    }
+
+    fn down(&mut self, _: &System, started: bool) -> Result<(), Trouble> {
+        if started {
+            self.up = None;
+        }
+        Ok(())
+    }
+
+    fn earlier(&mut self, order: &Order<'_>) -> Option<CellEnd> {
+        self.archive.get(order.run).cloned()
+    }
+
+    fn run(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
+        if self.dies_before == Some(self.ran.len()) {
+            return Err(Trouble::Stopped);
+        }
+        let system = &order.design.spec.systems[order.cell.system];
+        assert_eq!(self.up, system.bed, "{} runs on a bed that is not up", order.run);
+        self.ran.push(order.run.to_owned());
+        self.clock_s += self.cell_s;
+        let failed = self.fails.contains(order.run);
+        let state = if failed { CellState::Failed } else { CellState::Done };
+        let why = failed.then(|| "it broke".to_owned());
+        let end = CellEnd { state, place: order.run.to_owned(), took_s: self.cell_s, why };
+        self.archive.insert(order.run.to_owned(), end.clone());
+        Ok(end)
+    }
+
+    fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        Origin::measured(&*self, order, end)
+    }
+
+    fn progress(&mut self, _: &Progress<'_>) {}
+}
+
+impl Origin for Virtual {
+    fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        let system = &order.design.spec.systems[order.cell.system].name;
+        let noise = self
+            .noise
+            .iter()
+            .find(|(start, _)| order.cell.id.starts_with(**start))
+            .map_or(0.001, |one| *one.1);
+        order
+            .cell
+            .points
+            .iter()
+            .map(|point| {
+                let mut levels = order.cell.levels.clone();
+                levels.extend(point.levels.clone());
+                levels.insert("system".into(), system.clone());
+                // The same on every machine, without a pattern over repetitions and systems.
+                let hash = crate::journal::digest(&format!("{}{:?}", order.run, point.levels));
+                let unit = u64::from_str_radix(&hash[8..], 16).unwrap() as f64 / 4_294_967_296.0;
+                let rate = self.rates[system.as_str()] * (1.0 + noise * (unit * 2.0 - 1.0));
+                Observation {
+                    levels,
+                    op: "read".into(),
+                    repetition: order.repetition,
+                    values: BTreeMap::from([("throughput_per_s".into(), rate)]),
+                    verdict: self.verdict,
+                    place: end.place.clone(),
+                    ..Observation::default()
+                }
+            })
+            .collect()
+    }
+}
+
+fn go(
+    design: &Design<'_>,
+    directory: &std::path::Path,
+    runner: &mut Virtual,
+    limits: Limits,
+) -> Result<Outcome, String> {
+    let mut journal = Journal::open(directory)?;
+    Engine::new(design, "text", &mut journal, limits, runner)?.run(runner)
+}
+
+fn counts(runs: &[String]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for run in runs {
+        *counts.entry(run.as_str()).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn every_cell_is_run_as_often_as_stated_in_an_order_that_the_seed_draws_with_one_bed_up_at_a_time() {
+    let spec = spec(TEXT);
+    let mut orders = Vec::new();
+    for seed in [1, 1, 2] {
+        let directory = in_memory();
+        let mut runner = Virtual::new();
+        let outcome = go(&design(&spec, "quick", seed), directory.path(), &mut runner, Limits::default());
+        assert_eq!(outcome, Ok(Outcome::Complete));
+        // Three systems, two sizes, twice.
+        assert_eq!(runner.ran.len(), 12, "{:?}", runner.ran);
+        assert!(counts(&runner.ran).values().all(|count| *count == 1), "{:?}", runner.ran);
+        assert_eq!(runner.up, None);
+        // b and c share a bed: it is started once in each repetition.
+        assert_eq!(runner.ups.len(), 4, "{:?}", runner.ups);
+        let first: Vec<&String> = runner.ran.iter().take(6).collect();
+        assert!(first.iter().all(|run| run.ends_with(".r1")), "{first:?}");
+        orders.push(runner.ran);
+    }
+    assert_eq!(orders[0], orders[1]);
+    assert_ne!(orders[0], orders[2]);
+}
+
+#[test]
+fn a_study_that_was_cut_off_at_any_byte_of_its_journal_goes_on_without_a_double_or_a_gap() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 3);
+    let directory = in_memory();
+    let mut whole = Virtual::new();
+    assert_eq!(go(&design, directory.path(), &mut whole, Limits::default()), Ok(Outcome::Complete));
+    let journal = std::fs::read(directory.path().join("journal.jsonl")).unwrap();
+    let line_ends: Vec<usize> = (1..=journal.len()).filter(|at| journal[at - 1] == b'\n').collect();
+    let torn = in_memory();
+    for cut in 0..=journal.len() {
+        std::fs::write(torn.path().join("journal.jsonl"), &journal[..cut]).unwrap();
+        let whole_lines = line_ends.iter().filter(|end| **end <= cut).count();
+        assert_eq!(crate::journal::steps(torn.path()).unwrap().len(), whole_lines, "cut {cut}");
+    }
+    // What a cut leaves are whole lines, and a torn one or none.
+    let starts = std::iter::once(0).chain(line_ends.iter().copied());
+    let cuts: BTreeSet<usize> = starts.flat_map(|start| [start, (start + 17).min(journal.len())]).collect();
+    for cut in cuts {
+        // The archive is ahead of the journal by the run that was begun, or is not.
+        for ahead in [false, true] {
+            let directory = in_memory();
+            std::fs::write(directory.path().join("journal.jsonl"), &journal[..cut]).unwrap();
+            let before = crate::journal::steps(directory.path()).unwrap();
+            let done: BTreeSet<&str> = ended(&before).into_keys().collect();
+            let begun = before.iter().filter_map(|step| match step {
+                Step::Begin { run } => Some(run.as_str()),
+                _ => None,
+            });
+            let there: BTreeSet<&str> = if ahead { begun.collect() } else { done.clone() };
+            let mut runner = Virtual::new();
+            runner.archive = whole
+                .archive
+                .iter()
+                .filter(|(run, _)| there.contains(run.as_str()))
+                .map(|(run, end)| (run.clone(), end.clone()))
+                .collect();
+            // A bed may still be up.
+            let last_up = before.iter().rev().find_map(|step| match step {
+                Step::Up { system, .. } => {
+                    Some(spec.systems.iter().find(|one| one.name == *system).unwrap().bed.clone())
+                }
+                Step::Down { .. } => Some(None),
+                _ => None,
+            });
+            runner.up = last_up.flatten();
+            assert_eq!(
+                go(&design, directory.path(), &mut runner, Limits::default()),
+                Ok(Outcome::Complete),
+                "cut {cut}"
+            );
+            let steps = crate::journal::steps(directory.path()).unwrap();
+            let ends: Vec<String> = steps
+                .iter()
+                .filter_map(|step| match step {
+                    Step::End { run, .. } => Some(run.clone()),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(ends.len(), 12, "cut {cut}: {ends:?}");
+            assert!(counts(&ends).values().all(|count| *count == 1), "cut {cut}: {ends:?}");
+            assert!(
+                runner.ran.iter().all(|run| !there.contains(run.as_str())),
+                "cut {cut}: done twice: {:?}",
+                runner.ran
+            );
+            assert_eq!(runner.up, None, "cut {cut}: a bed is left up");
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_not_overrun_and_the_next_call_goes_on() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    let mut calls = 0;
+    loop {
+        calls += 1;
+        let before = runner.clock_s;
+        let limits = Limits { budget_s: Some(100.0), retry: false };
+        let outcome = go(&design, directory.path(), &mut runner, limits).unwrap();
+        assert!(runner.clock_s - before <= 100.0, "{}", runner.clock_s - before);
+        assert_eq!(runner.up, None);
+        if outcome == Outcome::Complete {
+            break;
+        }
+        assert_eq!(outcome, Outcome::BudgetSpent);
+        assert!(runner.clock_s > before && calls < 20, "no way forward");
+    }
+    assert!(calls >= 4, "{calls}");
+    assert!(runner.ran.len() == 12 && counts(&runner.ran).values().all(|count| *count == 1));
+}
+
+#[test]
+fn only_cells_whose_interval_is_too_wide_are_run_more_often_and_never_without_end() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "full", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    runner.noise.insert("b.4KB", 0.9);
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    let of = |start: &str| runner.ran.iter().filter(|run| run.starts_with(start)).count();
+    assert_eq!((of("t.a.4KB."), of("t.c.1MB."), of("t.b.1MB.")), (5, 5, 5));
+    assert_eq!(of("t.b.4KB."), 9);
+    // The same call finds nothing to do.
+    let done = runner.ran.len();
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    assert_eq!(runner.ran.len(), done);
+}
+
+#[test]
+fn three_failures_in_a_row_end_a_study_and_retry_runs_them_once_more() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    runner.fails = design.cells.iter().map(|cell| cell.run_name("t", 1)).collect();
+    let said = go(&design, directory.path(), &mut runner, Limits::default()).unwrap_err();
+    assert!(said.contains("3 cells in a row failed") && said.contains("it broke"), "{said}");
+    assert_eq!((runner.ran.len(), runner.up.clone()), (3, None));
+    runner.fails.clear();
+    let failed: Vec<String> = runner.ran.clone();
+    assert_eq!(
+        go(&design, directory.path(), &mut runner, Limits { retry: true, budget_s: None }),
+        Ok(Outcome::Complete)
+    );
+    for run in &failed {
+        assert_eq!(runner.ran.iter().filter(|one| *one == run).count(), 2, "{run}");
+    }
+    assert_eq!(runner.ran.len(), 12 + 3);
+}
+
+#[test]
+fn what_was_measured_of_another_text_scale_or_seed_is_not_gone_on_with() {
+    let spec = spec(TEXT);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    runner.dies_before = Some(2);
+    assert_eq!(
+        go(&design(&spec, "quick", 1), directory.path(), &mut runner, Limits::default()),
+        Ok(Outcome::Stopped)
+    );
+    for (scale, seed, text) in [("full", 1, "text"), ("quick", 2, "text"), ("quick", 1, "other")] {
+        let other = design(&spec, scale, seed);
+        let mut journal = Journal::open(directory.path()).unwrap();
+        let said = Engine::new(&other, text, &mut journal, Limits::default(), &mut runner).err().unwrap();
+        assert!(said.contains("--dir"), "{said}");
+    }
+    let held = Journal::open(directory.path()).unwrap();
+    assert!(Journal::open(directory.path()).is_err_and(|why| why.contains("another cosmark")));
+    drop(held);
+}
+
+fn findings(scale: &str, runner: &mut Virtual) -> BTreeMap<String, (Finding, String)> {
+    let spec = spec(TEXT);
+    let design = design(&spec, scale, 1);
+    let directory = in_memory();
+    go(&design, directory.path(), runner, Limits::default()).unwrap();
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let all = observations(&design, &steps, runner);
+    judge(&design, &all).into_iter().map(|one| (one.id, (one.finding, one.why))).collect()
+}
+
+#[test]
+fn a_planted_winner_is_found_equal_systems_differ_by_nothing_and_few_runs_show_nothing() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "full", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    runner.noise = BTreeMap::from([("a", 0.03), ("b", 0.03), ("c", 0.03)]);
+    go(&design, directory.path(), &mut runner, Limits::default()).unwrap();
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let all = observations(&design, &steps, &runner);
+    let found = differences(&design, &all);
+    assert_eq!(found.len(), 8);
+    for one in &found {
+        let expected = if one.system == "c" { Some("c") } else { None };
+        assert_eq!(one.winner(), expected, "{one:?}");
+        assert_eq!(one.words().contains("no difference shown"), expected.is_none());
+    }
+    let found = findings("full", &mut runner);
+    let of = |id: &str| found[id].0;
+    assert_eq!(
+        (of("FASTER"), of("SLOWER"), of("EQUAL")),
+        (Finding::Agrees, Finding::Disagrees, Finding::NotShown),
+        "{found:#?}"
+    );
+    assert_eq!(
+        (of("SHAPED"), of("LINK"), of("NEVER")),
+        (Finding::Emulated, Finding::NotTestable, Finding::NotTestable)
+    );
+    // Twice is not five times, however clear it looks.
+    let found = findings("quick", &mut Virtual::new());
+    for id in ["FASTER", "SLOWER", "EQUAL", "SHAPED"] {
+        assert_eq!(found[id].0, Finding::NotShown, "{found:#?}");
+    }
+    assert!(
+        found["FASTER"].1.contains("points the way") && found["SHAPED"].1.contains("emulated"),
+        "{found:#?}"
+    );
+    // What cannot be believed shows nothing either.
+    let mut wrong = Virtual::new();
+    wrong.verdict = Overall::False;
+    assert_eq!(findings("full", &mut wrong)["FASTER"].0, Finding::NotShown);
+}

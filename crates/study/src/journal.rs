@@ -1,0 +1,211 @@
+//! What a study has done, one line of JSON for each step, appended and synced before the next step. What a kill cut off in the
+//! middle of a line is dropped when the journal is opened again: that step is asked of the archive.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// A larger journal is none of a study.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Step {
+    /// What is run: has to stay the same.
+    Design {
+        /// Name of the study.
+        study: String,
+        /// Scale.
+        scale: String,
+        /// With the published flaws.
+        as_published: bool,
+        /// Of the order.
+        seed: u64,
+        /// Of the text of `study.yaml`.
+        digest: String,
+        /// `--only` of factors that are within a run: a run that is over has no other points.
+        #[serde(default)]
+        within: String,
+        /// Seconds since 1970.
+        at_s: u64,
+        /// The machine that makes the load, a line each.
+        #[serde(default)]
+        machine: Vec<String>,
+    },
+    /// A system serves.
+    Up {
+        /// Its name.
+        system: String,
+        /// What was found: versions, configuration.
+        found: Vec<String>,
+        /// True where the study started it and has to stop it.
+        started: bool,
+    },
+    /// A system that the study started was stopped.
+    Down {
+        /// Its name.
+        system: String,
+    },
+    /// A cell begins.
+    Begin {
+        /// Name of its run.
+        run: String,
+    },
+    /// A cell is over.
+    End {
+        /// Name of its run.
+        run: String,
+        /// How.
+        state: CellState,
+        /// Directory of its run in the archive, or its file.
+        place: String,
+        /// Seconds that it took.
+        took_s: f64,
+        /// Why it failed.
+        why: Option<String>,
+    },
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellState {
+    /// It was run to its end.
+    Done,
+    /// A stage or the run failed: what it has is shown.
+    Failed,
+}
+
+/// The end of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellEnd {
+    /// How.
+    pub state: CellState,
+    /// Where it is.
+    pub place: String,
+    /// Seconds that it took.
+    pub took_s: f64,
+    /// Why it failed.
+    pub why: Option<String>,
+}
+
+/// The open journal.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    /// All steps so far.
+    pub steps: Vec<Step>,
+}
+
+impl Journal {
+    /// Opens or makes the journal of a directory, and holds it against others.
+    ///
+    /// # Errors
+    /// When it cannot be read or written, is damaged in its middle, or another process has it.
+    pub fn open(directory: &Path) -> Result<Self, String> {
+        let path = directory.join("journal.jsonl");
+        let shown = path.display().to_string();
+        let failed = |cause: std::io::Error| format!("{shown}: {cause}");
+        std::fs::create_dir_all(directory).map_err(|cause| format!("{}: {cause}", directory.display()))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "{shown}: another cosmark runs this study; wait for it, or give another --dir"
+                ));
+            }
+            Err(std::fs::TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        let text = text_of(&mut file).map_err(failed)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let steps = steps_of(&text[..whole], &shown)?;
+        file.set_len(whole as u64).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Self { file, path, steps })
+    }
+
+    /// Adds a step; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&mut self, step: Step) -> Result<(), String> {
+        let failed = |cause: std::io::Error| format!("{}: {cause}", self.path.display());
+        let mut line = serde_json::to_string(&step).map_err(|cause| cause.to_string())?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        self.steps.push(step);
+        Ok(())
+    }
+}
+
+/// Reads the journal of a directory without holding it; empty where there is none.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn steps(directory: &Path) -> Result<Vec<Step>, String> {
+    let path = directory.join("journal.jsonl");
+    let shown = path.display().to_string();
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(cause) => return Err(format!("{shown}: {cause}")),
+    };
+    let text = text_of(&mut file).map_err(|cause| format!("{shown}: {cause}"))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    steps_of(&text[..whole], &shown)
+}
+
+fn text_of(file: &mut File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn steps_of(text: &str, shown: &str) -> Result<Vec<Step>, String> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|cause| {
+                format!(
+                    "{shown}, line {}: no step of a study ({cause}); remove the line, or give another --dir",
+                    at + 1
+                )
+            })
+        })
+        .collect()
+}
+
+/// The cells that are over, by the name of their run. Where one was done again, the last counts.
+#[must_use]
+pub fn ended(steps: &[Step]) -> BTreeMap<&str, CellEnd> {
+    let mut all = BTreeMap::new();
+    for step in steps {
+        if let Step::End { run, state, place, took_s, why } = step {
+            let end = CellEnd { state: *state, place: place.clone(), took_s: *took_s, why: why.clone() };
+            all.insert(run.as_str(), end);
+        }
+    }
+    all
+}
+
+/// A number for a text that is almost surely not that of another: FNV-1a, 64 bit.
+#[must_use]
+pub fn digest(text: &str) -> String {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:016x}")
+}

@@ -1,0 +1,23 @@
+//! Studies: experiments that anyone can run again. [`spec`] says what `study.yaml` may say, [`design`] makes cells and their order
+//! out of it, [`engine`] takes them to their end through whatever kills the program, [`measured`] reads what the archive has of
+//! them, [`claims`] and [`tables`] put it beside what was published, [`paper`] makes the report. It starts nothing and makes no load:
+//! an [`engine::Runner`] does.
+
+pub mod claims;
+pub mod design;
+pub mod differences;
+pub mod engine;
+pub mod estimate;
+pub mod figures;
+pub mod journal;
+pub mod library;
+pub mod measured;
+pub mod page;
+pub mod paper;
+pub mod published;
+pub mod scalar;
+pub mod select;
+pub mod spec;
+pub mod statistics;
+pub mod tables;
+pub mod template;

@@ -1,0 +1,220 @@
+//! What cells measured: read from `run.json` of their runs, or from the JSON of fio. One observation for each point and operation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cosmark_archive::{CheckStatus, Overall, RunRecord, StageRecord, StageState, open_run};
+use cosmark_metrics::OperationResult;
+use cosmark_metrics::results::METRICS;
+use serde_json::Value;
+
+use crate::design::{Levels, Order};
+use crate::journal::CellEnd;
+
+/// One operation of one point of one cell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observation {
+    /// System and levels of all factors.
+    pub levels: Levels,
+    /// What was done: `read`, `write`, ..; of fio also `all`.
+    pub op: String,
+    /// Which repetition.
+    pub repetition: u32,
+    /// Figures by the id that they have in `run.json`.
+    pub values: BTreeMap<String, f64>,
+    /// Whether they can be believed.
+    pub verdict: Overall,
+    /// The gravest reason why not.
+    pub why: Option<String>,
+    /// Share of operations that failed.
+    pub failed_share: f64,
+    /// Responses took too long for the window: why.
+    pub too_long: Option<String>,
+    /// Directory of the run, or file.
+    pub place: String,
+}
+
+/// Where observations come from.
+pub trait Origin {
+    /// What a cell measured; nothing where it cannot be read.
+    fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
+}
+
+/// The archive of a study, and the directory of its jobs of fio.
+#[derive(Debug, Clone, Copy)]
+pub struct Files<'a> {
+    /// Holds `archive` and `fio`.
+    pub directory: &'a Path,
+}
+
+impl Origin for Files<'_> {
+    fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        if order.design.spec.fio.is_some() {
+            let text =
+                std::fs::read_to_string(self.directory.join("fio").join(&end.place)).unwrap_or_default();
+            return serde_json::from_str::<Value>(&text)
+                .map(|value| of_fio(order, &value, &end.place))
+                .unwrap_or_default();
+        }
+        let run = open_run(&self.directory.join("archive").join(&end.place));
+        run.map(|run| of_run(order, &run.record, &end.place)).unwrap_or_default()
+    }
+}
+
+/// What a run measured at the points of its cell.
+#[must_use]
+pub fn of_run(order: &Order<'_>, record: &RunRecord, place: &str) -> Vec<Observation> {
+    let mut all = Vec::new();
+    for point in order.cell.points.iter().filter(|point| point.refused.is_none()) {
+        let Some(stage) = record.stages.iter().find(|stage| stage.name == point.stage) else { continue };
+        let mut levels = levels_of(order);
+        levels.extend(point.levels.clone());
+        let (verdict, why) = verdict_of(record, stage);
+        for (op, results) in by_op(&stage.operations) {
+            all.push(observation(order, levels.clone(), op, &results, (verdict, why.clone()), place));
+        }
+    }
+    all
+}
+
+fn levels_of(order: &Order<'_>) -> Levels {
+    let mut levels = order.cell.levels.clone();
+    levels.insert("system".to_owned(), order.design.spec.systems[order.cell.system].name.clone());
+    levels
+}
+
+/// Operations that do the same are one: `write` and a second `write` of other keys.
+fn by_op(results: &[OperationResult]) -> BTreeMap<&str, Vec<&OperationResult>> {
+    let mut all: BTreeMap<&str, Vec<&OperationResult>> = BTreeMap::new();
+    for result in results {
+        all.entry(result.op.as_str()).or_default().push(result);
+    }
+    all
+}
+
+/// A window that is shorter than this many mean responses of each worker says more about its edges than about the store.
+const LEAST_RESPONSES_IN_A_WINDOW: f64 = 5.0;
+
+fn observation(
+    order: &Order<'_>,
+    levels: Levels,
+    op: &str,
+    results: &[&OperationResult],
+    (verdict, why): (Overall, Option<String>),
+    place: &str,
+) -> Observation {
+    let first = results[0];
+    let mut values: BTreeMap<String, f64> = BTreeMap::new();
+    // Of several that do the same, times are those of the first: what cannot be added is not made up.
+    for metric in METRICS {
+        if let Some(value) = metric.of(first).filter(|value| value.is_finite()) {
+            values.insert(metric.id.to_owned(), value);
+        }
+    }
+    for (id, of) in [
+        ("throughput_per_s", (|result| result.throughput_per_s) as fn(&OperationResult) -> Option<f64>),
+        ("bandwidth_bytes_per_s", |result| result.bandwidth_bytes_per_s),
+    ] {
+        let all: Vec<f64> = results.iter().filter_map(|result| of(result)).collect();
+        if !all.is_empty() {
+            values.insert(id.to_owned(), all.iter().sum());
+        }
+    }
+    let (ok, failed) =
+        results.iter().fold((0_u64, 0_u64), |(ok, failed), one| (ok + one.ok, failed + one.failed));
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let failed_share = if ok + failed == 0 { 1.0 } else { failed as f64 / (ok + failed) as f64 };
+    values.insert("success_ratio".to_owned(), 1.0 - failed_share);
+    let mean_s = first.response_ms.mean.unwrap_or(0.0) / 1e3;
+    let too_long =
+        (first.window_s > 0.0 && mean_s * LEAST_RESPONSES_IN_A_WINDOW > first.window_s).then(|| {
+            format!(
+                "a response takes {mean_s:.1} s on average, the window has {:.0} s: too long for the window",
+                first.window_s
+            )
+        });
+    Observation {
+        levels,
+        op: op.to_owned(),
+        repetition: order.repetition,
+        values,
+        verdict,
+        why,
+        failed_share,
+        too_long,
+        place: place.to_owned(),
+    }
+}
+
+/// What the checks of a run leave possible for one of its stages.
+fn verdict_of(record: &RunRecord, stage: &StageRecord) -> (Overall, Option<String>) {
+    if stage.state != StageState::Completed {
+        let why = stage.reason.clone().unwrap_or_else(|| format!("the stage is {}", stage.state.word()));
+        return (Overall::False, Some(why));
+    }
+    let about =
+        record.verdict.checks.iter().filter(|check| check.stage.as_ref().is_none_or(|id| *id == stage.id));
+    let mut worst =
+        (if record.verdict.checks.is_empty() { record.verdict.overall } else { Overall::True }, None);
+    for check in about.filter(|check| check.status != CheckStatus::Pass) {
+        if check.allows > worst.0 {
+            worst = (check.allows, Some(check.message.clone()));
+        }
+    }
+    worst
+}
+
+/// What a job of fio measured, by direction and both together.
+#[must_use]
+pub fn of_fio(order: &Order<'_>, value: &Value, place: &str) -> Vec<Observation> {
+    let Some(job) = value.get("jobs").and_then(|jobs| jobs.get(0)) else { return Vec::new() };
+    let mut all: Vec<Observation> = Vec::new();
+    let mut sums = (0.0, 0.0);
+    for op in ["read", "write"] {
+        let Some(side) = job.get(op) else { continue };
+        let of = |key: &str| side.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+        if of("total_ios") <= 0.0 {
+            continue;
+        }
+        sums = (sums.0 + of("iops"), sums.1 + of("bw_bytes"));
+        let mut values = BTreeMap::from([
+            ("throughput_per_s".to_owned(), of("iops")),
+            ("bandwidth_bytes_per_s".to_owned(), of("bw_bytes")),
+        ]);
+        let times = side.get("clat_ns");
+        let percentile = |name: &str| times?.get("percentile")?.get(name)?.as_f64();
+        let named =
+            [("p50", "50.000000"), ("p95", "95.000000"), ("p99", "99.000000"), ("p99_9", "99.900000")];
+        for (id, name) in named {
+            if let Some(ns) = percentile(name) {
+                values.insert(format!("response_ms.{id}"), ns / 1e6);
+            }
+        }
+        if let Some(ns) = times.and_then(|times| times.get("mean")?.as_f64()) {
+            values.insert("response_ms.mean".to_owned(), ns / 1e6);
+        }
+        all.push(fio_observation(order, op, values, place));
+    }
+    if !all.is_empty() {
+        let values = BTreeMap::from([
+            ("throughput_per_s".to_owned(), sums.0),
+            ("bandwidth_bytes_per_s".to_owned(), sums.1),
+        ]);
+        all.push(fio_observation(order, "all", values, place));
+    }
+    all
+}
+
+fn fio_observation(order: &Order<'_>, op: &str, values: BTreeMap<String, f64>, place: &str) -> Observation {
+    Observation {
+        levels: levels_of(order),
+        op: op.to_owned(),
+        repetition: order.repetition,
+        values,
+        verdict: Overall::NotProven,
+        why: Some("fio's own figures: nobody checked them".to_owned()),
+        failed_share: 0.0,
+        too_long: None,
+        place: place.to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+//! The paper as Markdown; pictures are links to files beside it.
+
+use std::fmt::Write as _;
+
+use super::{Field, Paper, Part};
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            '|' | '<' | '*' | '`' => {
+                out.push('\\');
+                out.push(sign);
+            }
+            sign if sign.is_control() => out.push(' '),
+            sign => out.push(sign),
+        }
+    }
+    out
+}
+
+/// Lines of at most this many signs, broken between words.
+const WIDTH: usize = 118;
+
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if line > 0 && line + 1 + word.chars().count() + indent.len() > WIDTH {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join(&format!("\n{indent}"))
+}
+
+/// The text; `pictures` is the folder that its links lead to.
+#[must_use]
+pub fn markdown(paper: &Paper, pictures: &str) -> String {
+    let mut out = format!("# {}\n\n{}\n", escaped(&paper.title), wrapped(&escaped(&paper.subtitle), ""));
+    for part in &paper.parts {
+        match part {
+            Part::Heading(order, text) => {
+                let _ =
+                    writeln!(out, "\n{} {}", "#".repeat(usize::from((*order).clamp(2, 4))), escaped(text));
+            }
+            Part::Text(text) => {
+                let _ = writeln!(out, "\n{}", wrapped(&escaped(text), ""));
+            }
+            Part::List(items) => {
+                out.push('\n');
+                for item in items {
+                    let _ = writeln!(out, "- {}", wrapped(&escaped(item), "  "));
+                }
+            }
+            Part::Table { caption, columns, rows } => table(&mut out, caption, columns, rows),
+            Part::Figure { name, caption, .. } => {
+                let _ = writeln!(out, "\n![{}]({pictures}/{name}.svg)", escaped(caption));
+            }
+        }
+    }
+    out
+}
+
+fn table(out: &mut String, caption: &str, columns: &[String], rows: &[Vec<Field>]) {
+    if !caption.is_empty() {
+        let _ = writeln!(out, "\n{}", wrapped(&escaped(caption), ""));
+    }
+    let heads: Vec<String> = columns.iter().map(|text| escaped(text)).collect();
+    let _ = writeln!(out, "\n| {} |\n|{}|", heads.join(" | "), vec!["---"; columns.len()].join("|"));
+    for row in rows {
+        let texts: Vec<String> = row.iter().map(|field| escaped(&field.words())).collect();
+        let _ = writeln!(out, "| {} |", texts.join(" | "));
+    }
+}

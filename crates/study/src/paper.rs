@@ -1,0 +1,287 @@
+//! The report of a study: question, set-up as found, figures and tables with published numbers beside, claims, what limits each
+//! system, what the original got wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cosmark_archive::{Timestamp, open_run};
+
+use crate::claims::{Finding, judge};
+use crate::design::Design;
+use crate::differences::differences;
+use crate::engine::{how_far, observations};
+use crate::estimate;
+use crate::figures::figures;
+use crate::journal::{CellState, Step, ended};
+use crate::measured::{Files, Observation};
+use crate::page::{Field, Look, Paper, Part};
+use crate::published::Published;
+use crate::tables;
+
+/// Makes the report of what was measured so far.
+#[must_use]
+pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: &[Published]) -> Paper {
+    let all = observations(design, steps, files);
+    let (date, machine) = begun(steps);
+    let spec = design.spec;
+    let flawed = if design.choice.as_published { ", as published" } else { "" };
+    let mut paper = Paper {
+        title: spec.title.clone(),
+        subtitle: format!("Study {}, scale {}{flawed}, {}", spec.name, design.choice.scale, date),
+        parts: Vec::new(),
+    };
+    let parts = &mut paper.parts;
+    parts.push(Part::Heading(2, "Question".to_owned()));
+    parts.push(Part::Text(spec.question.clone()));
+    if let Some(source) = &spec.source {
+        parts.push(Part::Text(format!("Published numbers: {source}")));
+    }
+    state(design, steps, parts);
+    claims(design, &all, parts);
+    let drawn = figures(design, &all, published);
+    if !drawn.is_empty() {
+        parts.push(Part::Heading(2, "Figures".to_owned()));
+        parts.extend(drawn);
+    }
+    let slas = tables::slas(design, &all);
+    if !slas.is_empty() {
+        parts.push(Part::Heading(2, "Limits and best rows".to_owned()));
+        parts.extend(slas);
+    }
+    if let Some(table) = tables::efficiencies(design, &all) {
+        parts.push(Part::Heading(2, "Efficiency".to_owned()));
+        parts.push(table);
+    }
+    if let Some(table) = tables::beside(design, &all, published) {
+        parts.push(Part::Heading(2, "Published, here, ratio".to_owned()));
+        parts.push(table);
+    }
+    between_systems(design, &all, parts);
+    bottlenecks(design, steps, files, parts);
+    parts.push(Part::Heading(2, "Every cell".to_owned()));
+    parts.push(tables::cells(design, &all));
+    failures(steps, parts);
+    set_up(design, steps, machine, parts);
+    original(design, parts);
+    paper
+}
+
+/// The day on which a study was begun, and the machine that made the load.
+fn begun(steps: &[Step]) -> (String, &[String]) {
+    let first = steps.iter().find_map(|step| match step {
+        Step::Design { at_s, machine, .. } => Some((*at_s, machine.as_slice())),
+        _ => None,
+    });
+    let (at_s, machine) = first.unwrap_or((0, &[]));
+    let day = i64::try_from(at_s).ok().and_then(|at| Timestamp::from_second(at).ok());
+    (day.map_or_else(String::new, |day| day.to_string().chars().take(10).collect()), machine)
+}
+
+fn state(design: &Design<'_>, steps: &[Step], parts: &mut Vec<Part>) {
+    let (done, of, _) = how_far(design, steps);
+    if done < of {
+        parts.push(Part::Text(format!(
+            "This study is not complete: {done} of {of} runs are done. The same command goes on."
+        )));
+    }
+    parts.push(Part::Heading(3, "What was made smaller".to_owned()));
+    let repetitions = design.scale.repetitions;
+    let mut lines = design.scale.shrunk.clone();
+    let times = match repetitions.least {
+        1 => "Each cell was run once: no claim can read better than \"not shown\".".to_owned(),
+        times if times < 5 => format!("Each cell was run {times} times: fewer than 5 show no claim."),
+        times => format!("Each cell was run {times} times or more."),
+    };
+    lines.push(times);
+    parts.push(Part::List(lines));
+    if design.choice.as_published {
+        let back = design.spec.as_published.iter().flat_map(|variant| variant.brings_back.clone()).collect();
+        parts.push(Part::Text("With the published flaws put back (--as-published):".to_owned()));
+        parts.push(Part::List(back));
+    }
+}
+
+fn claims(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
+    if design.spec.claims.is_empty() {
+        return;
+    }
+    let rows = judge(design, all)
+        .into_iter()
+        .map(|one| {
+            let look = match one.finding {
+                Finding::Agrees | Finding::Emulated => Look::Best,
+                Finding::NotTestable => Look::NotRun,
+                Finding::Disagrees | Finding::NotShown => Look::Plain,
+            };
+            let finding = Field { text: one.finding.words().to_owned(), look };
+            vec![Field::new(one.id), Field::new(one.says), finding, Field::new(one.why)]
+        })
+        .map(|mut row: Vec<Field>| {
+            // The mark of a best row says nothing here.
+            if row[2].look == Look::Best {
+                row[2].look = Look::Plain;
+            }
+            row
+        })
+        .collect();
+    parts.push(Part::Heading(2, "Claims".to_owned()));
+    parts.push(Part::Table {
+        caption: "A claim agrees or disagrees only where the whole 95 % interval over at least 5 runs does; \"emulated\" holds with a \
+                  throttle or a shaped link that stands for hardware."
+            .to_owned(),
+        columns: ["id", "claim", "finding", "why"].map(str::to_owned).to_vec(),
+        rows,
+    });
+}
+
+fn between_systems(design: &Design<'_>, all: &[Observation], parts: &mut Vec<Part>) {
+    let found = differences(design, all);
+    if found.is_empty() {
+        return;
+    }
+    let mut rows = Vec::new();
+    for one in &found {
+        let levels: Vec<String> = one
+            .levels
+            .iter()
+            .map(|(factor, level)| if factor == "op" { level.clone() } else { format!("{factor}={level}") })
+            .collect();
+        let ratio = one.interval.map_or_else(
+            || crate::claims::short(one.ratio),
+            |(low, high)| {
+                let short = crate::claims::short;
+                format!("{} ({} to {})", short(one.ratio), short(low), short(high))
+            },
+        );
+        let look = if one.is_false { Look::False } else { Look::Plain };
+        rows.push(vec![
+            Field::new(levels.join(" ")),
+            Field::new(format!("{} / {}", one.system, one.base)),
+            Field::with(ratio, look),
+            Field::new(one.pairs.to_string()),
+            Field::new(one.words()),
+        ]);
+    }
+    parts.push(Part::Heading(2, "Systems beside each other".to_owned()));
+    parts.push(Part::Table {
+        caption: "Ratio of throughput, paired by repetition; the intervals hold for all rows together with 95 % confidence."
+            .to_owned(),
+        columns: ["cell", "ratio of", "ratio", "pairs", "finding"].map(str::to_owned).to_vec(),
+        rows,
+    });
+}
+
+/// What limits each system, where its machines were looked at.
+fn bottlenecks(design: &Design<'_>, steps: &[Step], files: &Files<'_>, parts: &mut Vec<Part>) {
+    if design.spec.fio.is_some() {
+        return;
+    }
+    let ended = ended(steps);
+    let mut rows = Vec::new();
+    for cell in &design.cells {
+        for repetition in 1..=design.scale.repetitions.least {
+            let run = cell.run_name(&design.spec.name, repetition);
+            let Some(end) = ended.get(run.as_str()) else { continue };
+            let Ok(run) = open_run(&files.directory.join("archive").join(&end.place)) else { continue };
+            let said: BTreeSet<String> =
+                run.record.bottlenecks.iter().map(|found| found.text.clone()).collect();
+            rows.extend(
+                said.into_iter()
+                    .map(|text| vec![Field::new(format!("{} r{repetition}", cell.id)), Field::new(text)]),
+            );
+        }
+    }
+    if rows.is_empty() {
+        return;
+    }
+    parts.push(Part::Heading(2, "What limits each system".to_owned()));
+    parts.push(Part::Table {
+        caption: "From the machines of the store while the load rose, one sentence for each run.".to_owned(),
+        columns: ["cell", "what limits it"].map(str::to_owned).to_vec(),
+        rows,
+    });
+}
+
+fn failures(steps: &[Step], parts: &mut Vec<Part>) {
+    let failed: Vec<String> = ended(steps)
+        .into_iter()
+        .filter(|(_, end)| end.state == CellState::Failed)
+        .map(|(run, end)| format!("{run}: {}", end.why.unwrap_or_else(|| "failed".to_owned())))
+        .collect();
+    if !failed.is_empty() {
+        parts.push(Part::Text("Runs that failed; what they measured stands above, marked FALSE:".to_owned()));
+        parts.push(Part::List(failed));
+    }
+}
+
+fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut Vec<Part>) {
+    parts.push(Part::Heading(2, "Set-up as found".to_owned()));
+    if !machine.is_empty() {
+        parts.push(Part::List(machine.to_vec()));
+    }
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for step in steps {
+        if let Step::Up { system, found: lines, .. } = step {
+            found.entry(system).or_default().extend(lines.iter().map(String::as_str));
+        }
+    }
+    for (system, lines) in found {
+        parts.push(Part::Heading(3, format!("System {system}")));
+        parts.push(Part::List(lines.into_iter().map(str::to_owned).collect()));
+    }
+    let mut rows = Vec::new();
+    let memory = "bytes of one copy of the data";
+    for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+        let bytes = estimate::data_bytes(design, cell).unwrap_or(0);
+        if bytes > 0 {
+            let copies = design.spec.systems[cell.system].copies;
+            #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+            let mb = bytes as f64 / 1e6;
+            rows.push(vec![
+                Field::new(cell.id.clone()),
+                Field::new(crate::claims::short(mb)),
+                Field::new(crate::claims::short(mb * f64::from(copies))),
+            ]);
+        }
+    }
+    if !rows.is_empty() {
+        parts.push(Part::Table {
+            caption: format!("Working sets: {memory}, and of all copies. What fits the memory of the store is read from there."),
+            columns: ["cell", "one copy (MB)", "all copies (MB)"].map(str::to_owned).to_vec(),
+            rows,
+        });
+    }
+    if let Some(setup) = &design.spec.setup {
+        parts.push(Part::Heading(3, "The published set-up".to_owned()));
+        parts.push(Part::Text(setup.clone()));
+    }
+}
+
+/// What no single machine can show, for every report.
+const ONE_MACHINE: &str = "Not testable on one machine: absolute rates and their ratio to the published ones; limits of real network \
+                           cards, switches and many clients; seeks, spindles and RAID; a client apart from its servers, so that what is \
+                           bound by processors may be bound by the client; several proxies, monitors or data centres; memory beyond \
+                           what was set.";
+
+fn original(design: &Design<'_>, parts: &mut Vec<Part>) {
+    if !design.spec.flaws.is_empty() {
+        parts.push(Part::Heading(2, "What the original got wrong".to_owned()));
+        let rows = design
+            .spec
+            .flaws
+            .iter()
+            .map(|flaw| {
+                let text = |text: &Option<String>| Field::new(text.clone().unwrap_or_default());
+                vec![Field::new(flaw.what.clone()), text(&flaw.matters), text(&flaw.here)]
+            })
+            .collect();
+        parts.push(Part::Table {
+            caption: "Known flaws of the published study.".to_owned(),
+            columns: ["flaw", "how much it matters", "here"].map(str::to_owned).to_vec(),
+            rows,
+        });
+    }
+    parts.push(Part::Heading(2, "Limits of this study".to_owned()));
+    let mut notes = design.spec.notes.clone();
+    notes.push(ONE_MACHINE.to_owned());
+    parts.push(Part::List(notes));
+}

@@ -1,0 +1,237 @@
+//! `published.csv`: tables of published numbers. A line `# name ..` begins a table; the next line names its columns. Numbers may
+//! be printed as `>600`; what is no number stays text.
+
+use std::collections::BTreeMap;
+
+use crate::design::{Levels, matches};
+use crate::spec::{PublishedMap, Spec, Take};
+
+/// A larger file holds no published numbers.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// What stands behind its name, such as where it is from.
+    pub remark: String,
+    /// Columns.
+    pub columns: Vec<String>,
+    /// Rows, with the line of the file.
+    pub rows: Vec<(usize, Vec<String>)>,
+}
+
+/// Tables by name.
+pub type Tables = BTreeMap<String, Table>;
+
+/// A published number, at the cells that it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// Levels that it says, system included; factors that are not named were varied or held without a word.
+    pub levels: Levels,
+    /// The operation, where the map says it.
+    pub op: Option<String>,
+    /// Which figure.
+    pub metric: String,
+    /// What was taken over which factor.
+    pub take: Take,
+    /// Factor that `take` goes over.
+    pub over: Option<String>,
+    /// The number in the unit of the figure.
+    pub value: f64,
+    /// Name of its table.
+    pub table: String,
+}
+
+/// Reads the tables.
+///
+/// # Errors
+/// The first line that does not fit, with its number.
+pub fn read(text: &str) -> Result<Tables, String> {
+    if text.len() > MOST_BYTES {
+        return Err("published.csv is larger than 16 MiB".to_owned());
+    }
+    let mut tables = Tables::new();
+    let mut current: Option<String> = None;
+    for (at, line) in text.lines().enumerate() {
+        let number = at + 1;
+        if let Some(head) = line.strip_prefix('#') {
+            let head = head.trim();
+            let (name, remark) = head.split_once(char::is_whitespace).unwrap_or((head, ""));
+            if name.is_empty() {
+                return Err(format!("published.csv, line {number}: a table needs a name: # NAME"));
+            }
+            if tables
+                .insert(name.to_owned(), Table { remark: remark.trim().to_owned(), ..Table::default() })
+                .is_some()
+            {
+                return Err(format!("published.csv, line {number}: the table {name} is there twice"));
+            }
+            current = Some(name.to_owned());
+            continue;
+        }
+        if line.trim().is_empty() {
+            continue;
+        }
+        let table = current.as_ref().and_then(|name| tables.get_mut(name));
+        let table =
+            table.ok_or_else(|| format!("published.csv, line {number}: no table yet: begin with # NAME"))?;
+        let fields = fields_of(line).map_err(|why| format!("published.csv, line {number}: {why}"))?;
+        if table.columns.is_empty() {
+            table.columns = fields;
+        } else {
+            // A row may leave out what stands last.
+            if fields.len() > table.columns.len() {
+                return Err(format!(
+                    "published.csv, line {number}: {} fields, the table has {} columns; put quotes around text with commas",
+                    fields.len(),
+                    table.columns.len()
+                ));
+            }
+            table.rows.push((number, fields));
+        }
+    }
+    Ok(tables)
+}
+
+fn fields_of(line: &str) -> Result<Vec<String>, String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());
+    let record = reader.records().next().ok_or("an empty line")?.map_err(|cause| cause.to_string())?;
+    Ok(record.iter().map(|field| field.trim().to_owned()).collect())
+}
+
+/// A number as papers print it: `1880.78`, `>600`, `20000`.
+fn number(text: &str) -> Option<f64> {
+    text.trim()
+        .trim_start_matches(['>', '<', '~'])
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite())
+}
+
+/// The published numbers at their cells.
+///
+/// # Errors
+/// A table, column or level that is not there.
+pub fn numbers(spec: &Spec, tables: &Tables) -> Result<Vec<Published>, String> {
+    let mut all = Vec::new();
+    for map in &spec.published {
+        let table =
+            tables.get(&map.table).ok_or_else(|| format!("published.csv has no table {}", map.table))?;
+        let column = |name: &str| {
+            table.columns.iter().position(|one| one == name).ok_or_else(|| {
+                format!("table {}: no column {name}; it has {}", map.table, table.columns.join(", "))
+            })
+        };
+        let value = column(&map.column)?;
+        let keys = map
+            .keys
+            .iter()
+            .map(|(factor, name)| Ok((factor, column(name)?)))
+            .collect::<Result<Vec<_>, String>>()?;
+        let filters = map
+            .rows
+            .iter()
+            .map(|(name, text)| Ok((column(name)?, &text.0)))
+            .collect::<Result<Vec<_>, String>>()?;
+        for (_, row) in &table.rows {
+            let field = |at: usize| row.get(at).map_or("", String::as_str);
+            if filters.iter().any(|(at, text)| field(*at) != text.as_str()) {
+                continue;
+            }
+            let Some(number) = number(field(value)) else { continue };
+            let said: Vec<(&String, &str)> = keys.iter().map(|(factor, at)| (*factor, field(*at))).collect();
+            if let Some(one) = placed(spec, map, &said, number)? {
+                all.push(one);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A number at its levels; `None` where its level is none of the study's.
+fn placed(
+    spec: &Spec,
+    map: &PublishedMap,
+    said: &[(&String, &str)],
+    number: f64,
+) -> Result<Option<Published>, String> {
+    let mut levels = Levels::new();
+    let mut op = None;
+    for (factor, some) in &map.cells {
+        let [level] = some.0.as_slice() else {
+            return Err(format!("table {}: {factor} needs one level, not {}", map.table, some.0.len()));
+        };
+        if factor == "op" {
+            op = Some(level.clone())
+        } else {
+            drop(levels.insert(factor.clone(), level.clone()))
+        }
+    }
+    for (factor, level) in said {
+        let level = if *factor == "system" {
+            let found = spec
+                .systems
+                .iter()
+                .find(|system| system.name == *level || system.published_as.as_deref() == Some(*level));
+            found.map(|system| system.name.clone())
+        } else if *factor == "op" {
+            op = Some((*level).to_owned());
+            continue;
+        } else {
+            let factor = spec.factors.iter().find(|one| one.name == **factor);
+            factor
+                .and_then(|factor| factor.levels.iter().find(|one| one.name() == *level))
+                .map(|one| one.name().to_owned())
+        };
+        let Some(level) = level else { return Ok(None) };
+        levels.insert((*factor).clone(), level);
+    }
+    Ok(Some(Published {
+        levels,
+        op,
+        metric: map.metric.clone(),
+        take: map.take,
+        over: map.over.clone(),
+        value: number * map.times,
+        table: map.table.clone(),
+    }))
+}
+
+impl Published {
+    /// Whether the number is about cells that were chosen.
+    #[must_use]
+    pub fn is_in(&self, chosen: &crate::spec::Where) -> bool {
+        let mut levels = self.levels.clone();
+        if let Some(op) = &self.op {
+            levels.insert("op".to_owned(), op.clone());
+        }
+        matches(chosen, &levels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_as_papers_print_them_and_mistakes_have_their_line() {
+        let text = "# a.b  src=T\nn,x\n5,>600\n\n10,none\n# c src=V\nn,note\n1,\"one, two\"\n";
+        let tables = read(text).unwrap();
+        assert_eq!(tables["a.b"].remark, "src=T");
+        assert_eq!(tables["a.b"].rows[1], (5, vec!["10".to_owned(), "none".to_owned()]));
+        assert_eq!(tables["c"].rows[0].1[1], "one, two");
+        assert_eq!(
+            (number(">600"), number("88.5"), number("no significant difference")),
+            (Some(600.0), Some(88.5), None)
+        );
+        for (text, words) in [
+            ("1,2\n", "line 1: no table"),
+            ("# a\nx\n1,2\n", "line 3: 2 fields"),
+            ("# a\nx\n# a\n", "line 3: the table a is there twice"),
+            ("#\n", "line 1: a table needs a name"),
+        ] {
+            assert!(read(text).is_err_and(|why| why.contains(words)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Picks values out of what was measured: of which cells, at which repetition, and what is taken of several.
+
+use std::collections::BTreeMap;
+
+use crate::design::{Design, Levels, matches};
+use crate::measured::Observation;
+use crate::spec::{Quantity, Sla, Take, Where};
+
+/// What a quantity came to at one repetition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The value, in the unit of the figure; of `arg_max` and `arg_best` the level as a number.
+    pub value: f64,
+    /// A cell that it comes from is FALSE.
+    pub is_false: bool,
+}
+
+impl Observation {
+    /// System, factors and operation.
+    #[must_use]
+    pub fn all_levels(&self) -> Levels {
+        let mut levels = self.levels.clone();
+        levels.insert("op".to_owned(), self.op.clone());
+        levels
+    }
+
+    /// Whether it is among the chosen cells.
+    #[must_use]
+    pub fn is_in(&self, chosen: &Where) -> bool {
+        matches(chosen, &self.all_levels())
+    }
+
+    /// True when its numbers cannot be believed.
+    #[must_use]
+    pub fn is_false(&self) -> bool {
+        self.verdict == cosmark_archive::Overall::False
+    }
+}
+
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    crate::statistics::interval_of_ratio(values).map(|(mean, _)| mean)
+}
+
+/// A level as a number: itself, or its place in the order of the study.
+fn as_number(design: &Design<'_>, factor: &str, level: &str) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "numbers of levels")]
+    level.parse().unwrap_or(design.rank(factor, level) as f64)
+}
+
+/// The limit that a quantity names.
+fn limit<'a>(design: &'a Design<'_>, quantity: &Quantity) -> Option<&'a Sla> {
+    let name = quantity.sla.as_ref()?;
+    design.spec.slas.iter().find(|sla| sla.name == *name)
+}
+
+/// The value of a quantity at one repetition; `None` where nothing of it was measured.
+#[must_use]
+pub fn quantity(
+    design: &Design<'_>,
+    all: &[Observation],
+    wanted: &Quantity,
+    repetition: u32,
+) -> Option<Found> {
+    let chosen: Vec<&Observation> = all
+        .iter()
+        .filter(|one| {
+            one.repetition == repetition
+                && one.is_in(&wanted.cells)
+                && one.values.contains_key(&wanted.metric)
+        })
+        .collect();
+    let value_of = |one: &Observation| one.values.get(&wanted.metric).copied().unwrap_or(f64::NAN);
+    let Some(over) = wanted.over.as_ref().filter(|_| wanted.take != Take::Each) else {
+        let values: Vec<f64> = chosen.iter().map(|one| value_of(one)).collect();
+        let is_false = chosen.iter().any(|one| one.is_false());
+        return geometric_mean(&values).map(|value| Found { value, is_false });
+    };
+    let limit = limit(design, wanted).map(|sla| sla.p95_ms);
+    let mut levels: BTreeMap<(usize, String), Vec<&Observation>> = BTreeMap::new();
+    for one in chosen {
+        if let Some(level) = one.levels.get(over) {
+            levels.entry((design.rank(over, level), level.clone())).or_default().push(one);
+        }
+    }
+    let points: Vec<(String, f64, bool)> = levels
+        .into_iter()
+        .filter(|(_, some)| keeps(some, limit))
+        .filter_map(|((_, level), some)| {
+            let values: Vec<f64> = some.iter().map(|one| value_of(one)).collect();
+            Some((level, geometric_mean(&values)?, some.iter().any(|one| one.is_false())))
+        })
+        .collect();
+    let greatest = || points.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (level, value, is_false) = match wanted.take {
+        Take::Each | Take::First => points.first(),
+        Take::Last => points.last(),
+        Take::Min => points.iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+        Take::Max | Take::ArgMax | Take::Best | Take::ArgBest => greatest(),
+    }?
+    .clone();
+    let value = match wanted.take {
+        Take::ArgMax | Take::ArgBest => as_number(design, over, &level),
+        _ => value,
+    };
+    Some(Found { value, is_false })
+}
+
+/// Whether cells keep a limit: all of them, and next to nothing failed.
+fn keeps(some: &[&Observation], limit_ms: Option<f64>) -> bool {
+    let Some(limit) = limit_ms else { return true };
+    some.iter().all(|one| {
+        one.values.get("response_ms.p95").is_some_and(|p95| *p95 <= limit)
+            && one.failed_share <= MOST_FAILED_SHARE
+    })
+}
+
+/// Where more of the operations failed, a limit of response times is not kept.
+const MOST_FAILED_SHARE: f64 = 0.01;
+
+/// The repetitions of which something was measured.
+#[must_use]
+pub fn repetitions(all: &[Observation]) -> Vec<u32> {
+    let numbers: std::collections::BTreeSet<u32> = all.iter().map(|one| one.repetition).collect();
+    numbers.into_iter().collect()
+}
+
+/// What a point measured over its repetitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// System, factors and operation.
+    pub levels: Levels,
+    /// Its observations, by repetition.
+    pub all: Vec<Observation>,
+}
+
+impl Series {
+    /// Values of a figure.
+    #[must_use]
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        self.all.iter().filter_map(|one| one.values.get(metric).copied()).collect()
+    }
+
+    /// True when one of them is FALSE.
+    #[must_use]
+    pub fn is_false(&self) -> bool {
+        self.all.iter().any(Observation::is_false)
+    }
+}
+
+/// Observations by point and operation, in the order of the study.
+#[must_use]
+pub fn series(design: &Design<'_>, all: &[Observation]) -> Vec<Series> {
+    let mut by: BTreeMap<(Vec<usize>, String, String), Series> = BTreeMap::new();
+    for one in all {
+        let mut ranks: Vec<usize> = design
+            .spec
+            .factors
+            .iter()
+            .map(|factor| one.levels.get(&factor.name).map_or(0, |level| design.rank(&factor.name, level)))
+            .collect();
+        ranks.push(design.rank("system", one.levels.get("system").map_or("", String::as_str)));
+        let key = (ranks, one.op.clone(), format!("{:?}", one.levels));
+        by.entry(key)
+            .or_insert_with(|| Series { levels: one.all_levels(), all: Vec::new() })
+            .all
+            .push(one.clone());
+    }
+    by.into_values().collect()
+}

@@ -1,0 +1,160 @@
+//! Studies as text: the library, and every mistake at its line.
+
+use cosmark_workload::diagnostics::LineIndex;
+
+use super::*;
+use crate::design::{Choice, Design};
+use crate::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY};
+use crate::published;
+
+#[test]
+fn every_study_of_the_library_can_be_read_planned_and_finds_its_published_numbers() {
+    let new = [("mine", NEW_STUDY, NEW_PUBLISHED)];
+    let all = LIBRARY.iter().map(|entry| (entry.name, entry.text, entry.published)).chain(new);
+    for (name, text, csv) in all {
+        let (spec, mistakes) = read(text);
+        let spec = spec.unwrap_or_else(|| panic!("{name}: {mistakes:#?}"));
+        assert!(mistakes.is_empty() && spec.name == name, "{name}: {mistakes:#?}");
+        let tables = published::read(csv).unwrap();
+        let numbers = published::numbers(&spec, &tables).unwrap();
+        assert_eq!(numbers.is_empty(), spec.published.is_empty(), "{name}");
+        for scale in spec.scales.keys() {
+            let design = Design::new(&spec, Choice { scale: scale.clone(), ..Choice::default() }).unwrap();
+            let cost = crate::estimate::cost(&design).unwrap();
+            assert!(cost.time_s > 0.0 && cost.runs > 0, "{name} {scale}");
+            if spec.workload.is_some() {
+                for cell in &design.cells {
+                    let text = design.workload(cell, 1).unwrap();
+                    assert!(!text.contains("${{"), "{name} {scale} {}: {text}", cell.id);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_published_numbers_of_the_slides_stand_at_their_cells() {
+    let entry = crate::library::find("slides").unwrap();
+    let spec = read(entry.text).0.unwrap();
+    let numbers = published::numbers(&spec, &published::read(entry.published).unwrap()).unwrap();
+    assert_eq!(numbers.len(), 80);
+    let of = |table: &str, workers: &str, metric: &str| {
+        let fits = |one: &&published::Published| {
+            one.levels["table"] == table && one.levels["workers"] == workers && one.metric == metric
+        };
+        numbers.iter().find(fits).unwrap().value
+    };
+    assert_eq!(
+        (of("A", "320", "throughput_per_s"), of("D", "2560", "response_ms.p95")),
+        (5019.85, 200_306.67)
+    );
+}
+
+/// (line, words) of every mistake.
+fn mistakes(text: &str) -> Vec<(usize, String)> {
+    let (spec, mistakes) = read(text);
+    assert!(spec.is_none());
+    let lines = LineIndex::new(text);
+    mistakes.into_iter().map(|one| (lines.position(one.span.start).line, one.message)).collect()
+}
+
+#[test]
+fn all_mistakes_are_found_at_once_each_at_its_line() {
+    let text = "name: bad
+title: t
+question: q
+sytems: []
+systems: [{name: a, colour: red}, {name: b}]
+factors:
+  - {name: n, levels: 5}
+  - {name: m, levels: [1]}
+scales: {quick: {repetitions: {least: many}}}
+workload: {point: '- name: x', measured: x}
+";
+    let found = mistakes(text);
+    for (line, words) in [
+        (4, "unknown field `sytems`"),
+        (5, "unknown field `colour`"),
+        (7, "invalid type"),
+        (9, "invalid type"),
+    ] {
+        assert!(
+            found.iter().any(|(at, said)| *at == line && said.contains(words)),
+            "{line} {words}: {found:#?}"
+        );
+    }
+    let text = "name: bad
+title: t
+question: q
+systems:
+  - {name: a, bed: swift, environment: {LD_PRELOAD: x}}
+  - {name: b, bed: ../../etc}
+  - {name: b, target: /etc/passwd, settings: {storage.endpoint: x}}
+factors:
+  - {name: n, levels: [1, 1]}
+  - {name: op, levels: [1]}
+scales:
+  huge: {levels: {n: [7]}}
+skip: [{when: {colour: red}, why: no}]
+workload:
+  point: 'nothing of ${{ this }}'
+  measured: x
+figures: [{title: f, x: y, metric: speed}]
+claims:
+  - {id: A, says: s, test: [{of: {take: max}}]}
+  - {id: A, says: s}
+slas: [{name: s, p95_ms: 0, over: n}]
+";
+    let found = mistakes(text);
+    for (line, words) in [
+        (5, "LD_PRELOAD: no knob"),
+        (6, "no test bed's name"),
+        (7, "there twice"),
+        (7, "no file of the bed"),
+        (7, "storage.endpoint: a study may not change"),
+        (9, "no good name of a level"),
+        (10, "op: no good name"),
+        (12, "huge: no scale"),
+        (12, "7: no level of n"),
+        (13, "colour: no factor"),
+        (15, "point has no stage"),
+        (15, "this: no variable"),
+        (17, "y: no factor"),
+        (17, "speed: no figure"),
+        (19, "every value would agree"),
+        (19, "take needs over"),
+        (20, "A is there twice"),
+        (20, "give one of test and not_testable"),
+        (21, "a limit is above 0"),
+    ] {
+        assert!(
+            found.iter().any(|(at, said)| *at == line && said.contains(words)),
+            "{line} {words}: {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_study_is_refused_and_nothing_panics() {
+    for text in ["", "5", "[a]", "a: [", "name: x", "name: [1]\ntitle: {}\n", "&a [*a]", "? {a: b}\n: c\n"] {
+        assert!(!mistakes(text).is_empty(), "{text}");
+    }
+    let deep = "a: ".to_owned() + &"[".repeat(10_000);
+    assert!(!mistakes(&deep).is_empty());
+    // Cells beyond counting are refused, not made.
+    let levels: Vec<String> = (0..400).map(|n| n.to_string()).collect();
+    let many = format!("{{levels: [{}], name: ", levels.join(","));
+    let text = format!(
+        "name: x\ntitle: t\nquestion: q\nsystems: [{{name: a}}]\nfactors: [{many}f}}, {many}g}}, {many}h}}]\nscales: {{quick: {{}}}}\n\
+         workload: {{point: '- name: x', measured: x}}\n"
+    );
+    assert!(mistakes(&text).iter().any(|(_, said)| said.contains("cells")), "{:?}", mistakes(&text));
+}
+
+#[test]
+fn the_schema_names_what_the_reader_takes() {
+    let schema = json_schema().to_string();
+    for word in ["systems", "factors", "scales", "within_percent", "not_testable", "brings_back"] {
+        assert!(schema.contains(word), "{word}");
+    }
+}

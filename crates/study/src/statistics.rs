@@ -1,0 +1,58 @@
+//! Intervals over repetitions. One value has none.
+
+use cosmark_stats::bootstrap::{deviation, mean};
+use cosmark_stats::special::t_critical;
+
+/// A mean and where it lies with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Half its width in percent of the mean.
+    #[must_use]
+    pub fn half_percent(&self) -> f64 {
+        if self.mean == 0.0 { f64::INFINITY } else { (self.high - self.low) / 2.0 / self.mean.abs() * 100.0 }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of repetitions")]
+fn real(count: usize) -> f64 {
+    count as f64
+}
+
+/// Student's interval of the mean; `None` for fewer than two values.
+#[must_use]
+pub fn interval_of_mean(values: &[f64]) -> Option<Interval> {
+    if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let n = real(values.len());
+    let center = mean(values);
+    let reach = t_critical(0.05, n - 1.0) * deviation(values) / n.sqrt();
+    Some(Interval { mean: center, low: center - reach, high: center + reach })
+}
+
+/// The geometric mean with its interval where there are two values or more; `None` where a value is not above 0.
+#[must_use]
+pub fn interval_of_ratio(values: &[f64]) -> Option<(f64, Option<Interval>)> {
+    if values.is_empty() || values.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
+        return None;
+    }
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let center = mean(&logarithms).exp();
+    let known = interval_of_mean(&logarithms);
+    Some((center, known.map(|known| Interval { mean: center, low: known.low.exp(), high: known.high.exp() })))
+}
+
+/// The middle value; `None` without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    cosmark_stats::bootstrap::median(values)
+}

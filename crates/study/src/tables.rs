@@ -1,0 +1,349 @@
+//! The tables of a study: published beside here, cells with their verdict, limits with their best rows.
+
+use cosmark_archive::Overall;
+
+use crate::claims::short;
+use crate::design::{Design, matches};
+use crate::figures::axis_label;
+use crate::measured::Observation;
+use crate::page::{Field, Look, Part};
+use crate::published::Published;
+use crate::select::{Series, quantity, repetitions, series};
+use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
+use crate::statistics::{interval_of_mean, interval_of_ratio, median};
+
+fn unit_value(metric: &str, value: f64) -> String {
+    if metric == "bandwidth_bytes_per_s" { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
+}
+
+/// A value over repetitions with its interval.
+fn with_interval(metric: &str, values: &[f64]) -> String {
+    let Some(middle) = median(values) else { return "-".to_owned() };
+    match interval_of_mean(values) {
+        Some(known) => {
+            format!(
+                "{} ({} to {})",
+                unit_value(metric, middle),
+                unit_value(metric, known.low),
+                unit_value(metric, known.high)
+            )
+        }
+        None => unit_value(metric, middle),
+    }
+}
+
+fn named(chosen: &std::collections::BTreeMap<String, String>, design: &Design<'_>) -> String {
+    let mut parts: Vec<(usize, String)> = chosen
+        .iter()
+        .map(|(factor, level)| {
+            let rank = if factor == "system" {
+                0
+            } else {
+                1 + design.spec.factors.iter().position(|one| one.name == *factor).unwrap_or(98)
+            };
+            let text = if factor == "system" || factor == "op" {
+                level.clone()
+            } else {
+                format!("{factor}={level}")
+            };
+            (rank, text)
+        })
+        .collect();
+    parts.sort();
+    parts.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+}
+
+fn look_of(one: &Series) -> Look {
+    if one.is_false() {
+        Look::False
+    } else if one.all.iter().any(|one| one.too_long.is_some()) {
+        Look::Hollow
+    } else {
+        Look::Plain
+    }
+}
+
+/// Every cell: what was measured, how surely, whether it can be believed. Cells that were not run say why.
+#[must_use]
+pub fn cells(design: &Design<'_>, all: &[Observation]) -> Part {
+    let mut columns: Vec<String> = vec!["system".to_owned()];
+    columns.extend(design.spec.factors.iter().map(|factor| factor.name.clone()));
+    let more = ["operation", "op/s", "MB/s", "median ms", "p95 ms", "p99 ms", "failed", "runs", "verdict"];
+    columns.extend(more.map(str::to_owned));
+    let mut rows = Vec::new();
+    for one in series(design, all) {
+        let level = |name: &str| one.levels.get(name).cloned().unwrap_or_default();
+        let mut row: Vec<Field> = vec![Field::new(level("system"))];
+        row.extend(design.spec.factors.iter().map(|factor| Field::new(level(&factor.name))));
+        row.push(Field::new(level("op")));
+        let look = look_of(&one);
+        row.push(Field::with(with_interval("throughput_per_s", &one.values("throughput_per_s")), look));
+        let bandwidth = one.values("bandwidth_bytes_per_s");
+        row.push(Field::new(median(&bandwidth).map_or_else(|| "-".to_owned(), |bytes| short(bytes / 1e6))));
+        for id in ["response_ms.p50", "response_ms.p95", "response_ms.p99"] {
+            row.push(Field::new(median(&one.values(id)).map_or_else(|| "-".to_owned(), short)));
+        }
+        let failed = one.all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
+        row.push(Field::new(if failed == 0.0 {
+            "0".to_owned()
+        } else {
+            format!("{} %", short(failed * 100.0))
+        }));
+        row.push(Field::new(one.all.len().to_string()));
+        let worst = one.all.iter().max_by_key(|one| one.verdict);
+        let verdict = worst.map_or(Overall::NotProven, |one| one.verdict);
+        let why = worst.and_then(|one| one.why.clone()).filter(|_| verdict != Overall::True);
+        let text =
+            why.map_or_else(|| verdict.words().to_owned(), |why| format!("{}: {why}", verdict.words()));
+        row.push(Field::new(text));
+        rows.push(row);
+    }
+    for cell in &design.cells {
+        for point in cell.points.iter() {
+            if let Some(why) = &point.refused {
+                let mut row = vec![Field::new(design.spec.systems[cell.system].name.clone())];
+                let level = |name: &String| cell.levels.get(name).or_else(|| point.levels.get(name)).cloned();
+                row.extend(
+                    design
+                        .spec
+                        .factors
+                        .iter()
+                        .map(|factor| Field::new(level(&factor.name).unwrap_or_default())),
+                );
+                row.push(Field::with(format!("not run: {why}"), Look::NotRun));
+                row.resize(columns.len(), Field::default());
+                rows.push(row);
+            }
+        }
+    }
+    let caption = "Every cell: the median of its runs, in brackets the 95 % interval of the mean where there are several. Hatched: \
+                   FALSE, its numbers cannot be believed. Dashed: responses too long for the window.";
+    Part::Table { caption: caption.to_owned(), columns, rows }
+}
+
+/// Published, here and their ratio, for each published number whose cell was run.
+#[must_use]
+pub fn beside(design: &Design<'_>, all: &[Observation], published: &[Published]) -> Option<Part> {
+    let mut rows = Vec::new();
+    let mut not_run = 0;
+    for one in published {
+        let mut cells: Where = one
+            .levels
+            .iter()
+            .map(|(factor, level)| (factor.clone(), OneOrMore(vec![level.clone()])))
+            .collect();
+        if let Some(op) = &one.op {
+            cells.insert("op".to_owned(), OneOrMore(vec![op.clone()]));
+        }
+        let wanted = Quantity {
+            metric: one.metric.clone(),
+            cells: cells.clone(),
+            take: one.take,
+            over: one.over.clone(),
+            sla: None,
+        };
+        // A number of one system is beside each system here where the study has no system of that name.
+        let systems = systems_of(design, one);
+        for system in systems {
+            let mut own = wanted.clone();
+            own.cells.insert("system".to_owned(), OneOrMore(vec![system.clone()]));
+            let found: Vec<crate::select::Found> = repetitions(all)
+                .into_iter()
+                .filter_map(|repetition| quantity(design, all, &own, repetition))
+                .collect();
+            if found.is_empty() {
+                not_run += 1;
+                continue;
+            }
+            rows.push(beside_row(design, one, &system, &found));
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    let not_run = if not_run == 0 {
+        String::new()
+    } else {
+        format!(" Of {not_run} further published numbers the cells were not run.")
+    };
+    let caption = format!(
+        "Published numbers and those from here. The ratio of absolute rates compares machines, not systems: read shapes and \
+         ratios between rows.{not_run}"
+    );
+    let columns =
+        ["cell", "figure", "published", "here", "here / published", "table"].map(str::to_owned).to_vec();
+    Some(Part::Table { caption, columns, rows })
+}
+
+fn systems_of(design: &Design<'_>, one: &Published) -> Vec<String> {
+    one.levels.get("system").map_or_else(
+        || design.spec.systems.iter().map(|system| system.name.clone()).collect(),
+        |system| vec![system.clone()],
+    )
+}
+
+fn beside_row(
+    design: &Design<'_>,
+    one: &Published,
+    system: &str,
+    found: &[crate::select::Found],
+) -> Vec<Field> {
+    let values: Vec<f64> = found.iter().map(|one| one.value).collect();
+    let look = if found.iter().any(|one| one.is_false) { Look::False } else { Look::Plain };
+    let ratios: Vec<f64> = values.iter().map(|value| value / one.value).collect();
+    let ratio = interval_of_ratio(&ratios).map_or_else(
+        || "-".to_owned(),
+        |(ratio, known)| {
+            known.map_or_else(
+                || short(ratio),
+                |known| format!("{} ({} to {})", short(ratio), short(known.low), short(known.high)),
+            )
+        },
+    );
+    let mut levels = one.levels.clone();
+    levels.insert("system".to_owned(), system.to_owned());
+    levels.extend(one.op.clone().map(|op| ("op".to_owned(), op)));
+    let mut what = axis_label(&one.metric);
+    if let Some(over) = &one.over {
+        what = match one.take {
+            Take::Max => format!("greatest {what} over {over}"),
+            Take::ArgMax => format!("{over} of the greatest {what}"),
+            _ => format!("{what} over {over}"),
+        };
+    }
+    let shown = |value| if one.take == Take::ArgMax { short(value) } else { unit_value(&one.metric, value) };
+    vec![
+        Field::new(named(&levels, design)),
+        Field::new(what),
+        Field::new(shown(one.value)),
+        Field::with(
+            if one.take == Take::ArgMax {
+                with_interval("", &values)
+            } else {
+                with_interval(&one.metric, &values)
+            },
+            look,
+        ),
+        Field::new(ratio),
+        Field::new(one.table.clone()),
+    ]
+}
+
+/// The tables of limits: response time and throughput over the load, the best row within the limit marked.
+#[must_use]
+pub fn slas(design: &Design<'_>, all: &[Observation]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let series = series(design, all);
+    for sla in &design.spec.slas {
+        let own: Vec<&Series> = series.iter().filter(|one| matches(&sla.cells, &one.levels)).collect();
+        let mut groups: std::collections::BTreeMap<String, Vec<&Series>> = std::collections::BTreeMap::new();
+        for one in own {
+            let mut rest = one.levels.clone();
+            rest.remove(&sla.over);
+            groups.entry(named(&rest, design)).or_default().push(one);
+        }
+        parts.extend(groups.into_iter().map(|(name, some)| sla_table(sla, &name, &some)));
+    }
+    parts
+}
+
+fn sla_table(sla: &Sla, name: &str, some: &[&Series]) -> Part {
+    let p95 = |one: &Series| median(&one.values("response_ms.p95"));
+    let rate = |one: &Series| median(&one.values("throughput_per_s"));
+    let keeps = |one: &&&Series| {
+        let failed = one.all.iter().map(|one| one.failed_share).fold(0.0, f64::max);
+        !one.is_false() && p95(one).is_some_and(|p95| p95 <= sla.p95_ms) && failed <= 0.01
+    };
+    let best =
+        some.iter().filter(keeps).max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)));
+    let best_level = best.and_then(|one| one.levels.get(&sla.over).cloned());
+    let rows = some
+        .iter()
+        .map(|one| {
+            let level = one.levels.get(&sla.over).cloned().unwrap_or_default();
+            let is_best = best_level.as_ref() == Some(&level);
+            let look = if is_best { Look::Best } else { look_of(one) };
+            let within = p95(one)
+                .map_or("not known: too few operations", |p95| if p95 <= sla.p95_ms { "yes" } else { "no" });
+            vec![
+                Field::with(level, look),
+                Field::new(p95(one).map_or_else(|| "-".to_owned(), short)),
+                Field::with(rate(one).map_or_else(|| "-".to_owned(), short), look),
+                Field::new(within),
+            ]
+        })
+        .collect();
+    let published =
+        sla.published.as_ref().map(|level| format!(" Published best row: {level}.")).unwrap_or_default();
+    let here = best_level
+        .map_or_else(|| " No row here is within it.".to_owned(), |level| format!(" Best row here: {level}."));
+    let note = sla.note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
+    let columns = [sla.over.as_str(), "p95 (ms)", "op/s", "within the limit"].map(str::to_owned).to_vec();
+    Part::Table {
+        caption: format!("{name}: p95 <= {} ms ({}).{here}{published}{note}", short(sla.p95_ms), sla.name),
+        columns,
+        rows,
+    }
+}
+
+/// A table of efficiencies: each formula at each level, with its geometric mean.
+#[must_use]
+pub fn efficiencies(design: &Design<'_>, all: &[Observation]) -> Option<Part> {
+    let mut rows = Vec::new();
+    for one in &design.spec.efficiencies {
+        let factor = design.spec.factors.iter().find(|factor| factor.name == one.over)?;
+        let mut means = Vec::new();
+        for level in factor.levels.iter().map(crate::spec::Level::name) {
+            let (values, is_false) = efficiency(design, all, one, level);
+            let Some((mean, known)) = interval_of_ratio(&values) else { continue };
+            means.push(mean);
+            let text = known.map_or_else(
+                || short(mean),
+                |known| format!("{} ({} to {})", short(mean), short(known.low), short(known.high)),
+            );
+            let look = if is_false { Look::False } else { Look::Plain };
+            rows.push(vec![
+                Field::new(one.name.clone()),
+                Field::new(level),
+                Field::with(text, look),
+                Field::default(),
+            ]);
+        }
+        if let Some((mean, _)) = interval_of_ratio(&means) {
+            let published = one.published.map(short).unwrap_or_default();
+            let what = format!("{}: {}", one.name, one.note.clone().unwrap_or_default());
+            rows.push(vec![
+                Field::new(what),
+                Field::new("geometric mean"),
+                Field::new(short(mean)),
+                Field::new(published),
+            ]);
+        }
+    }
+    let columns = ["formula", "level", "here", "published"].map(str::to_owned).to_vec();
+    let caption = "Efficiency: one value for each level; the mean over them only beside.".to_owned();
+    (!rows.is_empty()).then_some(Part::Table { caption, columns, rows })
+}
+
+/// The value of a formula at a level, by repetition, and whether a cell of it is FALSE.
+fn efficiency(design: &Design<'_>, all: &[Observation], one: &Efficiency, level: &str) -> (Vec<f64>, bool) {
+    let mut is_false = false;
+    let mut values = Vec::new();
+    for repetition in repetitions(all) {
+        let mut at = |wanted: &Quantity| {
+            let mut own = wanted.clone();
+            own.cells.insert(one.over.clone(), OneOrMore(vec![level.to_owned()]));
+            let found = quantity(design, all, &own, repetition)?;
+            is_false |= found.is_false;
+            Some(found.value)
+        };
+        let more = match &one.plus {
+            None => Some(0.0),
+            Some(plus) => at(plus).map(|value| value * one.plus_times),
+        };
+        if let (Some(of), Some(more), Some(to)) = (at(&one.of), more, at(&one.to)) {
+            values.push(one.times * (of + more) / to);
+        }
+    }
+    (values, is_false)
+}
