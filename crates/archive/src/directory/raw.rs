@@ -58,6 +58,7 @@ impl Archive {
             idle_nodes: Vec::new(),
             bottlenecks: Vec::new(),
             raw_limits: None,
+            durability: Vec::new(),
         };
         write_whole(&path.join("run.json"), true, |out| {
             serde_json::to_writer_pretty(out, &record).map_err(std::io::Error::from)

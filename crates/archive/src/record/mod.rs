@@ -3,6 +3,7 @@
 
 pub(crate) mod client;
 pub(crate) mod containers;
+pub(crate) mod durability;
 pub(crate) mod gaps;
 pub(crate) mod goals;
 pub(crate) mod loops;
@@ -18,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::containers::ContainersRecord;
+use crate::record::durability::DurabilityRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
@@ -80,6 +82,9 @@ pub struct RunRecord {
     /// Directory of the entry of this archive that says what the machines can do by themselves; null where none was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_limits: Option<String>,
+    /// Each time that what the store acknowledged was read back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<DurabilityRecord>,
 }
 
 /// A machine.
@@ -209,6 +214,7 @@ impl RunRecord {
             idle_nodes: Vec::new(),
             bottlenecks: Vec::new(),
             raw_limits: None,
+            durability: Vec::new(),
         }
     }
 }
