@@ -6,6 +6,7 @@ mod driver;
 mod lbn;
 mod plan;
 mod results;
+mod verify_data;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
+pub use verify_data::VerifyDataArgs;
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -79,6 +81,8 @@ pub enum Command {
     Recover(RecoverArgs),
     /// Remove from the store what a run left there, and nothing else
     Clean(CleanArgs),
+    /// Read back what a store acknowledged in a run: is it still there
+    VerifyData(VerifyDataArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
     /// Start a controller: a queue of runs, REST, the web console
@@ -131,6 +135,9 @@ pub struct RunOptions {
     /// Keep one record per operation (operations.parquet)
     #[arg(long)]
     pub oplog: bool,
+    /// Keep a ledger of what the store acknowledges, for `cosmark verify-data`; `check: durability` does so too
+    #[arg(long)]
+    pub ledger: bool,
     /// Do not write report.html at the end
     #[arg(long)]
     pub no_report: bool,
