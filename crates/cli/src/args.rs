@@ -9,6 +9,7 @@ mod lbn;
 mod plan;
 mod results;
 mod study;
+mod verify_data;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub use results::{
     AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, LookArgs, PictureFormat, PlotArgs,
 };
 pub use study::StudyArgs;
+pub use verify_data::VerifyDataArgs;
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -98,6 +100,8 @@ pub enum Command {
     Recover(RecoverArgs),
     /// Remove from the store what a run left there, and nothing else
     Clean(CleanArgs),
+    /// Read back what a store acknowledged in a run: is it still there
+    VerifyData(VerifyDataArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
     /// Watch a run while it lasts: rates, percentiles, errors, drivers, the verdict as it forms
@@ -160,6 +164,9 @@ pub struct RunOptions {
     /// Keep one record per operation (operations.parquet)
     #[arg(long)]
     pub oplog: bool,
+    /// Keep a ledger of what the store acknowledges, for `cosmark verify-data`; `check: durability` does so too
+    #[arg(long)]
+    pub ledger: bool,
     /// Do not write report.html at the end
     #[arg(long)]
     pub no_report: bool,

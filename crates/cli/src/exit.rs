@@ -26,6 +26,8 @@ pub enum Exit {
     Untrusted,
     /// A condition of a comparison could not be tested.
     Untested,
+    /// What a store acknowledged is not there.
+    Broken,
 }
 
 impl Exit {
@@ -48,6 +50,11 @@ impl Exit {
             Exit::Untested,
             8,
             "a condition of compare --fail-on could not be tested: the runs are too short or too unlike",
+        ),
+        (
+            Exit::Broken,
+            9,
+            "what the store acknowledged is lost, corrupt, stale or back: `check: durability` and verify-data",
         ),
     ];
 

@@ -22,6 +22,7 @@ mod paint;
 mod plan;
 mod progress;
 mod raw;
+mod readback;
 mod registry;
 mod runs;
 mod screen;
@@ -54,6 +55,7 @@ fn main() -> std::process::ExitCode {
         Command::Judge(judge) => cmd::judge::run(&judge),
         Command::Report(report) => cmd::report::run(&report),
         Command::Clean(clean) => cmd::clean::run(&clean),
+        Command::VerifyData(verify) => cmd::verify_data::run(&verify),
         Command::Recover(recover) => cmd::recover::run(&recover),
         Command::List(list) => cmd::list::run(&list),
         Command::Controller(controller) => cmd::controller::run(&controller),

@@ -34,13 +34,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("certify", &["adaptor-api", "consistency"]),
     ("capacity", &["metrics", "stats"]),
     ("nodes", &["adaptor-api", "metrics", "workload"]),
-    ("archive", &["metrics", "stats", "workload"]),
+    ("ledger", &["metrics", "workload"]),
+    ("archive", &["ledger", "metrics", "stats", "workload"]),
     ("faults", &["archive", "metrics", "stats", "workload"]),
     ("verdict", &["archive", "capacity", "metrics", "stats", "workload"]),
     ("report", &["archive", "metrics", "stats", "workload"]),
     ("study", &["archive", "metrics", "report", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
-    ("driver", &["adaptor-api", "engine", "metrics", "wire", "workload"]),
+    ("driver", &["adaptor-api", "engine", "ledger", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
     ("cluster", &["adaptor-api", "archive", "controller", "driver", "engine", "wire", "workload"]),
     (
@@ -70,6 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "controller",
             "driver",
             "embedded",
+            "ledger",
             "metrics",
             "faults",
             "nodes",
@@ -388,7 +390,7 @@ fn an_arrow_that_is_wrong_is_found_in_either_direction() {
 
 #[test]
 fn pure_crates_do_no_io_are_not_async_and_read_no_clock() {
-    let mut pure = members(&["units", "workload", "metrics", "stats", "capacity", "history"]);
+    let mut pure = members(&["units", "workload", "metrics", "stats", "capacity", "history", "ledger"]);
     let checks = members(&["verdict"]);
     let of_verdict = pure.len();
     let is_pure = ["crates/verdict/src/checks/", "crates/verdict/src/bounds/"];

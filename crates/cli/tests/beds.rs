@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cosmark_archive::{RunRecord, RunState};
+use cosmark_archive::{DurabilityRecord, RunRecord, RunState};
 use cosmark_metrics::{NodeResult, ResourceKind};
 use cosmark_simstore::{Behaviour, SimStore};
 use support::{operation, repository, run_json, stderr};
@@ -124,6 +124,48 @@ fn chunked_and_hashed(target: &str) {
         let result = operation(&record, stage, name);
         assert_eq!((result.ok, result.failed), (10, 0), "{:?}", result.error_examples);
     }
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_keeps_what_it_acknowledged_through_s3_as_its_own_interface_shows() {
+    let directory = tempfile::tempdir().unwrap();
+    let stages = |own: &str| {
+        format!(
+            "name: kept\ndefaults: {{containers: \"r(1,1)\", objects: \"r(1,30)\", sizes: \"u(1,9000)B\"}}\nstages:\n{own}"
+        )
+    };
+    let write = "  - {name: init, works: [{type: init, workers: 1}]}\n  - {name: prepare, works: [{type: prepare, workers: 4}]}\n";
+    let again = "  - {name: again, works: [{type: prepare, workers: 8, objects: \"r(1,10)\"}]}\n";
+    let behind = "  - {name: behind, works: [{type: cleanup, workers: 1, objects: \"r(7,7)\"}]}\n";
+    std::fs::write(directory.path().join("kept.yaml"), stages(&format!("{write}{again}"))).unwrap();
+    std::fs::write(directory.path().join("behind.yaml"), stages(behind)).unwrap();
+    let prefix = format!("container_prefix={}", own_prefix());
+    let target = |name: &str| repository().join("testbeds/swift").join(name).to_str().unwrap().to_owned();
+    let (s3, swift) = (target("s3.yaml"), target("target.yaml"));
+    let execute = |file: &str, more: &[&str]| {
+        let args = [&["run", file, "--target", &s3, "--no-nodes", "--set", &prefix], more].concat();
+        let (output, record) = run_json(directory.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        record
+    };
+    execute("kept.yaml", &["--ledger"]);
+    let look = || {
+        let args = ["verify-data", "w1", "--target", &swift, "--settle", "5", "--json", "--quiet"];
+        let output = support::run(directory.path(), &args);
+        let record: DurabilityRecord = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), record)
+    };
+    let (code, record) = look();
+    assert_eq!((code, record.right, record.objects), (Some(0), 30, 30), "{record:?}");
+    assert_eq!((record.through.as_slice(), record.listed_containers), (["swift".to_owned()].as_slice(), 1));
+    // Somebody deletes one behind the ledger's back.
+    execute("behind.yaml", &[]);
+    let (code, record) = look();
+    assert_eq!((code, record.lost, record.right), (Some(9), 1, 29), "{record:?}");
+    assert!(record.examples[0].object.ends_with('7'), "{record:?}");
+    let cleaned = support::run(directory.path(), &["clean", "w1", "--target", &s3]);
+    assert_eq!(cleaned.status.code(), Some(0), "{}", stderr(&cleaned));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "goals/durability.rs"]
+mod durability;
 mod support;
 
 use std::path::Path;

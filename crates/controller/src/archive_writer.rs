@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, ClientLine, EventKind, EventRecord, IntervalLine, RunDir, RunRecord, ScriptLevel,
+    ArchiveError, ClientLine, EventKind, EventRecord, IntervalLine, OpLog, RunDir, RunRecord, ScriptLevel,
     StageLayout, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
 use cosmark_wire::ContainersBefore;
 use cosmark_wire::RunClock;
+use cosmark_workload::Workload;
 use cosmark_workload::model::Stage;
 
 /// Somebody who is told what goes into the archive, as it goes in. Called from the controller's task; must not block.
@@ -113,6 +114,19 @@ impl ArchiveWriter {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Keeps every operation, or a ledger of what the store acknowledges, or both: see [`OpLog::wanted`].
+    ///
+    /// # Errors
+    /// When nothing of it can be kept.
+    pub fn keep_operations(
+        &self,
+        workload: &Workload,
+        (operations, ledger): (bool, bool),
+        epoch: Timestamp,
+    ) -> Result<Option<OpLog>, ArchiveError> {
+        OpLog::wanted(&self.dir, workload, (operations, ledger), epoch)
     }
 
     /// What is written down from now on happened then (ns since 1970), because a run is taken up; `None` = it happens now.

@@ -1,8 +1,11 @@
 //! A workload that is ready to run, with everything that its run needs, and the classes in which a run can end.
 
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
 use std::time::Duration;
 
-use cosmark_archive::{BesideRecord, EventKind, OpLog, Timestamp};
+use cosmark_archive::{BesideRecord, DurabilityRecord, EventKind, OpLog, Timestamp};
 use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{FaultResult, NodeResult, RawLimits, Snapshot};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
@@ -10,6 +13,7 @@ use cosmark_workload::model::{Stage, Workload};
 use tokio::sync::watch;
 
 use crate::archive_writer::ArchiveWriter;
+use crate::observe::Observer;
 use crate::settle::Settle;
 
 /// How urgently the user wants it to end.
@@ -50,6 +54,8 @@ pub struct RunJob<'a> {
     pub raw_limits: Option<(String, RawLimits)>,
     /// Stages that time ends stop before their time when their headline figures are known well enough.
     pub settle: Option<Settle>,
+    /// Reads back what the store acknowledged, where the workload asks for that.
+    pub reads_back: Option<Box<dyn ReadsBack>>,
     /// Index in the workload of the stage that goes on: one with a search has many in the record.
     pub(crate) planned_stage: usize,
     /// Stages and triggers that were begun.
@@ -93,6 +99,18 @@ pub struct FaultNews {
     pub text: String,
 }
 
+/// Somebody who can read from the store.
+pub trait ReadsBack {
+    /// Reads back what stands in the ledger of the run in `run`, which misses changes where `in_doubt`. Ends early when `stop` says so.
+    fn read_back<'a>(
+        &'a mut self,
+        run: &'a Path,
+        in_doubt: bool,
+        stop: watch::Receiver<StopLevel>,
+        observer: &'a mut dyn Observer,
+    ) -> Pin<Box<dyn Future<Output = Result<DurabilityRecord, String>> + 'a>>;
+}
+
 /// What is seen of the store's machines.
 pub trait NodesSeen {
     /// What they were busy with between two moments.
@@ -125,6 +143,7 @@ impl<'a> RunJob<'a> {
             idle_nodes: Vec::new(),
             raw_limits: None,
             settle: None,
+            reads_back: None,
             planned_stage: 0,
             steps: 0,
             step_teller: None,

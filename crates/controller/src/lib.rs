@@ -5,6 +5,7 @@ mod acceptance;
 mod archive_writer;
 mod job;
 mod observe;
+mod read_back;
 mod recover;
 mod run;
 mod search;
@@ -14,7 +15,7 @@ mod tally;
 mod thresholds;
 
 pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
-pub use job::{EndClass, FaultNews, FaultsPlayed, NodesSeen, RunJob, StopLevel};
+pub use job::{EndClass, FaultNews, FaultsPlayed, NodesSeen, ReadsBack, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{Ended, Unwritten, run_workload};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{
-    ArchiveError, GoalStatus, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord, StageRecord,
-    StageState, StageTables, ThresholdRecord,
+    ArchiveError, DurabilityRecord, GoalStatus, Run, RunDir, RunRecord, RunState, ScriptLevel, SearchRecord,
+    StageRecord, StageState, StageTables, ThresholdRecord,
 };
 use cosmark_wire::TriggerOrder;
 use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
@@ -13,7 +13,7 @@ use cosmark_workload::model::{Stage, Trigger, Work, WorkKind, Workload};
 use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::Observer;
 use crate::stage::StageRun;
-use crate::{search, thresholds};
+use crate::{read_back, search, thresholds};
 
 /// A run that is over and archived.
 #[derive(Debug)]
@@ -33,13 +33,22 @@ pub struct Ended {
 /// Runs it to its end, whatever happens on the way.
 pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> Ended {
     let workload = job.workload;
-    let mut progress =
-        RunProgress { tables: Vec::new(), class: EndClass::Finished, reason: None, only_deletes: false };
+    let mut progress = RunProgress {
+        tables: Vec::new(),
+        class: EndClass::Finished,
+        reason: None,
+        only_deletes: false,
+        durability: None,
+    };
     let mut goals = Goals::default();
     job.dir.reserve_for_nodes(&job.idle_nodes);
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, false, observer).await;
+    let read_back_before = read_back::due_before(workload);
     for (planned, stage) in workload.stages.iter().enumerate() {
         job.planned_stage = planned;
+        if read_back_before == Some(planned) {
+            progress.read_back(&mut job, observer).await;
+        }
         let index = progress.tables.len();
         if !progress.goes_on(&mut job, stage, observer) {
             job.dir.enter_stage(index, StageState::Aborted);
@@ -70,6 +79,9 @@ pub async fn run_workload(mut job: RunJob<'_>, observer: &mut dyn Observer) -> E
         }
         trigger(&mut job, stage.trigger.as_ref(), ScriptLevel::Stage(index), true, observer).await;
     }
+    if read_back_before == Some(workload.stages.len()) {
+        progress.read_back(&mut job, observer).await;
+    }
     trigger(&mut job, workload.trigger.as_ref(), ScriptLevel::Workload, true, observer).await;
     finish(job, progress, goals, observer).await
 }
@@ -82,6 +94,8 @@ struct RunProgress {
     reason: Option<String>,
     /// The user has ended it; what is left to do is to delete what was written.
     only_deletes: bool,
+    /// What became of what the store acknowledged.
+    durability: Option<DurabilityRecord>,
 }
 
 /// What the workload asked for beyond running.
@@ -113,6 +127,15 @@ impl RunProgress {
             && matches!(self.class, EndClass::Finished | EndClass::Failed | EndClass::Missed)
     }
 
+    /// What the store acknowledged is read back, if it is time for that.
+    async fn read_back(&mut self, job: &mut RunJob<'_>, observer: &mut dyn Observer) {
+        self.durability = read_back::read_back(job, observer).await;
+        let broken = self.durability.as_ref().filter(|record| record.broken() > 0);
+        if let Some(words) = broken.map(DurabilityRecord::broken_words) {
+            self.enter(EndClass::Missed, || format!("what the store acknowledged is not there: {words}"));
+        }
+    }
+
     /// A stage that failed weighs more than a goal that was missed; the first of each kind is told.
     fn enter(&mut self, class: EndClass, reason: impl FnOnce() -> String) {
         let graver = match class {
@@ -138,10 +161,12 @@ async fn finish(
     goals: Goals,
     observer: &mut dyn Observer,
 ) -> Ended {
-    let RunProgress { tables, class, reason, only_deletes: _ } = progress;
+    let RunProgress { tables, class, reason, only_deletes: _, durability } = progress;
     job.keep_nodes(tables.len());
     if let Some((log, _)) = job.operation_log.take() {
+        let has_table = log.has_table();
         match log.finish() {
+            Ok(_) if !has_table => {}
             Ok(rows) => observer.note(&format!("operation log: {rows} operations")),
             Err(error) => observer.note(&format!("the operation log is incomplete: {error}")),
         }
@@ -167,6 +192,7 @@ async fn finish(
     record.ended = Some(job.dir.now());
     record.process = None;
     (record.thresholds, record.searches) = (goals.thresholds, goals.searches);
+    record.durability.extend(durability);
     let path = job.dir.path().to_owned();
     let run = Run { path: path.clone(), record };
     let mut record = cosmark_verdict::judged(&run, Some(job.workload));

@@ -12,6 +12,7 @@ mod local;
 mod permit;
 pub mod places;
 pub mod proc;
+pub mod readback;
 pub mod secrets;
 mod slices;
 mod start_barrier;

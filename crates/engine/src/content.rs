@@ -145,7 +145,14 @@ const fn inverse(odd: u64) -> u64 {
 /// A version that fits the key: half of it says which write, the other half is a function of that and of the key. A few bytes
 /// out of a block tell a version whatever they are; that it fits shows that they are of this object and of this block.
 fn sealed(key: u64, version: u64) -> u64 {
-    seal(key, (version ^ (version >> 32)) & LOW_HALF)
+    seal(key, u64::from(which(version)))
+}
+
+/// What of a version tells which write it was.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "both halves are in the lower one")]
+pub fn which(version: u64) -> u32 {
+    (version ^ (version >> 32)) as u32
 }
 
 /// True for what [`sealed`] gives for this key.

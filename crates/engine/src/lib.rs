@@ -16,6 +16,7 @@ mod names;
 mod ops;
 mod pace;
 mod permit;
+mod probe;
 mod recorder;
 mod sample_log;
 mod session;
@@ -32,6 +33,8 @@ pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, Mission, MissionTimes, StageShare,
 };
 pub use ops::needs;
+
 pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
+pub use probe::BodyProbe;
 pub use session::{SessionCache, SharedSession};
 pub use share::{LoadThread, LoadThreads, ShareHandle, start};

@@ -71,6 +71,12 @@ impl Verifier {
         }
     }
 
+    /// The version that the bytes have.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        self.version
+    }
+
     /// What is held back.
     fn held(&self) -> &[u8] {
         let count = if self.version.is_some() { 0 } else { self.next - self.first };

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use cosmark_adaptor_api::{Client, Error, ErrorKind, Marks, ObjectName, Result, WireGap, clock};
 use cosmark_metrics::{OpSnapshot, Outcome, Sample, SlicePlan, WireTimes};
-use cosmark_workload::model::OpKind;
+use cosmark_workload::model::{Effect, OpKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::choice::{Choice, Mix};
-use crate::content::mix;
+use crate::content::{mix, which};
 use crate::flow::{Flow, GiveUp};
 use crate::guard::{Cut, Watched};
 use crate::mission::{Left, Running};
@@ -86,7 +86,8 @@ pub async fn run(mut worker: Worker) {
             .collect(),
         marks: Marks::default(),
         timing: worker.recorder.add_worker(),
-        version: mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)),
+        // Counts up from there, so that writes of a worker that come after one another are told apart in little space.
+        version: u64::from(which(mix(running.mission.seed ^ mix(u64::from(worker.index) << 20)))),
         unreachable: 0,
         created: None,
         free_ns: 0,
@@ -242,6 +243,7 @@ impl Worker {
             connect_ns: marks.connect_ns,
             bytes,
             asked_bytes: choice.size_bytes,
+            version: version_of(running, choice, state.version),
             endpoint: marks.endpoint,
             status: marks.status,
             outcome,
@@ -309,6 +311,7 @@ impl Worker {
                 connect_ns: marks.connect_ns,
                 bytes: marks.body_bytes,
                 asked_bytes: choice.size_bytes,
+                version: version_of(running, choice, state.version),
                 endpoint: marks.endpoint,
                 status: marks.status,
                 outcome: Outcome::failed(Outcome::GIVEN_UP),
@@ -436,6 +439,14 @@ fn timed_out(running: &Running, state: &WorkerState, choice: Choice) -> Error {
     Error::new(ErrorKind::Timeout, format!("no complete answer for {container}/{object} within {limit:?}"))
         .with_hint("the store stalls, or `timeout` is too short for objects of this size")
         .with_partial_bytes(state.marks.body_bytes)
+}
+
+/// Which write it was; 0 where nothing of Cosmark's own is written.
+#[inline]
+fn version_of(running: &Running, choice: Choice, version: u64) -> u32 {
+    let operation = running.mission.work.operations.get(usize::from(choice.op));
+    let writes = operation.is_some_and(|operation| operation.kind.row().effect == Effect::Writes);
+    if writes { which(version) } else { 0 }
 }
 
 /// When an operation was on the wire, or why that is not known of one of which it should be.

@@ -27,6 +27,8 @@ pub struct Sample {
     pub bytes: u64,
     /// Body bytes that it was to write; 0 = nothing is written, or not known before. Tells the size of failures.
     pub asked_bytes: u64,
+    /// Which write it was, as its content says; 0 = nothing of Cosmark's own was written.
+    pub version: u32,
     /// Number of the endpoint that served it, from 1; 0 = the target has only one.
     pub endpoint: u16,
     /// Status of the last answer; 0 = none.

@@ -103,6 +103,16 @@ impl Content {
         }
     }
 
+    /// The same with one bit flipped in the middle.
+    pub(crate) fn damaged(&self) -> Content {
+        let mut data = self.whole().to_vec();
+        let middle = data.len() / 2;
+        if let Some(byte) = data.get_mut(middle) {
+            *byte ^= 1;
+        }
+        Content::kept(data, None)
+    }
+
     pub(crate) fn len(&self) -> u64 {
         match &self.0 {
             Pieces::One(piece) => piece.length,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::admin;
-use crate::behaviour::{Op, ResetAt, StoreMode};
+use crate::behaviour::{BrokenPromise, Op, ResetAt, StoreMode};
 use crate::http::answer::{Answer, Framed, Outcome, Sender, Sent, render};
 use crate::http::body::{Body, BodyError, Plan, Receiver};
 use crate::http::head::{Head, Method};
@@ -15,7 +15,7 @@ use crate::log::LogRecord;
 use crate::peer::{After, Peer};
 use crate::read::Call;
 use crate::route::{Protocol, Route};
-use crate::rules::{Decision, Due, Faults, Instead, InsteadKind, Moment};
+use crate::rules::{Decision, Due, Faults, Instead, InsteadKind, Moment, Script};
 use crate::state::Shared;
 use crate::store::Store;
 use crate::{s3, swift};
@@ -288,6 +288,11 @@ fn execute(shared: &Shared, call: &Call<'_>, decision: &Decision, body: Body, an
     }
     let mut store = shared.store.borrow_mut();
     let mut script = shared.script.borrow_mut();
+    store.broken = None;
+    if let Some((broken, rule)) = breaks_promise(&store, &mut script, call) {
+        store.broken = Some(broken);
+        answer.rule = Some(rule);
+    }
     match call.route.protocol {
         Protocol::Admin => {
             drop((store, script));
@@ -306,6 +311,18 @@ fn execute(shared: &Shared, call: &Call<'_>, decision: &Decision, body: Body, an
     if behaviour.version_header && answer.version > 0 {
         answer.number("x-simstore-version", answer.version);
     }
+}
+
+/// Only changes that will be done are asked about: of what is there, or into a container that is there.
+fn breaks_promise(store: &Store, script: &mut Script, call: &Call<'_>) -> Option<(BrokenPromise, Arc<str>)> {
+    let route = &call.route;
+    let container = store.container(&route.account, &route.container)?;
+    let is_done = match route.op {
+        Op::Put => true,
+        Op::Delete => container.get(&route.object).1.is_some(),
+        _ => false,
+    };
+    if is_done { script.breaks_promise(route.op, &route.object, call.now_ns) } else { None }
 }
 
 fn script_answer(call: &Call<'_>, instead: &Instead, retry_after_s: Option<u32>, answer: &mut Answer) {

@@ -46,6 +46,23 @@ pub struct Evidence {
     pub nodes: Vec<NodeResult>,
     /// The same before the first stage, without load.
     pub idle_nodes: Vec<NodeResult>,
+    /// Each time that what the store acknowledged in the run was read back.
+    pub durability: Vec<DurabilityEvidence>,
+}
+
+/// One reading back of what the store acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DurabilityEvidence {
+    /// Objects in the ledger.
+    pub objects: u64,
+    /// Objects that were read.
+    pub read: u64,
+    /// Objects of which the store broke its word.
+    pub broken: u64,
+    /// The same in words.
+    pub words: String,
+    /// Objects that were late, undecided or could not be read.
+    pub open: u64,
 }
 
 /// A driver's clocks against the controller's.

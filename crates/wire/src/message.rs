@@ -14,7 +14,7 @@ use crate::lease::Standing;
 use crate::{DriverEvent, StageOrder, TriggerOrder, stage_from_text, stage_to_text};
 
 /// Version of the messages. Drivers and controllers work together only with the same.
-pub const MESSAGE_VERSION: u32 = 2;
+pub const MESSAGE_VERSION: u32 = 3;
 
 /// A message that cannot be read or written.
 #[derive(Debug, Error)]

@@ -21,6 +21,7 @@ pub struct SampleColumns {
     connect_ns: Vec<u64>,
     bytes: Vec<u64>,
     asked_bytes: Vec<u64>,
+    version: Vec<u32>,
     endpoint: Vec<u16>,
     status: Vec<u16>,
     outcome: Vec<Outcome>,
@@ -64,6 +65,7 @@ impl SampleColumns {
                 connect_ns,
                 bytes,
                 asked_bytes,
+                version,
                 endpoint,
                 status,
                 outcome,
@@ -84,6 +86,7 @@ impl SampleColumns {
             all.connect_ns.push(connect_ns);
             all.bytes.push(bytes);
             all.asked_bytes.push(asked_bytes);
+            all.version.push(version);
             all.endpoint.push(endpoint);
             all.status.push(status);
             all.outcome.push(outcome);
@@ -128,6 +131,7 @@ impl SampleColumns {
                 connect_ns: *self.connect_ns.get(at)?,
                 bytes: *self.bytes.get(at)?,
                 asked_bytes: *self.asked_bytes.get(at)?,
+                version: *self.version.get(at)?,
                 endpoint: *self.endpoint.get(at)?,
                 status: *self.status.get(at)?,
                 outcome: *self.outcome.get(at)?,

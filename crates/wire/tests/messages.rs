@@ -37,6 +37,7 @@ fn sample() -> impl Strategy<Value = Sample> {
             connect_ns: u64::from(times.2),
             bytes: sizes.0,
             asked_bytes: sizes.0,
+            version: 0xfff0_0001,
             endpoint: sizes.2,
             status: sizes.1,
             outcome: match kinds.0 {

@@ -108,8 +108,17 @@ fn of_load(load: &mut Load) -> Option<Named<'_>> {
 
 /// What a whole workload names: the scripts of its triggers, and what its works name.
 pub fn of_workload(workload: &mut Workload) -> impl Iterator<Item = Named<'_>> {
-    let Workload { name: _, description: _, trigger, seed: _, loss: _, drivers: _, nodes: _, stages } =
-        workload;
+    let Workload {
+        name: _,
+        description: _,
+        trigger,
+        seed: _,
+        loss: _,
+        drivers: _,
+        durability: _,
+        nodes: _,
+        stages,
+    } = workload;
     let own = trigger.as_mut().map(of_trigger);
     own.into_iter().chain(
         stages.iter_mut().flat_map(|stage| {

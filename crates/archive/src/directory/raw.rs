@@ -59,6 +59,7 @@ impl Archive {
             bottlenecks: Vec::new(),
             events: Vec::new(),
             raw_limits: None,
+            durability: Vec::new(),
         };
         write_whole(&path.join("run.json"), true, |out| {
             serde_json::to_writer_pretty(out, &record).map_err(std::io::Error::from)

@@ -27,6 +27,7 @@ pub(super) struct Columns {
     pub(super) phase: Vec<u16>,
     pub(super) endpoint: Vec<Option<u16>>,
     pub(super) asked_bytes: Vec<Option<i64>>,
+    pub(super) version: Vec<Option<u32>>,
     pub(super) wire_sent_ns: Vec<Option<i64>>,
     pub(super) wire_first_byte_ns: Vec<Option<i64>>,
     pub(super) wire_end_ns: Vec<Option<i64>>,
@@ -52,6 +53,7 @@ impl Columns {
             connect_ns,
             bytes,
             asked_bytes,
+            version,
             endpoint,
             status,
             outcome: _,
@@ -77,6 +79,7 @@ impl Columns {
         self.accepted_only.push(accepted_only);
         self.endpoint.push((endpoint != 0).then_some(endpoint));
         self.asked_bytes.push(some(asked_bytes));
+        self.version.push((version != 0).then_some(version));
         let stamped = (wire.weight != 0).then_some(wire);
         self.wire_sent_ns.push(stamped.map(|wire| at(wire.sent_ns)));
         self.wire_first_byte_ns.push(stamped.map(|wire| at(wire.first_byte_ns)));

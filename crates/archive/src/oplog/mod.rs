@@ -13,17 +13,20 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use cosmark_ledger::Plan;
 use cosmark_metrics::{Outcome, Phase, Sample, SlicePlan};
+use cosmark_workload::Workload;
 use jiff::Timestamp;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use crate::ledger::LedgerWriter;
 use crate::oplog::columns::Columns;
 use crate::parts::names::{Names, words};
 use crate::parts::{GROUP_ROWS, Parts, metadata};
-use crate::{ArchiveError, StageLayout, phase_word};
+use crate::{ArchiveError, RunDir, StageLayout, phase_word};
 
 /// Of the name of the log in a run directory, before `.parquet`.
 pub(crate) const STEM: &str = "operations";
@@ -56,7 +59,8 @@ const NUMBERS: [&str; 15] = [
     "asked_bytes",
 ];
 /// Columns of few numbers among many nulls: as they are.
-const SPARSE: [&str; 5] = ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns", "wire_weight"];
+const SPARSE: [&str; 6] =
+    ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns", "wire_weight", "version"];
 /// Columns of words that hardly anybody looks for by their order: the least and the greatest of them are not kept, which would
 /// mean to compare every one.
 const WORDS: [&str; 5] = ["driver", "work", "operation", "outcome", "phase"];
@@ -72,6 +76,8 @@ pub struct OpBatch {
     pub work: u16,
     /// What to add to a time of this driver's clock to get nanoseconds since the log's epoch.
     pub clock_offset_ns: i64,
+    /// By how much that may be off against other drivers.
+    pub clock_error_ns: i64,
     /// The work's plan on the driver's clock; it tells the phase of each sample.
     pub plan: SlicePlan,
     /// The samples; their `op` counts in the work.
@@ -89,6 +95,10 @@ pub enum SendError {
 
 enum Message {
     Batch(OpBatch),
+    /// So many samples never come.
+    Missing(u64),
+    /// Everything that came before is to be on the disk; who asked hears what is missing, or that there is no ledger.
+    Flush(SyncSender<Option<u64>>),
     Finish,
 }
 
@@ -97,6 +107,7 @@ enum Message {
 pub struct OpLog {
     sender: OpLogSender,
     thread: JoinHandle<Result<u64, ArchiveError>>,
+    has_table: bool,
 }
 
 /// Hands samples to the log; one per thread.
@@ -125,6 +136,12 @@ impl OpLogSender {
     pub fn send(&self, batch: OpBatch) -> Result<(), SendError> {
         self.channel.send(Message::Batch(batch)).map_err(|_| SendError::Stopped)
     }
+
+    /// So many operations were done that nobody can hand over any more: a ledger without them says so.
+    pub fn miss(&self, count: u64) {
+        // A writer that has stopped has not said that it has everything.
+        drop(self.channel.send(Message::Missing(count)));
+    }
 }
 
 impl OpLog {
@@ -133,20 +150,76 @@ impl OpLog {
     /// # Errors
     /// When the first part cannot be written, or the thread not be started.
     pub fn create(dir: &Path, layout: &[StageLayout], epoch: Timestamp) -> Result<Self, ArchiveError> {
-        let mut writer = PartWriter::new(dir, layout, epoch)?;
-        writer.table.open()?;
+        Self::begin(dir, Some(layout), None, epoch)
+    }
+
+    /// What of a run is to be kept: every operation, if `operations`, and a ledger, if `ledger` or the workload asks for that;
+    /// `None` = neither.
+    ///
+    /// # Errors
+    /// As [`OpLog::create`], and when no ledger of this workload can be kept.
+    pub fn wanted(
+        run: &RunDir,
+        workload: &Workload,
+        (operations, ledger): (bool, bool),
+        epoch: Timestamp,
+    ) -> Result<Option<Self>, ArchiveError> {
+        let plan = (ledger || workload.durability).then(|| Plan::of(workload)).transpose();
+        let plan =
+            plan.map_err(|problem| ArchiveError::OpLog(format!("no ledger can be kept: {problem}")))?;
+        if !operations && plan.is_none() {
+            return Ok(None);
+        }
+        Self::begin(run.path(), operations.then(|| run.layout()), plan, epoch).map(Some)
+    }
+
+    /// Starts what is asked for: the log of operations, for which there is a `layout`, and the ledger that `plan` describes.
+    ///
+    /// # Errors
+    /// As [`OpLog::create`].
+    pub fn begin(
+        dir: &Path,
+        layout: Option<&[StageLayout]>,
+        plan: Option<Plan>,
+        epoch: Timestamp,
+    ) -> Result<Self, ArchiveError> {
+        let opened = |layout| {
+            let mut writer = PartWriter::new(dir, layout, epoch)?;
+            writer.table.open()?;
+            Ok::<_, ArchiveError>(writer)
+        };
+        let thread = LogThread {
+            table: layout.map(opened).transpose()?,
+            ledger: plan.map(|plan| LedgerWriter::create(dir, plan)).transpose()?,
+            trouble: None,
+        };
         let (channel, receiver) = sync_channel(WAITING_BATCHES);
         let thread = std::thread::Builder::new()
             .name("operation-log".to_owned())
-            .spawn(move || write_all(writer, &receiver))
+            .spawn(move || thread.run(&receiver))
             .map_err(|error| ArchiveError::OpLog(format!("no thread could be started ({error})")))?;
-        Ok(Self { sender: OpLogSender { channel }, thread })
+        Ok(Self { sender: OpLogSender { channel }, thread, has_table: layout.is_some() })
+    }
+
+    /// Every operation is kept, and not only what the ledger needs.
+    #[must_use]
+    pub fn has_table(&self) -> bool {
+        self.has_table
     }
 
     /// A way to hand samples over.
     #[must_use]
     pub fn sender(&self) -> OpLogSender {
         self.sender.clone()
+    }
+
+    /// Puts everything that the ledger has got so far on the disk, and gives how many changes are missing in it; `None` when there is
+    /// no ledger, or not within `patience`.
+    #[must_use]
+    pub fn flush_ledger(&self, patience: Duration) -> Option<u64> {
+        let (answer, answered) = sync_channel(1);
+        let asked = self.sender.channel.send(Message::Flush(answer)).is_ok();
+        answered.recv_timeout(patience).ok().flatten().filter(|_| asked)
     }
 
     /// Writes what was sent so far, joins the parts, and tells how many rows there are.
@@ -160,16 +233,84 @@ impl OpLog {
     }
 }
 
-fn write_all(mut writer: PartWriter, receiver: &Receiver<Message>) -> Result<u64, ArchiveError> {
-    loop {
-        match receiver.recv_timeout(Duration::from_secs(1)) {
-            Ok(Message::Batch(batch)) => writer.add(&batch)?,
-            Ok(Message::Finish) => return writer.finish(),
-            Err(RecvTimeoutError::Timeout) => {}
-            // Dropped without a word: leave what a kill leaves.
-            Err(RecvTimeoutError::Disconnected) => return writer.close_part().map(|()| writer.table.rows()),
+/// Who keeps what.
+struct LogThread {
+    table: Option<PartWriter>,
+    ledger: Option<LedgerWriter>,
+    /// The first failure.
+    trouble: Option<ArchiveError>,
+}
+
+impl LogThread {
+    /// Until the end is said, or the sender is gone; gives the rows of the table.
+    fn run(mut self, receiver: &Receiver<Message>) -> Result<u64, ArchiveError> {
+        loop {
+            match receiver.recv_timeout(Duration::from_secs(1)) {
+                Ok(Message::Batch(batch)) => self.add(&batch),
+                Ok(Message::Missing(count)) => {
+                    if let Some(ledger) = &mut self.ledger {
+                        ledger.miss(count);
+                    }
+                }
+                Ok(Message::Flush(answer)) => {
+                    self.of_ledger(LedgerWriter::flush);
+                    // Who asked may have gone.
+                    answer.try_send(self.ledger.as_ref().map(LedgerWriter::missing)).ok();
+                }
+                Ok(Message::Finish) => return self.finish(),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Dropped without a word: leave what a kill leaves.
+                Err(RecvTimeoutError::Disconnected) => return self.leave(),
+            }
+            self.of_table(PartWriter::close_old_part);
+            self.of_ledger(LedgerWriter::flush_old);
+            if self.table.is_none() && self.ledger.is_none() {
+                return self.trouble.map_or(Ok(0), Err);
+            }
         }
-        writer.close_old_part()?;
+    }
+
+    fn of_table(&mut self, call: impl FnOnce(&mut PartWriter) -> Result<(), ArchiveError>) {
+        if let Some(table) = &mut self.table
+            && let Err(error) = call(table)
+        {
+            self.table = None;
+            self.trouble.get_or_insert(error);
+        }
+    }
+
+    /// A ledger that could not be written stays without its last word, so it is known to miss something.
+    fn of_ledger(&mut self, call: impl FnOnce(&mut LedgerWriter) -> Result<(), ArchiveError>) {
+        if let Some(ledger) = &mut self.ledger
+            && let Err(error) = call(ledger)
+        {
+            self.ledger = None;
+            self.trouble.get_or_insert(error);
+        }
+    }
+
+    fn add(&mut self, batch: &OpBatch) {
+        self.of_table(|table| table.add(batch));
+        self.of_ledger(|ledger| {
+            ledger.add((batch.stage, batch.work), &batch.samples, batch.clock_offset_ns, batch.clock_error_ns)
+        });
+    }
+
+    fn finish(mut self) -> Result<u64, ArchiveError> {
+        if let Some(ledger) = self.ledger.take()
+            && let Err(error) = ledger.finish()
+        {
+            self.trouble.get_or_insert(error);
+        }
+        let rows = self.table.take().map_or(Ok(0), PartWriter::finish);
+        self.trouble.map_or(rows, Err)
+    }
+
+    fn leave(mut self) -> Result<u64, ArchiveError> {
+        self.of_ledger(LedgerWriter::flush);
+        self.of_table(PartWriter::close_part);
+        let rows = self.table.as_ref().map_or(0, PartWriter::rows);
+        self.trouble.map_or(Ok(rows), Err)
     }
 }
 
@@ -223,6 +364,7 @@ pub fn schema() -> Schema {
         ("wire_end_ns", DataType::Int64, true),
         ("wire_ns", DataType::Int64, true),
         ("wire_weight", DataType::UInt32, true),
+        ("version", DataType::UInt32, true),
     ];
     Schema::new(fields.map(|(name, kind, nullable)| Field::new(name, kind, nullable)).to_vec())
 }
@@ -353,8 +495,13 @@ impl PartWriter {
             numbers::<Int64Array, _>(&mut columns.wire_end_ns),
             numbers::<Int64Array, _>(&mut columns.wire_ns),
             numbers::<UInt32Array, _>(&mut columns.wire_weight),
+            numbers::<UInt32Array, _>(&mut columns.version),
         ];
         Ok(RecordBatch::try_new(Arc::clone(self.table.schema()), arrays)?)
+    }
+
+    fn rows(&self) -> u64 {
+        self.table.rows()
     }
 
     fn close_old_part(&mut self) -> Result<(), ArchiveError> {

@@ -97,6 +97,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     let accepted = column("accepted_only")?.as_boolean_opt().ok_or_else(|| wrong("accepted_only"))?;
     let endpoint = batch.column_by_name("endpoint").and_then(|array| array.as_primitive_opt::<UInt16Type>());
     let asked = batch.column_by_name("asked_bytes").and_then(|array| array.as_primitive_opt::<Int64Type>());
+    let version = number_if_any(batch, "version");
     let wire = wire_times(batch);
     let (driver, stage, work) =
         (words_of(batch, "driver")?, words_of(batch, "stage")?, words_of(batch, "work")?);
@@ -133,6 +134,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 asked_bytes: asked
                     .filter(|asked| asked.is_valid(row))
                     .map_or(0, |asked| u64::try_from(asked.value(row)).unwrap_or(0)),
+                version: version(row),
                 endpoint: endpoint
                     .filter(|endpoint| endpoint.is_valid(row))
                     .map_or(0, |endpoint| endpoint.value(row)),
@@ -147,6 +149,12 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
         })
     };
     (0..batch.num_rows()).map(row).collect()
+}
+
+/// A number of a row, 0 where it has none; logs of earlier versions lack the column.
+fn number_if_any<'a>(batch: &'a RecordBatch, name: &str) -> impl Fn(usize) -> u32 + use<'a> {
+    let column = batch.column_by_name(name).and_then(|array| array.as_primitive_opt::<UInt32Type>());
+    move |row| column.filter(|column| column.is_valid(row)).map_or(0, |column| column.value(row))
 }
 
 /// When the operation of a row was on the wire; logs of earlier versions do not say.

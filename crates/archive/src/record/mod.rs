@@ -4,6 +4,7 @@
 pub(crate) mod client;
 pub(crate) mod containers;
 pub(crate) mod events;
+pub(crate) mod durability;
 pub(crate) mod gaps;
 pub(crate) mod goals;
 pub(crate) mod loops;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::containers::ContainersRecord;
 use crate::record::events::EventRecord;
+use crate::record::durability::DurabilityRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
@@ -85,6 +87,9 @@ pub struct RunRecord {
     /// What happened to it and when, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventRecord>,
+    /// Each time that what the store acknowledged was read back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub durability: Vec<DurabilityRecord>,
 }
 
 /// A machine.
@@ -218,6 +223,7 @@ impl RunRecord {
             bottlenecks: Vec::new(),
             raw_limits: None,
             events: Vec::new(),
+            durability: Vec::new(),
         }
     }
 }

@@ -36,6 +36,7 @@ fn child_waits_to_be_killed() {
             stage: 0,
             work: 0,
             clock_offset_ns: 0,
+            clock_error_ns: 0,
             plan,
             samples: samples.clone(),
         };

@@ -11,7 +11,15 @@ const PLAN: SlicePlan =
     SlicePlan { start_ns: 0, window_start_ns: 100, window_end_ns: 900, stop_ns: 1000, slice_ns: 50 };
 
 fn batch(samples: Vec<Sample>) -> OpBatch {
-    OpBatch { driver: Arc::from("driver1"), stage: 0, work: 0, clock_offset_ns: 1_000, plan: PLAN, samples }
+    OpBatch {
+        driver: Arc::from("driver1"),
+        stage: 0,
+        work: 0,
+        clock_offset_ns: 1_000,
+        clock_error_ns: 0,
+        plan: PLAN,
+        samples,
+    }
 }
 
 #[test]
@@ -31,6 +39,7 @@ fn every_field_comes_back() {
         connect_ns: 5,
         bytes: 4096,
         asked_bytes: 8192,
+        version: 0x8000_0001,
         endpoint: 2,
         status: 503,
         outcome: Outcome::failed("http_503"),

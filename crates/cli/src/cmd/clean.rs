@@ -1,6 +1,7 @@
 //! `cosmark clean`: removes from a store what a run left there, and nothing else.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
 use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
@@ -32,7 +33,7 @@ pub fn run(args: &CleanArgs) -> Outcome {
             run.record.id
         )));
     }
-    let workload = workload_of(&run, args)?;
+    let workload = workload_of(&run, args.target.as_deref(), args.another_address)?;
     let begun = |stage: usize| run.record.stages.get(stage).is_some_and(was_begun);
     let left = leftovers(&workload, &begun);
     let written = written(&run, &workload);
@@ -115,17 +116,20 @@ fn written(run: &Run, workload: &Workload) -> Option<Written> {
     due.values().all(|left: &u64| *left == 0).then_some(names)
 }
 
-/// What was run, with the secrets that the archive does not have.
-fn workload_of(run: &Run, args: &CleanArgs) -> Result<Workload, Problem> {
+/// What was run, with the secrets that the archive does not have. `anywhere`: the target may be another store.
+///
+/// # Errors
+/// When it is not known, or not this store.
+pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<Workload, Problem> {
     let id = &run.record.id;
     let source = run.workload_yaml()?.ok_or_else(|| {
         Problem::usage(format!("{id} has no workload.yaml: what it would have written is not known"))
     })?;
-    let target = args.target.as_deref().map(|path| load_target(&READING, path)).transpose()?;
+    let target = target.map(|path| load_target(&READING, path)).transpose()?;
     let shown = format!("workload.yaml of {id}");
     let load = |target: Option<&Target>| load_again(&READING, &source, &shown, "workload.yaml", target);
     let mut workload = load(target.as_ref())?;
-    if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !args.another_address) {
+    if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !anywhere) {
         return Err(Problem::usage(format!(
             "the target is another store than that of {id}: {other}; if both are addresses of one store, say --another-address"
         )));

@@ -36,3 +36,4 @@ pub mod study;
 pub mod submit;
 pub mod tag;
 pub mod watch;
+pub mod verify_data;

@@ -164,6 +164,7 @@ impl Remote {
             bus: bus.clone(),
             drivers,
             operation_log: options.oplog,
+            ledger: options.ledger,
             drain: Some(Duration::from_secs(options.drain)),
             stop,
             redact,

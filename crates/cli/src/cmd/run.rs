@@ -7,6 +7,7 @@ use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp
 use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
 use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
+use cosmark_ledger::Plan;
 use cosmark_workload::{Workload, search, to_xml};
 use tokio::sync::watch;
 
@@ -17,6 +18,7 @@ use crate::live::{self, Live};
 use crate::load::{Loaded, load};
 use crate::paint::{Ink, To, paint};
 use crate::progress::Terminal;
+use crate::readback::{self, Wish, WithinRun};
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
 use crate::{faults, goals, host, nodes, raw, signals, table, verdict};
@@ -123,6 +125,9 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
             "a search has no operation log: its stages are not known before the run; drop --oplog",
         ));
     }
+    if options.ledger || workload.durability {
+        Plan::of(&workload).map_err(|problem| Problem::usage(format!("no ledger can be kept: {problem}")))?;
+    }
     if matches!(place, Place::Drivers { .. }) && !workload.nodes.is_empty() {
         return Err(Problem::usage(
             "nodes are looked at by the machine that makes the load: run it without --nats, or with --no-nodes",
@@ -217,7 +222,7 @@ async fn make_load(
             remote.run(run, &workload, dir, options, stop, &redact, watching).await
         }
         (None, Place::Here { scripts, tidies_up, settle }) => {
-            let operation_log = open_log(&dir, options)?;
+            let operation_log = open_log(&dir, &workload, options)?;
             let driver = local_driver(scripts.clone(), options);
             let mut job =
                 RunJob::new(&workload, ArchiveWriter::new(dir), vec![Box::new(driver)], stop, &redact);
@@ -225,6 +230,10 @@ async fn make_load(
             job.tidies_up = *tidies_up;
             job.settle = *settle;
             faults::play(&workload, &mut job, proxies, &options.archive)?;
+            if workload.durability {
+                let wish = Wish::of_a_run(&workload);
+                job.reads_back = Some(Box::new(WithinRun { workload: workload.clone(), wish }));
+            }
             // Looks until the run is over.
             let _nodes = nodes::watch(&workload, &mut job, options.quiet).await?;
             job.raw_limits = raw::newest(&options.archive, &workload.nodes);
@@ -244,12 +253,14 @@ fn local_driver(scripts: Option<PathBuf>, options: &RunOptions) -> LocalDriver {
     LocalDriver::new(CATALOG, options)
 }
 
-fn open_log(dir: &RunDir, options: &RunOptions) -> Result<Option<(OpLog, Timestamp)>, Problem> {
-    if !options.oplog {
-        return Ok(None);
-    }
+fn open_log(
+    dir: &RunDir,
+    workload: &Workload,
+    options: &RunOptions,
+) -> Result<Option<(OpLog, Timestamp)>, Problem> {
     let epoch = Timestamp::now();
-    Ok(Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)))
+    let log = OpLog::wanted(dir, workload, (options.oplog, options.ledger), epoch)?;
+    Ok(log.map(|log| (log, epoch)))
 }
 
 /// Seeds are drawn where nobody gives one, and recorded.
@@ -280,6 +291,9 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     if let Some(trouble) = &ended.archive_trouble {
         eprintln!("cosmark: the archive is not complete: {trouble}");
         return Ok(Exit::Ours);
+    }
+    if ended.record.durability.iter().any(|durability| durability.broken() > 0) {
+        return Ok(Exit::Broken);
     }
     let exit = Exit::from(ended.class);
     let untrusted = options.strict && exit == Exit::Done && ended.record.verdict.overall == Overall::False;
@@ -323,6 +337,7 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     if !shares.is_empty() {
         println!("{shares}");
     }
+    record.durability.iter().flat_map(readback::text).for_each(|line| println!("{line}"));
     table::remarks(record).iter().for_each(|remark| println!("{remark}"));
     println!("archive: {}", path.display());
 }

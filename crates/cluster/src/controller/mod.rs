@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{ArchiveError, BesideRecord, OpLog, Timestamp};
+use cosmark_archive::{ArchiveError, BesideRecord, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
@@ -59,6 +59,8 @@ pub struct RemoteJob<'a> {
     pub drivers: Vec<Registration>,
     /// Keep every operation.
     pub operation_log: bool,
+    /// Keep a ledger of what the store acknowledges, also where the workload does not ask for it.
+    pub ledger: bool,
     /// Operations in flight may end for this long after the load; `None` = as each driver was told at its start.
     pub drain: Option<Duration>,
     /// Whether to go on.
@@ -136,7 +138,7 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
 /// # Errors
 /// [`RemoteError`] when nothing was begun.
 pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ended, RemoteError> {
-    let RemoteJob { run, workload, dir, bus, drivers, operation_log, drain, stop, redact } = job;
+    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact } = job;
     if !names::is_token(&run) {
         return Err(RemoteError::Drivers(format!(
             "`{run}` cannot be the id of a run: letters, digits, - and _"
@@ -177,8 +179,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
         Box::new(link) as Box<dyn DriverLink>
     });
     let epoch = Timestamp::from_nanosecond(i128::from(started)).unwrap_or_default();
-    let log =
-        if operation_log { Some((OpLog::create(dir.path(), dir.layout(), epoch)?, epoch)) } else { None };
+    let log = dir.keep_operations(workload, (operation_log, ledger), epoch)?.map(|log| (log, epoch));
     let wish = stop.clone();
     let stops = Stops::start(stop, &journal, publisher.clone(), lessor.words());
     let links = links.collect();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, EventKind, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
-use cosmark_metrics::{OpSnapshot, Phase, Snapshot};
+use cosmark_metrics::{OpSnapshot, Phase, Sample, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
@@ -309,6 +309,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             DriverEvent::Samples { work, samples } => self.log_samples(driver, work, samples, observer),
             DriverEvent::SamplesLost { count } => {
                 self.lost_samples += count;
+                self.job.operation_log.iter().for_each(|(log, _)| log.sender().miss(count));
                 observer
                     .note(&format!("the operation log is too slow: {count} operations are missing in it"));
             }
@@ -435,13 +436,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
         }
     }
 
-    fn log_samples(
-        &mut self,
-        driver: usize,
-        work: u16,
-        samples: Vec<cosmark_metrics::Sample>,
-        observer: &mut dyn Observer,
-    ) {
+    fn log_samples(&mut self, driver: usize, work: u16, samples: Vec<Sample>, observer: &mut dyn Observer) {
         let launch = self.peers.get(driver).and_then(|peer| peer.launch.as_ref());
         let (Some((log, epoch)), Some(launch)) = (&self.job.operation_log, launch) else { return };
         let Some((_, plan)) = launch.plans.iter().find(|(index, _)| *index == usize::from(work)) else {
@@ -454,6 +449,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             stage: u16::try_from(self.index).unwrap_or(u16::MAX),
             work,
             clock_offset_ns: i64::try_from(origin_ns - i128::from(launch.origin_ns)).unwrap_or(0),
+            clock_error_ns: launch.clock_error_ns(),
             plan: *plan,
             samples,
         };

@@ -74,6 +74,14 @@ impl Launch {
         Timestamp::from_nanosecond(i128::from(self.origin_unix_ns)).unwrap_or_default()
     }
 
+    /// By how much times of this driver may be off against those of others, ns: what the comparison left open, and what a clock may
+    /// stray until the next. One in the same process has the same clock.
+    pub fn clock_error_ns(&self) -> i64 {
+        const STRAYS_NS: u64 = 500_000_000;
+        self.clock
+            .map_or(0, |clock| i64::try_from(clock.error_ns.saturating_add(STRAYS_NS)).unwrap_or(i64::MAX))
+    }
+
     /// The endpoints that serve a work, in the order of their numbers; none unless there are several.
     pub fn endpoints_of(&self, work: u16) -> &[String] {
         let own = self.endpoints.iter().find(|(index, _)| *index == usize::from(work));

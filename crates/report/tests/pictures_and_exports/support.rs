@@ -104,7 +104,15 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
         stop_ns: window,
         slice_ns: 1_000,
     };
-    let batch = OpBatch { driver: Arc::from("local"), stage: 0, work: 0, clock_offset_ns: 0, plan, samples };
+    let batch = OpBatch {
+        driver: Arc::from("local"),
+        stage: 0,
+        work: 0,
+        clock_offset_ns: 0,
+        clock_error_ns: 0,
+        plan,
+        samples,
+    };
     log.sender().send(batch).unwrap();
     log.finish().unwrap();
     run.append_nodes(vec![look(at("18:54:10"))]).unwrap();

@@ -5,7 +5,7 @@ pub mod nats;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{OpLog, Timestamp};
+use cosmark_archive::Timestamp;
 use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_workload::Workload;
@@ -199,12 +199,9 @@ impl DriverPool for LocalPool {
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
             let PoolJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
             let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
-            if operation_log {
-                let epoch = Timestamp::now();
-                let log = OpLog::create(job.dir.path(), job.dir.layout(), epoch)
-                    .map_err(|error| error.to_string())?;
-                job.operation_log = Some((log, epoch));
-            }
+            let epoch = Timestamp::now();
+            let log = job.dir.keep_operations(workload, (operation_log, false), epoch);
+            job.operation_log = log.map_err(|error| error.to_string())?.map(|log| (log, epoch));
             Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));

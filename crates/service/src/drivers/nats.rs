@@ -321,6 +321,8 @@ impl DriverPool for NatsPool {
                 bus: self.bus.clone(),
                 drivers,
                 operation_log,
+                // A submission asks for one by `check: durability`.
+                ledger: false,
                 drain: None,
                 stop,
                 redact,

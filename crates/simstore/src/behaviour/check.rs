@@ -147,6 +147,7 @@ impl Behaviour {
                 "window_ms is missing or 0; give milliseconds".to_owned()
             });
         });
+        c.rules("broken_promise", &self.broken_promise, |_, _, _| {});
         c.rules("stale_list", &self.stale_list, |c, place, rule| {
             c.milliseconds(place, "window_ms", rule.window_ms);
             c.unless(rule.window_ms > 0.0, place, || {

@@ -217,6 +217,12 @@ rules! {
         create: bool = false,
     }
 
+    /// Acknowledge a change and break the word, for ever. Counts only changes that would be done.
+    BrokenPromiseRule on OpSet::of(&[Op::Put, Op::Delete]) => {
+        /// How.
+        kind: BrokenPromise = BrokenPromise::Forget,
+    }
+
     /// The same for listings: one draw for each listing of a container.
     StaleListRule on OpSet::one(Op::List) => {
         /// Length of the window after the acknowledgement, ms. Required.
@@ -226,6 +232,18 @@ rules! {
         /// Deleted objects may still be listed.
         delete: bool = true,
     }
+}
+
+/// How a [`BrokenPromiseRule`] breaks the word of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BrokenPromise {
+    /// The change is not done: a new object is not there, an overwritten one is as before, a deleted one still there.
+    Forget,
+    /// One bit of the object is wrong from then on. Of a deletion: as `forget`.
+    Damage,
+    /// Done, and listings go on as if it were not: a new object is in none, a deleted one in all.
+    Unlisted,
 }
 
 /// When a [`ResetRule`] resets the connection.

@@ -109,6 +109,9 @@ pub struct Behaviour {
     /// Listings that may show the past.
     #[serde(deserialize_with = "faults::one_or_many")]
     pub stale_list: Vec<StaleListRule>,
+    /// Changes that are acknowledged and not done, or not as asked.
+    #[serde(deserialize_with = "faults::one_or_many")]
+    pub broken_promise: Vec<BrokenPromiseRule>,
     /// The n-th answer on each connection says `Connection: close` and the connection is closed after it.
     pub close_after: Option<u32>,
     /// Each connection is closed after its n-th answer, without a word.
@@ -300,6 +303,7 @@ impl Default for Behaviour {
             chunked: Vec::new(),
             stale: Vec::new(),
             stale_list: Vec::new(),
+            broken_promise: Vec::new(),
             close_after: None,
             close_silently_after: None,
             accept_delay_ms: 0.0,

@@ -10,6 +10,7 @@ mod due;
 mod instead;
 mod load;
 mod pick;
+mod promises;
 mod sampler;
 mod verdict;
 
@@ -24,7 +25,8 @@ use self::armed::Fired;
 use self::damage::{AnswerRules, PastRules};
 use self::due::LoadRules;
 use self::instead::HeadRules;
-use crate::behaviour::{Behaviour, Op};
+use self::promises::PromiseRules;
+use crate::behaviour::{Behaviour, BrokenPromise, Op};
 
 /// The compiled behaviour with the state of its rules.
 pub(crate) struct Script {
@@ -36,6 +38,7 @@ pub(crate) struct Script {
     load: LoadRules,
     answer: AnswerRules,
     past: PastRules,
+    promises: PromiseRules,
 }
 
 impl Script {
@@ -45,7 +48,15 @@ impl Script {
         let load = LoadRules::new(behaviour)?;
         let answer = AnswerRules::new(behaviour);
         let quiet = head.is_quiet() && load.is_quiet() && answer.is_quiet();
-        Ok(Script { zero_ns, quiet, head, load, answer, past: PastRules::new(behaviour) })
+        Ok(Script {
+            zero_ns,
+            quiet,
+            head,
+            load,
+            answer,
+            past: PastRules::new(behaviour),
+            promises: PromiseRules::new(behaviour),
+        })
     }
 
     /// How long the store must remember replaced and deleted versions; 0 when no rule shows the past.
@@ -114,6 +125,17 @@ impl Script {
         self.past.shows(op, key, at_ns, age_ns, change)
     }
 
+    /// What becomes of a change that will be acknowledged, if not what was asked.
+    pub(crate) fn breaks_promise(
+        &mut self,
+        op: Op,
+        key: &str,
+        now_ns: u64,
+    ) -> Option<(BrokenPromise, Arc<str>)> {
+        let at_ns = self.at(now_ns);
+        self.promises.breaks(op, key, at_ns)
+    }
+
     /// How far back a listing looks; one draw for the whole listing.
     pub(crate) fn lists_past(&mut self, op: Op, now_ns: u64) -> Option<(Past, Arc<str>)> {
         let at_ns = self.at(now_ns);
@@ -133,6 +155,7 @@ impl Script {
         self.head.report(&mut out);
         self.answer.report(&mut out);
         self.past.report(&mut out);
+        self.promises.report(&mut out);
         out
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Container {
     objects: Sharded<Arc<str>, Entry>,
     /// The same names in order.
     order: BTreeSet<Arc<str>>,
+    /// Names that listings show wrongly: nothing where an object is, or an object that is gone.
+    wrongly: BTreeMap<Arc<str>, Option<Rc<Object>>>,
     _reserved: Reserved,
 }
 
@@ -93,6 +95,7 @@ impl Container {
             uploads: BTreeMap::new(),
             objects: Sharded::new(),
             order: BTreeSet::new(),
+            wrongly: BTreeMap::new(),
             _reserved: reserved,
         }
     }
@@ -130,6 +133,20 @@ impl Container {
             self.remove(&name);
         }
         name
+    }
+
+    /// From now on listings show `ghost` under this name, or nothing, whatever is there; or the truth again.
+    pub(super) fn list_wrongly(&mut self, name: &str, wrongly: bool, ghost: Option<&Rc<Object>>) {
+        if wrongly {
+            let name: Arc<str> = name.into();
+            self.order.insert(name.clone());
+            self.wrongly.insert(name, ghost.cloned());
+        } else if !self.wrongly.is_empty()
+            && self.wrongly.remove(name).is_some()
+            && self.objects.get(name).is_none()
+        {
+            self.order.remove(name);
+        }
     }
 
     /// Forgets what was before the change of this time; a later change stays.
@@ -172,6 +189,11 @@ impl Container {
 
     /// What a listing sees under a name.
     fn seen(&self, name: &str, listing: &Listing<'_>) -> Option<Rc<Object>> {
+        if !self.wrongly.is_empty()
+            && let Some(shown) = self.wrongly.get(name)
+        {
+            return shown.clone();
+        }
         let (_, entry) = self.objects.get(name)?;
         if let (Some(past), Some(before)) = (listing.past, &entry.before)
             && listing.now_ns.saturating_sub(before.at_ns) < past.window_ns

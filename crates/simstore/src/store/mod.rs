@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::behaviour::{EtagKind, StoreMode, StoreOptions};
+use crate::behaviour::{BrokenPromise, EtagKind, StoreMode, StoreOptions};
 use crate::content::Content;
 use crate::http::body::{Budget, Reserved};
 
@@ -121,6 +121,8 @@ pub(crate) struct Store {
     objects: u64,
     next_version: u64,
     seed: u64,
+    /// What becomes of the change that comes next, if not what was asked.
+    pub(crate) broken: Option<BrokenPromise>,
     /// Entries whose past may be forgotten, by time.
     fading: VecDeque<Fading>,
     null: Rc<Object>,
@@ -166,6 +168,7 @@ impl Store {
             objects: 0,
             next_version: 0,
             seed,
+            broken: None,
             fading: VecDeque::new(),
             null: Rc::new(null),
         }
@@ -267,8 +270,20 @@ impl Store {
         object: Object,
         now_ns: u64,
     ) -> Option<(Arc<str>, Rc<Object>)> {
-        let object = Rc::new(object);
+        let broken = self.broken.take();
+        if broken == Some(BrokenPromise::Forget) {
+            self.container(place.account, place.container)?;
+            return Some((place.object.into(), Rc::new(object)));
+        }
+        let said = object.etag.clone();
+        let kept = if broken == Some(BrokenPromise::Damage) {
+            Object { content: object.content.damaged(), etag: said, ..object }
+        } else {
+            object
+        };
+        let object = Rc::new(kept);
         let name = self.change(place, Some(object.clone()), now_ns)?;
+        self.set_unlisted(place, broken, None);
         Some((name, object))
     }
 
@@ -276,8 +291,19 @@ impl Store {
     pub(crate) fn delete(&mut self, place: Place<'_>, now_ns: u64) -> Option<(Arc<str>, Rc<Object>)> {
         let (name, object) = self.container(place.account, place.container)?.get(place.object);
         let (name, object) = (name?, object?);
+        let broken = self.broken.take();
+        if matches!(broken, Some(BrokenPromise::Forget | BrokenPromise::Damage)) {
+            return Some((name, object));
+        }
         self.change(place, None, now_ns)?;
+        self.set_unlisted(place, broken, Some(&object));
         Some((name, object))
+    }
+
+    fn set_unlisted(&mut self, place: Place<'_>, broken: Option<BrokenPromise>, ghost: Option<&Rc<Object>>) {
+        if let Some(container) = self.container_mut(place.account, place.container) {
+            container.list_wrongly(place.object, broken == Some(BrokenPromise::Unlisted), ghost);
+        }
     }
 
     fn change(&mut self, place: Place<'_>, object: Option<Rc<Object>>, now_ns: u64) -> Option<Arc<str>> {

@@ -320,6 +320,41 @@ fn is_wrong(class: &str) -> bool {
     matches!(class, "corrupt_body" | "short_body" | "wrong_range" | "wrong_length")
 }
 
+/// V26.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+pub(super) fn durability(evidence: &Evidence) -> Finding {
+    let all = &evidence.durability;
+    if let Some(broken) = all.iter().find(|one| one.broken > 0) {
+        let message = format!(
+            "of {} objects that were read back {}: what this store acknowledges cannot be relied on",
+            broken.read, broken.words
+        );
+        return Finding::fail(broken.broken as f64, 0.0, message);
+    }
+    let Some(last) = all.iter().rfind(|one| one.read > 0) else {
+        return match all.last() {
+            Some(_) => Finding::unknown("what was acknowledged was to be read back and was not"),
+            None => Finding::does_not_apply(
+                "what was acknowledged was not read back (check: durability, verify-data)",
+            ),
+        };
+    };
+    let (read, of) = (last.read, last.objects);
+    if last.open > 0 {
+        let message = format!(
+            "of {read} objects that were read back {} were late, undecided or could not be read",
+            last.open
+        );
+        return Finding::warn(last.open as f64, 0.0, message);
+    }
+    if read < of {
+        let message =
+            format!("{read} of {of} objects were read back, all as acknowledged; the others were not read");
+        return Finding::warn(0.0, 0.0, message);
+    }
+    Finding::pass(0.0, 0.0, format!("all {read} objects were read back as acknowledged"))
+}
+
 /// V21.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn hidden_retries(evidence: &Evidence) -> Finding {

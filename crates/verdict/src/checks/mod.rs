@@ -21,7 +21,7 @@ pub use content::misses_of;
 /// One check.
 #[derive(Debug)]
 pub struct CheckRow {
-    /// `V1` to `V25`.
+    /// `V1` to `V26`.
     pub id: &'static str,
     /// Name in `run.json`.
     pub name: &'static str,
@@ -376,5 +376,16 @@ pub const CHECKS: &[CheckRow] = &[
         remedy: "mend the cause that the sentence names; for sampling a longer runtime",
         moves: Moves::Unsaid,
         look: bounds::figures_hold,
+    },
+    CheckRow {
+        id: "V26",
+        name: "durability",
+        question: "Is what the store acknowledged still there?",
+        needs: "`check: durability` in the workload, or `cosmark verify-data` after the run",
+        warns: "objects that were late, undecided or could not be read, or only some were read",
+        fails: "anything that was acknowledged is lost, corrupt, stale or back, or a listing and its objects differ",
+        remedy: "find out why before anything else is measured: the table of findings names every object",
+        moves: Moves::Whole(RATE),
+        look: content::durability,
     },
 ];

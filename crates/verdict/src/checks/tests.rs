@@ -671,6 +671,12 @@ const CASES: &[Case] = &[
     ),
     ("V25", healthy, |e| e.operations.clear(), Status::NotRun, "no figure to bound"),
     ("V25", healthy, |e| tiny(e, 4), Status::NotRun, "no headline figure is known"),
+    ("V26", healthy, |_| {}, Status::NotRun, "was not read back"),
+    ("V26", healthy, |e| read_back(e, 100, 0, 0), Status::Pass, "all 100 objects were read back"),
+    ("V26", healthy, |e| read_back(e, 100, 2, 0), Status::Fail, "2 lost: what this store acknowledges"),
+    ("V26", healthy, |e| read_back(e, 100, 0, 3), Status::Warn, "3 were late, undecided"),
+    ("V26", healthy, |e| read_back(e, 40, 0, 0), Status::Warn, "40 of 100 objects"),
+    ("V26", healthy, |e| read_back(e, 0, 0, 0), Status::NotRun, "was to be read back and was not"),
 ];
 
 /// Three workers and operations of 20 s: 9 ended, with 9 s of them before the window, and three are at work at its end.
@@ -851,6 +857,12 @@ fn miss(share: f64, may_succeed: bool) -> Miss {
     }
 }
 
+/// So many of 100 objects were read back.
+fn read_back(evidence: &mut Evidence, read: u64, broken: u64, open: u64) {
+    let words = format!("{broken} lost");
+    evidence.durability.push(crate::evidence::DurabilityEvidence { objects: 100, read, broken, words, open });
+}
+
 #[test]
 fn each_check_fires_when_its_condition_is_true() {
     let mut wrong = Vec::new();
@@ -874,7 +886,7 @@ fn every_check_has_a_case_and_the_table_is_in_order() {
         assert!(texts.iter().all(|text| !text.is_empty() && !text.ends_with('.')), "{}", row.id);
     }
     let names: std::collections::BTreeSet<_> = CHECKS.iter().map(|row| row.name).collect();
-    assert_eq!((names.len(), CHECKS.len()), (25, 25));
+    assert_eq!((names.len(), CHECKS.len()), (26, 26));
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod times;
 use std::collections::BTreeMap;
 
 use cosmark_archive::{
-    BesideRecord, ClientRecord, LoopKind, MissingRecord, OperationResult, Run, StageRecord, StageState,
+    BesideRecord, ClientRecord, DurabilityRecord, LoopKind, MissingRecord, OperationResult, Run, StageRecord,
+    StageState,
 };
 use cosmark_metrics::Latencies;
 use cosmark_workload::Workload;
@@ -17,8 +18,8 @@ use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::units::parse_size;
 
 use crate::evidence::{
-    ClientEvidence, ClockEvidence, DriverEvidence, Evidence, GapEvidence, Logged, Miss, NicEvidence,
-    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
+    ClientEvidence, ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
+    NicEvidence, OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
@@ -65,6 +66,17 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         repetitions: Vec::new(),
         nodes: stage.nodes.clone(),
         idle_nodes: run.record.idle_nodes.clone(),
+        durability: run.record.durability.iter().map(durability_of).collect(),
+    }
+}
+
+fn durability_of(record: &DurabilityRecord) -> DurabilityEvidence {
+    DurabilityEvidence {
+        objects: record.objects,
+        read: record.read(),
+        broken: record.broken(),
+        words: record.broken_words(),
+        open: record.late + record.undecided + record.unreadable,
     }
 }
 

@@ -121,6 +121,14 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "A driver of which nothing is heard for this long is lost.",
     )
     .access(Access::Workload(values::LOST_AFTER)),
+    row(
+        ("", "check"),
+        ValueKind::Words(&["durability"]),
+        "",
+        "`durability`: keep a ledger of what the store acknowledges, and read all of it back after the load, before stages that only \
+         delete: what is lost, corrupt, stale or back is named.",
+    )
+    .access(Access::Workload(values::CHECK)),
     TRIGGER,
     CONFIG,
     AUTH,

@@ -87,6 +87,17 @@ pub(crate) const ON_DRIVER_LOSS: Value<Workload> = Value {
     },
 };
 
+pub(crate) const CHECK: Value<Workload> = Value {
+    set: |workload, text| match text {
+        "durability" => {
+            workload.durability = true;
+            Ok(())
+        }
+        _ => Err((format!("unknown check `{}`", shown(text)), "known: durability".to_owned())),
+    },
+    get: |workload| workload.durability.then(|| "durability".to_owned()),
+};
+
 /// Shorter silences are those of a busy machine.
 const LEAST_LOST_AFTER: Duration = Duration::from_secs(3);
 

@@ -37,6 +37,8 @@ pub struct Workload {
     pub loss: LossRule,
     /// How many drivers it wants, which, and how long it waits for them.
     pub drivers: DriversWanted,
+    /// What the store acknowledged is read back at the end.
+    pub durability: bool,
     /// The machines of the store that are looked at meanwhile.
     pub nodes: Vec<NodeSpec>,
     /// Stages in order; never empty after a parse without errors.

@@ -1,0 +1,66 @@
+//! Arguments of `cosmark verify-data`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+/// `cosmark verify-data`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark run load.yaml --ledger                    write, and keep what was acknowledged
+  cosmark verify-data last                          the same day or weeks later: is all of it there
+  cosmark verify-data w7 --sample 100000 --rate 500 some of it, slowly; says what that proves
+  cosmark verify-data w7 --target swift.yaml        written through S3, read through Swift
+  cosmark verify-data w7 --resume                   goes on after Ctrl-C, kill -9 or a store that was away
+
+Every object that the ledger has is read and compared byte by byte with what was written, and each container with its listing. What
+looks broken is looked at again after --settle. Found are: lost, corrupt, stale, resurrected, listed_not_there, there_not_listed; told
+apart from them: late, unanswered_done, unanswered_not_done (changes that got no answer), undecided (the ledger misses changes),
+unreadable. Nothing is written to the store. Ends with exit code 9 when the store broke its word.")]
+pub struct VerifyDataArgs {
+    /// Run: a directory, its number (7 or w7) or `last`
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Archive to look for it in
+    #[arg(long, value_name = "DIR", default_value = "archive")]
+    pub archive: PathBuf,
+    /// File with the auth and storage to read through; another protocol of the same store is allowed
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
+    /// Read so many objects, drawn at random; default: all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub sample: Option<u64>,
+    /// Seed of the drawing; default: that of the run
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Most objects per second
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Objects that are read side by side
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: u16,
+    /// Seconds after which what looks broken is looked at again; 0 = not
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86400))]
+    pub settle: u64,
+    /// Do not compare with the listings of containers
+    #[arg(long)]
+    pub no_listings: bool,
+    /// Go on with the newest reading that was not ended
+    #[arg(long)]
+    pub resume: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if rate.is_finite() && rate >= 0.01 {
+        Ok(rate)
+    } else {
+        Err("at least 0.01 objects per second".to_owned())
+    }
+}

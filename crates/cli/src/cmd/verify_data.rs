@@ -1,0 +1,109 @@
+//! `cosmark verify-data`: whether what a store acknowledged is still there.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cosmark_archive::{DurabilityRecord, Ledger, Run, RunState, add_durability, open_run};
+use cosmark_driver::readback::Manner;
+use cosmark_workload::Workload;
+
+use crate::args::VerifyDataArgs;
+use crate::cmd::clean::workload_of;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::readback::{Wish, read_back, text};
+use crate::runs::find;
+
+/// Runs the subcommand.
+pub fn run(args: &VerifyDataArgs) -> Outcome {
+    let directory = find(&args.run, &args.archive)?;
+    let run = open_run(&directory)?;
+    if run.record.state == RunState::Running {
+        return Err(Problem::usage(format!(
+            "{} still runs: `check: durability` in its workload reads back at its end",
+            run.record.id
+        )));
+    }
+    let ledger = Ledger::open(&directory)?.ok_or_else(|| {
+        Problem::usage(format!(
+            "{} kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`",
+            run.record.id
+        ))
+    })?;
+    let workload = workload_of(&run, args.target.as_deref(), true)?;
+    let in_doubt = !ledger.head.complete || is_cut(&run);
+    if in_doubt && !args.quiet {
+        eprintln!(
+            "cosmark: the ledger of {} misses changes (a driver was lost, or the run was killed): what they may explain is undecided",
+            run.record.id
+        );
+    }
+    let manner = Manner {
+        workers: usize::from(args.workers),
+        rate_per_s: args.rate,
+        settle: Duration::from_secs(args.settle),
+        listings: !args.no_listings,
+        in_doubt,
+    };
+    let seed = args.seed.or(run.record.seed).unwrap_or(0);
+    let wish = Wish { manner, sample: args.sample, seed, resume: args.resume };
+    let read = read(&directory, &workload, &wish, args.quiet)?;
+    let record = match read {
+        Ok(record) => record,
+        Err(problem) => {
+            eprintln!("cosmark: {problem}");
+            return Ok(Exit::Target);
+        }
+    };
+    if record.complete {
+        let again = |record| cosmark_verdict::judged(&Run { path: directory.clone(), record }, None);
+        add_durability(&directory, record.clone(), again)?;
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&record).map_err(|cause| Problem::ours(cause.to_string()))?;
+        println!("{text}");
+    } else {
+        println!("{} {}", run.record.id, run.record.name);
+        text(&record).iter().for_each(|line| println!("{line}"));
+    }
+    Ok(match (record.broken(), record.complete) {
+        (1.., _) => Exit::Broken,
+        (0, false) => Exit::Cancelled,
+        (0, true) if record.read() == 0 || record.unreadable > 0 => Exit::Target,
+        (0, true) => Exit::Done,
+    })
+}
+
+/// Reads until the end or Ctrl-C.
+fn read(
+    directory: &Path,
+    workload: &Workload,
+    wish: &Wish,
+    quiet: bool,
+) -> Result<Result<DurabilityRecord, String>, Problem> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let runtime = crate::host::runtime()?;
+    Ok(runtime.block_on(async {
+        let stop = Arc::clone(&stopped);
+        let asked = tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        let mut tell = |text: &str| {
+            if !quiet {
+                eprintln!("{text}");
+            }
+        };
+        let read = read_back(directory, workload, wish, &mut tell, &|| stopped.load(Ordering::Relaxed)).await;
+        asked.abort();
+        read
+    }))
+}
+
+/// Parts of what was done are not known.
+fn is_cut(run: &Run) -> bool {
+    run.record.state == RunState::Killed
+        || run.record.stages.iter().any(|stage| stage.cut_s.is_some() || !stage.missing.is_empty())
+}

@@ -1,0 +1,401 @@
+//! Reading back, as `cosmark run` and `cosmark verify-data` do it: from the ledger of a run to its record, its table, and a
+//! progress with which one that was killed goes on.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{DurabilityFinding, DurabilityRecord, Ledger, LedgerEntries, ReadBackFiles, Timestamp};
+use cosmark_controller::{Observer, ReadsBack, StopLevel};
+use cosmark_driver::readback::{Finding, Manner, Numbered, ReadBack, ReadBackListener, Standing};
+use cosmark_ledger::{Class, Site, Space};
+use cosmark_stats::bootstrap::Random;
+use cosmark_workload::Workload;
+use cosmark_workload::model::TargetSpec;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::registry::CATALOG;
+use crate::units::grouped;
+
+/// Findings that stand in the record itself.
+const MOST_EXAMPLES: usize = 20;
+/// How often it is kept how far it has come.
+const KEEP_EVERY: Duration = Duration::from_secs(1);
+/// How often a line says so.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Of the bound of the share that is broken.
+const CONFIDENCE: f64 = 0.95;
+
+/// What is read back, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wish {
+    /// How.
+    pub manner: Manner,
+    /// So many objects, drawn at random; `None` = all.
+    pub sample: Option<u64>,
+    /// Which are drawn.
+    pub seed: u64,
+    /// Go on with the newest one that was not ended.
+    pub resume: bool,
+}
+
+impl Wish {
+    /// As a run does it.
+    #[must_use]
+    pub fn of_a_run(workload: &Workload) -> Self {
+        let manner = Manner {
+            workers: 16,
+            rate_per_s: None,
+            settle: Duration::from_secs(10),
+            listings: true,
+            in_doubt: false,
+        };
+        Self { manner, sample: None, seed: workload.seed.unwrap_or(0), resume: false }
+    }
+
+    fn settings(&self) -> Value {
+        json!({ "sample": self.sample, "seed": self.seed, "listings": self.manner.listings })
+    }
+}
+
+/// Objects of a ledger with their numbers in it, all or some of them, the same ones every time.
+struct Drawn {
+    entries: LedgerEntries,
+    next: u64,
+    left: u64,
+    /// Still to be drawn, and by which numbers.
+    wanted: Option<(u64, Random)>,
+    from: u64,
+}
+
+impl Iterator for Drawn {
+    type Item = Result<Numbered, String>;
+
+    /// Selection sampling: Knuth, The Art of Computer Programming, volume 2, 3.4.2, algorithm S.
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (key, entry) = match self.entries.next()? {
+                Ok(next) => next,
+                Err(error) => return Some(Err(error.to_string())),
+            };
+            let number = self.next;
+            self.next += 1;
+            let left = self.left;
+            self.left = self.left.saturating_sub(1);
+            if let Some((wanted, random)) = &mut self.wanted {
+                // The remainder of 128 bits is even to one part in 2^64.
+                let drawn = (u128::from(random.next_u64()) * u128::from(left.max(1))) >> 64;
+                if drawn >= u128::from(*wanted) {
+                    continue;
+                }
+                *wanted -= 1;
+            }
+            if number >= self.from {
+                return Some(Ok((number, key, entry)));
+            }
+        }
+    }
+}
+
+/// Tells and keeps.
+struct Files<'a> {
+    files: ReadBackFiles,
+    record: DurabilityRecord,
+    settings: Value,
+    tell: &'a mut dyn FnMut(&str),
+    is_over: &'a dyn Fn() -> bool,
+    began: Instant,
+    at_begin: u64,
+    kept: Option<Instant>,
+    last_line: Instant,
+    to_read: u64,
+}
+
+impl Files<'_> {
+    fn keep(&mut self, standing: &Standing) -> Result<(), String> {
+        fill(&mut self.record, standing);
+        let value = serde_json::to_value(standing).map_err(|error| error.to_string())?;
+        self.files.keep(&self.settings, &value, &self.record).map_err(|error| error.to_string())?;
+        self.kept = Some(Instant::now());
+        Ok(())
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "for people"
+    )]
+    fn line(&self, standing: &Standing) -> String {
+        let read = standing.decided();
+        let rate = read.saturating_sub(self.at_begin) as f64 / self.began.elapsed().as_secs_f64().max(0.001);
+        let left = self.to_read.saturating_sub(read) as f64 / rate.max(0.001);
+        let broken = match standing.broken() {
+            0 => String::new(),
+            broken => format!(", {} broken", grouped(broken)),
+        };
+        format!(
+            "reading back: {} of {} objects{broken}, {} objects/s, about {} s left",
+            grouped(read),
+            grouped(self.to_read),
+            grouped(rate as u64),
+            grouped(left as u64)
+        )
+    }
+}
+
+impl ReadBackListener for Files<'_> {
+    fn found(&mut self, finding: &Finding) -> Result<(), String> {
+        let Finding { container, object, class, detail } = finding.clone();
+        let finding = DurabilityFinding { class: class.word().to_owned(), container, object, detail };
+        if class.is_broken() && self.record.examples.len() < MOST_EXAMPLES {
+            self.record.examples.push(finding.clone());
+        }
+        self.files.add(&finding).map_err(|error| error.to_string())
+    }
+
+    fn reached(&mut self, standing: &Standing) -> Result<bool, String> {
+        let over = (self.is_over)();
+        if over || self.kept.is_none_or(|at| at.elapsed() >= KEEP_EVERY) {
+            self.keep(standing)?;
+        }
+        if self.last_line.elapsed() >= TELL_EVERY {
+            self.last_line = Instant::now();
+            let line = self.line(standing);
+            (self.tell)(&line);
+        }
+        Ok(!over)
+    }
+}
+
+/// The counts of a reading in its record.
+fn fill(record: &mut DurabilityRecord, standing: &Standing) {
+    let count = |class| standing.count(class);
+    record.bytes = standing.bytes;
+    record.right = count(Class::Right);
+    record.lost = count(Class::Lost);
+    record.corrupt = count(Class::Corrupt);
+    record.stale = count(Class::Stale);
+    record.resurrected = count(Class::Resurrected);
+    record.listed_not_there = count(Class::ListedNotThere);
+    record.there_not_listed = count(Class::ThereNotListed);
+    record.late = count(Class::Late);
+    record.unanswered_done = count(Class::UnansweredDone);
+    record.unanswered_not_done = count(Class::UnansweredNotDone);
+    record.undecided = count(Class::Undecided);
+    record.unreadable = count(Class::Unreadable);
+    record.listed_containers = standing.listed_containers;
+    record.unlisted_containers = standing.unlisted_containers;
+    record.others = standing.others;
+    // Of what was not read nothing is known; of what was all read there is no more to say.
+    let read = record.read();
+    let broken = record.broken().min(read);
+    let partly = read > 0 && read < record.objects;
+    record.broken_share_below =
+        partly.then(|| cosmark_stats::proportions::clopper_pearson(broken, read, 2.0 * CONFIDENCE - 1.0).1);
+}
+
+/// Stores and logins that a ledger is about.
+fn targets(
+    workload: &Workload,
+    spaces: &[Space],
+) -> Result<BTreeMap<Site, (TargetSpec, TargetSpec)>, String> {
+    let of = |site: Site| {
+        let work = workload.stages.get(site.stage).and_then(|stage| stage.works.get(site.work));
+        let work = work.ok_or("the workload of the run is not the one that its ledger is about")?;
+        Ok((site, (work.auth.clone(), work.storage.clone())))
+    };
+    spaces.iter().map(|space| of(space.site)).collect()
+}
+
+/// Reads back what stands in the ledger of the run in `run`. `workload` has its secrets.
+///
+/// # Errors
+/// One sentence: no ledger, a store that cannot be reached, files that cannot be read or written.
+pub async fn read_back(
+    run: &Path,
+    workload: &Workload,
+    wish: &Wish,
+    tell: &mut dyn FnMut(&str),
+    is_over: &dyn Fn() -> bool,
+) -> Result<DurabilityRecord, String> {
+    let internal = |error: cosmark_archive::ArchiveError| error.to_string();
+    let ledger = Ledger::open(run).map_err(internal)?.ok_or_else(|| {
+        "the run kept no ledger, so nobody knows what was acknowledged: run it with --ledger or `check: durability`".to_owned()
+    })?;
+    let targets = targets(workload, &ledger.head.spaces)?;
+    let objects = ledger.count().map_err(internal)?;
+    if objects == 0 {
+        return Err("the ledger is empty: nothing was written or deleted".to_owned());
+    }
+    let sample = wish.sample.filter(|sample| *sample < objects);
+    let (files, mut standing, earlier) = open_files(run, wish)?;
+    let mut through: Vec<String> = targets.values().map(|(_, storage)| storage.kind.clone()).collect();
+    through.sort();
+    through.dedup();
+    let record = DurabilityRecord {
+        started: earlier.as_ref().and_then(|record| record.started).or(Some(Timestamp::now())),
+        through,
+        ledger_complete: !wish.manner.in_doubt,
+        objects,
+        sample,
+        findings: Some(files.table_name()),
+        examples: earlier.map(|record| record.examples).unwrap_or_default(),
+        ..DurabilityRecord::default()
+    };
+    let mut drawn = Drawn {
+        entries: ledger.entries().map_err(internal)?,
+        next: 0,
+        left: objects,
+        wanted: sample.map(|sample| (sample, Random::new(wish.seed))),
+        from: standing.container_from,
+    };
+    let mut listener = Files {
+        files,
+        record,
+        settings: wish.settings(),
+        tell,
+        is_over,
+        began: Instant::now(),
+        at_begin: standing.decided(),
+        kept: None,
+        last_line: Instant::now(),
+        to_read: sample.unwrap_or(objects),
+    };
+    let manner = Manner { listings: wish.manner.listings && sample.is_none(), ..wish.manner.clone() };
+    let what = ReadBack { catalog: CATALOG, targets, spaces: &ledger.head.spaces, manner };
+    let came_to_the_end = what.run(&mut drawn, &mut standing, &mut listener).await?;
+    fill(&mut listener.record, &standing);
+    let Files { files, mut record, .. } = listener;
+    record.ended = Some(Timestamp::now());
+    record.complete = came_to_the_end;
+    if files.is_full() {
+        record.note = Some("the table has no room for all that was found; all of it is counted".to_owned());
+    }
+    if came_to_the_end {
+        files.end().map_err(internal)?;
+    } else {
+        record.note = Some("ended before all was read; --resume goes on".to_owned());
+    }
+    Ok(record)
+}
+
+fn open_files(
+    run: &Path,
+    wish: &Wish,
+) -> Result<(ReadBackFiles, Standing, Option<DurabilityRecord>), String> {
+    let internal = |error: cosmark_archive::ArchiveError| error.to_string();
+    if !wish.resume {
+        return Ok((ReadBackFiles::begin(run).map_err(internal)?, Standing::default(), None));
+    }
+    let Some((files, progress)) = ReadBackFiles::go_on(run).map_err(internal)? else {
+        return Err("there is nothing to go on with: begin without --resume".to_owned());
+    };
+    if progress.settings != wish.settings() {
+        return Err(format!(
+            "the reading that was ended was made with other settings: give the same --sample, --seed and --no-listings \
+             ({}), or begin anew without --resume",
+            progress.settings
+        ));
+    }
+    let standing = serde_json::from_value(progress.standing).map_err(|error| {
+        format!("what was kept of the reading cannot be read: {error}; begin anew without --resume")
+    })?;
+    Ok((files, standing, Some(progress.record)))
+}
+
+/// How it came out, line by line.
+#[must_use]
+pub fn text(record: &DurabilityRecord) -> Vec<String> {
+    let what = match record.broken() {
+        0 if record.read() == 0 => "nothing was read back".to_owned(),
+        0 if record.late + record.undecided + record.unreadable == 0 => {
+            "everything that was acknowledged is there".to_owned()
+        }
+        0 => "nothing that was acknowledged is known to be lost".to_owned(),
+        _ => format!("BROKEN: {}", record.broken_words()),
+    };
+    let read = if record.read() == record.objects {
+        format!("all {} objects", grouped(record.objects))
+    } else {
+        format!("{} of {} objects", grouped(record.read()), grouped(record.objects))
+    };
+    let mut lines =
+        vec![format!("durability: {what} ({read} read back through {})", record.through.join(", "))];
+    let others = [
+        (record.late, "were late: something else at first, right at a second look"),
+        (record.unanswered_done, "changes without an answer had taken effect"),
+        (record.unanswered_not_done, "changes without an answer had not"),
+        (record.undecided, "are undecided: changes are missing in the ledger"),
+        (record.unreadable, "could not be read"),
+        (record.unlisted_containers, "containers could not be listed"),
+    ];
+    lines.extend(
+        others
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, words)| format!("  {} {words}", grouped(*count))),
+    );
+    if let Some(share) = record.broken_share_below {
+        lines.push(format!(
+            "  by these, with 95 % confidence less than {} of all {} objects are broken",
+            share_text(share),
+            grouped(record.objects)
+        ));
+    }
+    let examples = record.examples.iter().take(5);
+    lines.extend(
+        examples.map(|one| format!("  {}: {}/{}: {}", one.class, one.container, one.object, one.detail)),
+    );
+    if record.broken() > 5
+        && let Some(findings) = &record.findings
+    {
+        lines.push(format!("  all of them: {findings} in the archive"));
+    }
+    lines.extend(record.note.iter().map(|note| format!("  {note}")));
+    lines
+}
+
+/// A small share as people say it.
+fn share_text(share: f64) -> String {
+    if share >= 0.001 {
+        format!("{:.2} %", share * 100.0)
+    } else {
+        format!("1 in {}", grouped_inverse(share))
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
+fn grouped_inverse(share: f64) -> String {
+    grouped((1.0 / share.max(1e-18)) as u64)
+}
+
+/// Reads back within a run.
+pub struct WithinRun {
+    /// With its secrets.
+    pub workload: Workload,
+    /// How.
+    pub wish: Wish,
+}
+
+impl ReadsBack for WithinRun {
+    fn read_back<'a>(
+        &'a mut self,
+        run: &'a Path,
+        in_doubt: bool,
+        stop: watch::Receiver<StopLevel>,
+        observer: &'a mut dyn Observer,
+    ) -> Pin<Box<dyn Future<Output = Result<DurabilityRecord, String>> + 'a>> {
+        self.wish.manner.in_doubt = in_doubt;
+        Box::pin(async move {
+            observer.note("reading back what was acknowledged");
+            let mut tell = |text: &str| observer.note(text);
+            let is_over = || *stop.borrow() != StopLevel::Run;
+            read_back(run, &self.workload, &self.wish, &mut tell, &is_over).await
+        })
+    }
+}

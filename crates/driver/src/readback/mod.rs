@@ -1,0 +1,389 @@
+//! Reads back what a store has acknowledged and says of each object what became of it. Objects come in the order of a
+//! ledger, container by container: the container is listed once, its objects are read by several clients side by side, and
+//! what is neither as acknowledged nor explained is looked at a second time before it is called broken. Nothing is written,
+//! memory does not grow with the number of objects, and every call has a time limit.
+
+mod listing;
+mod reader;
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::time::Duration;
+
+use cosmark_adaptor_api::Capability;
+use cosmark_ledger::{Class, Entry, Key, Site, Space, judge};
+use cosmark_workload::model::TargetSpec;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::catalog::Catalog;
+use listing::Listing;
+use reader::{Looked, Reader};
+
+/// Objects that are read between two moments at which the reading can be ended and gone on with.
+const MOST_IN_CHUNK: usize = 512;
+/// Suspects that wait for their second look.
+const MOST_SUSPECTS: usize = 4096;
+/// Names in a listing that are in no ledger and are asked for, of each container; others are only counted.
+const MOST_STRANGERS: usize = 10_000;
+
+/// How it is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manner {
+    /// Clients that read side by side.
+    pub workers: usize,
+    /// Most objects per second; `None` = as fast as the store answers.
+    pub rate_per_s: Option<f64>,
+    /// What looks broken is looked at again after this time.
+    pub settle: Duration,
+    /// Compare with the listings of containers.
+    pub listings: bool,
+    /// The ledger misses changes.
+    pub in_doubt: bool,
+}
+
+/// Something worth telling of one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Name of its container.
+    pub container: String,
+    /// Its name.
+    pub object: String,
+    /// What became of it.
+    pub class: Class,
+    /// What was expected and what was found, one sentence.
+    pub detail: String,
+}
+
+/// An object that looked broken and waits for a second look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Suspect {
+    key: Key,
+    entry: Entry,
+    class: Class,
+}
+
+/// How far it has come: with it a reading that was ended goes on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Standing {
+    /// Number in the ledger of the first object of the container that is being read.
+    pub container_from: u64,
+    /// The same of the next object to be read.
+    pub next: u64,
+    /// Objects by what became of them.
+    pub counts: BTreeMap<Class, u64>,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Containers whose listing was compared.
+    pub listed_containers: u64,
+    /// Containers that could not be listed.
+    pub unlisted_containers: u64,
+    /// Objects in listings that are there and in no ledger.
+    pub others: u64,
+    suspects: Vec<Suspect>,
+}
+
+impl Standing {
+    /// Objects that were read and decided about.
+    #[must_use]
+    pub fn decided(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// Of this class.
+    #[must_use]
+    pub fn count(&self, class: Class) -> u64 {
+        self.counts.get(&class).copied().unwrap_or(0)
+    }
+
+    /// Objects of which the store broke its word.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.counts.iter().filter(|(class, _)| class.is_broken()).map(|(_, count)| count).sum()
+    }
+}
+
+/// Who hears of it, and may end it.
+pub trait ReadBackListener {
+    /// Something was found.
+    ///
+    /// # Errors
+    /// One sentence, when it cannot be kept: the reading ends.
+    fn found(&mut self, finding: &Finding) -> Result<(), String>;
+
+    /// Everything before is decided or in `standing`. False = end here.
+    ///
+    /// # Errors
+    /// As [`ReadBackListener::found`].
+    fn reached(&mut self, standing: &Standing) -> Result<bool, String>;
+}
+
+/// An object of a ledger, with its number in it.
+pub type Numbered = (u64, Key, Entry);
+
+/// What is to be read back.
+pub struct ReadBack<'a> {
+    /// The adaptors.
+    pub catalog: Catalog,
+    /// Stores and logins by where they stand in the workload.
+    pub targets: BTreeMap<Site, (TargetSpec, TargetSpec)>,
+    /// Kinds of names.
+    pub spaces: &'a [Space],
+    /// How.
+    pub manner: Manner,
+}
+
+/// A reading under way.
+struct Reading<'r, 'a> {
+    what: &'r ReadBack<'a>,
+    readers: BTreeMap<Site, Reader>,
+    standing: &'r mut Standing,
+    listener: &'r mut dyn ReadBackListener,
+    /// When the oldest suspect was first looked at.
+    suspected: Option<Instant>,
+    /// The container that comes next was begun by a reading that was ended.
+    goes_on: bool,
+}
+
+impl ReadBack<'_> {
+    /// Reads objects, which come in order; on a reading that goes on those from `standing.container_from` on. True when it came to
+    /// the end, false when it was ended.
+    ///
+    /// # Errors
+    /// One sentence: the store cannot be opened or reached, the ledger not be read, or nothing be kept.
+    pub async fn run(
+        &self,
+        objects: &mut dyn Iterator<Item = Result<Numbered, String>>,
+        standing: &mut Standing,
+        listener: &mut dyn ReadBackListener,
+    ) -> Result<bool, String> {
+        let suspected = (!standing.suspects.is_empty()).then(Instant::now);
+        let goes_on = standing.next > standing.container_from;
+        let mut reading =
+            Reading { what: self, readers: BTreeMap::new(), standing, listener, suspected, goes_on };
+        let mut objects = objects.peekable();
+        loop {
+            let place = match objects.peek() {
+                None => break,
+                Some(Ok((_, key, _))) => (key.space, key.container),
+                Some(Err(_)) => (0, 0),
+            };
+            if !reading.container(&mut objects, place).await? {
+                return Ok(false);
+            }
+        }
+        reading.look_again().await?;
+        reading.listener.reached(reading.standing)
+    }
+}
+
+type Objects<'o> = Peekable<&'o mut dyn Iterator<Item = Result<Numbered, String>>>;
+
+impl Reading<'_, '_> {
+    fn space(&self, at: u16) -> Result<&Space, String> {
+        self.what
+            .spaces
+            .get(usize::from(at))
+            .ok_or_else(|| "the ledger names a kind of objects that it does not have".to_owned())
+    }
+
+    async fn reader(&mut self, space: u16) -> Result<(), String> {
+        let site = self.space(space)?.site;
+        if self.readers.contains_key(&site) {
+            return Ok(());
+        }
+        let (auth, storage) =
+            self.what.targets.get(&site).ok_or("the workload has not the store that the ledger is about")?;
+        let manner = &self.what.manner;
+        let reader =
+            Reader::open(self.what.catalog, auth, storage, manner.workers, manner.rate_per_s).await?;
+        self.readers.insert(site, reader);
+        Ok(())
+    }
+
+    /// One container, to its end; false when it was ended.
+    async fn container(&mut self, objects: &mut Objects<'_>, place: (u16, u64)) -> Result<bool, String> {
+        self.reader(place.0).await?;
+        let mut listing = self.list(place).await?;
+        if let Some(Ok((number, ..))) = objects.peek() {
+            self.standing.container_from = *number;
+        }
+        loop {
+            let mut chunk = Vec::new();
+            while chunk.len() < self.chunk_len() {
+                let is_own = |next: &Result<Numbered, String>| {
+                    next.as_ref().map_or(true, |(_, key, _)| (key.space, key.container) == place)
+                };
+                let Some(next) = objects.next_if(is_own) else { break };
+                let (number, key, entry) = next?;
+                if number < self.standing.next {
+                    // It was read before the reading was ended; its name is accounted for.
+                    if let Some(listing) = &mut listing {
+                        listing.has(key.object);
+                    }
+                    continue;
+                }
+                chunk.push((number, key, entry));
+            }
+            let Some((last, ..)) = chunk.last() else { break };
+            let next = last + 1;
+            self.chunk(chunk, &mut listing).await?;
+            self.standing.next = next;
+            if self.standing.suspects.len() >= MOST_SUSPECTS {
+                self.look_again().await?;
+            }
+            if !self.listener.reached(self.standing)? {
+                return Ok(false);
+            }
+        }
+        if let Some(listing) = listing {
+            self.strangers(place, listing).await?;
+        }
+        self.standing.container_from = self.standing.next;
+        self.listener.reached(self.standing)
+    }
+
+    fn chunk_len(&self) -> usize {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let in_a_second = self.what.manner.rate_per_s.map_or(MOST_IN_CHUNK, |rate| rate as usize);
+        in_a_second.clamp(self.what.manner.workers.clamp(1, MOST_IN_CHUNK), MOST_IN_CHUNK)
+    }
+
+    async fn list(&mut self, (space, container): (u16, u64)) -> Result<Option<Listing>, String> {
+        let known = self.space(space)?.clone();
+        let Some(reader) = self.readers.get_mut(&known.site) else { return Ok(None) };
+        if !self.what.manner.listings || !reader.can(Capability::LIST) {
+            return Ok(None);
+        }
+        let listing = Listing::of(reader, &known, container).await;
+        // A reading that goes on has counted this container when it came to it.
+        let is_new = !std::mem::take(&mut self.goes_on);
+        match listing {
+            Ok(listing) => {
+                self.standing.listed_containers += u64::from(is_new);
+                Ok(Some(listing))
+            }
+            Err(_) => {
+                self.standing.unlisted_containers += u64::from(is_new);
+                Ok(None)
+            }
+        }
+    }
+
+    async fn chunk(&mut self, chunk: Vec<Numbered>, listing: &mut Option<Listing>) -> Result<(), String> {
+        let Some((_, first, _)) = chunk.first() else { return Ok(()) };
+        let space = self.space(first.space)?.clone();
+        let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(()) };
+        let looked = reader.look(&space, &chunk).await?;
+        for ((_, key, entry), looked) in chunk.into_iter().zip(looked) {
+            self.standing.bytes += looked.bytes;
+            let is_listed = listing.as_mut().map(|listing| listing.has(key.object));
+            let class = self.class(&space, &entry, &looked, is_listed);
+            if class.is_worth_a_second_look() && !self.what.manner.settle.is_zero() {
+                self.suspected.get_or_insert_with(Instant::now);
+                self.standing.suspects.push(Suspect { key, entry, class });
+            } else {
+                self.decide(&space, key, &entry, class, &looked)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an object is, by itself and by the listing of its container.
+    fn class(&self, space: &Space, entry: &Entry, looked: &Looked, is_listed: Option<bool>) -> Class {
+        let doubt = if self.what.manner.in_doubt { space.doubt() } else { Default::default() };
+        let class = judge(entry, &looked.found, doubt);
+        let agrees = matches!(class, Class::Right | Class::UnansweredDone | Class::UnansweredNotDone);
+        match (agrees, is_listed, looked.is_there()) {
+            (true, Some(true), Some(false)) => Class::ListedNotThere,
+            (true, Some(false), Some(true)) => Class::ThereNotListed,
+            _ => class,
+        }
+    }
+
+    fn decide(
+        &mut self,
+        space: &Space,
+        key: Key,
+        entry: &Entry,
+        class: Class,
+        looked: &Looked,
+    ) -> Result<(), String> {
+        *self.standing.counts.entry(class).or_insert(0) += 1;
+        if class == Class::Right {
+            return Ok(());
+        }
+        let (container, object) = space.names(key);
+        self.listener.found(&Finding { container, object, class, detail: looked.detail(entry) })
+    }
+
+    /// Looks at all suspects again, once the oldest of them has had its time.
+    async fn look_again(&mut self) -> Result<(), String> {
+        if let Some(since) = self.suspected.take() {
+            tokio::time::sleep_until(since + self.what.manner.settle).await;
+        }
+        while let Some(first) = self.standing.suspects.first() {
+            let at = first.key.space;
+            self.reader(at).await?;
+            let space = self.space(at)?.clone();
+            let own = self.standing.suspects.iter().take_while(|one| one.key.space == at);
+            let chunk: Vec<Numbered> =
+                own.take(MOST_IN_CHUNK).map(|one| (0, one.key, one.entry.clone())).collect();
+            let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(()) };
+            let looked = reader.look(&space, &chunk).await?;
+            for ((_, key, entry), looked) in chunk.iter().zip(looked) {
+                let was = self.standing.suspects.first().map_or(Class::Undecided, |one| one.class);
+                let is_listed = self.is_listed_now(&space, *key).await;
+                let class = match self.class(&space, entry, &looked, is_listed) {
+                    now if now.is_worth_a_second_look() || !was.is_broken() => now,
+                    _ => Class::Late,
+                };
+                self.standing.suspects.remove(0);
+                self.decide(&space, *key, entry, class, &looked)?;
+            }
+            if !self.listener.reached(self.standing)? {
+                // What is left of them waits for whoever goes on.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_listed_now(&mut self, space: &Space, key: Key) -> Option<bool> {
+        if !self.what.manner.listings {
+            return None;
+        }
+        let reader = self.readers.get_mut(&space.site).filter(|reader| reader.can(Capability::LIST))?;
+        let (container, object) = space.names(key);
+        listing::is_listed(reader, &container, &object).await
+    }
+
+    /// Names in the listing that no change in the ledger is about: either others wrote them, or they are not there at all.
+    async fn strangers(&mut self, (space, container): (u16, u64), listing: Listing) -> Result<(), String> {
+        let (names, beyond) = listing.left(MOST_STRANGERS);
+        let at = space;
+        let space = self.space(at)?.clone();
+        for some in names.chunks(MOST_IN_CHUNK) {
+            let of = |object: &u64| (0, Key { space: at, container, object: *object }, Entry::default());
+            let some: Vec<Numbered> = some.iter().map(of).collect();
+            let Some(reader) = self.readers.get_mut(&space.site) else { return Ok(()) };
+            let looked = reader.look(&space, &some).await?;
+            for ((_, key, entry), looked) in some.into_iter().zip(looked) {
+                match looked.is_there() {
+                    Some(true) => self.standing.others += 1,
+                    None => {}
+                    Some(false) if self.what.manner.settle.is_zero() => {
+                        self.decide(&space, key, &entry, Class::ListedNotThere, &looked)?;
+                    }
+                    Some(false) => {
+                        self.suspected.get_or_insert_with(Instant::now);
+                        self.standing.suspects.push(Suspect { key, entry, class: Class::ListedNotThere });
+                    }
+                }
+            }
+        }
+        self.standing.others += beyond;
+        Ok(())
+    }
+}
