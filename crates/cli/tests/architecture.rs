@@ -47,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "controller",
             "driver",
             "metrics",
+            "nodes",
             "report",
             "verdict",
             "wire",

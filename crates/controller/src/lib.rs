@@ -14,7 +14,7 @@ mod tally;
 mod thresholds;
 
 pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
-pub use job::{EndClass, NodesSeen, RunJob, StopLevel};
+pub use job::{EndClass, NodesOfRun, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{Ended, Unwritten, run_workload};
