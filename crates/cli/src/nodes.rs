@@ -1,18 +1,16 @@
 //! The machines of the store: looked at while a run goes on here, and shown beside its results.
 
-use std::time::Duration;
-
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
-use cosmark_archive::{RunRecord, StageRecord, Timestamp};
-use cosmark_controller::{NodesSeen, RunJob};
+use cosmark_archive::{RunRecord, StageRecord};
+use cosmark_controller::{NodesOfRun, StopLevel};
 use cosmark_metrics::nodes::costs;
-use cosmark_metrics::nodes::reading::NodeLook;
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
-use cosmark_nodes::watch::{NodeFiguresOf, NodeWatch};
+use cosmark_nodes::watch::NodeWatch;
 use cosmark_workload::Workload;
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
+use tokio::sync::watch::Receiver;
 
 use crate::exit::Problem;
 use crate::units;
@@ -29,55 +27,27 @@ pub fn check(workload: &Workload) -> Result<(), Problem> {
     found.map_err(Problem::usage)
 }
 
-/// Machines are read so often before the first stage, to know what they do without load.
-const IDLE_READINGS: usize = 4;
-/// A machine that was not read so often by then is gone on without.
-const IDLE_PATIENCE: Duration = Duration::from_secs(20);
-
 /// Looks at the machines of a workload from here on, and at how busy they are without its load; `None` where it has none.
 ///
 /// # Errors
 /// For a node that cannot be read.
 pub async fn watch(
     workload: &Workload,
-    job: &mut RunJob<'_>,
+    mut stop: Receiver<StopLevel>,
     quiet: bool,
-) -> Result<Option<NodeWatch>, Problem> {
+) -> Result<Option<(NodeWatch, NodesOfRun)>, Problem> {
     if workload.nodes.is_empty() {
         return Ok(None);
     }
     let watch = NodeWatch::start(&workload.nodes).map_err(Problem::usage)?;
-    let began = nanoseconds(Timestamp::now());
     if !quiet {
         let nodes = units::count(workload.nodes.len() as u64, "node");
         eprintln!("cosmark: looking at {nodes} before the load");
     }
-    let mut stop = job.stop.clone();
-    tokio::select! {
-        () = watch.settle(IDLE_READINGS, IDLE_PATIENCE) => {}
-        _ = stop.changed() => {}
-    }
+    let idle = watch.rest(stop.changed()).await;
     watch.troubles().iter().for_each(|trouble| eprintln!("cosmark: {trouble}"));
-    let figures = watch.figures();
-    job.idle_nodes = figures.over(began, nanoseconds(Timestamp::now()));
-    job.on_nodes(Box::new(Seen(figures)));
-    Ok(Some(watch))
-}
-
-struct Seen(NodeFiguresOf);
-
-impl NodesSeen for Seen {
-    fn between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
-        self.0.over(nanoseconds(from), nanoseconds(to))
-    }
-
-    fn take(&self) -> Vec<NodeLook> {
-        self.0.take()
-    }
-}
-
-fn nanoseconds(at: Timestamp) -> u64 {
-    u64::try_from(at.as_nanosecond()).unwrap_or(0)
+    let nodes = NodesOfRun { idle, seen: Box::new(watch.figures()) };
+    Ok(Some((watch, nodes)))
 }
 
 /// Of more rows than these only the stage with the highest rate is shown.

@@ -53,6 +53,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "controller",
             "driver",
             "metrics",
+            "nodes",
             "report",
             "verdict",
             "wire",

@@ -226,6 +226,59 @@ fn events_tell_of_each_endpoint_by_name_and_add_up_to_its_result() {
 }
 
 #[test]
+fn a_controller_looks_at_the_machines_that_its_operator_names_and_at_no_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Server::start(dir.path(), &[]);
+    let storage = format!(
+        "storage: {{type: s3, endpoint: '{}', accesskey: '{}', secretkey: '{}', path_style_access: true}}\n",
+        store.says("endpoint"),
+        store.says("access key"),
+        store.says("secret key"),
+    );
+    let machines = "nodes:\n  - {name: here, role: gateway, type: local, interval: 200ms}\n  - {name: gone, type: prometheus, \
+                    url: 'http://127.0.0.1:1/metrics', token: {env: COSMARK_TEST_TOKEN}}\n";
+    std::fs::write(dir.path().join("store.yaml"), format!("{storage}{machines}")).unwrap();
+    let mut command = support::cosmark(dir.path());
+    command.env("COSMARK_TEST_TOKEN", "bearer-of-nothing");
+    let args = ["--local", "--threads", "1", "--nodes", "store.yaml"];
+    let c = Controller::launch_by(command, dir.path(), "state", &args);
+    // Whoever submits names a machine that would have to be asked over the network.
+    let forbidden = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    forbidden.set_nonblocking(true).unwrap();
+    let theirs = format!(
+        "nodes:\n  - {{name: theirs, type: prometheus, url: 'http://{}/metrics'}}\n",
+        forbidden.local_addr().unwrap()
+    );
+    let stages = "stages:\n  - name: init\n    works: [{type: init, workers: 1, containers: 'r(1,1)'}]\n  - name: main\n    \
+                  works:\n      - {name: w, workers: 1, runtime: 3s, operations: [{type: write, containers: c(1), objects: \
+                  'u(1,9)', sizes: c(1)KB}]}\n";
+    let text = format!("name: seen\n{storage}{theirs}{stages}");
+    let (_, checked) = c.send("POST", "check", &json!({ "source": text }));
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert!(checked["mistakes"][0]["message"].as_str().unwrap().contains("--nodes TARGET.yaml"), "{checked}");
+    let id = c.submit(&text);
+    let (_, all) = c.with_token(&c.token, &["-N"], &format!("/api/v1/runs/{id}/events"));
+    let record = c.get(&format!("runs/{id}/record"));
+    assert_eq!(record["state"], "finished", "{record}");
+    let names = |nodes: &Value| -> Vec<String> {
+        nodes.as_array().unwrap().iter().map(|node| node["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for nodes in [&record["idle_nodes"], &record["stages"][1]["nodes"]] {
+        assert_eq!(names(nodes), ["here", "gone"]);
+        assert!(nodes[0]["readings"].as_u64().unwrap() >= 2 && nodes[1]["lost"].is_string(), "{nodes}");
+    }
+    assert!(all.contains("\"nodes\"") && all.contains("node gone: "), "live, too: {all}");
+    assert!(dir.path().join(format!("archive/{id}-seen/nodes.parquet")).exists());
+    let archived = std::fs::read_to_string(dir.path().join(format!("archive/{id}-seen/run.json"))).unwrap();
+    assert!(!archived.contains("bearer-of-nothing") && !all.contains("bearer-of-nothing"));
+    // A run of another store has nothing to do with these machines.
+    let other = c.submit(&text.replace(&storage, "storage: {type: mock}\n"));
+    c.wait_for(&other, &["finished"]);
+    assert_eq!(c.get(&format!("runs/{other}/record"))["stages"][1]["nodes"], Value::Null);
+    assert!(forbidden.accept().is_err(), "what a submission names is never asked");
+}
+
+#[test]
 fn the_queue_keeps_priorities_moves_cancels_and_submits_again() {
     let dir = tempfile::tempdir().unwrap();
     let c = Controller::start(dir.path());

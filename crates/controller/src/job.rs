@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, DurabilityRecord, EventKind, OpLog, Timestamp};
-use cosmark_metrics::nodes::reading::NodeLook;
+use cosmark_metrics::nodes::reading::NodesSeen;
 use cosmark_metrics::{FaultResult, NodeResult, RawLimits, Snapshot};
 use cosmark_wire::{DriverLink, Failure, FailureClass, RunClock};
 use cosmark_workload::model::{Stage, Workload};
@@ -49,7 +49,7 @@ pub struct RunJob<'a> {
     /// these, too.
     pub tidies_up: bool,
     /// What the store's machines were busy with before the first stage.
-    pub idle_nodes: Vec<NodeResult>,
+    pub(crate) idle_nodes: Vec<NodeResult>,
     /// What these machines can do by themselves, and the directory of the archive that says so.
     pub raw_limits: Option<(String, RawLimits)>,
     /// Stages that time ends stop before their time when their headline figures are known well enough.
@@ -111,13 +111,12 @@ pub trait ReadsBack {
     ) -> Pin<Box<dyn Future<Output = Result<DurabilityRecord, String>> + 'a>>;
 }
 
-/// What is seen of the store's machines.
-pub trait NodesSeen {
-    /// What they were busy with between two moments.
-    fn between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult>;
-
-    /// Every look since the last call.
-    fn take(&self) -> Vec<NodeLook>;
+/// The store's machines, looked at from before the first stage on.
+pub struct NodesOfRun {
+    /// What they were busy with before it.
+    pub idle: Vec<NodeResult>,
+    /// What is seen of them from then on.
+    pub seen: Box<dyn NodesSeen>,
 }
 
 impl<'a> RunJob<'a> {
@@ -171,8 +170,9 @@ impl<'a> RunJob<'a> {
 
     /// Asks about once a second what was seen of the store's machines, and at the end of each stage what they were busy with in
     /// its measured window.
-    pub fn on_nodes(&mut self, nodes: Box<dyn NodesSeen>) {
-        self.nodes = Some(nodes);
+    pub fn on_nodes(&mut self, nodes: NodesOfRun) {
+        self.idle_nodes = nodes.idle;
+        self.nodes = Some(nodes.seen);
     }
 
     /// Has the faults of its stages made by somebody.
@@ -181,7 +181,9 @@ impl<'a> RunJob<'a> {
     }
 
     pub(crate) fn nodes_between(&self, from: Timestamp, to: Timestamp) -> Vec<NodeResult> {
-        self.nodes.as_ref().map(|nodes| nodes.between(from, to)).unwrap_or_default()
+        let nanoseconds = |at: Timestamp| u64::try_from(at.as_nanosecond()).unwrap_or(0);
+        let seen = self.nodes.as_ref().map(|nodes| nodes.between(nanoseconds(from), nanoseconds(to)));
+        seen.unwrap_or_default()
     }
 
     /// Writes down what was seen of the store's machines since the last time, in stage `stage` (0-based) or before it.

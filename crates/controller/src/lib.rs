@@ -15,7 +15,7 @@ mod tally;
 mod thresholds;
 
 pub use archive_writer::{ArchiveListener, ArchiveWriter, Measured};
-pub use job::{EndClass, FaultNews, FaultsPlayed, NodesSeen, ReadsBack, RunJob, StopLevel};
+pub use job::{EndClass, FaultNews, FaultsPlayed, NodesOfRun, ReadsBack, RunJob, StopLevel};
 pub use observe::{Observer, Progress, SliceNews, StageNews};
 pub use recover::recover;
 pub use run::{Ended, Unwritten, run_workload};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use cosmark_adaptor_api::Key;
+use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigEntry, ConfigValue, TargetSpec};
 use cosmark_workload::{Environment, Format, Span, Workload, parse_what_is_there};
 
@@ -146,7 +147,19 @@ fn specs_mut(workload: &mut Workload) -> impl Iterator<Item = &mut TargetSpec> {
 pub fn resolve(catalog: &Catalog, workload: &mut Workload, from: &dyn SecretSource) -> Result<(), String> {
     let mut works = workload.stages.iter_mut().flat_map(|stage| &mut stage.works);
     works.try_for_each(|work| resolve_target(catalog, &mut work.auth, &mut work.storage, from))?;
-    workload.nodes.iter_mut().try_for_each(|node| resolve_spec(catalog, &mut node.source, from))
+    resolve_nodes(catalog, &mut workload.nodes, from)
+}
+
+/// The same for machines of a store.
+///
+/// # Errors
+/// One sentence that names the key and the remedy.
+pub fn resolve_nodes(
+    catalog: &Catalog,
+    nodes: &mut [NodeSpec],
+    from: &dyn SecretSource,
+) -> Result<(), String> {
+    nodes.iter_mut().try_for_each(|node| resolve_spec(catalog, &mut node.source, from))
 }
 
 /// The same for the auth and the storage of one work: what a named secret is sent to is known from both.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmark_metrics::NodeResult;
-use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName};
+use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, NodesSeen};
 use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -22,6 +22,11 @@ const MOST_SAMPLES: usize = 1_000_000;
 /// Looks, and their samples, that wait to be taken; beyond, the oldest go. Whoever keeps them comes about once a second.
 const MOST_WAITING: usize = 4096;
 const MOST_WAITING_SAMPLES: usize = 200_000;
+
+/// Machines are read so often before the first stage, to know what they do without load.
+const IDLE_READINGS: usize = 4;
+/// A machine that was not read so often by then is gone on without.
+const IDLE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Looks at machines until it is dropped.
 #[derive(Debug)]
@@ -95,6 +100,16 @@ impl NodeWatch {
         Ok(Self { nodes: watch_list, tasks })
     }
 
+    /// Looks at machines that have no load yet until it is known what they do without it, or `stopped`. Gives what that is.
+    pub async fn rest(&self, stopped: impl Future) -> Vec<NodeResult> {
+        let began = now_ns();
+        tokio::select! {
+            () = self.settle(IDLE_READINGS, IDLE_PATIENCE) => {}
+            _ = stopped => {}
+        }
+        self.figures().between(began, now_ns())
+    }
+
     /// Waits until each machine was read `readings` times or is lost, but no longer than `patience`.
     pub async fn settle(&self, readings: usize, patience: Duration) {
         let settled = |node: &Mutex<Watched>| {
@@ -135,17 +150,12 @@ impl NodeWatch {
     }
 }
 
-impl NodeFiguresOf {
-    /// What each machine did between two moments, nanoseconds since 1970 by this machine's clock. What lies before the window
-    /// is forgotten.
-    #[must_use]
-    pub fn over(&self, from_ns: u64, to_ns: u64) -> Vec<NodeResult> {
+impl NodesSeen for NodeFiguresOf {
+    fn between(&self, from_ns: u64, to_ns: u64) -> Vec<NodeResult> {
         self.0.iter().map(|node| hold(node).over(from_ns, to_ns)).collect()
     }
 
-    /// Everything that was seen since the last call, machine by machine, each in order of time.
-    #[must_use]
-    pub fn take(&self) -> Vec<NodeLook> {
+    fn take(&self) -> Vec<NodeLook> {
         self.0.iter().flat_map(|node| std::mem::take(&mut hold(node).waiting)).collect()
     }
 }
@@ -240,7 +250,7 @@ mod tests {
         watch.settle(3, Duration::from_secs(60)).await;
         let troubles = watch.troubles();
         assert!(troubles.len() == 1 && troubles[0].starts_with("node gone: "), "{troubles:?}");
-        let results = watch.figures().over(0, u64::MAX);
+        let results = watch.figures().between(0, u64::MAX);
         let [me, gone] = results.as_slice() else { unreachable!("{results:?}") };
         assert!(me.readings >= 3 && me.lost.is_none() && me.role == "proxy", "{me:?}");
         assert!(me.units.iter().any(|unit| unit.kind == cosmark_metrics::ResourceKind::Machine), "{me:?}");

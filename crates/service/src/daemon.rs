@@ -24,6 +24,7 @@ use crate::check::Reader;
 use crate::drivers::nats::NatsPool;
 use crate::drivers::{DriverPool, LocalPool};
 use crate::http::serve::{Tls, listen, secure, serve};
+use crate::queue::nodes::Stores;
 use crate::queue::runner::Runner;
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::queue::{End, RunQueue};
@@ -70,6 +71,8 @@ pub struct Setup {
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
     /// Names and public keys of the drivers that get work; none = all that join.
     pub admit: Vec<(String, String)>,
+    /// Machines of stores, looked at while runs speak to these stores.
+    pub stores: Arc<Stores>,
 }
 
 /// The driver of a controller without NATS.
@@ -204,12 +207,13 @@ fn queue_of(
     pool: Arc<dyn DriverPool>,
     reader: Arc<Reader>,
 ) -> (Arc<RunQueue>, mpsc::Receiver<End>) {
-    let (archive, host) = (setup.archive.clone(), setup.host.clone());
+    let (archive, host, stores) = (setup.archive.clone(), setup.host.clone(), Arc::clone(&setup.stores));
     RunQueue::new(store, setup.concurrency, Arc::clone(&setup.tell), |queue: Weak<RunQueue>| Runner {
         reader,
         pool,
         archive,
         host,
+        stores,
         changed: Arc::new(move |id| {
             if let Some(queue) = queue.upgrade() {
                 queue.tell_run(id);

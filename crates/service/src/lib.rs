@@ -19,5 +19,6 @@ pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
 pub use drivers::{DriverPool, LocalPool, PoolJob, Tried};
 pub use error::ServiceError;
 pub use http::serve::Tls;
+pub use queue::nodes::Stores;
 pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};
 pub use state::StateDir;

@@ -90,6 +90,10 @@ pub struct ControllerArgs {
     /// repeated. Default: to every driver that joins
     #[arg(long, value_name = "NAME=KEY", conflicts_with = "local")]
     pub admit: Vec<String>,
+    /// Look at the machines (`nodes:`) that this target file names while runs speak to its store; may be repeated. What a
+    /// submission names itself is left out
+    #[arg(long, value_name = "TARGET.yaml")]
+    pub nodes: Vec<PathBuf>,
     /// Where others reach this controller, when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,

@@ -8,16 +8,21 @@ use cosmark_cluster::nats::roles::{self, Role};
 use cosmark_cluster::nats::server::{LocalServer, ServerOptions};
 use cosmark_cluster::nats::{Bus, Limits, SupervisedServer};
 use cosmark_driver::Origin;
+use cosmark_driver::secrets::resolve_nodes;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
 use cosmark_service::auth::tokens::{self, role_of};
-use cosmark_service::{ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Tls, run_local, run_with_nats};
+use cosmark_service::{
+    ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Stores, Tls, run_local, run_with_nats,
+};
 use cosmark_wire::MESSAGE_VERSION;
 
 use crate::args::ControllerArgs;
 use crate::client::state_directory;
 use crate::cmd::driver::permit;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::load::load_target;
 use crate::registry::CATALOG;
+use crate::secrets::Own;
 use crate::{host, nats, signals};
 
 /// Seconds that operations in flight may take after the load has ended.
@@ -74,6 +79,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
         admit: admitted(&args.admit)?,
+        stores: Arc::new(stores(&args.nodes)?),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -168,6 +174,19 @@ fn about() -> DriverInfo {
         forged: 0,
         key: None,
     }
+}
+
+/// The machines of the stores whose targets these files are. Secrets of theirs come from this user's environment and files.
+fn stores(files: &[std::path::PathBuf]) -> Result<Stores, Problem> {
+    let mut stores = Stores::default();
+    for file in files {
+        let wrong = |why: String| Problem::usage(format!("--nodes {}: {why}", file.display()));
+        let mut target = load_target(&CATALOG, file)?;
+        resolve_nodes(&CATALOG, &mut target.nodes, &Own).map_err(wrong)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        stores.add(&CATALOG, &name, &target).map_err(wrong)?;
+    }
+    Ok(stores)
 }
 
 /// Names of drivers and their keys.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cosmark_archive::{DriversRecord, RunDir};
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
-use cosmark_controller::{ArchiveWriter, Ended, Observer, StopLevel};
+use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, StopLevel};
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
@@ -147,6 +147,7 @@ impl Remote {
         run: String,
         workload: &Workload,
         dir: RunDir,
+        nodes: Option<NodesOfRun>,
         options: &RunOptions,
         stop: watch::Receiver<StopLevel>,
         redact: &dyn Fn(&str) -> String,
@@ -158,6 +159,7 @@ impl Remote {
             eprintln!("cosmark: run {run} on {} drivers: {}", names.len(), names.join(", "));
         }
         let job = RemoteJob {
+            nodes,
             run: run.clone(),
             workload,
             dir: ArchiveWriter::new(dir),

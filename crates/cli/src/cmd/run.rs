@@ -128,11 +128,6 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
     if options.ledger || workload.durability {
         Plan::of(&workload).map_err(|problem| Problem::usage(format!("no ledger can be kept: {problem}")))?;
     }
-    if matches!(place, Place::Drivers { .. }) && !workload.nodes.is_empty() {
-        return Err(Problem::usage(
-            "nodes are looked at by the machine that makes the load: run it without --nats, or with --no-nodes",
-        ));
-    }
     // What a plugin keeps secret is known only where its code was loaded.
     let (catalog, from): (_, &dyn SecretSource) = match place {
         Place::Here { .. } => (CATALOG, &Own),
@@ -216,10 +211,12 @@ async fn make_load(
     let Prepared { mut workload, known, earlier, .. } = prepared;
     let proxies = faults::stand_before(&mut workload)?;
     let redact = |text: &str| known.hide(text);
+    // Looks until the run is over.
+    let (_watch, nodes) = nodes::watch(&workload, stop.clone(), options.quiet).await?.unzip();
     let ended = match (remote, place) {
         (Some(remote), _) => {
             let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
-            remote.run(run, &workload, dir, options, stop, &redact, watching).await
+            remote.run(run, &workload, dir, nodes, options, stop, &redact, watching).await
         }
         (None, Place::Here { scripts, tidies_up, settle }) => {
             let operation_log = open_log(&dir, &workload, options)?;
@@ -234,8 +231,9 @@ async fn make_load(
                 let wish = Wish::of_a_run(&workload);
                 job.reads_back = Some(Box::new(WithinRun { workload: workload.clone(), wish }));
             }
-            // Looks until the run is over.
-            let _nodes = nodes::watch(&workload, &mut job, options.quiet).await?;
+            if let Some(nodes) = nodes {
+                job.on_nodes(nodes);
+            }
             job.raw_limits = raw::newest(&options.archive, &workload.nodes);
             Ok(run_workload(job, watching).await)
         }

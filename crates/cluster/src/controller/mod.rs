@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{ArchiveError, BesideRecord, Timestamp};
-use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_wire::message::{Control, Order, Registration, StageMessage, encode};
 use cosmark_wire::{DriverLink, MESSAGE_VERSION, RunClock, StageOrder, unix_ns};
 use cosmark_workload::model::Workload;
@@ -67,6 +67,8 @@ pub struct RemoteJob<'a> {
     pub stop: Receiver<StopLevel>,
     /// Takes secrets out of a text before it is shown or kept.
     pub redact: &'a dyn Fn(&str) -> String,
+    /// The store's machines, where they are looked at.
+    pub nodes: Option<NodesOfRun>,
 }
 
 /// Why a run cannot be begun or taken up. Each is one sentence with its remedy.
@@ -138,7 +140,7 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
 /// # Errors
 /// [`RemoteError`] when nothing was begun.
 pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ended, RemoteError> {
-    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact } = job;
+    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact, nodes } = job;
     if !names::is_token(&run) {
         return Err(RemoteError::Drivers(format!(
             "`{run}` cannot be the id of a run: letters, digits, - and _"
@@ -188,6 +190,9 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, publisher.clone(), lessor.words()));
     job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
+    if let Some(nodes) = nodes {
+        job.on_nodes(nodes);
+    }
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
         () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),
@@ -327,7 +332,9 @@ fn check_drivers(bus: &Bus, drivers: &[Registration]) -> Result<(), RemoteError>
 /// Tells workloads apart: FNV-1a (Fowler, Noll, Vo) over the canonical text. Without its secrets: who may
 /// read the stream could try words until one fits.
 fn fingerprint(workload: &Workload, redact: &dyn Fn(&str) -> String) -> String {
-    let hash = redact(&to_yaml(workload)).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    // Which machines are looked at is each controller's own affair.
+    let what_drivers_do = Workload { nodes: Vec::new(), ..workload.clone() };
+    let hash = redact(&to_yaml(&what_drivers_do)).bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     format!("{hash:016x}")

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::quantity::Quantity;
+use crate::NodeResult;
 
 /// One number.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +49,15 @@ impl Reading {
             self.samples.push(Sample { quantity, unit: unit.to_owned(), name: name.into(), value });
         }
     }
+}
+
+/// Who looks at the store's machines while a run goes on, for whoever writes the run down.
+pub trait NodesSeen {
+    /// What each machine was busy with between two moments, nanoseconds since 1970. What lies before is forgotten.
+    fn between(&self, from_ns: u64, to_ns: u64) -> Vec<NodeResult>;
+
+    /// Every look since the last call.
+    fn take(&self) -> Vec<NodeLook>;
 }
 
 /// A machine of the store, as the workload has it.

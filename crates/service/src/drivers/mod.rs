@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::Timestamp;
-use cosmark_controller::{ArchiveWriter, Ended, Observer, RunJob, StopLevel, run_workload};
+use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_workload::Workload;
 use cosmark_workload::drivers::DriverThere;
@@ -38,6 +38,8 @@ pub struct PoolJob<'a> {
     pub redact: &'a dyn Fn(&str) -> String,
     /// Who watches.
     pub observer: &'a mut dyn Observer,
+    /// The store's machines, where they are looked at.
+    pub nodes: Option<NodesOfRun>,
 }
 
 /// Drivers, and a way to run a workload on them.
@@ -197,11 +199,14 @@ impl DriverPool for LocalPool {
         );
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let ended = runtime.map_err(|cause| format!("cannot start: {cause}")).and_then(|runtime| {
-            let PoolJob { workload, dir, operation_log, stop, redact, observer, .. } = job;
+            let PoolJob { workload, dir, operation_log, stop, redact, observer, nodes, .. } = job;
             let mut job = RunJob::new(workload, dir, vec![Box::new(driver)], stop, redact);
             let epoch = Timestamp::now();
             let log = job.dir.keep_operations(workload, (operation_log, false), epoch);
             job.operation_log = log.map_err(|error| error.to_string())?.map(|log| (log, epoch));
+            if let Some(nodes) = nodes {
+                job.on_nodes(nodes);
+            }
             Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));

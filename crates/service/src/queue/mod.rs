@@ -2,6 +2,7 @@
 //! of it.
 
 mod ended;
+pub mod nodes;
 mod reorder;
 mod room;
 pub mod runner;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
 };
-use cosmark_controller::{ArchiveWriter, EndClass, Ended, StopLevel, Unwritten, recover};
+use cosmark_controller::{ArchiveWriter, EndClass, Ended, NodesOfRun, StopLevel, Unwritten, recover};
 use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
 use cosmark_workload::{Workload, to_xml};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::check::Reader;
 use crate::drivers::{DriverPool, PoolJob};
 use crate::live::{LiveRun, RunListener, Watcher};
+use crate::queue::nodes::{self, Stores};
 use crate::queue::store::QueueEntry;
 
 /// The end of a run for which there was no room is tried again this often.
@@ -32,6 +33,8 @@ pub struct Runner {
     pub archive: PathBuf,
     /// This machine.
     pub host: HostRecord,
+    /// Machines of stores, looked at while runs speak to these stores.
+    pub stores: Arc<Stores>,
     /// Called when the summary of a run has changed.
     pub changed: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -132,7 +135,10 @@ impl Runner {
         if !tags.is_empty() {
             cosmark_archive::change_tags(dir.path(), tags, &[]).map_err(|error| error.to_string())?;
         }
+        // Looks until the run is over.
+        let (_looking, nodes) = self.look(&workload, resumed, (&stop, &abandon), live).unzip();
         let job = PoolJob {
+            nodes,
             id: &entry.id,
             drivers: if resumed { &[] } else { &entry.drivers },
             workload: &workload,
@@ -144,6 +150,32 @@ impl Runner {
             observer: &mut watcher,
         };
         self.pool.run(job)
+    }
+
+    /// Looks at the machines of the stores that a run speaks to; what cannot be read costs the run nothing.
+    fn look(
+        &self,
+        workload: &Workload,
+        resumed: bool,
+        (stop, abandon): (&watch::Receiver<StopLevel>, &watch::Receiver<bool>),
+        live: &LiveRun,
+    ) -> Option<(nodes::Looking, NodesOfRun)> {
+        if workload.nodes.is_empty() || *stop.borrow() != StopLevel::Run || *abandon.borrow() {
+            return None;
+        }
+        let count = workload.nodes.len();
+        let machines = if count == 1 { "machine" } else { "machines" };
+        live.log("INFO", "controller", &format!("looking at {count} {machines} of the store before the load"));
+        match nodes::look(workload.nodes.clone(), resumed, stop.clone(), abandon.clone()) {
+            Ok((looking, seen, troubles)) => {
+                troubles.iter().for_each(|trouble| live.log("WARN", "controller", trouble));
+                Some((looking, seen))
+            }
+            Err(why) => {
+                live.log("WARN", "controller", &format!("the store's machines are not looked at: {why}"));
+                None
+            }
+        }
     }
 
     /// Archives a run that does not begin, with the reason.
@@ -175,6 +207,7 @@ impl Runner {
             first.map_or_else(|| "the workload can no longer be read".to_owned(), |one| one.message.clone())
         })?;
         workload.seed = Some(entry.seed);
+        workload.nodes = self.stores.of(&self.reader.catalog, &workload);
         Ok(workload)
     }
 
