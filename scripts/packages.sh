@@ -138,11 +138,10 @@ wheel() { # TREE ARCH
   "$wheel" unpack --dest "$work" "$work"/cosmark-*.whl >&2
   rm "$work"/cosmark-*.whl
   tree=$(echo "$work"/cosmark-*)
-  mkdir -p "$tree/cosmark-$VERSION.data/scripts"
-  install -m 755 "$1/bin/cosmark" "$tree/cosmark-$VERSION.data/scripts/cosmark"
+  install -D -m 755 "$1/bin/cosmark" "$tree/cosmark/bin/cosmark"
   cp "$1/share/doc/cosmark/THIRD-PARTY-LICENSES" "$tree/cosmark-$VERSION.dist-info/"
   settle "$tree"
-  chmod 755 "$tree/cosmark-$VERSION.data/scripts/cosmark"
+  chmod 755 "$tree/cosmark/bin/cosmark"
   sed -i -e 's/^Root-Is-Purelib: true/Root-Is-Purelib: false/' "$tree/cosmark-$VERSION.dist-info/WHEEL"
   "$wheel" pack --dest-dir "$work" "$tree" >&2
   "$wheel" tags --remove --platform-tag "manylinux_${GLIBC/./_}_$2" "$work"/cosmark-*.whl >&2
