@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck packages packages-test fmt lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,12 @@ verdict-bench: build ## false alarms and misses of the verdict, on simulated tim
 
 bottleneck: build ## limits planted in stores, and what is named as their bottleneck; 10 minutes (BOTTLENECK='--only quota lock')
 	@benches/bottleneck $(BOTTLENECK)
+
+packages: setup-build ## tarball, Debian package, Python wheel, bill of materials and checksums in dist/ (ARCH='x86_64 aarch64')
+	@scripts/packages.sh build $(ARCH)
+
+packages-test: ## install each package in a clean root and run it there (as root; after make packages)
+	@scripts/packages.sh test
 
 fmt: ## format the code
 	cargo fmt --all

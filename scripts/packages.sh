@@ -1,0 +1,328 @@
+#!/usr/bin/env bash
+# Packages of Cosmark, and their trial in a clean root.
+#   scripts/packages.sh build [x86_64|aarch64]..   dist/: tarball, Debian package, Python wheel, bill of materials, checksums
+#   scripts/packages.sh image                      dist/: a container image (OCI archive) FROM scratch, out of the tarball
+#   scripts/packages.sh test                       installs each in a clean root, runs `cosmark demo` there
+#   scripts/packages.sh twice                      builds in two places and compares the checksums
+# The binary is linked against glibc 2.31 by Zig's linker (PyPI: ziglang, cargo-zigbuild), so that it starts on Debian 11,
+# Ubuntu 20.04, RHEL 9 and what came later. Files depend on the sources alone: times are those of the last commit.
+# aarch64 needs a Rust toolchain with that target: by rustup, or Debian's rustc-web, which is unpacked below target/.
+# Knobs (environment): COSMARK_PACKAGE_PROFILE=demo builds sooner and not for measuring. What cannot be had on this machine
+# is said by a line "SKIPPED .."; `test` as root only. Exit code: 0 made, 1 something failed, 2 usage.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source-path=SCRIPTDIR source=../testbeds/lib.sh
+. testbeds/lib.sh
+BED_NAME=packages # the name before its messages
+
+WORK=$PWD/target/packages
+DIST=${COSMARK_DIST:-$PWD/dist}
+PROFILE=${COSMARK_PACKAGE_PROFILE:-release}
+GLIBC=2.31
+VERSION=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
+ZIG=(ziglang==0.15.2 cargo-zigbuild==0.24.0 wheel==0.48.0)
+
+skipped() { printf 'SKIPPED %s\n' "$*"; }
+
+venv() {
+  [[ -x $WORK/venv/bin/wheel ]] && return
+  need_packages python3=python3,python3-venv
+  python3 -m venv "$WORK/venv"
+  timeout 600 "$WORK/venv/bin/pip" install --quiet --disable-pip-version-check "${ZIG[@]}"
+}
+
+# Every file of a tree gets the time of the sources, and rights that do not depend on the umask.
+settle() {
+  chmod -R u=rwX,go=rX "$1"
+  find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+}
+
+pack() { # TREE NAME FILE: a tarball that the sources alone decide
+  tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu \
+    --directory "$1" "$2" | gzip --no-name --best >"$3"
+}
+
+# ---- the binary ---------------------------------------------------------------------------------------------------
+
+# Debian's packages of a current Rust that know another architecture, unpacked and not installed: the sysroot of aarch64.
+debian_rust() {
+  local root=$WORK/rust-web list
+  [[ ! -x $root/usr/bin/rustc ]] || return 0
+  command -v apt-get >/dev/null && is_root || return 1
+  if ! dpkg --print-foreign-architectures | grep -qx arm64; then
+    dpkg --add-architecture arm64
+    apt-get update -qq
+  fi
+  list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
+    rustc-web | grep -E '^(libllvm[0-9]+|libstd-rust-web-[0-9.]+|libz3-4|libedit2|libbsd0)$' | sort -u)
+  mkdir -p "$WORK/rust-debs"
+  # shellcheck disable=SC2086 # a list of names
+  (cd "$WORK/rust-debs" && apt-get download -qq rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64 libc6:arm64 \
+    libgcc-s1:arm64 $list) || return 1
+  local deb
+  for deb in "$WORK"/rust-debs/*.deb; do dpkg -x "$deb" "$root"; done
+}
+
+compile() { # ARCH: prints the binary's path
+  local triple=$1-unknown-linux-gnu environment=()
+  if ! rustc --print target-libdir --target "$triple" 2>/dev/null | xargs -r test -d; then
+    debian_rust || return 77
+    local root=$WORK/rust-web
+    environment+=("RUSTC=$root/usr/bin/rustc"
+      "LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/usr/lib/llvm-22/lib:$root/lib/x86_64-linux-gnu")
+  fi
+  # No path of this machine is to stay in the binary, and the bytes are not to depend on where it was built.
+  local cargo_home=${CARGO_HOME:-$HOME/.cargo} flags
+  flags="--remap-path-prefix=$PWD=/cosmark --remap-path-prefix=$cargo_home=/cargo"
+  env "${environment[@]}" PATH="$WORK/venv/bin:$PATH" RUSTFLAGS="$flags" CARGO_INCREMENTAL=0 \
+    CFLAGS="-ffile-prefix-map=$PWD=/cosmark -ffile-prefix-map=$cargo_home=/cargo" \
+    cargo zigbuild --profile "$PROFILE" --locked -p cosmark --target "$triple.$GLIBC" --target-dir "$WORK/build" >&2
+  printf '%s\n' "$WORK/build/$triple/$PROFILE/cosmark"
+}
+
+# ---- what lies beside it ------------------------------------------------------------------------------------------
+
+# Manual pages and completions are printed by the program itself: by the one of this machine's architecture.
+shared() { # TREE BINARY TRIPLE
+  local share=$1/share
+  mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" \
+    "$share/fish/vendor_completions.d" "$share/cosmark" "$share/doc/cosmark"
+  "$2" man --dir "$share/man/man1"
+  "$2" completions bash >"$share/bash-completion/completions/cosmark"
+  "$2" completions zsh >"$share/zsh/site-functions/_cosmark"
+  "$2" completions fish >"$share/fish/vendor_completions.d/cosmark.fish"
+  git archive HEAD workloads examples | tar --extract --directory "$share/cosmark"
+  cp README.md CHANGELOG.md LICENSE "$share/doc/cosmark/"
+  python3 scripts/inventory.py licences "$3" >"$share/doc/cosmark/THIRD-PARTY-LICENSES"
+}
+
+tarball() { # TREE ARCH
+  local name=cosmark-$VERSION-$2-linux-gnu
+  rm -rf "$WORK/$name" && cp -a "$1" "$WORK/$name"
+  mkdir -p "$WORK/$name/lib/systemd/system"
+  cp deploy/systemd/*.service "$WORK/$name/lib/systemd/system/"
+  settle "$WORK/$name"
+  pack "$WORK" "$name" "$DIST/$name.tar.gz"
+  say "$DIST/$name.tar.gz"
+}
+
+deb() { # TREE ARCH
+  local arch root=$WORK/deb-$2
+  case $2 in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; esac
+  rm -rf "$root"
+  mkdir -p "$root/DEBIAN" "$root/usr" "$root/usr/lib/systemd/system" "$root/usr/lib/sysusers.d"
+  cp -a "$1"/. "$root/usr/"
+  mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
+  mv "$root/usr/share/doc/cosmark/LICENSE" "$root/usr/share/doc/cosmark/copyright"
+  find "$root/usr/share/man" -type f -exec gzip --no-name --best {} +
+  gzip --no-name --best "$root/usr/share/doc/cosmark/CHANGELOG.md" "$root/usr/share/doc/cosmark/THIRD-PARTY-LICENSES"
+  cp deploy/systemd/*.service "$root/usr/lib/systemd/system/"
+  cp deploy/debian/cosmark.sysusers "$root/usr/lib/sysusers.d/cosmark.conf"
+  cp deploy/debian/postinst deploy/debian/prerm deploy/debian/postrm "$root/DEBIAN/"
+  sed -e "s/@VERSION@/$VERSION/" -e "s/@ARCH@/$arch/" -e "s/@GLIBC@/$GLIBC/" \
+    -e "s/@SIZE@/$(du -sk "$root/usr" | cut -f 1)/" deploy/debian/control.in >"$root/DEBIAN/control"
+  settle "$root"
+  chmod 755 "$root"/DEBIAN/{postinst,prerm,postrm}
+  dpkg-deb --root-owner-group -Zxz --build "$root" "$DIST/cosmark_${VERSION}_$arch.deb" >&2
+  say "$DIST/cosmark_${VERSION}_$arch.deb"
+}
+
+# The Python package with the binary in it: `pip install` puts both in place, as other tools in Rust do.
+wheel() { # TREE ARCH
+  local work=$WORK/wheel-$2 tree wheel=$WORK/venv/bin/wheel
+  rm -rf "$work" && mkdir -p "$work/src"
+  git archive HEAD python LICENSE | tar --extract --directory "$work/src"
+  timeout 300 "$WORK/venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$work/src/python"
+  "$wheel" unpack --dest "$work" "$work"/cosmark-*.whl >&2
+  rm "$work"/cosmark-*.whl
+  tree=$(echo "$work"/cosmark-*)
+  install -D -m 755 "$1/bin/cosmark" "$tree/cosmark/bin/cosmark"
+  cp "$1/share/doc/cosmark/THIRD-PARTY-LICENSES" "$tree/cosmark-$VERSION.dist-info/"
+  settle "$tree"
+  chmod 755 "$tree/cosmark/bin/cosmark"
+  sed -i -e 's/^Root-Is-Purelib: true/Root-Is-Purelib: false/' "$tree/cosmark-$VERSION.dist-info/WHEEL"
+  "$wheel" pack --dest-dir "$work" "$tree" >&2
+  "$wheel" tags --remove --platform-tag "manylinux_${GLIBC/./_}_$2" "$work"/cosmark-*.whl >&2
+  cp "$work"/cosmark-*.whl "$DIST/"
+  say "$(echo "$DIST"/cosmark-*"$2".whl)"
+}
+
+checksums() (
+  cd "$DIST"
+  find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum >SHA256SUMS
+  cat SHA256SUMS
+)
+
+build() {
+  local arch binary tree status runs
+  mkdir -p "$WORK" "$DIST"
+  rm -rf "${DIST:?}"/*
+  scripts/console.sh build
+  venv
+  for arch in "${@:-$(uname -m)}"; do
+    case $arch in x86_64 | aarch64) ;; *) die "no packages for $arch; there are x86_64 and aarch64" ;; esac
+    say "compiling for $arch with the profile $PROFILE (a quarter of an hour on two processors)"
+    status=0
+    binary=$(compile "$arch") || status=$?
+    if ((status == 77)); then
+      skipped "packages for $arch: no Rust toolchain with that target here (rustup target add $arch-unknown-linux-gnu)"
+      continue
+    fi
+    ((status == 0)) || exit "$status"
+    [[ $arch == "$(uname -m)" ]] && runs=$binary
+    [[ -n ${runs:-} ]] || die "build for $(uname -m) first: its program prints the manual pages"
+    tree=$WORK/tree-$arch
+    rm -rf "$tree" && mkdir -p "$tree/bin"
+    install -m 755 "$binary" "$tree/bin/cosmark"
+    shared "$tree" "$runs" "$arch-unknown-linux-gnu"
+    settle "$tree"
+    tarball "$tree" "$arch"
+    deb "$tree" "$arch"
+    wheel "$tree" "$arch"
+    python3 scripts/inventory.py sbom "$arch-unknown-linux-gnu" >"$DIST/cosmark-$VERSION-$arch.cdx.json"
+  done
+  checksums
+}
+
+# ---- the container image ------------------------------------------------------------------------------------------
+
+# The program, what it loads, the roots of trust and one user: nothing else is in the image, no shell either.
+image() {
+  local root=$WORK/image name=cosmark-$VERSION-$(uname -m)-linux-gnu library container
+  [[ -e $DIST/$name.tar.gz ]] || die "no $DIST/$name.tar.gz; run scripts/packages.sh build"
+  need_packages buildah=buildah /etc/ssl/certs/ca-certificates.crt=ca-certificates
+  rm -rf "$root" && mkdir -p "$root"/{usr,etc/ssl/certs,tmp,var/lib/cosmark}
+  tar --extract --gzip --file "$DIST/$name.tar.gz" --directory "$root/usr" --strip-components 1
+  while read -r library; do
+    install -D -m 755 "$library" "$root$library"
+  done < <(ldd "$root/usr/bin/cosmark" | grep -o '/[^ ]*')
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  printf 'root:x:0:0::/:/usr/bin/cosmark\ncosmark:x:10001:10001::/var/lib/cosmark:/usr/bin/cosmark\n' >"$root/etc/passwd"
+  printf 'root:x:0:\ncosmark:x:10001:\n' >"$root/etc/group"
+  settle "$root"
+  chmod 1777 "$root/tmp"
+  chown -R 10001:10001 "$root/var/lib/cosmark"
+  local storage=(--storage-driver vfs --root "$WORK/buildah" --runroot "$WORK/buildah-run")
+  container=$(buildah "${storage[@]}" from scratch)
+  buildah "${storage[@]}" copy --quiet "$container" "$root" / >&2
+  buildah "${storage[@]}" config --user 10001:10001 --workingdir /var/lib/cosmark --volume /var/lib/cosmark \
+    --env XDG_STATE_HOME=/var/lib/cosmark/state --env PATH=/usr/bin --entrypoint '["/usr/bin/cosmark"]' --cmd --help \
+    --label "org.opencontainers.image.version=$VERSION" "$container"
+  rm -f "$DIST/$name-image.tar"
+  buildah "${storage[@]}" commit --quiet --timestamp "$SOURCE_DATE_EPOCH" "$container" "oci-archive:$DIST/$name-image.tar:cosmark:$VERSION" >&2
+  buildah "${storage[@]}" rm "$container" >&2
+  say "$DIST/$name-image.tar"
+}
+
+# ---- the trial ----------------------------------------------------------------------------------------------------
+
+# A Debian with nothing but its base and Python, made once and copied for each trial.
+clean_root() { # NAME: prints its path
+  local base=$WORK/root-base root=$WORK/root-$1
+  if [[ ! -e $base/.complete ]]; then
+    rm -rf "$base"
+    timeout 900 debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$base" >&2
+    touch "$base/.complete"
+  fi
+  rm -rf "$root" && cp -a "$base" "$root" && rm "$root/.complete"
+  printf '%s\n' "$root"
+}
+
+# within ROOT COMMAND...: in the root, with a /proc of its own, and mounts that go away with the command.
+within() {
+  local root=$1
+  shift
+  timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" chroot "$root" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 \
+    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+works() { # ROOT BINARY: it says its version, and a demo leaves a report
+  within "$1" "$2" --version
+  within "$1" "$2" demo --archive /tmp/archive >&2
+  compgen -G "$1/tmp/archive/w1-*/report.html" >/dev/null || die "the demo left no report"
+  grep -q '"state": *"finished"' "$1"/tmp/archive/w1-*/run.json || die "the demo did not finish"
+}
+
+trial() {
+  local root arch name
+  arch=$(uname -m) name=cosmark-$VERSION-$arch-linux-gnu
+  is_root || die "a clean root is made and entered by root only"
+  [[ -e $DIST/$name.tar.gz ]] || die "no $DIST/$name.tar.gz; run scripts/packages.sh build"
+  (cd "$DIST" && sha256sum --check --quiet SHA256SUMS)
+  need_packages debootstrap=debootstrap unshare=util-linux
+
+  say 'tarball'
+  root=$(clean_root tarball)
+  tar --extract --gzip --file "$DIST/$name.tar.gz" --directory "$root/opt"
+  works "$root" "/opt/$name/bin/cosmark"
+
+  say 'Debian package'
+  root=$(clean_root deb)
+  cp "$DIST"/cosmark_*_"$(dpkg --print-architecture)".deb "$root/tmp/cosmark.deb"
+  within "$root" dpkg --install /tmp/cosmark.deb
+  works "$root" /usr/bin/cosmark
+  within "$root" id cosmark
+  [[ -s $root/usr/share/man/man1/cosmark-run.1.gz ]] || die 'the package has no manual page of `cosmark run`'
+  within "$root" dpkg --purge cosmark
+  [[ ! -e $root/usr/bin/cosmark ]] || die 'purging the package left the program'
+
+  say 'wheel'
+  root=$(clean_root wheel)
+  cp "$DIST"/cosmark-*"$arch".whl "$root/tmp/"
+  within "$root" python3 -m venv /opt/venv
+  # shellcheck disable=SC2016 # the name is expanded in the root
+  within "$root" sh -c '/opt/venv/bin/pip install --quiet --no-index --no-deps /tmp/*.whl'
+  works "$root" /opt/venv/bin/cosmark
+  within "$root" /opt/venv/bin/python -c \
+    'import cosmark; r = cosmark.open("/tmp/archive/w1-demo"); assert r.stages, r; print(r.verdict)'
+
+  if [[ -e $DIST/$name-image.tar ]]; then
+    say 'container image: its root, entered without a container'
+    root=$WORK/root-image
+    rm -rf "$root" && cp -a "$WORK/image" "$root" && mkdir -p "$root/proc"
+    timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" chroot --userspec=10001:10001 "$root" \
+      /usr/bin/cosmark demo --archive /var/lib/cosmark/archive
+    grep -q '"state": *"finished"' "$root"/var/lib/cosmark/archive/w1-*/run.json || die "the demo did not finish"
+  else
+    skipped "container image: there is none (scripts/packages.sh image)"
+  fi
+  arm64
+  say 'all of them work'
+}
+
+# Packages of the other architecture, run under emulation where that is installed.
+arm64() {
+  local name=cosmark-$VERSION-aarch64-linux-gnu root=$WORK/arm64
+  if [[ ! -e $DIST/$name.tar.gz ]]; then
+    skipped 'aarch64: no package was built (scripts/packages.sh build x86_64 aarch64)'
+  elif ! command -v qemu-aarch64-static >/dev/null; then
+    skipped 'aarch64: not run, for qemu-user-static is not installed'
+  else
+    rm -rf "$root" && mkdir -p "$root"
+    tar --extract --gzip --file "$DIST/$name.tar.gz" --directory "$root" --strip-components 1
+    say 'aarch64 under emulation'
+    timeout 900 qemu-aarch64-static -L "$WORK/rust-web" "$root/bin/cosmark" --version
+    timeout 900 qemu-aarch64-static -L "$WORK/rust-web" "$root/bin/cosmark" demo --archive "$root/archive"
+    grep -q '"state": *"finished"' "$root"/archive/w1-*/run.json || die "the demo did not finish"
+  fi
+}
+
+twice() {
+  local other=$WORK/other-place
+  build
+  rm -rf "$other" && git clone --quiet --no-hardlinks . "$other"
+  (cd "$other" && COSMARK_DIST=$other/dist scripts/packages.sh build)
+  diff "$DIST/SHA256SUMS" "$other/dist/SHA256SUMS"
+  say 'both builds have the same checksums'
+}
+
+case ${1:-} in
+  build) shift && build "$@" ;;
+  image) image && checksums ;;
+  test) trial ;;
+  twice) twice ;;
+  -h | --help) usage ;;
+  *) usage 2 ;;
+esac
