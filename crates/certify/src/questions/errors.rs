@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Question] = &[
         "s3.error.unknown-user",
         ERROR,
         ("Is a request of an unknown access key refused?", "403 InvalidAccessKeyId", CODES),
-        refusal!(403, &["InvalidAccessKeyId"], |room| Request::get(room.key("x")).by(Whom::Unknown)),
+        by!(unknown_user),
     ),
     row(
         "s3.error.anonymous",
@@ -179,6 +179,13 @@ async fn wrong_secret(room: &mut Room) -> Found {
     room.write(&key, b"secret").await?;
     let reply = room.send(Request::get(&key).by(Whom::WrongSecret)).await?;
     Ok(refused(&reply, 403, &["SignatureDoesNotMatch"]))
+}
+
+async fn unknown_user(room: &mut Room) -> Found {
+    let key = room.key("private");
+    room.write(&key, b"private").await?;
+    let reply = room.send(Request::get(&key).by(Whom::Unknown)).await?;
+    Ok(refused(&reply, 403, &["InvalidAccessKeyId"]))
 }
 
 async fn anonymous(room: &mut Room) -> Found {

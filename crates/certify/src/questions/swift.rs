@@ -37,18 +37,12 @@ pub(super) const ROWS: &[Question] = &[
         refusal!(404, &[], |room| Request::put("x", b"x")
             .of(format!("{}-{}-missing", room.container, room.word))),
     ),
-    row(
-        "swift.error.wrong-token",
-        ERROR,
-        ("Is a request with a wrong token refused?", "401", API),
-        refusal!(401, &[], |room| Request::get(room.key("x")).by(Whom::WrongSecret)),
-    ),
-    row(
-        "swift.error.no-token",
-        ERROR,
-        ("Is a request without a token refused?", "401", API),
-        refusal!(401, &[], |room| Request::get(room.key("x")).by(Whom::Nobody)),
-    ),
+    row("swift.error.wrong-token", ERROR, ("Is a request with a wrong token refused?", "401", API), |room| {
+        Box::pin(read_as(room, Whom::WrongSecret))
+    }),
+    row("swift.error.no-token", ERROR, ("Is a request without a token refused?", "401", API), |room| {
+        Box::pin(read_as(room, Whom::Nobody))
+    }),
     row(
         "swift.error.etag",
         ERROR,
@@ -161,6 +155,13 @@ pub(super) const ROWS: &[Question] = &[
     ),
     named!("swift.name.two-slashes", "Are two slashes in a row two slashes?", "a//b/"),
 ];
+
+async fn read_as(room: &mut Room, whom: Whom) -> Found {
+    let key = room.key("private");
+    room.write(&key, b"private").await?;
+    let reply = room.send(Request::get(&key).by(whom)).await?;
+    Ok(refused(&reply, 401, &[]))
+}
 
 async fn wrong_etag(room: &mut Room) -> Found {
     let key = room.key("etag");
