@@ -42,7 +42,14 @@ pub fn heal_left(archive: &Path) -> Result<(), Problem> {
         return Ok(());
     }
     let mut left = Archive::open(archive)?.fault_journal().all()?;
-    left.retain(|(_, fault)| !fault.has_its_maker());
+    for (_, fault) in left.iter().filter(|(_, fault)| !fault.was_made_here()) {
+        eprintln!(
+            "cosmark: {} {} of this archive was in force on another machine, or before this one was started; `cosmark faults list` \
+             shows it",
+            fault.run, fault.fault
+        );
+    }
+    left.retain(|(_, fault)| fault.was_made_here() && !fault.has_its_maker());
     if left.is_empty() {
         return Ok(());
     }
@@ -149,7 +156,7 @@ impl FaultsPlayed for Plays {
             stage: id.to_owned(),
             began: at,
             ramp_s: ramp.as_secs_f64(),
-            load_s: timed.then(|| load.as_secs_f64()),
+            load_s: timed.then_some(load.as_secs_f64()),
             is_open: works.iter().all(|work| matches!(work.load, Load::Open { .. })),
             journal: self.journal.clone(),
             proxies: self.proxies.clone(),

@@ -2,6 +2,7 @@
 //! on the disk, before the fault is, so that whoever comes after a kill knows what to heal.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +64,15 @@ impl FaultInForce {
         Self { run, stage, fault, what, since: Timestamp::now(), process: this_process(), heal }
     }
 
+    /// Made on this machine since it was started. Only that is healed without being asked twice: what stands in an archive that
+    /// came from elsewhere is nobody's order.
+    #[must_use]
+    pub fn was_made_here(&self) -> bool {
+        let here = this_process();
+        let same = self.process.hostname == here.hostname && self.process.boot_id == here.boot_id;
+        same && here.boot_id.is_some()
+    }
+
     /// Whoever made it is there and will heal it; also where that cannot be told.
     #[must_use]
     pub fn has_its_maker(&self) -> bool {
@@ -113,12 +123,22 @@ impl FaultJournal {
                 found.push(read(&path)?);
             }
         }
-        found.sort_by(|a, b| b.1.since.cmp(&a.1.since));
+        found.sort_by_key(|one| std::cmp::Reverse(one.1.since));
         Ok(found)
     }
 }
 
 fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
+    let of = |path: &Path| fs::metadata(path).map_err(ArchiveError::io("read", path));
+    let (file, me) = (of(path)?, of(Path::new("/proc/self"))?);
+    if ![0, me.uid()].contains(&file.uid()) || file.mode() & 0o002 != 0 {
+        return Err(ArchiveError::Damaged {
+            path: path.to_owned(),
+            line: 1,
+            problem: "it belongs to somebody else, or others may write it".to_owned(),
+            remedy: "read what it would run, heal that by hand, then delete the file",
+        });
+    }
     let text = read_bounded(path, MOST_BYTES)?;
     let fault = serde_json::from_str(&text).map_err(|cause| ArchiveError::Damaged {
         path: path.to_owned(),

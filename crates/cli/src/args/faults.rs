@@ -31,7 +31,7 @@ pub enum FaultsCommand {
         /// Only of this run: its number (12 or w12)
         #[arg(value_name = "RUN")]
         run: Option<String>,
-        /// Heal also what belongs to a run that seems to be alive
+        /// Heal also what belongs to a run that seems to be alive, or was made on another machine
         #[arg(long)]
         force: bool,
         /// Archive of the runs

@@ -34,8 +34,12 @@ fn list(archive: &Path) -> Outcome {
     }
     for (_, fault) in &found {
         let FaultInForce { run, stage, fault: name, what, since, .. } = fault;
-        let maker = if fault.has_its_maker() { "its run heals it" } else { "its run is gone" };
-        println!("{run} {stage} {name}: {what}, since {since}; {maker}");
+        let maker = match (fault.was_made_here(), fault.has_its_maker()) {
+            (false, _) => "made on another machine, or before this one was started",
+            (true, true) => "its run heals it",
+            (true, false) => "its run is gone",
+        };
+        println!("{run} {stage} {name}: {what}, since {since}; {maker}; healed by {:?}", fault.heal);
     }
     eprintln!(
         "cosmark: `cosmark faults heal --archive {}` heals what runs that are gone have left",
@@ -49,8 +53,15 @@ fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
     let mut found = in_force(archive)?;
     found.retain(|(_, fault)| wanted.as_ref().is_none_or(|wanted| *wanted == fault.run));
     let (alive, left): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|(_, fault)| !force && fault.has_its_maker());
-    for (_, fault) in &alive {
+        found.into_iter().partition(|(_, fault)| !force && (fault.has_its_maker() || !fault.was_made_here()));
+    for (_, fault) in alive.iter().filter(|(_, fault)| !fault.was_made_here()) {
+        eprintln!(
+            "cosmark: {} {} was made on another machine, or before this one was started; it would be healed by {:?}: read that, and \
+             give --force",
+            fault.run, fault.fault, fault.heal
+        );
+    }
+    for (_, fault) in alive.iter().filter(|(_, fault)| fault.was_made_here()) {
         eprintln!(
             "cosmark: {} {} is left to its run, which seems to be alive; stop that with Ctrl-C, or give --force",
             fault.run, fault.fault

@@ -186,6 +186,34 @@ fn commands_and_signals_of_a_workload_need_the_users_word_and_no_controller_make
 }
 
 #[test]
+fn what_an_archive_from_elsewhere_says_is_not_run_unasked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::create_dir_all(path.join("archive/.faults")).unwrap();
+    let plant = |boot: &str| {
+        let command = format!("touch {}", path.join("planted").display());
+        let text = serde_json::json!({
+            "run": "w9", "stage": "s1-main", "fault": "x 1", "what": "x", "since": "2026-01-05T08:00:00Z",
+            "process": {"pid": 1, "hostname": fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim(), "started_ticks": 1,
+                        "boot_id": boot},
+            "heal": {"command": {"words": ["sh", "-c", command], "directory": "/", "within": {"secs": 60, "nanos": 0}}}
+        });
+        fs::write(path.join("archive/.faults/w9-1.json"), text.to_string()).unwrap();
+    };
+    plant("another");
+    short_run(path);
+    assert!(!path.join("planted").exists());
+    let healed = run(path, &["faults", "heal"]);
+    assert_eq!(healed.status.code(), Some(4));
+    assert!(stderr(&healed).contains("touch") && stderr(&healed).contains("--force"), "{}", stderr(&healed));
+    assert!(!path.join("planted").exists());
+    // The same of this machine is what a killed run has left.
+    plant(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim());
+    assert_eq!(run(path, &["faults", "heal"]).status.code(), Some(0));
+    assert!(path.join("planted").exists());
+}
+
+#[test]
 fn a_stall_on_the_way_to_a_store_costs_what_was_due_and_is_drawn() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

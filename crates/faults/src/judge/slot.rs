@@ -176,12 +176,12 @@ impl Basis<'_> {
 
 /// When the rate was back; it has to stay for a while to count.
 fn back(spec: &FaultSpec, played: &Played, found: &Found, end_s: f64, unknown: &mut Unknown) -> Option<f64> {
-    let at = found.back_s.unwrap_or(played.from_s);
     let keep_s = spec.keep.as_secs_f64();
-    let stayed = end_s - at >= keep_s - 1.0;
+    // The last second of a slot may be cut.
+    let at = found.back_s(played.from_s, keep_s - 1.0, end_s);
     let why = format!("it was not back in the band for {keep_s:.0} s before the slot ended");
-    unknown.add("back_after_s", !stayed, Some(&why));
-    stayed.then(|| (at - played.from_s).max(0.0))
+    unknown.add("back_after_s", at.is_none(), Some(&why));
+    at.map(|at| (at - played.from_s).max(0.0))
 }
 
 /// The five parts, as far as they are known.

@@ -40,8 +40,8 @@ pub struct Dip {
 pub struct Found {
     /// The dips, in order.
     pub dips: Vec<Dip>,
-    /// Seconds in the series from which on the rate stays in the band up to the end; `None` where it is never out of it.
-    pub back_s: Option<f64>,
+    /// All stretches in which it was out of the band, below or above, in order: first and last second.
+    pub out_s: Vec<(f64, f64)>,
     /// What was done beyond the level after a dip: work that had waited.
     pub made_up: f64,
 }
@@ -51,6 +51,18 @@ impl Found {
     #[must_use]
     pub fn extent(&self) -> Option<(f64, f64)> {
         Some((self.dips.first()?.from_s, self.dips.last()?.to_s))
+    }
+
+    /// The first moment after which the rate stays in the band for `keep_s` seconds, looked at up to `end_s`: the end of a
+    /// stretch out of it, or `begin_s` where there is none. `None` where it never stays so long.
+    #[must_use]
+    pub fn back_s(&self, begin_s: f64, keep_s: f64, end_s: f64) -> Option<f64> {
+        let outs = &self.out_s;
+        let next = |at: f64| outs.iter().map(|out| out.0).filter(|from| *from > at).fold(end_s, f64::min);
+        let is_out = |at: f64| outs.iter().any(|(from, to)| *from <= at && at < *to);
+        let first = std::iter::once(begin_s).filter(|_| outs.is_empty());
+        let mut ends = first.chain(outs.iter().map(|out| out.1));
+        ends.find(|at| !is_out(*at) && next(*at) - at >= keep_s)
     }
 
     /// What all dips together cost.
@@ -91,14 +103,10 @@ pub fn find(series: &[f64], from: usize, to: usize, band: &Band) -> Found {
         .filter_map(|high| beyond.get(high.from..high.to))
         .flatten()
         .fold(0.0, |sum, more| sum + more);
-    let end = |segment: &Segment| real(from + segment.to);
-    let low_end = dips.last().map(|dip| dip.to_s);
-    let high_end = high.last().map(end);
-    let back_s = match (low_end, high_end) {
-        (Some(low), Some(high)) => Some(low.max(high)),
-        (low, _) => low,
-    };
-    Found { dips, back_s, made_up }
+    let above = high.iter().map(|high| (real(from + high.from), real(from + high.to)));
+    let mut out_s: Vec<(f64, f64)> = dips.iter().map(|dip| (dip.from_s, dip.to_s)).chain(above).collect();
+    out_s.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Found { dips, out_s, made_up }
 }
 
 /// One dip: `room` is where its neighbours end and begin.

@@ -183,7 +183,10 @@ fn two_dips_of_one_slot_are_told_apart_and_work_that_waited_is_counted_apart() {
     assert_eq!(found.dips.len(), 2, "{found:?}");
     assert!((found.lost() - 2_300.0).abs() < 1.0, "{found:?}");
     assert!((found.made_up - 800.0).abs() < 1.0, "{found:?}");
-    assert_eq!(found.back_s, Some(112.0));
+    assert_eq!(found.back_s(50.0, 60.0, 200.0), Some(112.0));
+    assert_eq!(found.back_s(50.0, 25.0, 200.0), Some(70.0), "long enough between the two");
+    assert_eq!(found.back_s(50.0, 100.0, 200.0), None);
+    assert_eq!(Found::default().back_s(50.0, 60.0, 200.0), Some(50.0));
     assert!((found.depth() - 1.0).abs() < 1e-9);
 }
 

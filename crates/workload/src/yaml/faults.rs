@@ -86,7 +86,7 @@ fn one(item: &Node, mistakes: &mut Mistakes) -> Option<FaultSpec> {
         })
     };
     let kind = kind(word, &fields, mistakes);
-    let at = fields.read("at", mistakes, |text| parse_at(text)).unwrap_or(FaultAt::Steady);
+    let at = fields.read("at", mistakes, parse_at).unwrap_or(FaultAt::Steady);
     let hold = time("hold", mistakes);
     let slot = time("slot", mistakes);
     let needs_hold = word != "none" && fields.get("hold").is_none();
