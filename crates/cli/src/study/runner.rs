@@ -110,6 +110,8 @@ impl Here {
             seed: Some(self.seed.wrapping_mul(1_000_003).wrapping_add(u64::from(repetition)) % LARGEST_SEED),
             repeat: None,
             oplog: false,
+            ledger: false,
+            allow_faults: false,
             no_report: true,
             no_nodes: self.no_nodes,
             json: false,

@@ -57,11 +57,12 @@ impl Found {
     /// stretch out of it, or `begin_s` where there is none. `None` where it never stays so long.
     #[must_use]
     pub fn back_s(&self, begin_s: f64, keep_s: f64, end_s: f64) -> Option<f64> {
-        let ends = std::iter::once(begin_s).filter(|_| self.out_s.is_empty());
-        let ends = ends.chain(self.out_s.iter().map(|out| out.1));
-        let next =
-            |at: f64| self.out_s.iter().map(|out| out.0).filter(|from| *from > at).fold(end_s, f64::min);
-        ends.into_iter().find(|at| next(*at) - at >= keep_s)
+        let outs = &self.out_s;
+        let next = |at: f64| outs.iter().map(|out| out.0).filter(|from| *from > at).fold(end_s, f64::min);
+        let is_out = |at: f64| outs.iter().any(|(from, to)| *from <= at && at < *to);
+        let first = std::iter::once(begin_s).filter(|_| outs.is_empty());
+        let mut ends = first.chain(outs.iter().map(|out| out.1));
+        ends.find(|at| !is_out(*at) && next(*at) - at >= keep_s)
     }
 
     /// What all dips together cost.
