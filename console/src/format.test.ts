@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bytes, clock, duration, exact, grouped, moment, percentile, setZone, share, short, significant, timeOfDay, zoneName } from "./format";
+import cases from "./format.cases.json";
 
 const plain = (text: string) => text.replace(/[\u2009\u00a0]/g, " ");
 
@@ -17,10 +18,13 @@ describe("numbers that people read", () => {
     expect(plain(duration(ms))).toBe(text);
   });
 
-  test.each([
-    [0, "0 B"], [1023, "1 023 B"], [1024, "1 KiB"], [64 * 1024, "64 KiB"], [54_105_538, "51.6 MiB"], [2 ** 40, "1 TiB"],
-  ])("%s bytes are %s", (value, text) => {
+  test.each(cases.bytes as [number, string][])("%s bytes are %s, as in the terminal", (value, text) => {
     expect(plain(bytes(value))).toBe(text);
+  });
+
+  test("rates and counts are those of the terminal", () => {
+    for (const [value, text] of cases.bytes_per_s as [number, string][]) expect(plain(short(value, "bytes_per_s"))).toBe(text);
+    for (const [value, text] of cases.count as [number, string][]) expect(plain(short(value, "count"))).toBe(text);
   });
 
   test("a share that is not quite nothing or all never looks as if it were", () => {
@@ -39,7 +43,7 @@ describe("numbers that people read", () => {
   });
 
   test("under the pointer stands the whole number", () => {
-    expect(plain(exact(54_105_538, "bytes_per_s"))).toBe("51.6 MiB/s (54 105 538 B/s)");
+    expect(plain(exact(54_105_538, "bytes_per_s"))).toBe("54.1 MB/s (54 105 538 B/s)");
     expect(plain(exact(12_345.67, "per_s"))).toBe("12 345.7/s");
     expect(plain(exact(1234, "ms"))).toBe("1.23 s (1 234 ms)");
     expect(plain(exact(1_234_567, "count"))).toBe("1 234 567");

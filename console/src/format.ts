@@ -21,11 +21,11 @@ export function grouped(value: number, behind = 0): string {
   return `${value < 0 ? "−" : ""}${spaced}${fraction ? `.${fraction}` : ""}`;
 }
 
-const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const DECIMAL = ["B", "kB", "MB", "GB", "TB", "PB"];
 
-/** `12.3 MiB`. */
+/** `12.3 MB`: decimal, as the terminal writes it (format.cases.json). */
 export function bytes(value: number): string {
-  return scaled(value, 1024, BINARY);
+  return scaled(value, 1000, DECIMAL);
 }
 
 function scaled(value: number, step: number, units: string[]): string {
@@ -35,7 +35,7 @@ function scaled(value: number, step: number, units: string[]): string {
     size /= step;
     at += 1;
   }
-  return `${at === 0 && step === 1024 ? grouped(Math.round(size)) : significant(size, 3)}\u00a0${units[at]}`;
+  return `${at === 0 && units === DECIMAL ? grouped(Math.round(size)) : significant(size, 3)}\u00a0${units[at]}`;
 }
 
 /** A duration given in ms: `250 µs`, `6.71 ms`, `1.23 s`, `2 min 5 s`. */

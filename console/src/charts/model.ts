@@ -83,12 +83,12 @@ export function logTicks(min: number, max: number, most = 7): number[] {
   return [];
 }
 
-/** Distance of ticks for bytes: powers of 1024, with 1, 2, 5, 10, .. of them. */
+/** Distance of ticks for bytes: powers of 1000, with 1, 2, 5, 10, .. of them. */
 export function byteInterval(max: number, parts = 4): number {
   if (!(max > 0)) return 1;
-  const unit = 1024 ** Math.max(0, Math.floor(Math.log(max / parts) / Math.log(1024)));
+  const unit = 1000 ** Math.max(0, Math.floor(Math.log10(max / parts) / 3 + 1e-9));
   const wanted = max / parts / unit;
-  const step = [1, 2, 5, 10, 20, 50, 100, 200, 250, 500, 1024].find((one) => one >= wanted) ?? 1024;
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((one) => one >= wanted) ?? 1000;
   return step * unit;
 }
 

@@ -64,8 +64,8 @@ describe("axes", () => {
     expect(logTicks(0, 5)).toEqual([]);
   });
 
-  test("bytes have ticks of whole KiB and MiB", () => {
-    expect([byteInterval(0), byteInterval(3), byteInterval(19 * 2 ** 20), byteInterval(700 * 1024)]).toEqual([1, 1, 5 * 2 ** 20, 200 * 1024]);
+  test("bytes have ticks of whole kB and MB", () => {
+    expect([byteInterval(0), byteInterval(3), byteInterval(19e6), byteInterval(700e3), byteInterval(1.4e9)]).toEqual([1, 1, 5e6, 200e3, 500e6]);
   });
 
   test("a rest of a bin has no rate", () => {

@@ -26,7 +26,7 @@ pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use csv::line::harmless;
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::index::{
-    LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
+    Headline, LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
 pub use directory::process::is_this_process;
@@ -48,3 +48,4 @@ pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
 pub use record::{HostRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange};
+pub use recover::open_so_far;

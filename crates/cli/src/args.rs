@@ -13,12 +13,15 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::paint::When;
 pub use baseline::BaselineArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
-pub use results::{CompareArgs, CompareFormat, ExportArgs, PictureFormat, PlotArgs};
+pub use results::{
+    AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, LookArgs, PictureFormat, PlotArgs,
+};
 
 /// First steps, and what the exit codes mean.
 fn after_help() -> String {
@@ -45,6 +48,16 @@ Exit codes:",
     after_help = after_help()
 )]
 pub struct Args {
+    /// Colour: on a terminal unless NO_COLOR is set (auto), always, or never
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub color: When,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -81,6 +94,8 @@ pub enum Command {
     Clean(CleanArgs),
     /// List the runs of an archive, or of a controller
     List(ListArgs),
+    /// Watch a run while it lasts: rates, percentiles, errors, drivers, the verdict as it forms
+    Watch(WatchArgs),
     /// Start a controller: a queue of runs, REST, the web console
     Controller(ControllerArgs),
     /// Hand a workload to a controller
@@ -109,8 +124,8 @@ pub enum Command {
     Schema,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write one for each subcommand
+    Man(ManArgs),
 }
 
 /// What every run takes.
@@ -461,12 +476,16 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show it in the browser
-    #[arg(long, value_name = "YES|NO", default_value = "no", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set)]
+    #[arg(long, value_name = "YES|NO", default_value = "no", default_missing_value = "yes", num_args = 0..=1, require_equals = true, value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set)]
     pub open: bool,
 }
 
 /// `cosmark list`
 #[derive(ClapArgs)]
+#[command(
+    after_help = "Newest first. op/s is of the stage with the highest rate, without what prepares and cleans up; p99 is the 99th \
+percentile of the response time of its slowest operation. What does not fit the terminal is left out; --json has everything."
+)]
 pub struct ListArgs {
     /// Directory that keeps the results; default: archive
     #[arg(long, value_name = "DIR")]
@@ -484,11 +503,45 @@ pub struct ListArgs {
     /// Only runs submitted since a day (2026-11-21), or not longer ago than this (90m, 12h, 7d)
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
+    /// No more than this many, the newest; 0 = all. Default: 40 on a terminal, else all
+    #[arg(long, short = 'n', value_name = "N")]
+    pub limit: Option<usize>,
     #[command(flatten)]
     pub client: ClientArgs,
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `cosmark watch`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark watch                        the newest run of ./archive, also one that another terminal or a controller makes
+  cosmark watch w12 --archive /srv/cosmark
+  cosmark watch w12 --controller http://bench:19088
+
+It looks and changes nothing: Ctrl-C ends the watching, not the run. Without a terminal it prints a line every 5 s. It ends with the run:
+with 0 when the run finished, 4 when a stage failed, 5 when it was cancelled, terminated or killed.")]
+pub struct WatchArgs {
+    /// Run: a directory, its number (12 or w12), or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    /// Archive to look for it in; default: archive
+    #[arg(long, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `cosmark man`
+#[derive(ClapArgs)]
+#[command(after_help = "Examples:
+  cosmark man | man -l -
+  cosmark man --dir ~/.local/share/man/man1 && man cosmark-run")]
+pub struct ManArgs {
+    /// Write cosmark.1, cosmark-run.1 and so on into this directory
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// `cosmark tag`

@@ -9,6 +9,7 @@ mod client;
 mod cmd;
 mod diagnose;
 mod exit;
+mod fit;
 mod goals;
 mod host;
 mod live;
@@ -16,11 +17,13 @@ mod load;
 mod nats;
 mod nodes;
 mod output;
+mod paint;
 mod plan;
 mod progress;
 mod raw;
 mod registry;
 mod runs;
+mod screen;
 mod secrets;
 mod signals;
 mod table;
@@ -35,6 +38,7 @@ use exit::Exit;
 fn main() -> std::process::ExitCode {
     signals::prepare();
     let args = Args::parse();
+    paint::choose(args.color);
     let result = match args.command {
         Command::Demo(demo) => cmd::demo::run(&demo),
         Command::Run(run) => cmd::run::run(&run),
@@ -64,7 +68,8 @@ fn main() -> std::process::ExitCode {
         Command::Compare(compare) => cmd::compare::run(&compare),
         Command::Schema => cmd::schema::run(),
         Command::Completions(completions) => cmd::shell::completions(&completions),
-        Command::Man => cmd::shell::man(),
+        Command::Man(man) => cmd::shell::man(&man),
+        Command::Watch(watch) => cmd::watch::run(&watch),
     };
     out::end(result).into()
 }

@@ -21,16 +21,13 @@ macro_rules! println {
     ($($arg:tt)*) => { $crate::out::out(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }
 
-macro_rules! eprint {
-    ($($arg:tt)*) => { $crate::out::err(::std::format_args!($($arg)*)) };
-}
-
 macro_rules! eprintln {
     ($($arg:tt)*) => { $crate::out::err(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }
 
 /// Writes to standard output; what goes wrong is kept for [`end`].
 pub fn out(text: Arguments<'_>) {
+    crate::screen::clear();
     if BROKEN.get().is_none()
         && let Err(cause) = io::stdout().lock().write_fmt(text)
     {
@@ -40,6 +37,7 @@ pub fn out(text: Arguments<'_>) {
 
 /// Writes to standard error; who cannot be told anything is told nothing.
 pub fn err(text: Arguments<'_>) {
+    crate::screen::clear();
     let _ = io::stderr().lock().write_fmt(text);
 }
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cosmark_archive::baselines;
 use cosmark_archive::cosbench::CosbenchRun;
+use cosmark_archive::{RunState, baselines, open_run};
 
 use crate::exit::Problem;
 
@@ -30,8 +30,7 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     }
     let runs = directories(archive)?;
     if run == "last" {
-        let last = runs.into_iter().next_back().map(|(_, name)| archive.join(name));
-        return last.ok_or_else(|| {
+        return last(&runs, archive).ok_or_else(|| {
             Problem::usage(format!("no runs in {shown}; name an archive with --archive DIR"))
         });
     }
@@ -42,6 +41,29 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
             "no run {run} in {shown}; `cosmark list --archive {shown}` shows what is there"
         ))
     })
+}
+
+/// So many runs that never made load are passed over.
+const MOST_PASSED_OVER: usize = 1000;
+
+/// The newest run that made load: one whose login failed is not what somebody means who asks for the last. Where there is none,
+/// the newest.
+fn last(runs: &[(u64, String)], archive: &Path) -> Option<PathBuf> {
+    let newest = runs.last()?;
+    let is_meant = |(_, name): &&(u64, String)| !never_began(&archive.join(name));
+    let found = runs.iter().rev().take(MOST_PASSED_OVER).find(is_meant).unwrap_or(newest);
+    if found != newest {
+        eprintln!("cosmark: last is w{}: no run after it made load", found.0);
+    }
+    Some(archive.join(&found.1))
+}
+
+/// It is over, and none of its stages made load.
+fn never_began(directory: &Path) -> bool {
+    let Ok(run) = open_run(directory) else { return false };
+    let is_over = matches!(run.record.state, RunState::Failed | RunState::Terminated | RunState::Cancelled);
+    is_over
+        && run.record.stages.iter().all(|stage| stage.load_started.is_none() && stage.operations.is_empty())
 }
 
 fn baseline(name: Option<&str>, archive: &Path) -> Result<PathBuf, Problem> {

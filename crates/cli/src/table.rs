@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_archive::{LoopKind, OperationResult, RunRecord, StageRecord};
 use cosmark_metrics::Latencies;
 use cosmark_metrics::results::{METRICS, Metric, Reading, Unit};
 
 use cosmark_verdict::percent;
 
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 use crate::units;
 
 /// The figures of the table; those that not every run has only where some operation has one.
@@ -21,28 +22,50 @@ fn columns(record: &RunRecord) -> Vec<&'static Metric> {
 /// All stages and operations of a run that have results.
 #[must_use]
 pub fn results(record: &RunRecord) -> String {
-    let columns = columns(record);
-    let names = ["stage", "operation"];
-    let heads = columns.iter().map(|metric| metric.names.terminal);
-    let mut table = Table::new();
-    table.load_style(crate::out::frame());
-    table.set_header(cells(names.map(str::to_owned), heads.map(str::to_owned)));
+    let figures = columns(record);
+    let heads: Vec<Column> = [Column::text("stage").least(8), Column::text("operation").least(12)]
+        .into_iter()
+        .chain(figures.iter().map(|metric| head(metric)))
+        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |left: [String; 2], right: Vec<String>| rows.push(left.into_iter().chain(right).collect());
     for stage in &record.stages {
         for (at, operation) in stage.operations.iter().enumerate() {
             let left = [if at == 0 { stage.name.clone() } else { String::new() }, name_of(stage, operation)];
-            table.add_row(cells(left, columns.iter().map(|metric| figure(metric, operation))));
+            row(left, figures.iter().map(|metric| figure(metric, operation)).collect());
             if operation.bounds.values().any(|bound| bound.within.is_some()) {
                 let left = [String::new(), WITHIN.to_owned()];
-                table.add_row(cells(left, columns.iter().map(|metric| within(metric, operation))));
+                row(left, figures.iter().map(|metric| within(metric, operation)).collect());
             }
             if times_differ(operation) {
                 let left = [String::new(), SERVICE.to_owned()];
-                table.add_row(cells(left, columns.iter().map(|metric| service_time(metric, operation))));
+                row(left, figures.iter().map(|metric| service_time(metric, operation)).collect());
             }
         }
     }
-    table.set_constraints((0..names.len() + columns.len()).map(|_| ColumnConstraint::ContentWidth));
-    table.to_string()
+    let failures = 2 + figures.iter().position(|metric| metric.id == "failures").unwrap_or(usize::MAX - 2);
+    let ink = |column: usize, text: &str| match text {
+        "no" => Ink::Doubtful,
+        "0" | "" => Ink::Plain,
+        _ if column == failures => Ink::Bad,
+        _ => Ink::Plain,
+    };
+    fit::table(&heads, &rows, ink)
+}
+
+/// What is worth least goes first where the terminal is narrow: the rate, failures and p99 stay.
+fn head(metric: &Metric) -> Column {
+    let goes = match metric.id {
+        "failures" | "throughput_per_s" | "response_ms.p99" => 0,
+        "response_ms.p50" => 1,
+        "bandwidth_bytes_per_s" => 2,
+        "response_ms.p95" => 3,
+        "response_ms.max" => 4,
+        "count" => 5,
+        "response_ms.mean" => 6,
+        _ => 7,
+    };
+    Column::number(metric.names.terminal).goes(goes)
 }
 
 /// Name of the row that says how well the figures above it are known.
@@ -114,13 +137,6 @@ fn service_time(metric: &Metric, operation: &OperationResult) -> String {
 
 /// Name of such a row.
 const SERVICE: &str = "  service time";
-
-fn cells(left: [String; 2], right: impl Iterator<Item = String>) -> Vec<Cell> {
-    left.into_iter()
-        .map(Cell::new)
-        .chain(right.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)))
-        .collect()
-}
 
 /// Failures with their share of all that ended: no rate without it.
 fn failed(operation: &OperationResult) -> String {

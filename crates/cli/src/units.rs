@@ -34,17 +34,39 @@ pub fn bandwidth(bytes_per_s: f64) -> String {
     format!("{}/s", bytes(bytes_per_s))
 }
 
-/// `12.3 MB`, decimal.
+/// `12.3 MB`, decimal, with three digits that count; the console writes the same (`console/src/format.cases.json`).
 #[must_use]
 pub fn bytes(bytes: f64) -> String {
-    let mut value = bytes;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
-        if value < 999.95 || unit == "TB" {
-            return if unit == "B" { format!("{value:.0} B") } else { format!("{value:.1} {unit}") };
-        }
+    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let (mut value, mut at) = (bytes, 0);
+    while value.abs() >= 999.5 && at + 1 < units.len() {
         value /= 1000.0;
+        at += 1;
     }
-    String::new()
+    let unit = units.get(at).copied().unwrap_or_default();
+    let number = if at == 0 { format!("{value:.0}") } else { significant(value) };
+    format!("{number} {unit}")
+}
+
+/// Three digits that count, all before the point, and no zeros behind it that say nothing.
+fn significant(value: f64) -> String {
+    if value.abs() >= 999.5 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive and far below 2^64"
+        )]
+        return grouped(value.round() as u64);
+    }
+    let digits = if value.abs() >= 99.95 {
+        0
+    } else if value.abs() >= 9.995 {
+        1
+    } else {
+        2
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Operations per second with as many digits as make sense.
@@ -97,13 +119,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_are_written_as_the_console_writes_them() {
+        let table = include_str!("../../../console/src/format.cases.json");
+        let table: serde_json::Value = serde_json::from_str(table).unwrap();
+        let write = |kind: &str, value: f64| match kind {
+            "bytes" => bytes(value),
+            "bytes_per_s" => bandwidth(value),
+            _ => grouped(value as u64),
+        };
+        for kind in ["bytes", "bytes_per_s", "count"] {
+            let cases = table[kind].as_array().unwrap();
+            assert!(cases.len() > 3);
+            for case in cases {
+                assert_eq!(
+                    write(kind, case[0].as_f64().unwrap()),
+                    case[1].as_str().unwrap(),
+                    "{kind} {case}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn numbers_read_well() {
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(12), "12");
         assert_eq!((count(1, "worker"), count(1000, "worker")), ("1 worker".into(), "1 000 workers".into()));
-        assert_eq!(bytes(12_345_678.0), "12.3 MB");
-        assert_eq!(bytes(999.0), "999 B");
-        assert_eq!(bytes(999_960.0), "1.0 MB");
         assert_eq!(
             (ms(0.0123), ms(1.234), ms(45.67), ms(1234.5)),
             ("0.012".into(), "1.23".into(), "45.7".into(), "1234".into())

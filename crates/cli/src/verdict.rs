@@ -5,6 +5,8 @@ use cosmark_archive::{Check, CheckStatus, Overall, Verdict};
 use cosmark_verdict::{most_telling, telling_order};
 use cosmark_workload::Workload;
 
+use crate::paint::{Ink, To, paint};
+
 /// More reasons than this are for `cosmark judge`.
 const REASONS_SHOWN: usize = 3;
 
@@ -31,7 +33,8 @@ fn headline(verdict: &Verdict) -> String {
     let well = || verdict.checks.iter().find(|check| Some(&check.message) == verdict.reason.as_ref());
     let first = most_telling(&verdict.checks).or_else(well);
     let first = first.map(|check| format!(": {}", place(check))).unwrap_or_default();
-    format!("verdict: {}{first}", verdict.overall.words())
+    let word = verdict.overall.words();
+    format!("verdict: {}{first}", paint(To::Stdout, Ink::of_verdict(word), word))
 }
 
 fn place(check: &Check) -> String {
@@ -40,7 +43,12 @@ fn place(check: &Check) -> String {
 }
 
 fn sentence(check: &Check) -> String {
-    format!("{} {}", word(check), place(check))
+    let ink = match check.status {
+        CheckStatus::Fail => Ink::Bad,
+        CheckStatus::Warn => Ink::Doubtful,
+        _ => Ink::Plain,
+    };
+    format!("{} {}", paint(To::Stdout, ink, word(check)), place(check))
 }
 
 fn tally(checks: &[Check]) -> String {

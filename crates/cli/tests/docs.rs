@@ -33,7 +33,7 @@ fn cosmark(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cosmark"))
         .args(args)
         .current_dir(root())
-        .env("COLUMNS", "100")
+        .env("COLUMNS", if args == ["adaptors"] { "1000" } else { "100" })
         .stdin(Stdio::null())
         .output()
         .unwrap()

@@ -13,6 +13,8 @@ use std::time::Duration;
 mod baseline;
 #[path = "history/planning.rs"]
 mod planning;
+#[path = "history/shell.rs"]
+mod shell;
 
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>
   <workstage name="main"><work name="main" workers="2" runtime="3" interval="1">

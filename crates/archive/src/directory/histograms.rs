@@ -3,7 +3,7 @@
 
 use data_encoding::BASE64;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -190,6 +190,21 @@ impl HistogramLog {
         let path = dir.join(FILE_NAME);
         let file = File::open(&path).map_err(ArchiveError::io("read", &path))?;
         Ok(Self { path, lines: BufReader::with_capacity(1 << 16, file), line: 0, ended: false })
+    }
+
+    /// Opens the log at its last `bytes`: what happened lately, however long the run is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open_at_end(dir: &Path, bytes: u64) -> Result<Self, ArchiveError> {
+        let mut log = Self::open(dir)?;
+        let length = log.lines.get_ref().metadata().map_err(ArchiveError::io("read", &log.path))?.len();
+        if length > bytes {
+            log.lines.seek(SeekFrom::Start(length - bytes)).map_err(ArchiveError::io("read", &log.path))?;
+            // Most likely the middle of a line.
+            log.read_line()?;
+        }
+        Ok(log)
     }
 
     /// All intervals of one operation's measured window in one histogram of ns; `None` when there is none. `tag` is

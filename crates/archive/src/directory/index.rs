@@ -7,13 +7,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use cosmark_workload::model::{Config, ConfigEntry, ConfigValue};
+use cosmark_workload::{Environment, Format, parse_what_is_there};
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, HistoryEntry};
 use crate::directory::files::{Lock, read_bounded, write_whole};
-use crate::directory::reader::read_record;
+use crate::directory::reader::{WORKLOAD, read_record};
 use crate::directory::{LOCK, number_of};
-use crate::{ArchiveError, Overall, RunState};
+use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord};
 
 /// Tags of a run.
 const TAGS: &str = "tags.json";
@@ -22,7 +27,7 @@ const BASELINES: &str = ".baselines.json";
 /// The index.
 const INDEX: &str = ".runs.index";
 /// Form of the index; another one is made again.
-const INDEX_FORM: u32 = 2;
+const INDEX_FORM: u32 = 3;
 /// A run has at most this many tags.
 pub const MOST_TAGS: usize = 100;
 /// A tag has at most this many characters.
@@ -33,7 +38,7 @@ const MOST_BYTES: u64 = 16 << 20;
 const MOST_INDEX_BYTES: u64 = 512 << 20;
 
 /// A run at a glance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunGlance {
     /// Its number.
     pub number: u64,
@@ -67,6 +72,10 @@ pub struct RunGlance {
     pub drivers: Vec<String>,
     /// Stages that were begun and are over.
     pub stages_over: u64,
+    /// The store: type and address of the first storage of its workload; `None` where the workload does not tell.
+    pub target: Option<String>,
+    /// The headline: figures of the stage with the highest rate.
+    pub headline: Option<Headline>,
     /// Why its record cannot be read; `None` = it can, or there is none (COSBench wrote it).
     pub problem: Option<String>,
     /// What the user calls it.
@@ -75,6 +84,17 @@ pub struct RunGlance {
     /// True for the baseline of its workload.
     #[serde(skip)]
     pub baseline: bool,
+}
+
+/// What a run came to, in two numbers: of its stage with the highest rate, without what prepares and cleans up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Headline {
+    /// Id of the stage.
+    pub stage: String,
+    /// Successes per second, all operations together.
+    pub throughput_per_s: f64,
+    /// The 99th percentile of the response time of its slowest operation, ms; `None` where there are too few operations.
+    pub p99_ms: Option<f64>,
 }
 
 /// An entry of the index: a glance and the `run.json` that it was read from.
@@ -115,14 +135,14 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
         let path = entry.path();
         let Some((bytes, modified_ns)) = stamp(&path.join("run.json")) else {
             if path.is_dir() {
-                glances.push(empty(number, directory, None));
+                glances.push(RunGlance::of_cosbench(number, directory, &path));
             }
             continue;
         };
         let known =
             index.remove(&directory).filter(|old| (old.bytes, old.modified_ns) == (bytes, modified_ns));
         let fresh = known.is_none();
-        let glance = known.map_or_else(|| read_glance(number, directory, &path), |old| old.glance);
+        let glance = known.map_or_else(|| RunGlance::read(number, directory, &path), |old| old.glance);
         // A run that goes on may end without a word; whether it did is looked up each time.
         if glance.state != Some(RunState::Running) && glance.state != Some(RunState::Killed) {
             kept.push(Indexed { bytes, modified_ns, glance: glance.clone() });
@@ -149,61 +169,180 @@ fn stamp(path: &Path) -> Option<(u64, u64)> {
     Some((meta.len(), u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)))
 }
 
-fn empty(number: u64, directory: String, problem: Option<String>) -> RunGlance {
-    let name = directory.split_once('-').map_or("", |(_, name)| name).to_owned();
-    RunGlance {
-        number,
-        directory,
-        name,
-        state: None,
-        submitted: None,
-        started: None,
-        ended: None,
-        stages: 0,
-        operations: 0,
-        failures: 0,
-        reason: None,
-        verdict: None,
-        verdict_reason: None,
-        kinds: Vec::new(),
-        drivers: Vec::new(),
-        stages_over: 0,
-        problem,
-        tags: BTreeSet::new(),
-        baseline: false,
+impl RunGlance {
+    fn empty(number: u64, directory: String, problem: Option<String>) -> Self {
+        let name = directory.split_once('-').map_or("", |(_, name)| name).to_owned();
+        Self {
+            number,
+            directory,
+            name,
+            state: None,
+            submitted: None,
+            started: None,
+            ended: None,
+            stages: 0,
+            operations: 0,
+            failures: 0,
+            reason: None,
+            verdict: None,
+            verdict_reason: None,
+            kinds: Vec::new(),
+            drivers: Vec::new(),
+            stages_over: 0,
+            target: None,
+            headline: None,
+            problem,
+            tags: BTreeSet::new(),
+            baseline: false,
+        }
+    }
+
+    fn read(number: u64, directory: String, path: &Path) -> Self {
+        match read_record(path) {
+            Ok(record) => {
+                let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
+                Self {
+                    state: Some(record.state),
+                    submitted: record.submitted,
+                    started: record.started,
+                    ended: record.ended,
+                    stages: record.stages.len() as u64,
+                    operations: operations().map(|op| op.ok).sum(),
+                    failures: operations().map(|op| op.failed).sum(),
+                    reason: record.reason.clone(),
+                    verdict: Some(record.verdict.overall),
+                    verdict_reason: record.verdict.reason.clone(),
+                    kinds: each_once(operations().map(|op| op.op.as_str())),
+                    drivers: each_once(
+                        record
+                            .stages
+                            .iter()
+                            .flat_map(|stage| &stage.clients)
+                            .map(|client| client.driver.as_str()),
+                    ),
+                    stages_over: record.stages.iter().filter(|stage| stage.state.is_done()).count() as u64,
+                    target: target_of(path),
+                    headline: headline_of(&record),
+                    name: record.name.clone(),
+                    ..Self::empty(number, directory, None)
+                }
+            }
+            Err(error) => Self::empty(number, directory, Some(error.to_string())),
+        }
+    }
+
+    /// A run that COSBench made, from its tables; times of day are those of this machine's zone. Of a directory without them only its
+    /// name is known.
+    fn of_cosbench(number: u64, directory: String, path: &Path) -> Self {
+        let Ok(run) = CosbenchRun::open(path) else { return Self::empty(number, directory, None) };
+        let history = run.history.as_ref();
+        let moment = |of: fn(&HistoryEntry) -> Option<DateTime>| {
+            let local = history.and_then(of)?;
+            local.to_zoned(TimeZone::system()).ok().map(|zoned| zoned.timestamp())
+        };
+        let state = match history.map(|entry| entry.state.as_str()) {
+            Some("finished") => RunState::Finished,
+            Some("failed") => RunState::Failed,
+            Some("cancelled" | "aborted") => RunState::Cancelled,
+            Some(_) => RunState::Terminated,
+            // Without its line in the history the stages tell.
+            None if run.stages.iter().all(|stage| stage.state == "completed") => RunState::Finished,
+            None => RunState::Terminated,
+        };
+        let operations = || run.operations().map(|(_, operation)| operation);
+        let main = |operation: &&CosbenchOperation| !AROUND.contains(&operation.op.as_str());
+        let of_stage = |stage: &CosbenchStage| {
+            let main = || stage.operations.iter().filter(main);
+            let rates: Vec<f64> =
+                main().filter_map(|op| op.throughput_per_s).filter(|rate| rate.is_finite()).collect();
+            let p99_ms = main().filter_map(|op| op.p99_ms).filter(|ms| ms.is_finite()).max_by(f64::total_cmp);
+            (!rates.is_empty()).then(|| Headline {
+                stage: stage.id.clone(),
+                throughput_per_s: rates.iter().sum(),
+                p99_ms,
+            })
+        };
+        let headline = run
+            .stages
+            .iter()
+            .filter_map(of_stage)
+            .max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s));
+        Self {
+            name: run.name.clone(),
+            state: Some(state),
+            submitted: moment(|entry| entry.submitted),
+            started: moment(|entry| entry.started),
+            ended: moment(|entry| entry.stopped),
+            stages: run.stages.len() as u64,
+            stages_over: run.stages.len() as u64,
+            operations: operations().map(|operation| operation.count).sum(),
+            kinds: each_once(operations().map(|operation| operation.op.as_str())),
+            drivers: run.drivers.clone(),
+            target: Some("COSBench".to_owned()),
+            headline,
+            reason: Some("made by COSBench: `cosmark judge`, `plot` and `compare` read it".to_owned()),
+            ..Self::empty(number, directory, None)
+        }
     }
 }
 
-fn read_glance(number: u64, directory: String, path: &Path) -> RunGlance {
-    match read_record(path) {
-        Ok(record) => {
-            let operations = || record.stages.iter().flat_map(|stage| &stage.operations);
-            RunGlance {
-                state: Some(record.state),
-                submitted: record.submitted,
-                started: record.started,
-                ended: record.ended,
-                stages: record.stages.len() as u64,
-                operations: operations().map(|op| op.ok).sum(),
-                failures: operations().map(|op| op.failed).sum(),
-                reason: record.reason.clone(),
-                verdict: Some(record.verdict.overall),
-                verdict_reason: record.verdict.reason.clone(),
-                kinds: each_once(operations().map(|op| op.op.as_str())),
-                drivers: each_once(
-                    record
-                        .stages
-                        .iter()
-                        .flat_map(|stage| &stage.clients)
-                        .map(|client| client.driver.as_str()),
-                ),
-                stages_over: record.stages.iter().filter(|stage| stage.state.is_done()).count() as u64,
-                name: record.name.clone(),
-                ..empty(number, directory, None)
-            }
-        }
-        Err(error) => empty(number, directory, Some(error.to_string())),
-    }
+/// What prepares and cleans up.
+const AROUND: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];
+
+fn headline_of(record: &RunRecord) -> Option<Headline> {
+    let of_stage = |stage: &StageRecord| {
+        let main = || stage.operations.iter().filter(|op| !AROUND.contains(&op.op.as_str()));
+        let rates: Vec<f64> = main().filter_map(|op| op.throughput_per_s).collect();
+        let p99_ms = main().filter_map(|op| op.response_ms.p99).max_by(f64::total_cmp);
+        let throughput_per_s = rates.iter().sum();
+        (!rates.is_empty()).then(|| Headline { stage: stage.id.clone(), throughput_per_s, p99_ms })
+    };
+    record.stages.iter().filter_map(of_stage).max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s))
+}
+
+/// Where the first storage of the archived workload is: its type and the host of the first key that names one.
+fn target_of(path: &Path) -> Option<String> {
+    let text = read_bounded(&path.join(WORKLOAD), MOST_BYTES).ok()?;
+    let workload = parse_what_is_there(&text, Format::Yaml, &Environment::default()).0?;
+    let work = workload.stages.iter().flat_map(|stage| &stage.works).next()?;
+    let value = |config: &Config, keys: &[&str]| {
+        let is_wanted = |entry: &&ConfigEntry| keys.iter().any(|key| entry.key.eq_ignore_ascii_case(key));
+        let found = config.entries.iter().find(is_wanted)?;
+        let text = match &found.value {
+            ConfigValue::Text(text) => text,
+            _ => return None,
+        };
+        Some(host_of(text.split([',', ' ']).find(|part| !part.is_empty())?))
+    };
+    let storage = &work.storage;
+    let address =
+        value(&storage.config, &ADDRESSES).or_else(|| value(&work.auth.config, &["auth_url", "url"]));
+    Some(match address {
+        Some(address) => format!("{} {address}", storage.kind),
+        None => storage.kind.clone(),
+    })
+}
+
+/// Keys of storages that say where they are, the most telling first.
+const ADDRESSES: [&str; 12] = [
+    "endpoint",
+    "endpoints",
+    "storage_url",
+    "url",
+    "host",
+    "hosts",
+    "monitor",
+    "monitors",
+    "mon_host",
+    "ring",
+    "directory",
+    "pool",
+];
+
+/// `host:port` of a URL; anything else as it stands. A login inside it was refused before the run.
+fn host_of(text: &str) -> String {
+    let Some((_, rest)) = text.split_once("://") else { return text.to_owned() };
+    rest.split(['/', '?']).next().unwrap_or(rest).to_owned()
 }
 
 fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {

@@ -18,7 +18,7 @@ use crate::{
 const MOST_RECORD_BYTES: u64 = 256 << 20;
 
 /// The workload as it was run.
-const WORKLOAD: &str = "workload.yaml";
+pub(crate) const WORKLOAD: &str = "workload.yaml";
 /// A larger `workload.yaml` is not a workload: 216 stages need about 200 KiB.
 const MOST_WORKLOAD_BYTES: u64 = 16 << 20;
 

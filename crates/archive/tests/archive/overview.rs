@@ -101,3 +101,31 @@ fn runs_that_did_not_change_are_listed_without_reading_them() {
     }
     assert_eq!(overview(home.path()).unwrap(), first);
 }
+
+#[test]
+fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cosbench-runs");
+    let home = tempfile::tempdir().unwrap();
+    for name in ["run-history.csv", "workloads.csv"] {
+        fs::copy(root.join(name), home.path().join(name)).unwrap();
+    }
+    for name in ["w3-mock-full", "w23-swift-real"] {
+        fs::create_dir(home.path().join(name)).unwrap();
+        for file in fs::read_dir(root.join(name)).unwrap().flatten() {
+            fs::copy(file.path(), home.path().join(name).join(file.file_name())).unwrap();
+        }
+    }
+    fs::create_dir(home.path().join("w9-nothing")).unwrap();
+    let runs = overview(home.path()).unwrap();
+    let seen: Vec<_> = runs.iter().map(|run| (run.number, run.name.as_str(), run.state)).collect();
+    let finished = Some(RunState::Finished);
+    assert_eq!(seen, [(3, "mock-full", finished), (9, "nothing", None), (23, "swift-real", finished)]);
+    for run in [&runs[0], &runs[2]] {
+        assert!(run.stages > 0 && run.stages_over == run.stages && run.operations > 0, "{run:?}");
+        assert!(
+            run.submitted <= run.started && run.started < run.ended && run.submitted.is_some(),
+            "{run:?}"
+        );
+        assert!(run.headline.as_ref().is_some_and(|headline| headline.throughput_per_s > 0.0), "{run:?}");
+    }
+}

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use crate::args::AdaptorsArgs;
 use crate::cmd::check::reading;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::wrapped;
 use crate::registry::CATALOG;
+use crate::screen::room;
 
 /// Runs the subcommand.
 pub fn run(args: &AdaptorsArgs) -> Outcome {
@@ -24,22 +26,35 @@ pub fn run(args: &AdaptorsArgs) -> Outcome {
 fn list_all() {
     println!("storage types");
     for def in CATALOG.adaptors {
-        println!("  {:<10} {}{}", def.name, def.summary, names(def.aliases));
+        line(def.name, &format!("{}{}", def.summary, names(def.aliases)));
     }
     println!("auth types");
     for def in CATALOG.auths {
-        println!("  {:<10} {}{}", def.name, def.summary, names(def.aliases));
+        line(def.name, &format!("{}{}", def.summary, names(def.aliases)));
     }
     println!("node types (`nodes:`: the store's machines)");
     for row in SOURCES {
-        println!("  {:<10} {}", row.name, row.help);
+        line(row.name, row.help);
     }
     println!("known, but not spoken by this build");
     for (name, sentence) in CATALOG.not_built {
-        println!("  {name:<10} {sentence}");
+        line(name, sentence);
     }
     println!("`cosmark adaptors NAME` shows the keys of one; for a plugin give its file, and --plugins DIR");
 }
+
+/// A name and what it is, in lines that fit the terminal.
+fn line(name: &str, text: &str) {
+    let lines = wrapped(text, room().map(|room| room.saturating_sub(INDENT)));
+    let mut name = format!("  {name:<10} ");
+    for part in lines {
+        println!("{name}{part}");
+        name = " ".repeat(INDENT);
+    }
+}
+
+/// Columns before the texts.
+const INDENT: usize = 13;
 
 fn names(aliases: &[Alias]) -> String {
     let names: Vec<&str> = aliases.iter().map(|alias| alias.name).collect();
@@ -115,6 +130,9 @@ fn print_keys(keys: &[Key]) {
     }
     let mut table = Table::new();
     table.load_style(crate::out::frame()).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = room() {
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
     table.set_header(["key", "default", "value", "meaning"]);
     for key in keys {
         let mut name = key.name.to_owned();

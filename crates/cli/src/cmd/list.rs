@@ -1,16 +1,18 @@
 //! `cosmark list`: the runs of an archive.
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::Table;
-use cosmark_archive::{RunGlance, RunState, TimeZone, Timestamp, overview};
+use cosmark_archive::{Overall, RunGlance, RunState, TimeZone, Timestamp, overview};
 use cosmark_service::api::types::RunSummary;
 use serde_json::{Value, json};
 
 use crate::args::ListArgs;
 use crate::client::Client;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::{self, Column};
+use crate::paint::Ink;
 
 /// Runs the subcommand.
 pub fn run(args: &ListArgs) -> Outcome {
@@ -24,7 +26,9 @@ pub fn run(args: &ListArgs) -> Outcome {
     }
     let since = args.since.as_deref().map(|text| moment(text, Timestamp::now())).transpose()?;
     let all = overview(archive)?;
-    let runs: Vec<&RunGlance> = all.iter().filter(|run| is_wanted(run, args, since)).collect();
+    let mut runs: Vec<&RunGlance> = all.iter().rev().filter(|run| is_wanted(run, args, since)).collect();
+    let fitting = runs.len();
+    runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
         let rows = runs.iter().map(|run| row_of_json(run, archive)).collect();
         println!("{:#}", Value::Array(rows));
@@ -35,21 +39,52 @@ pub fn run(args: &ListArgs) -> Outcome {
         println!("no runs{of} in {}", archive.display());
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_header([
-        "id",
-        "name",
-        "state",
-        "submitted",
-        "took",
-        "what",
-        "tags",
-    ]);
-    runs.iter().for_each(|run| {
-        table.add_row(row(run));
-    });
-    println!("{table}");
+    let now = Timestamp::now();
+    let rows: Vec<Vec<String>> = runs.iter().map(|run| row(run, now)).collect();
+    println!("{}", fit::table(COLUMNS, &rows, ink));
+    tell_of_more(fitting - runs.len());
     Ok(Exit::Done)
+}
+
+/// On a terminal nobody wants to see a thousand.
+const MOST_SHOWN: usize = 40;
+
+/// How many runs are shown; `None` = all.
+fn most(args: &ListArgs) -> Option<usize> {
+    match args.limit {
+        Some(limit) => Some(limit).filter(|limit| *limit > 0),
+        None => (std::io::stdout().is_terminal() && !args.json).then_some(MOST_SHOWN),
+    }
+}
+
+fn tell_of_more(hidden: usize) {
+    if hidden > 0 {
+        println!("{} not shown: --limit 0", crate::units::count(hidden as u64, "older run"));
+    }
+}
+
+/// What is shown of a run; what is worth least goes first where the terminal is narrow.
+const COLUMNS: &[Column] = &[
+    Column::text("id"),
+    Column::text("name").least(10),
+    Column::text("state"),
+    Column::text("verdict").goes(1).least(8),
+    Column::number("op/s"),
+    Column::number("p99 ms"),
+    Column::number("failed").goes(2),
+    Column::text("target").goes(4).least(14),
+    Column::text("submitted").goes(5),
+    Column::number("took").goes(6),
+    Column::text("tags").goes(3).least(6),
+];
+
+fn ink(column: usize, text: &str) -> Ink {
+    match column {
+        2 => Ink::of_state(text),
+        3 => Ink::of_verdict(text),
+        6 if !text.is_empty() => Ink::Bad,
+        _ => Ink::Plain,
+    }
 }
 
 /// Runs that a controller has in its queue and its history.
@@ -66,48 +101,76 @@ fn of_controller(args: &ListArgs) -> Outcome {
     query.append_pair("tag", &args.tags.join(","));
     let runs: Vec<RunSummary> = client.get(&format!("/api/v1/runs?{}", query.finish()))?;
     let submitted = |run: &RunSummary| run.submitted.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
-    let runs: Vec<RunSummary> = runs
+    let mut runs: Vec<RunSummary> = runs
         .into_iter()
         .filter(|run| since.is_none_or(|since| submitted(run).is_some_and(|at| at >= since)))
         .collect();
+    // The service lists by number; what came last is looked for first.
+    runs.sort_by_key(|run| std::cmp::Reverse(number(&run.id)));
+    let fitting = runs.len();
+    runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
-        let text = serde_json::to_string_pretty(&runs).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        println!("{}", crate::output::json(&runs)?);
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
         println!("no runs at {}", client.url());
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_style(crate::out::frame()).set_header([
-        "id",
-        "name",
-        "state",
-        "submitted",
-        "stage",
-        "verdict",
-        "tags",
-    ]);
-    for run in &runs {
-        let state = match run.position {
-            Some(position) => match &run.waits_for {
-                Some(what) => format!("{}, {what}", run.state),
-                None => format!("{} ({position} before it)", run.state),
-            },
-            None => run.state.clone(),
-        };
-        let stage = run.stage.clone().unwrap_or_else(|| format!("{} of {}", run.stages_done, run.stages));
-        let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
-        tags.extend(run.tags.iter().cloned());
-        let at = submitted(run).map(|at| at.strftime("%F %T UTC").to_string());
-        let verdict = run.verdict.as_deref().map(|word| word.replace('_', " "));
-        let cells = [state, at.unwrap_or_default(), stage, verdict.unwrap_or_default(), tags.join(" ")];
-        let [state, at, stage, verdict, tags] = cells;
-        table.add_row([run.id.clone(), run.name.clone(), state, at, stage, verdict, tags]);
-    }
-    println!("{table}");
+    let now = Timestamp::now();
+    let rows: Vec<Vec<String>> = runs.iter().map(|run| queued(run, now)).collect();
+    println!(
+        "{}",
+        fit::table(QUEUED, &rows, |column, text| if column == 2 {
+            Ink::of_state(text)
+        } else {
+            of_word(column, text)
+        })
+    );
+    tell_of_more(fitting - runs.len());
     Ok(Exit::Done)
+}
+
+fn of_word(column: usize, text: &str) -> Ink {
+    if column == 5 { Ink::of_verdict(text) } else { Ink::Plain }
+}
+
+fn number(id: &str) -> u64 {
+    id.trim_start_matches('w').parse().unwrap_or(0)
+}
+
+/// What is shown of a run that a controller knows.
+const QUEUED: &[Column] = &[
+    Column::text("id"),
+    Column::text("name").least(10),
+    Column::text("state").least(12),
+    Column::text("submitted").goes(4),
+    Column::text("stage").goes(2).least(8),
+    Column::text("verdict").goes(1).least(8),
+    Column::text("tags").goes(3).least(6),
+];
+
+fn queued(run: &RunSummary, now: Timestamp) -> Vec<String> {
+    let state = match run.position {
+        Some(position) => match &run.waits_for {
+            Some(what) => format!("{}, {what}", run.state),
+            None => format!("{} ({position} before it)", run.state),
+        },
+        None => run.state.clone(),
+    };
+    let stage = run.stage.clone().unwrap_or_else(|| format!("{} of {}", run.stages_done, run.stages));
+    let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
+    tags.extend(run.tags.iter().cloned());
+    let at = run.submitted.as_ref().and_then(|at| at.parse::<Timestamp>().ok()).map(|at| when(at, now));
+    let verdict = run.verdict.as_deref().map(|word| word.replace('_', " ")).unwrap_or_default();
+    vec![run.id.clone(), run.name.clone(), state, at.unwrap_or_default(), stage, verdict, tags.join(" ")]
+}
+
+/// The moment in local time; without the year where it is this one.
+fn when(at: Timestamp, now: Timestamp) -> String {
+    let (at, now) = (at.to_zoned(TimeZone::system()), now.to_zoned(TimeZone::system()));
+    let form = if at.year() == now.year() { "%m-%d %H:%M" } else { "%F %H:%M" };
+    at.strftime(form).to_string()
 }
 
 fn is_wanted(run: &RunGlance, args: &ListArgs, since: Option<Timestamp>) -> bool {
@@ -155,45 +218,52 @@ fn row_of_json(run: &RunGlance, archive: &Path) -> Value {
     json!({
         "id": format!("w{}", run.number), "name": run.name, "state": run.state.map(RunState::word),
         "submitted": run.submitted, "started": run.started, "ended": run.ended, "operations": run.operations,
-        "failures": run.failures, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
+        "failures": run.failures, "verdict": run.verdict, "target": run.target, "headline": run.headline, "tags": run.tags, "baseline": run.baseline, "error": run.problem,
         "path": archive.join(&run.directory),
     })
 }
 
-fn row(run: &RunGlance) -> [String; 7] {
-    let id = format!("w{}", run.number);
+fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
     let mut tags: Vec<String> = run.baseline.then(|| "(baseline)".to_owned()).into_iter().collect();
     tags.extend(run.tags.iter().cloned());
-    let tags = tags.join(" ");
+    let id = format!("w{}", run.number);
     let Some(state) = run.state else {
         let (state, what) = match &run.problem {
             Some(problem) => ("damaged", problem.as_str()),
             None => ("no run.json", "written by COSBench?"),
         };
-        return [
-            id,
-            run.directory.clone(),
-            state.into(),
-            String::new(),
-            String::new(),
-            what.to_owned(),
-            tags,
-        ];
+        let mut cells = vec![id, run.directory.clone(), state.to_owned()];
+        cells.resize(COLUMNS.len() - 1, String::new());
+        cells[TARGET] = what.to_owned();
+        cells.push(tags.join(" "));
+        return cells;
     };
     let took = run.started.zip(run.ended).map(|(started, ended)| {
-        format!("{:.0} s", ended.duration_since(started).unsigned_abs().as_secs_f64())
+        crate::units::clock(Duration::from_secs_f64(
+            ended.duration_since(started).unsigned_abs().as_secs_f64().round(),
+        ))
     });
-    let failed = if run.failures > 0 {
-        format!(", {} failed", crate::units::grouped(run.failures))
-    } else {
-        String::new()
-    };
-    let what = format!("{} stages, {} operations{failed}", run.stages, crate::units::grouped(run.operations));
-    let submitted = run.submitted.map(|at| at.strftime("%F %T UTC").to_string());
-    let cells = [submitted.unwrap_or_default(), took.unwrap_or_default(), what, tags];
-    let [submitted, took, what, tags] = cells;
-    [id, run.name.clone(), state.word().to_owned(), submitted, took, what, tags]
+    let verdict = run.verdict.filter(|_| run.ended.is_some()).map(Overall::words);
+    let failed = if run.failures > 0 { crate::units::grouped(run.failures) } else { String::new() };
+    let rate = run.headline.as_ref().map(|headline| crate::units::rate(headline.throughput_per_s));
+    let p99 = run.headline.as_ref().and_then(|headline| headline.p99_ms).map(crate::units::ms);
+    vec![
+        id,
+        run.name.clone(),
+        state.word().to_owned(),
+        verdict.map(|word| word.to_owned()).unwrap_or_default(),
+        rate.unwrap_or_default(),
+        p99.unwrap_or_default(),
+        failed,
+        run.target.clone().unwrap_or_default(),
+        run.submitted.map(|at| when(at, now)).unwrap_or_default(),
+        took.unwrap_or_default(),
+        tags.join(" "),
+    ]
 }
+
+/// Where the target stands among the columns.
+const TARGET: usize = 7;
 
 #[cfg(test)]
 mod tests {

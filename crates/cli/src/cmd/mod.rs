@@ -31,3 +31,4 @@ pub mod shell;
 pub mod show;
 pub mod submit;
 pub mod tag;
+pub mod watch;

@@ -15,6 +15,7 @@ use crate::cmd::remote::{self, Earlier, Remote};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
 use crate::load::{Loaded, load};
+use crate::paint::{Ink, To, paint};
 use crate::progress::Terminal;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
@@ -87,7 +88,7 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
         Place::Here { .. } => None,
     };
     let dir = open_archive(&prepared, remote.as_ref(), options)?;
-    let mut watching = Live::start(Terminal::new(options.quiet), &options.live, dir.record())?;
+    let mut watching = Live::start(Terminal::new(options.quiet, dir.path()), &options.live, dir.record())?;
     let ended = runtime.block_on(make_load(prepared, place, remote, dir, options, &mut watching));
     watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
     ended
@@ -295,7 +296,8 @@ fn write_report(ended: &Ended, options: &RunOptions) {
 
 /// The table, its remarks, and where everything is.
 pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
-    println!("{} {} {}", record.id, record.name, record.state.word());
+    let state = record.state.word();
+    println!("{} {} {}", record.id, record.name, paint(To::Stdout, Ink::of_state(state), state));
     verdict::short(&record.verdict).iter().for_each(|line| println!("{line}"));
     if record.stages.iter().any(|stage| !stage.operations.is_empty()) {
         println!("{}", table::results(record));

@@ -103,6 +103,7 @@ impl Observer for Live {
         if self.active {
             self.sums.lock().add(slice.stage, slice.index, slice.snapshot);
         }
+        self.terminal.slice(slice);
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {

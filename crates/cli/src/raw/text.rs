@@ -196,7 +196,7 @@ mod tests {
         assert!(changed.len() == 1 && changed[0].contains("(-50 %)"), "{changed:?}");
         assert!(drift("w1", &RawLimits::default(), &limits(1e9)).is_empty());
         let said = text(&limits(1e9));
-        assert!(said.contains("1.0 GB/s") && said.contains("not measured: s1: network"), "{said}");
+        assert!(said.contains("1 GB/s") && said.contains("not measured: s1: network"), "{said}");
         assert!(is_empty(&RawNode::default()) && !is_empty(&limits(1.0).nodes[0]));
     }
 }

@@ -1,0 +1,415 @@
+//! `cosmark watch`: how a run is doing, made by whatever process: from its archive's files, or told by its controller. It only looks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cosmark_archive::{HistogramLog, Run, RunState, StageRecord, StageState, Timestamp, open_run};
+use cosmark_metrics::OpSnapshot;
+use cosmark_service::api::types::{Interval, RunSummary};
+use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
+use serde_json::Value;
+
+use crate::args::WatchArgs;
+use crate::client::Client;
+use crate::cmd::cancel::run_id;
+use crate::cmd::run::print_results;
+use crate::exit::{Exit, Outcome, Problem};
+use crate::progress::scene::{MOST_PAST, Row, Scene};
+use crate::progress::{can_draw, of_verdict, show, so_far};
+use crate::runs::find;
+use crate::{screen, units};
+
+/// A look is taken this often, and so seldom that looking takes less than a twentieth of one processor.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_SHARE: u32 = 20;
+const VERDICT_EVERY: Duration = Duration::from_secs(5);
+const VERDICT_SHARE: u32 = 100;
+/// Without a terminal a line comes this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+/// What is read of the end of the histogram log: some intervals of many operations.
+const TAIL_BYTES: u64 = 1 << 20;
+/// A controller may be away for so many seconds.
+const MOST_SILENCES: u32 = 60;
+
+/// Runs the subcommand.
+pub fn run(args: &WatchArgs) -> Outcome {
+    if args.client.controller.is_some() && args.archive.is_none() {
+        return of_controller(args);
+    }
+    of_archive(&find(&args.run, args.archive.as_deref().unwrap_or(Path::new("archive")))?)
+}
+
+/// Shows a scene, or now and then a line of it.
+struct Teller {
+    draws: bool,
+    next_line: Instant,
+}
+
+impl Teller {
+    fn new() -> Self {
+        Self { draws: can_draw(), next_line: Instant::now() }
+    }
+
+    fn tell(&mut self, scene: &Scene) {
+        if self.draws {
+            screen::show(&scene.lines(show()));
+        } else if self.next_line <= Instant::now() {
+            self.next_line = Instant::now() + PLAIN_EVERY;
+            eprintln!("{}", line_of(scene));
+        }
+    }
+}
+
+fn line_of(scene: &Scene) -> String {
+    let rate = scene.rates.back().map_or_else(|| "-".to_owned(), |rate| units::rate(*rate));
+    let p99 = scene.p99s.back().copied().flatten();
+    let p99 = p99.map_or_else(|| "-".to_owned(), |ms| format!("{} ms", units::ms(ms)));
+    let left = scene.remaining.map_or_else(String::new, |left| format!(" left {}", units::clock(left)));
+    let missing = if scene.missing.is_empty() {
+        String::new()
+    } else {
+        format!("  missing {}", scene.missing.join(", "))
+    };
+    let verdict = scene.verdict.as_ref().map_or_else(String::new, |(word, _)| format!("  so far {word}"));
+    format!(
+        "{} {}{left}  {rate} op/s  p99 {p99}  errors {}{missing}{verdict}",
+        scene.head,
+        units::clock(scene.elapsed),
+        units::grouped(scene.failed)
+    )
+}
+
+// ---- from the files of its archive ----------------------------------------------------------------------------------
+
+fn of_archive(directory: &Path) -> Outcome {
+    let mut teller = Teller::new();
+    let mut next_verdict = Instant::now() + VERDICT_EVERY;
+    let mut verdict = None;
+    let mut workload = None;
+    loop {
+        let began = Instant::now();
+        let run = open_run(directory)?;
+        if run.record.state != RunState::Running {
+            screen::clear();
+            print_results(&run.record, directory);
+            return Ok(exit_of(run.record.state));
+        }
+        let workload = workload.get_or_insert_with(|| read_workload(&run));
+        if next_verdict <= Instant::now() {
+            let looked = Instant::now();
+            verdict = so_far(directory).as_ref().map(of_verdict).or(verdict);
+            next_verdict = Instant::now() + VERDICT_EVERY.max(looked.elapsed() * VERDICT_SHARE);
+        }
+        let mut scene = scene_of(&run, workload.as_ref())?;
+        scene.verdict.clone_from(&verdict);
+        teller.tell(&scene);
+        if crate::out::nobody_reads() {
+            return Ok(Exit::Done);
+        }
+        std::thread::sleep(LOOK_EVERY.max(began.elapsed() * LOOK_SHARE));
+    }
+}
+
+fn exit_of(state: RunState) -> Exit {
+    match state {
+        RunState::Finished => Exit::Done,
+        RunState::Failed => Exit::StageFailed,
+        _ => Exit::Cancelled,
+    }
+}
+
+fn read_workload(run: &Run) -> Option<Workload> {
+    let text = run.workload_yaml().ok().flatten()?;
+    parse_what_is_there(&text, Format::Yaml, &Environment::default()).0
+}
+
+/// The stage that is shown: that which has begun last.
+fn newest(run: &Run) -> Option<(usize, &StageRecord)> {
+    let begun =
+        |stage: &&StageRecord| stage.state != StageState::Waiting && stage.state != StageState::Aborted;
+    run.record.stages.iter().enumerate().rfind(|(_, stage)| begun(stage))
+}
+
+fn scene_of(run: &Run, workload: Option<&Workload>) -> Result<Scene, Problem> {
+    let of = run.record.stages.len();
+    let Some((index, stage)) = newest(run) else {
+        return Ok(Scene {
+            head: format!("{} {}: begins", run.record.id, run.record.name),
+            ..Scene::default()
+        });
+    };
+    let mut scene = Scene {
+        head: format!("{} [{}/{of}] {} {}", run.record.id, index + 1, stage.name, state_word(stage.state)),
+        ..Scene::default()
+    };
+    let Some(began) = stage.load_started else { return Ok(scene) };
+    let now = Timestamp::now();
+    scene.elapsed = Duration::try_from(now.duration_since(began)).unwrap_or_default();
+    let planned =
+        workload.and_then(|workload| workload.stages.iter().find(|planned| planned.name == stage.name));
+    if let Some(length) = planned.and_then(length_of) {
+        scene.remaining = Some(length.saturating_sub(scene.elapsed));
+        scene.done = Some((scene.elapsed.as_secs_f64() / length.as_secs_f64()).clamp(0.0, 1.0));
+    }
+    let sums = Sums::read(run, stage)?;
+    sums.fill(&mut scene, stage);
+    Ok(scene)
+}
+
+fn state_word(state: StageState) -> String {
+    serde_json::to_value(state).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// How long a stage lasts, where time ends it.
+fn length_of(stage: &cosmark_workload::model::Stage) -> Option<Duration> {
+    let timed = !stage.works.is_empty() && stage.works.iter().all(|work| !work.runtime.is_zero());
+    let longest = stage.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
+    longest.filter(|length| timed && !length.is_zero())
+}
+
+/// What a stage did so far: by end of the interval in ms and tag.
+#[derive(Default)]
+struct Sums {
+    intervals: BTreeMap<i64, (f64, BTreeMap<String, OpSnapshot>)>,
+    failed: BTreeMap<String, u64>,
+    drivers: Vec<String>,
+    /// Times of the newest intervals, by the same end.
+    times: BTreeMap<i64, BTreeMap<String, [Option<f64>; 2]>>,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "milliseconds of a run")]
+fn in_ms(seconds: f64) -> i64 {
+    (seconds * 1e3).round() as i64
+}
+
+impl Sums {
+    fn read(run: &Run, stage: &StageRecord) -> Result<Self, Problem> {
+        let mut sums = Self::default();
+        run.intervals(|line| {
+            if line.stage != stage.id {
+                return;
+            }
+            let (_, tags) = sums
+                .intervals
+                .entry(in_ms(line.end_s))
+                .or_insert_with(|| (line.end_s - line.start_s, BTreeMap::new()));
+            tags.entry(line.tag.clone()).or_default().merge(&line.sums());
+            *sums.failed.entry(line.tag.clone()).or_default() += line.failed;
+            if !sums.drivers.contains(&line.driver) {
+                sums.drivers.push(line.driver.clone());
+            }
+            while sums.intervals.len() > MOST_PAST {
+                sums.intervals.pop_first();
+            }
+        })?;
+        sums.read_times(run, stage);
+        Ok(sums)
+    }
+
+    /// The newest times. A log that cannot be read costs the percentiles and nothing else.
+    fn read_times(&mut self, run: &Run, stage: &StageRecord) {
+        let (Some(began), Ok(log)) = (stage.load_started, HistogramLog::open_at_end(&run.path, TAIL_BYTES))
+        else {
+            return;
+        };
+        // The log counts from when the run was submitted.
+        let Some(base) = run.record.submitted else { return };
+        let offset_s = began.duration_since(base).as_secs_f64();
+        for entry in log.map_while(Result::ok) {
+            let tag = [".response", ".response.rampup", ".response.rampdown"]
+                .iter()
+                .find_map(|end| entry.tag.strip_suffix(end));
+            let Some(tag) = tag.filter(|tag| self.failed.contains_key(*tag)) else { continue };
+            let middle = in_ms(entry.start.as_secs_f64() + entry.length.as_secs_f64() / 2.0 - offset_s);
+            let Some((end, _)) = self.intervals.range(middle..).next() else { continue };
+            #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+            let ms = |quantile| Some(entry.histogram.value_at_quantile(quantile) as f64 / 1e6);
+            self.times.entry(*end).or_default().insert(tag.to_owned(), [ms(0.5), ms(0.99)]);
+        }
+    }
+
+    fn fill(&self, scene: &mut Scene, stage: &StageRecord) {
+        for (end, (seconds, tags)) in &self.intervals {
+            #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+            let rate = tags.values().map(|sums| sums.ok as f64).sum::<f64>() / seconds.max(1e-3);
+            let times = self.times.get(end);
+            let slowest =
+                times.and_then(|times| times.values().filter_map(|times| times[1]).max_by(f64::total_cmp));
+            scene.push(rate, slowest);
+        }
+        let newest = self.intervals.last_key_value();
+        for (tag, failed) in &self.failed {
+            let name = tag.strip_prefix(&format!("{}.", stage.id)).unwrap_or(tag);
+            let lately = newest.and_then(|(end, (seconds, tags))| Some((end, *seconds, tags.get(tag)?)));
+            let mut row = Row { name: name.to_owned(), failed: *failed, ..Row::default() };
+            if let Some((end, seconds, sums)) = lately {
+                row = crate::progress::row(name, sums, seconds.max(1e-3), *failed);
+                let [p50_ms, p99_ms] =
+                    self.times.get(end).and_then(|times| times.get(tag)).copied().unwrap_or_default();
+                (row.p50_ms, row.p99_ms) = (p50_ms, p99_ms);
+            }
+            scene.rows.push(row);
+        }
+        scene.failed = self.failed.values().sum();
+        if self.drivers.len() > 1 {
+            scene.drivers.clone_from(&self.drivers);
+        }
+    }
+}
+
+// ---- from its controller --------------------------------------------------------------------------------------------
+
+/// What a controller has told so far.
+#[derive(Default)]
+struct News {
+    summary: Option<RunSummary>,
+    scene: Scene,
+    stage: String,
+    failed: BTreeMap<String, u64>,
+}
+
+impl News {
+    fn summary(&mut self, summary: RunSummary) {
+        let stage = summary.stage.clone().unwrap_or_default();
+        let number = (summary.stages_done + 1).min(summary.stages);
+        let place = if stage.is_empty() {
+            summary.state.clone()
+        } else {
+            format!("[{number}/{}] {stage}", summary.stages)
+        };
+        self.scene.head = format!("{} {} {place}", summary.id, summary.name);
+        self.scene.done = summary.progress;
+        self.scene.remaining = summary.remaining_s.map(|s| Duration::from_secs_f64(s.clamp(0.0, 1e9)));
+        if summary.drivers.len() > 1 {
+            self.scene.drivers.clone_from(&summary.drivers);
+        }
+        self.scene.missing = summary.lost.iter().map(|lost| lost.driver.clone()).collect();
+        if let Some(word) = &summary.verdict {
+            let reason = summary.verdict_reason.clone().unwrap_or_default();
+            self.scene.verdict = Some((word.replace('_', " ").to_uppercase(), reason));
+        }
+        self.summary = Some(summary);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if self.stage != interval.stage {
+            interval.stage.clone_into(&mut self.stage);
+            self.failed.clear();
+            self.scene.rates.clear();
+            self.scene.p99s.clear();
+        }
+        let seconds = (interval.end_s - interval.start_s).max(1e-3);
+        self.scene.elapsed = Duration::from_secs_f64(interval.end_s.clamp(0.0, 1e9));
+        let mut rows: Vec<Row> = Vec::new();
+        let mut slowest: Option<f64> = None;
+        for row in interval.rows.iter().filter(|row| row.driver.is_none() && row.endpoint.is_none()) {
+            let name = if row.work == row.operation || row.work.is_empty() {
+                row.operation.clone()
+            } else {
+                format!("{} {}", row.work, row.operation)
+            };
+            let failed = self.failed.entry(name.clone()).or_default();
+            *failed += row.failures;
+            let p50_ms = row.response_ms.map(|times| times[1]);
+            let p99_ms = row.response_ms.map(|times| times[4]);
+            slowest = slowest.into_iter().chain(p99_ms).max_by(f64::total_cmp);
+            #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+            let (rate_per_s, bytes_per_s) = (row.count as f64 / seconds, row.bytes as f64 / seconds);
+            rows.push(Row { name, rate_per_s, bytes_per_s, p50_ms, p99_ms, failed: *failed });
+        }
+        self.scene.push(rows.iter().map(|row| row.rate_per_s).sum(), slowest);
+        self.scene.rows = rows;
+        self.scene.failed = self.failed.values().sum();
+    }
+
+    fn take(&mut self, name: &str, data: &Value) -> bool {
+        match name {
+            "run" => {
+                if let Ok(summary) = serde_json::from_value(data.clone()) {
+                    self.summary(summary);
+                }
+            }
+            "interval" => {
+                if let Ok(interval) = serde_json::from_value(data.clone()) {
+                    self.interval(&interval);
+                }
+            }
+            "verdict" => {
+                let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
+                self.scene.verdict = Some((text("overall").replace('_', " ").to_uppercase(), text("reason")));
+            }
+            "end" => return true,
+            _ => {}
+        }
+        false
+    }
+}
+
+fn of_controller(args: &WatchArgs) -> Outcome {
+    let client = Client::new(&args.client)?;
+    let id = if args.run == "last" { newest_of(&client)? } else { run_id(&args.run)? };
+    let (path, events) = (format!("/api/v1/runs/{id}"), format!("/api/v1/runs/{id}/events"));
+    let mut news = News::default();
+    news.summary(client.get(&path)?);
+    let mut teller = Teller::new();
+    let (mut last, mut silences) = (None, 0);
+    loop {
+        let is_over = |news: &News| {
+            let state = news.summary.as_ref().map(|run| run.state.as_str());
+            !matches!(state, Some("queuing" | "processing"))
+        };
+        if is_over(&news) {
+            return Ok(end(&news));
+        }
+        let done = client.events(&events, &mut last, |name, data| {
+            let ends = news.take(name, data);
+            if matches!(name, "run" | "interval" | "verdict") {
+                teller.tell(&news.scene);
+            }
+            Ok(ends || crate::out::nobody_reads())
+        });
+        match done {
+            Ok(true) => {
+                news.summary(client.get(&path)?);
+                return Ok(end(&news));
+            }
+            Ok(false) => silences = 0,
+            Err(problem) => {
+                silences += 1;
+                if silences > MOST_SILENCES || problem.exit() == Exit::Usage {
+                    return Err(problem);
+                }
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+        if let Ok(summary) = client.get(&path) {
+            news.summary(summary);
+        }
+    }
+}
+
+fn newest_of(client: &Client) -> Result<String, Problem> {
+    let runs: Vec<RunSummary> = client.get("/api/v1/runs?limit=1000")?;
+    let number = |run: &RunSummary| run.id.trim_start_matches('w').parse::<u64>().unwrap_or(0);
+    let is_on = |run: &&RunSummary| run.state == "processing";
+    let newest = runs.iter().filter(is_on).max_by_key(|run| number(run));
+    let newest = newest.or_else(|| runs.iter().max_by_key(|run| number(run)));
+    newest.map(|run| run.id.clone()).ok_or_else(|| Problem::usage(format!("no runs at {}", client.url())))
+}
+
+/// What became of it.
+fn end(news: &News) -> Exit {
+    screen::clear();
+    let Some(run) = &news.summary else { return Exit::Cancelled };
+    let reason = run.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    println!("{} {} {}{reason}", run.id, run.name, run.state);
+    if let Some((word, reason)) = &news.scene.verdict {
+        println!("verdict: {word}{}", if reason.is_empty() { String::new() } else { format!(": {reason}") });
+    }
+    match run.state.as_str() {
+        "finished" => Exit::Done,
+        "failed" => Exit::StageFailed,
+        _ => Exit::Cancelled,
+    }
+}

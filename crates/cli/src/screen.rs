@@ -1,0 +1,172 @@
+//! The lines at the bottom of the terminal that are written again and again, and what else is printed meanwhile. No mode of the
+//! terminal is changed and its cursor is never hidden, so that there is nothing to restore, however this program ends. Source:
+//! ECMA-48 (cursor up, erase), tty_ioctl(4).
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A terminal that tells no size.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+
+/// Columns that each line of what stands there takes.
+static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Size of a terminal in signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Width.
+    pub columns: usize,
+    /// Height.
+    pub rows: usize,
+}
+
+/// A line: what it shows, how many columns it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// With colour.
+    pub text: String,
+    /// Without.
+    pub columns: usize,
+}
+
+/// The size of the terminal behind this file descriptor; `None` when it is none.
+fn size_of(descriptor: libc::c_int) -> Option<Size> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: `size` is valid for the call, which fills it.
+    let result = unsafe { libc::ioctl(descriptor, libc::TIOCGWINSZ, &raw mut size) };
+    let given = |value: u16, usual: usize| if value == 0 { usual } else { usize::from(value) };
+    (result == 0)
+        .then(|| Size { columns: given(size.ws_col, USUAL.columns), rows: given(size.ws_row, USUAL.rows) })
+}
+
+/// The size of the terminal that shows progress.
+#[must_use]
+pub fn size() -> Size {
+    size_of(libc::STDERR_FILENO).unwrap_or(USUAL)
+}
+
+/// Columns that results may take: those of COLUMNS, else of the terminal; `None` = as many as they need (a pipe, a file).
+#[must_use]
+pub fn room() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
+    let own = || if io::stdout().is_terminal() { size_of(libc::STDOUT_FILENO) } else { None };
+    said.filter(|columns| *columns > 0).or_else(|| own().map(|size| size.columns))
+}
+
+fn lock() -> MutexGuard<'static, Vec<usize>> {
+    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Rows that these lines take where `columns` fit into one: a terminal that became narrower has wrapped them.
+fn rows_of(lines: &[usize], columns: usize) -> usize {
+    lines.iter().map(|line| line.div_ceil(columns.max(1)).max(1)).sum()
+}
+
+fn up(rows: usize) -> String {
+    if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
+}
+
+/// What puts `lines` in the place of those that are `drawn`.
+fn replacing(drawn: &[usize], lines: &[Line], size: Size) -> String {
+    let mut text = up(rows_of(drawn, size.columns));
+    for line in lines {
+        text.push_str(&line.text);
+        text.push_str("\x1b[K\n");
+    }
+    text.push_str("\x1b[J");
+    text
+}
+
+/// Shows these lines in the place of those that stand there. They are no wider than the terminal and fewer than its rows.
+pub fn show(lines: &[Line]) {
+    let size = size();
+    let mut drawn = lock();
+    let shown = lines.get(..lines.len().min(size.rows.saturating_sub(1))).unwrap_or_default();
+    let text = replacing(&drawn, shown, size);
+    let mut out = io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    *drawn = shown.iter().map(|line| line.columns).collect();
+}
+
+/// Takes the lines away.
+pub fn clear() {
+    let mut drawn = lock();
+    if !drawn.is_empty() {
+        let text = replacing(&drawn, &[], size());
+        let mut out = io::stderr().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        drawn.clear();
+    }
+}
+
+/// Columns that a sign takes: two for those of East Asia and pictures, none for what joins its neighbour.
+fn columns_of_sign(sign: char) -> usize {
+    match u32::from(sign) {
+        0..0x20 | 0x7f..0xa0 | 0x300..0x370 | 0x200b..0x2010 | 0xfe00..0xfe10 => 0,
+        0x1100..0x1160
+        | 0x2e80..0xa4d0
+        | 0xac00..0xd7a4
+        | 0xf900..0xfb00
+        | 0xfe30..0xfe70
+        | 0xff00..0xff61
+        | 0xffe0..0xffe7
+        | 0x1f300..0x1f650
+        | 0x1f900..0x1fa00
+        | 0x20000..0x3fffe => 2,
+        _ => 1,
+    }
+}
+
+/// Columns that a text without colour takes.
+#[must_use]
+pub fn columns_of(text: &str) -> usize {
+    text.chars().map(columns_of_sign).sum()
+}
+
+/// As much of a text as fits into `columns`, with a sign for what is missing; control characters become blanks.
+#[must_use]
+pub fn cut(text: &str, columns: usize, is_ascii: bool) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if columns_of(&clean) <= columns {
+        return clean;
+    }
+    let sign = if is_ascii { '~' } else { '…' };
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in clean.chars() {
+        used += columns_of_sign(c);
+        if used > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push(sign);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_that_became_narrower_is_cleared_of_what_it_wrapped() {
+        let narrow = Size { columns: 40, rows: 24 };
+        assert_eq!((rows_of(&[80, 10, 0], 40), rows_of(&[], 40)), (4, 0));
+        let line = Line { text: "x".into(), columns: 1 };
+        assert_eq!(replacing(&[80, 10], &[line], narrow), "\r\x1b[3Ax\x1b[K\n\x1b[J");
+        assert_eq!(replacing(&[], &[], narrow), "\r\x1b[J");
+    }
+
+    #[test]
+    fn a_text_is_cut_to_its_columns_and_its_controls_do_nothing() {
+        assert_eq!(cut("w\x1b[31mrite\n", 20, false), "w [31mrite ");
+        assert_eq!((cut("abcdef", 4, false), cut("abcdef", 4, true)), ("abc…".into(), "abc~".into()));
+        assert_eq!((cut("日本語", 5, false), cut("日本語", 6, false)), ("日本…".into(), "日本語".into()));
+        assert_eq!(cut("abc", 0, false), "");
+        for width in 0..12 {
+            assert!(columns_of(&cut("日本語 und mehr", width, false)) <= width);
+        }
+    }
+}

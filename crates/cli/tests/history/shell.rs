@@ -1,0 +1,211 @@
+//! At home in a shell: what a list says, which run is the last, a view of a run in a terminal of any width, pages for `man`.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Stdio;
+
+use super::{cosmark, good, said};
+
+const TWO_OPERATIONS: &str = "name: view\nstorage: {type: mock, delay: 2ms}\nstages:\n  - name: main\n    works:\n      - {name: \
+    mixed, workers: 4, runtime: 4s, interval: 1s, operations: [{type: read, ratio: 80, containers: c(1), objects: \"u(1,9)\"}, \
+    {type: write, ratio: 20, containers: c(1), objects: \"u(1,9)\", sizes: c(64)KB}]}\n";
+
+/// Nobody listens at port 1.
+const NO_STORE: &str = "name: refused\nstorage: {type: s3, endpoint: \"http://127.0.0.1:1\", accesskey: a, secretkey: b}\n\
+    stages:\n  - name: main\n    works:\n      - {name: main, workers: 1, runtime: 1s, operations: [{type: read, containers: \
+    c(1), objects: c(1)}]}\n";
+
+/// What a program writes to a terminal of this size, its exit code, and whether the terminal is then as it was before.
+fn on_terminal(home: &Path, arguments: &str, columns: u16, rows: u16) -> (String, Option<i32>, bool) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let (mut master, mut slave) = (-1, -1);
+    // SAFETY: both descriptors are valid for the call, which fills them; name and settings may be null.
+    let opened = unsafe {
+        libc::openpty(
+            &raw mut master,
+            &raw mut slave,
+            std::ptr::null_mut(),
+            std::ptr::null(),
+            &raw const size,
+        )
+    };
+    assert_eq!(opened, 0, "no pseudo-terminal");
+    // SAFETY: they were just opened and belong to nobody else.
+    let (mut master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+    let settings = |slave: &OwnedFd| {
+        // SAFETY: a zeroed `termios` is valid for the call, which fills it.
+        unsafe {
+            let mut settings: libc::termios = std::mem::zeroed();
+            assert_eq!(libc::tcgetattr(slave.as_raw_fd(), &raw mut settings), 0);
+            (settings.c_iflag, settings.c_oflag, settings.c_cflag, settings.c_lflag)
+        }
+    };
+    let before = settings(&slave);
+    let mut child = cosmark(home)
+        .args(arguments.split_whitespace())
+        .env("TERM", "xterm-256color")
+        .env_remove("NO_COLOR")
+        .env_remove("COLUMNS")
+        .stdout(Stdio::from(slave.try_clone().unwrap()))
+        .stderr(Stdio::from(slave.try_clone().unwrap()))
+        .spawn()
+        .unwrap();
+    let reader = std::thread::spawn(move || {
+        let (mut seen, mut part) = (Vec::new(), [0; 4096]);
+        // The other end fails when nobody holds the terminal any more.
+        while let Ok(length @ 1..) = master.read(&mut part) {
+            seen.extend_from_slice(&part[..length]);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    });
+    let code = child.wait().unwrap().code();
+    let unchanged = settings(&slave) == before;
+    drop(slave);
+    (reader.join().unwrap(), code, unchanged)
+}
+
+/// Without the orders to the terminal.
+fn plain(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c == '\x1b' {
+            // CSI, parameters, and a letter that ends it.
+            rest.find(char::is_ascii_alphabetic);
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[test]
+fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS).unwrap();
+    for (columns, rows) in [(80, 24), (50, 8)] {
+        let (text, code, unchanged) = on_terminal(home, "run w.yaml --no-report", columns, rows);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(unchanged, "a setting of the terminal is another one afterwards");
+        for mode in ["\x1b[?1049h", "\x1b[?25l", "\x1b[?1000h"] {
+            assert!(!text.contains(mode), "a mode was set that a kill would leave: {mode:?}");
+        }
+        // Each line of the view ends by being cleared to its end.
+        let drawn: Vec<String> = text
+            .split("\x1b[K")
+            .map(|part| plain(part.rsplit('\n').next().unwrap_or(part)).replace('\r', ""))
+            .collect();
+        let view: Vec<&String> =
+            drawn.iter().filter(|line| line.starts_with("[1/1] main") || line.contains("p99")).collect();
+        assert!(view.len() >= 4, "{text}");
+        for line in &drawn[..drawn.len() - 1] {
+            assert!(line.chars().count() < usize::from(columns), "{columns}: {line:?}");
+        }
+        let all = drawn.join("\n");
+        assert!(all.contains("errors 0") && all.contains("op/s") && all.contains("p99 ms"), "{all}");
+        if rows > 20 {
+            assert!(
+                drawn.iter().any(|line| line.starts_with("write ") && line.trim_end().ends_with('0')),
+                "{all}"
+            );
+        }
+    }
+    let (text, ..) = on_terminal(home, "list", 80, 24);
+    assert!(plain(&text).lines().all(|line| line.trim_end().chars().count() <= 80), "{text}");
+    assert!(text.contains("\x1b["), "a verdict has its colour");
+    let (text, ..) = on_terminal(home, "list --color never", 80, 24);
+    assert!(!text.contains('\x1b'), "{text}");
+    let (text, ..) = on_terminal(home, "show last", 60, 24);
+    let table: Vec<String> =
+        plain(&text).lines().filter(|line| line.contains('│')).map(str::to_owned).collect();
+    assert!(table.len() >= 3 && table.iter().all(|line| line.trim_end().chars().count() <= 60), "{text}");
+    assert!(
+        table[0].contains("p99") && table[0].contains("failed") && table[0].contains("op/s"),
+        "{table:?}"
+    );
+}
+
+#[test]
+fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 2s")).unwrap();
+    fs::write(home.join("refused.yaml"), NO_STORE).unwrap();
+    good(home, "run w.yaml --no-report --quiet");
+    assert!(!said(home, "run refused.yaml --no-report --quiet").status.success());
+    let listed = good(home, "list");
+    let lines: Vec<&str> = listed.lines().filter(|line| line.contains(" w")).collect();
+    assert!(lines[0].contains("w2") && lines[1].contains("w1"), "{listed}");
+    assert!(lines[0].contains("terminated") && lines[0].contains("s3 127.0.0.1:1"), "{listed}");
+    let json: serde_json::Value = serde_json::from_str(&good(home, "list --json --limit 5")).unwrap();
+    assert_eq!((&json[0]["id"], &json[1]["id"]), (&"w2".into(), &"w1".into()));
+    let run: serde_json::Value = serde_json::from_str(&good(home, "show w1 --json")).unwrap();
+    let operations = run["stages"][0]["operations"].as_array().unwrap();
+    let rate: f64 = operations.iter().map(|op| op["throughput_per_s"].as_f64().unwrap()).sum();
+    assert!((json[1]["headline"]["throughput_per_s"].as_f64().unwrap() - rate).abs() < 1e-6, "{json}");
+    assert_eq!(json[1]["target"], "mock");
+    let one = good(home, "list --limit 1");
+    assert!(one.contains("w2") && !one.contains("w1 ") && one.contains("1 older run not shown"), "{one}");
+    let last = said(home, "show last");
+    let (out, err) = (String::from_utf8_lossy(&last.stdout), String::from_utf8_lossy(&last.stderr));
+    assert!(out.starts_with("w1 view") && err.contains("last is w1"), "{out}{err}");
+    assert!(good(home, "show w2").starts_with("w2 refused"));
+}
+
+#[test]
+fn a_run_is_watched_from_its_files_and_watching_ends_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 8s")).unwrap();
+    let mut run = cosmark(home)
+        .args(["run", "w.yaml", "--no-report", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let intervals = home.join("archive/w1-view/intervals.csv");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while fs::read_to_string(&intervals).map_or(0, |text| text.lines().count()) < 3 {
+        assert!(std::time::Instant::now() < deadline, "no load");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let (text, code, _) = on_terminal(home, "watch", 100, 30);
+    assert!(run.wait().unwrap().success());
+    assert_eq!(code, Some(0), "{text}");
+    let text = plain(&text);
+    for what in ["w1 [1/1] main running", "left 00:0", "read", "write", "w1 view finished", "verdict:"] {
+        assert!(text.contains(what), "{what} in\n{text}");
+    }
+    let again = said(home, "watch w1");
+    assert!(again.status.success() && String::from_utf8_lossy(&again.stdout).contains("w1 view finished"));
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_subcommand() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    assert!(good(home, "man --dir pages").contains("pages in pages"));
+    let page = |name: &str| fs::read_to_string(home.join("pages").join(name)).unwrap();
+    assert!(page("cosmark.1").starts_with(".ie") || page("cosmark.1").contains(".TH COSMARK 1"));
+    let run = page("cosmark-run.1");
+    assert!(
+        run.contains(".TH COSMARK-RUN 1") && run.contains("cosmark\\-run \\-") && run.contains("\\-\\-seed"),
+        "{run}"
+    );
+    let help = good(home, "--help");
+    let commands = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    let mut count = 0;
+    let commands = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    for name in commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+        assert!(home.join(format!("pages/cosmark-{name}.1")).is_file(), "{name}");
+        count += 1;
+    }
+    assert!(count > 20, "{help}");
+}
