@@ -3,8 +3,8 @@
 
 pub(crate) mod client;
 pub(crate) mod containers;
-pub(crate) mod events;
 pub(crate) mod durability;
+pub(crate) mod events;
 pub(crate) mod gaps;
 pub(crate) mod goals;
 pub(crate) mod loops;
@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::containers::ContainersRecord;
-use crate::record::events::EventRecord;
 use crate::record::durability::DurabilityRecord;
+use crate::record::events::EventRecord;
 use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};

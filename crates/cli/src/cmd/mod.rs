@@ -35,5 +35,5 @@ pub mod show;
 pub mod study;
 pub mod submit;
 pub mod tag;
-pub mod watch;
 pub mod verify_data;
+pub mod watch;

@@ -140,7 +140,8 @@ pub fn check_size(bus: &Bus, workload: &Workload) -> Result<(), RemoteError> {
 /// # Errors
 /// [`RemoteError`] when nothing was begun.
 pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ended, RemoteError> {
-    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact, nodes } = job;
+    let RemoteJob { run, workload, dir, bus, drivers, operation_log, ledger, drain, stop, redact, nodes } =
+        job;
     if !names::is_token(&run) {
         return Err(RemoteError::Drivers(format!(
             "`{run}` cannot be the id of a run: letters, digits, - and _"

@@ -37,9 +37,12 @@ impl Stores {
         }
         target.nodes.iter().try_for_each(|node| Source::of(node).map(|_| ()))?;
         let specs = target.auth.iter().chain(&target.storage);
-        let places: Vec<Address> = specs.flat_map(|spec| hosts(places_of(catalog, spec, spec, &[]))).collect();
+        let places: Vec<Address> =
+            specs.flat_map(|spec| hosts(places_of(catalog, spec, spec, &[]))).collect();
         if places.is_empty() {
-            return Err("it does not say where the store is, so no run can be known to be one of it".to_owned());
+            return Err(
+                "it does not say where the store is, so no run can be known to be one of it".to_owned()
+            );
         }
         self.0.push(Store { name: name.to_owned(), places, nodes: target.nodes.clone() });
         Ok(())
@@ -58,8 +61,7 @@ impl Stores {
             }
             for node in &store.nodes {
                 let taken = nodes.iter().any(|other| other.name == node.name);
-                let name =
-                    if taken { format!("{} of {}", node.name, store.name) } else { node.name.clone() };
+                let name = if taken { format!("{} of {}", node.name, store.name) } else { node.name.clone() };
                 nodes.push(NodeSpec { name, ..node.clone() });
             }
         }
@@ -150,7 +152,8 @@ mod tests {
             "name: a\nstorage: {{type: s3, endpoint: '{endpoint}'}}\nstages:\n  - name: main\n    works:\n      - \
              {{workers: 1, runtime: 1s, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}\n"
         );
-        let read = cosmark_workload::parse_what_is_there(&text, cosmark_workload::Format::Yaml, &Default::default());
+        let read =
+            cosmark_workload::parse_what_is_there(&text, cosmark_workload::Format::Yaml, &Default::default());
         let (workload, mistakes) = read;
         workload.unwrap_or_else(|| unreachable!("{mistakes:?}"))
     }
@@ -177,7 +180,8 @@ mod tests {
         let add = |target: &Target| Stores::default().add(&NO_ADAPTORS, "a", target).unwrap_err();
         assert!(add(&target("http://a", "")).contains("names no machines"));
         assert!(add(&target("http://a", "{name: n, type: ssh}")).contains("node n: ssh needs `host`"));
-        let nowhere = cosmark_workload::parse_target("storage: {type: mock}\nnodes: [{name: n, type: local}]\n");
+        let nowhere =
+            cosmark_workload::parse_target("storage: {type: mock}\nnodes: [{name: n, type: local}]\n");
         assert!(add(&nowhere.0.unwrap()).contains("does not say where"));
     }
 }

@@ -165,7 +165,11 @@ impl Runner {
         }
         let count = workload.nodes.len();
         let machines = if count == 1 { "machine" } else { "machines" };
-        live.log("INFO", "controller", &format!("looking at {count} {machines} of the store before the load"));
+        live.log(
+            "INFO",
+            "controller",
+            &format!("looking at {count} {machines} of the store before the load"),
+        );
         match nodes::look(workload.nodes.clone(), resumed, stop.clone(), abandon.clone()) {
             Ok((looking, seen, troubles)) => {
                 troubles.iter().for_each(|trouble| live.log("WARN", "controller", trouble));
