@@ -97,8 +97,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     let accepted = column("accepted_only")?.as_boolean_opt().ok_or_else(|| wrong("accepted_only"))?;
     let endpoint = batch.column_by_name("endpoint").and_then(|array| array.as_primitive_opt::<UInt16Type>());
     let asked = batch.column_by_name("asked_bytes").and_then(|array| array.as_primitive_opt::<Int64Type>());
-    let version = number_if_any(batch, "version");
-    let wire = wire_times(batch);
+    let (version, wire) = (number_if_any(batch, "version"), wire_times(batch));
     let (driver, stage, work) =
         (words_of(batch, "driver")?, words_of(batch, "stage")?, words_of(batch, "work")?);
     let (operation, outcome, phase) =
