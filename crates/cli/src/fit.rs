@@ -62,8 +62,8 @@ fn arranged(columns: &[Column], rows: &[Vec<String>], room: Option<usize>) -> Ve
     }
     let Some(room) = room else { return widths };
     let total = |widths: &[Option<usize>]| {
-        let kept: Vec<usize> = widths.iter().flatten().copied().collect();
-        kept.iter().sum::<usize>() + BETWEEN * kept.len().saturating_sub(1) + ENDS
+        let stored: Vec<usize> = widths.iter().flatten().copied().collect();
+        stored.iter().sum::<usize>() + BETWEEN * stored.len().saturating_sub(1) + ENDS
     };
     loop {
         let surplus = total(&widths).saturating_sub(room);
@@ -113,7 +113,7 @@ pub fn table(columns: &[Column], rows: &[Vec<String>], ink: impl Fn(usize, &str)
     if colours {
         table.enforce_styling();
     }
-    let kept = || {
+    let stored = || {
         columns
             .iter()
             .zip(&widths)
@@ -125,9 +125,9 @@ pub fn table(columns: &[Column], rows: &[Vec<String>], ink: impl Fn(usize, &str)
         let alignment = if column.is_number { CellAlignment::Right } else { CellAlignment::Left };
         Cell::new(text).set_alignment(alignment)
     };
-    table.set_header(kept().map(|(_, column, width)| cell(column, &cut(column.head, width, is_ascii))));
+    table.set_header(stored().map(|(_, column, width)| cell(column, &cut(column.head, width, is_ascii))));
     for row in rows {
-        table.add_row(kept().map(|(at, column, width)| {
+        table.add_row(stored().map(|(at, column, width)| {
             let text = row.get(at).map_or("", String::as_str);
             let lines: Vec<String> = text.lines().map(|line| cut(line, width, is_ascii)).collect();
             let shown = cell(column, &lines.join("\n"));
@@ -139,7 +139,7 @@ pub fn table(columns: &[Column], rows: &[Vec<String>], ink: impl Fn(usize, &str)
             }
         }));
     }
-    table.set_constraints(kept().map(|_| ColumnConstraint::ContentWidth));
+    table.set_constraints(stored().map(|_| ColumnConstraint::ContentWidth));
     table.to_string()
 }
 
@@ -184,8 +184,8 @@ mod tests {
     }
 
     fn width(widths: &[Option<usize>]) -> usize {
-        let kept: Vec<usize> = widths.iter().flatten().copied().collect();
-        kept.iter().sum::<usize>() + BETWEEN * (kept.len() - 1) + ENDS
+        let stored: Vec<usize> = widths.iter().flatten().copied().collect();
+        stored.iter().sum::<usize>() + BETWEEN * (stored.len() - 1) + ENDS
     }
 
     #[test]

@@ -110,7 +110,7 @@ struct Files<'a> {
     is_over: &'a dyn Fn() -> bool,
     began: Instant,
     at_begin: u64,
-    kept: Option<Instant>,
+    stored: Option<Instant>,
     last_line: Instant,
     to_read: u64,
 }
@@ -120,7 +120,7 @@ impl Files<'_> {
         fill(&mut self.record, standing);
         let value = serde_json::to_value(standing).map_err(|error| error.to_string())?;
         self.files.keep(&self.settings, &value, &self.record).map_err(|error| error.to_string())?;
-        self.kept = Some(Instant::now());
+        self.stored = Some(Instant::now());
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl ReadBackListener for Files<'_> {
 
     fn reached(&mut self, standing: &Standing) -> Result<bool, String> {
         let over = (self.is_over)();
-        if over || self.kept.is_none_or(|at| at.elapsed() >= KEEP_EVERY) {
+        if over || self.stored.is_none_or(|at| at.elapsed() >= KEEP_EVERY) {
             self.keep(standing)?;
         }
         if self.last_line.elapsed() >= TELL_EVERY {
@@ -262,7 +262,7 @@ pub async fn read_back(
         is_over,
         began: Instant::now(),
         at_begin: standing.decided(),
-        kept: None,
+        stored: None,
         last_line: Instant::now(),
         to_read: sample.unwrap_or(objects),
     };

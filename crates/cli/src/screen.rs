@@ -131,19 +131,19 @@ pub fn cut(text: &str, columns: usize, is_ascii: bool) -> String {
         return clean;
     }
     let sign = if is_ascii { '~' } else { '…' };
-    let mut kept = String::new();
+    let mut stored = String::new();
     let mut used = 1;
     for c in clean.chars() {
         used += columns_of_sign(c);
         if used > columns {
             break;
         }
-        kept.push(c);
+        stored.push(c);
     }
     if columns > 0 {
-        kept.push(sign);
+        stored.push(sign);
     }
-    kept
+    stored
 }
 
 #[cfg(test)]

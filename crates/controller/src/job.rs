@@ -170,9 +170,10 @@ impl<'a> RunJob<'a> {
 
     /// Asks about once a second what was seen of the store's machines, and at the end of each stage what they were busy with in
     /// its measured window.
-    pub fn on_nodes(&mut self, nodes: NodesOfRun) {
-        self.idle_nodes = nodes.idle;
-        self.nodes = Some(nodes.seen);
+    pub fn on_nodes(&mut self, nodes: Option<NodesOfRun>) {
+        if let Some(NodesOfRun { idle, seen }) = nodes {
+            (self.idle_nodes, self.nodes) = (idle, Some(seen));
+        }
     }
 
     /// Has the faults of its stages made by somebody.

@@ -124,7 +124,7 @@ impl ProbedBody {
     }
 
     /// The first bytes that are kept, without a hash that may stand at the end of them.
-    fn kept(&self) -> &[u8] {
+    fn stored(&self) -> &[u8] {
         let len = usize::try_from(self.len).unwrap_or(SHORT);
         let guard = if self.hash_is_right { GUARD } else { 0 };
         self.head.get(..len.saturating_sub(guard).min(SHORT)).unwrap_or_default()
@@ -133,11 +133,11 @@ impl ProbedBody {
     fn begins_as(&self, version: u32) -> bool {
         let mut expected = [0; SHORT];
         let body = Body::new(Content::Random, self.key, u64::from(version), SHORT as u64);
-        body.copy_to(0, &mut expected).is_ok() && expected.starts_with(self.kept())
+        body.copy_to(0, &mut expected).is_ok() && expected.starts_with(self.stored())
     }
 
     fn version_in_head(&self) -> Option<u32> {
-        let own = self.kept().first_chunk::<STAMP>()?;
+        let own = self.stored().first_chunk::<STAMP>()?;
         let (key, version) = own.split_at(STAMP / 2);
         let version = crate::content::eight(version);
         let is_own = stamp(self.key, version, 0).starts_with(key) && is_sealed(self.key, version);

@@ -85,7 +85,7 @@ mod tests {
         Change { sent_ns, end_ns, what: What::Random, acknowledged: true, version, bytes: 10 }
     }
 
-    fn kept(changes: &[Change]) -> Vec<u32> {
+    fn stored(changes: &[Change]) -> Vec<u32> {
         let mut entry = Entry::default();
         changes.iter().for_each(|change| entry.add(*change));
         let mut versions: Vec<u32> = entry.changes().iter().map(|change| change.version).collect();
@@ -95,17 +95,17 @@ mod tests {
 
     #[test]
     fn what_ended_before_another_began_is_over_and_what_overlaps_stays() {
-        assert_eq!(kept(&[put(0, 10, 1), put(11, 20, 2)]), [2]);
-        assert_eq!(kept(&[put(0, 10, 1), put(5, 20, 2)]), [1, 2]);
+        assert_eq!(stored(&[put(0, 10, 1), put(11, 20, 2)]), [2]);
+        assert_eq!(stored(&[put(0, 10, 1), put(5, 20, 2)]), [1, 2]);
         // The first and the third do not overlap, and the second overlaps both.
-        assert_eq!(kept(&[put(0, 10, 1), put(5, 20, 2), put(15, 30, 3)]), [2, 3]);
-        assert_eq!(kept(&[put(0, 10, 1), put(10, 20, 2)]), [1, 2], "the same instant has no order");
+        assert_eq!(stored(&[put(0, 10, 1), put(5, 20, 2), put(15, 30, 3)]), [2, 3]);
+        assert_eq!(stored(&[put(0, 10, 1), put(10, 20, 2)]), [1, 2], "the same instant has no order");
     }
 
     #[test]
     fn what_has_no_answer_stays_whatever_comes_later() {
         let lost = Change { acknowledged: false, ..put(0, 10, 1) };
-        assert_eq!(kept(&[lost, put(100, 110, 2), put(200, 210, 3)]), [1, 3]);
+        assert_eq!(stored(&[lost, put(100, 110, 2), put(200, 210, 3)]), [1, 3]);
         let many: Vec<Change> = (0..100).map(|at| Change { acknowledged: false, ..put(at, at, 7) }).collect();
         let mut entry = Entry::default();
         many.iter().for_each(|change| entry.add(*change));
@@ -132,8 +132,8 @@ mod tests {
                 other.swap(at, usize::try_from(next(at as u64 + 1)).unwrap());
             }
             let twice: Vec<Change> = other.iter().chain(&changes).copied().collect();
-            assert_eq!(kept(&changes), kept(&other), "round {round}: {changes:?}");
-            assert_eq!(kept(&changes), kept(&twice), "round {round}: {changes:?}");
+            assert_eq!(stored(&changes), stored(&other), "round {round}: {changes:?}");
+            assert_eq!(stored(&changes), stored(&twice), "round {round}: {changes:?}");
             // By the definition, one against all.
             let over = |change: &Change| {
                 change.acknowledged
@@ -142,7 +142,7 @@ mod tests {
             let mut expected: Vec<u32> =
                 changes.iter().filter(|change| !over(change)).map(|change| change.version).collect();
             expected.sort_unstable();
-            assert_eq!(kept(&changes), expected, "round {round}: {changes:?}");
+            assert_eq!(stored(&changes), expected, "round {round}: {changes:?}");
         }
     }
 }

@@ -69,9 +69,9 @@ fn simulate(objects: u64, seed: u64) -> (u64, BTreeMap<Class, u64>) {
             .for_each(|at| order.swap(at, usize::try_from(random.below(at as u64 + 1)).unwrap()));
         let mut entry = Entry::default();
         order.iter().for_each(|at| entry.add(history[*at].0));
-        let kept = judge(&entry, &found(&entry, last(&history, |_| true)), Doubt::default());
-        assert!(!kept.is_broken(), "object {object} is called {kept:?}: {history:?}");
-        *classes.entry(kept).or_insert(0) += 1;
+        let stored = judge(&entry, &found(&entry, last(&history, |_| true)), Doubt::default());
+        assert!(!stored.is_broken(), "object {object} is called {stored:?}: {history:?}");
+        *classes.entry(stored).or_insert(0) += 1;
         // The last acknowledged change, which nothing overlaps and nothing unanswered may hide, is forgotten.
         let is_quiet = history.iter().all(|(change, _)| change.acknowledged) && entry.changes().len() == 1;
         let latest =

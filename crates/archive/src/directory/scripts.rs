@@ -17,13 +17,13 @@ impl RunDir {
             ScriptLevel::Workload => 0,
             ScriptLevel::Stage(stage) => stage + 1,
         };
-        let kept = self.scripts.get_mut(at).ok_or_else(|| no_stage(at.saturating_sub(1)))?;
-        if kept.len() < MOST_SCRIPT_BYTES {
-            let room = MOST_SCRIPT_BYTES - kept.len();
+        let stored = self.scripts.get_mut(at).ok_or_else(|| no_stage(at.saturating_sub(1)))?;
+        if stored.len() < MOST_SCRIPT_BYTES {
+            let room = MOST_SCRIPT_BYTES - stored.len();
             let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            push_text(kept, text.get(..end).unwrap_or_default());
+            push_text(stored, text.get(..end).unwrap_or_default());
             if end < text.len() {
-                kept.push_str("[the rest was cut]\n");
+                stored.push_str("[the rest was cut]\n");
             }
         }
         self.write_scripts()

@@ -68,10 +68,10 @@ impl EventRecord {
     pub fn new(at: Timestamp, kind: EventKind, stage: Option<String>, text: &str) -> Self {
         let end =
             (0..=LONGEST_EVENT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let mut kept = text.get(..end).unwrap_or_default().trim().to_owned();
+        let mut stored = text.get(..end).unwrap_or_default().trim().to_owned();
         if end < text.len() {
-            kept.push_str(" [the rest was cut]");
+            stored.push_str(" [the rest was cut]");
         }
-        Self { at, kind, stage, text: kept }
+        Self { at, kind, stage, text: stored }
     }
 }

@@ -231,9 +231,7 @@ async fn make_load(
                 let wish = Wish::of_a_run(&workload);
                 job.reads_back = Some(Box::new(WithinRun { workload: workload.clone(), wish }));
             }
-            if let Some(nodes) = nodes {
-                job.on_nodes(nodes);
-            }
+            job.on_nodes(nodes);
             job.raw_limits = raw::newest(&options.archive, &workload.nodes);
             Ok(run_workload(job, watching).await)
         }

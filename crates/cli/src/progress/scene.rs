@@ -142,8 +142,8 @@ impl Scene {
                     let (a, b) = (rank(a), rank(b));
                     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
                 });
-                let kept = room.saturating_sub(1);
-                shown.truncate(kept);
+                let stored = room.saturating_sub(1);
+                shown.truncate(stored);
                 shown.sort_unstable();
             }
             let hidden = self.rows.len() - shown.len();

@@ -191,9 +191,7 @@ pub async fn run(job: RemoteJob<'_>, observer: &mut dyn Observer) -> Result<Ende
     job.on_step(stops.step_teller());
     job.on_news(news_of(&bus, publisher.clone(), lessor.words()));
     job.on_beside(beside_of(router.registry(), run.clone(), &drivers));
-    if let Some(nodes) = nodes {
-        job.on_nodes(nodes);
-    }
+    job.on_nodes(nodes);
     let ended = tokio::select! {
         ended = run_workload(job, observer) => ended,
         () = lessor.is_taken() => return Err(RemoteError::TakenUp(run)),

@@ -67,11 +67,11 @@ pub fn run(words: &[String], directory: &Path, within: Duration) -> Result<Outpu
         .process_group(0)
         .spawn()
         .map_err(|cause| format!("`{program}` cannot be run: {cause}"))?;
-    let kept = Arc::new(Mutex::new(Vec::new()));
+    let stored = Arc::new(Mutex::new(Vec::new()));
     let readers: Vec<_> = [child.stdout.take().map(reader), child.stderr.take().map(reader)]
         .into_iter()
         .flatten()
-        .map(|pipe| collect(pipe, &kept))
+        .map(|pipe| collect(pipe, &stored))
         .collect();
     let status = loop {
         match child.try_wait() {
@@ -90,7 +90,7 @@ pub fn run(words: &[String], directory: &Path, within: Duration) -> Result<Outpu
     while Instant::now() < until && readers.iter().any(|reader| !reader.is_finished()) {
         std::thread::sleep(Duration::from_millis(2));
     }
-    let bytes = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let bytes = stored.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(Output { code: status.code(), text: String::from_utf8_lossy(&bytes).trim().to_owned() })
 }
 
@@ -99,17 +99,17 @@ fn reader<R: Read + Send + 'static>(pipe: R) -> Box<dyn Read + Send> {
 }
 
 /// Reads a pipe to its end, so that nobody waits for room in it.
-fn collect(mut pipe: Box<dyn Read + Send>, kept: &Arc<Mutex<Vec<u8>>>) -> std::thread::JoinHandle<()> {
-    let kept = Arc::clone(kept);
+fn collect(mut pipe: Box<dyn Read + Send>, stored: &Arc<Mutex<Vec<u8>>>) -> std::thread::JoinHandle<()> {
+    let stored = Arc::clone(stored);
     std::thread::spawn(move || {
         let mut block = vec![0; 4096];
         while let Ok(read) = pipe.read(&mut block) {
             if read == 0 {
                 return;
             }
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = MOST_BYTES.saturating_sub(kept.len()).min(read);
-            kept.extend_from_slice(block.get(..room).unwrap_or_default());
+            let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = MOST_BYTES.saturating_sub(stored.len()).min(read);
+            stored.extend_from_slice(block.get(..room).unwrap_or_default());
         }
     })
 }

@@ -204,9 +204,7 @@ impl DriverPool for LocalPool {
             let epoch = Timestamp::now();
             let log = job.dir.keep_operations(workload, (operation_log, false), epoch);
             job.operation_log = log.map_err(|error| error.to_string())?.map(|log| (log, epoch));
-            if let Some(nodes) = nodes {
-                job.on_nodes(nodes);
-            }
+            job.on_nodes(nodes);
             Ok(Some(runtime.block_on(run_workload(job, observer))))
         });
         self.with_now(|now| now.runs.retain(|run| *run != id));
