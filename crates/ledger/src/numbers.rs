@@ -129,7 +129,7 @@ mod tests {
                 0 => state >> 20,
                 _ => 65_000 + (state >> 40) % 30_000,
             };
-            if state % 5 == 0 {
+            if state.is_multiple_of(5) {
                 assert_eq!(set.remove(number), truth.remove(&number));
             } else {
                 assert_eq!(set.insert(number), truth.insert(number));

@@ -45,7 +45,7 @@ fn what_was_added_comes_back_in_order_whatever_was_merged_on_the_way() {
         for _ in 0..50 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let at = i64::from(round) * 100 + i64::try_from((state >> 40) % 100).unwrap();
-            let one = row((state >> 33) % 5000, at, state % 50 > 0);
+            let one = row((state >> 33) % 5000, at, !state.is_multiple_of(50));
             truth.entry(one.key).or_default().add(one.change);
             ledger.rows.push(one);
         }

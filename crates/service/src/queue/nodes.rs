@@ -93,7 +93,7 @@ pub fn look(
     mut stop: watch::Receiver<StopLevel>,
     mut abandon: watch::Receiver<bool>,
 ) -> Result<(Looking, NodesOfRun, Vec<String>), String> {
-    let (said, heard) = std::sync::mpsc::channel();
+    let (said, heard) = std::sync::mpsc::sync_channel(1);
     let (looking, over) = oneshot::channel::<()>();
     let task = async move {
         let watch = match NodeWatch::start(&nodes) {
