@@ -381,7 +381,8 @@ fn drivers_of_another_version_or_a_taken_name_are_refused_and_a_polite_one_dereg
     let mut run = bed.start_run("w.yaml", &["--drivers", "future"]);
     assert_eq!(run.wait(), 2);
     let said = run.log();
-    assert!(said.contains("version 9") && said.contains("7.0.0") && said.contains("version 2"), "{said}");
+    let own = format!("this is version {}", cosmark_wire::MESSAGE_VERSION);
+    assert!(said.contains("version 9") && said.contains("7.0.0") && said.contains(&own), "{said}");
     let mut run = bed.start_run("w.yaml", &["--drivers", "nobody"]);
     assert_eq!(run.wait(), 2);
     assert!(run.log().contains("no driver nobody has joined; there are: d1, future"), "{}", run.log());
