@@ -267,7 +267,7 @@ fn a_controller_looks_at_the_machines_that_its_operator_names_and_at_no_others()
         assert_eq!(names(nodes), ["here", "gone"]);
         assert!(nodes[0]["readings"].as_u64().unwrap() >= 2 && nodes[1]["lost"].is_string(), "{nodes}");
     }
-    assert!(all.contains("\"nodes\"") && all.contains("node gone: "), "live, too: {all}");
+    assert!(all.contains("\"lines\":[{\"name\":\"here\"") && all.contains("node gone: "), "live, too: {all}");
     assert!(dir.path().join(format!("archive/{id}-seen/nodes.parquet")).exists());
     let archived = std::fs::read_to_string(dir.path().join(format!("archive/{id}-seen/run.json"))).unwrap();
     assert!(!archived.contains("bearer-of-nothing") && !all.contains("bearer-of-nothing"));

@@ -189,6 +189,8 @@ impl Serve {
                 _ = self.mode.changed() => {}
                 accepted = accept(listener.as_ref()) => {
                     if let Ok(client) = accepted {
+                        // As it is now: it may have changed since the listener was looked at.
+                        let mode = *self.mode.borrow();
                         self.connect(client, mode, began);
                     }
                 }
