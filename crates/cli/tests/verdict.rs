@@ -90,7 +90,7 @@ fn a_healthy_run_fires_nothing_and_is_only_too_short() {
         length.allows == Overall::NotProven && length.message.contains("shorter than 60 s"),
         "{length:?}"
     );
-    assert_eq!(verdict.checks.len(), 25);
+    assert_eq!(verdict.checks.len(), 26);
 }
 
 #[test]

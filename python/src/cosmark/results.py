@@ -323,11 +323,11 @@ class Run:
         if isinstance(events, list) and events:
             return Table(events)
         rows = [
-            {"at": change.get("at"), "stage": stage.id, "what": change.get("state")}
+            {"at": change.get("at"), "kind": "stage", "stage": stage.id, "text": change.get("state")}
             for stage in self.stages
             for change in stage.record.get("history") or []
         ]
-        return Table(sorted(rows, key=lambda row: str(row["at"])), ("at", "stage", "what"))
+        return Table(sorted(rows, key=lambda row: str(row["at"])), ("at", "kind", "stage", "text"))
 
     @property
     def thresholds(self) -> Table:
@@ -341,14 +341,21 @@ class Run:
         return Table({"search": one.get("name"), **trial} for one in searches for trial in one.get("trials") or [])
 
     @property
-    def durability(self) -> Optional[Json]:
-        """What was read back of what the store had acknowledged; None where nobody looked."""
-        return self.record.get("durability")
+    def durability(self) -> Table:
+        """One row per time that what the store had acknowledged was read back; empty where nobody looked."""
+        return Table(self.record.get("durability") or [])
 
     @property
-    def faults(self) -> Any:
-        """What injected faults cost; None where there were none."""
-        return self.record.get("faults")
+    def faults(self) -> Table:
+        """One row per slot of every fault that was made on purpose, with what it cost."""
+        left_out = ("parts", "course_per_s", "course_from_s", "course_step_s", "unknown")
+        return Table(
+            {"stage": stage.id, "fault": fault.get("name"), "type": fault.get("type"), **own}
+            for stage in self.stages
+            for fault in stage.record.get("faults") or []
+            for slot in fault.get("slots") or []
+            for own in [{key: value for key, value in slot.items() if key not in left_out}]
+        )
 
     @property
     def nodes(self) -> Table:
