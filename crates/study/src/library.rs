@@ -22,8 +22,14 @@ macro_rules! entry {
 }
 
 /// All of them.
-pub const LIBRARY: &[Entry] =
-    &[entry!("slides"), entry!("iccl"), entry!("thesis-block"), entry!("signatures"), entry!("proxies")];
+pub const LIBRARY: &[Entry] = &[
+    entry!("slides"),
+    entry!("iccl"),
+    entry!("thesis-object"),
+    entry!("thesis-block"),
+    entry!("signatures"),
+    entry!("proxies"),
+];
 
 /// What `cosmark study new` writes: a whole small study, to be changed.
 pub const NEW_STUDY: &str = include_str!("new.yaml");
