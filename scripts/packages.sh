@@ -281,9 +281,10 @@ trial() {
   if [[ -e $DIST/$name-image.tar ]]; then
     say 'container image: its root, entered without a container'
     root=$WORK/root-image
-    rm -rf "$root" && cp -a "$WORK/image" "$root" && mkdir -p "$root/proc"
-    timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" chroot --userspec=10001:10001 "$root" \
-      /usr/bin/cosmark demo --archive /var/lib/cosmark/archive
+    rm -rf "$root" && cp -a "$WORK/image" "$root" && mkdir -p "$root/proc" "$root/dev"
+    # shellcheck disable=SC2016 # the name is expanded inside
+    timeout 600 unshare --mount --pid --fork --mount-proc="$root/proc" sh -c 'mount --bind /dev "$0/dev" &&
+      exec chroot --userspec=10001:10001 "$0" /usr/bin/cosmark demo --archive /var/lib/cosmark/archive' "$root"
     grep -q '"state": *"finished"' "$root"/var/lib/cosmark/archive/w1-*/run.json || die "the demo did not finish"
   else
     skipped "container image: there is none (scripts/packages.sh image)"
