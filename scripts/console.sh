@@ -65,14 +65,25 @@ tests() {
   return "$status"
 }
 
-# A script that drives the browser and fails runs once more: if it passes then, the first try counts as "FLAKY NAME" and
-# not as failed. A FLAKY line is a defect of the script, to be fixed.
-first_try() { "$@" 2>&1 | sed 's/^test result: FAILED/first try: FAILED/'; }
+# A script that drives the browser and fails, or hangs, runs once more: if it passes then, the first try counts as "FLAKY
+# NAME" and not as failed. A FLAKY line is a defect of the script, to be fixed.
+TRY_SECONDS=${COSMARK_TRY_SECONDS:-480}
+
+# The output goes through a file: a pipe would be waited for as long as anything that the browser left behind holds it.
+first_try() { # COMMAND..
+  local out status=0
+  out=$(mktemp)
+  timeout --kill-after=30 "$TRY_SECONDS" "$@" >"$out" 2>&1 || status=$?
+  sed 's/^test result: FAILED/first try: FAILED/' "$out"
+  rm -f "$out"
+  if ((status == 124 || status == 137)); then printf 'first try: NOT DONE after %s s\n' "$TRY_SECONDS"; fi
+  return "$status"
+}
 
 again() { # NAME COMMAND..
   local name=$1
   shift
-  "$@" || return "$?"
+  timeout --kill-after=30 $((TRY_SECONDS * 2 / 3)) "$@" || return "$?"
   printf 'FLAKY %s: failed once, passed when it ran again\n' "$name"
 }
 

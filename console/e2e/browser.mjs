@@ -9,6 +9,9 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 export const OUT = process.env.COSMARK_ARTEFACTS ?? fileURLToPath(new URL("./artefacts", import.meta.url));
 /** The machine may be slow and busy: what takes longer than this is a failure. */
 export const PATIENCE_MS = Number(process.env.COSMARK_PATIENCE_MS ?? 120_000);
+/** A part waits for many things, and for some without a limit of their own: a frozen page answers no question. */
+const PART_MS = 2 * PATIENCE_MS;
+const CLOSING_MS = 15_000;
 
 export const problems = [];
 let checks = 0;
@@ -108,6 +111,15 @@ export async function comes(holds, text) {
   return check(came, text);
 }
 
+/** What does not come within its time fails, and is waited for no longer. */
+async function within(limitMs, what) {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`not done after ${limitMs / 1000} s`)), limitMs);
+  });
+  return Promise.race([what, late]).finally(() => clearTimeout(timer));
+}
+
 /** Runs parts one after another; one that breaks off is one failure, and ends it where the others need it. */
 export async function parts(all, dependent = false) {
   for (const [name, part] of all) {
@@ -117,7 +129,7 @@ export async function parts(all, dependent = false) {
     }
     const began = Date.now();
     try {
-      await part();
+      await within(PART_MS, part());
     } catch (error) {
       check(false, `broke off in ${name}: ${error.message.split("\n").slice(0, 6).join(" ")}`);
     }
@@ -125,8 +137,14 @@ export async function parts(all, dependent = false) {
   }
 }
 
+/** Ends what a test has opened, one after another; what does not end is left behind, and no failure of what was tested. */
+export async function close(...all) {
+  for (const one of all) await within(CLOSING_MS, one()).catch((error) => console.log(`closing: ${error.message}`));
+}
+
+/** Says how it went and ends the process, whatever still waits in it. */
 export function finish(what) {
   console.log(`${what}; screenshots in ${OUT}`);
-  console.log(`test result: ${problems.length ? "FAILED" : "ok"}. ${Math.max(0, checks - problems.length)} passed; ${problems.length} failed; 0 ignored`);
-  process.exitCode = problems.length ? 1 : 0;
+  const result = `test result: ${problems.length ? "FAILED" : "ok"}. ${Math.max(0, checks - problems.length)} passed; ${problems.length} failed; 0 ignored\n`;
+  process.stdout.write(result, () => process.exit(problems.length ? 1 : 0));
 }

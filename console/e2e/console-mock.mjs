@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { axe, check, comes, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
+import { axe, check, close, comes, finish, fits, launch, logIn, longShot, open, parts, shot, until } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 
 const MOST_JS_BYTES = 600_000;
@@ -299,6 +299,5 @@ await parts([
   ["size", size], ["pages", everyPage], ["screens", otherScreens], ["viewer", whoMayOnlyLook],
   ["keyboard", keyboard], ["live", live], ["paint", firstPaint],
 ].filter(([name]) => !wanted || wanted.split(",").includes(name)));
-await browser.close();
-await still.stop();
+await close(() => browser.close(), () => still.stop());
 finish("The console was driven against scripted runs");

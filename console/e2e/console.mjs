@@ -8,7 +8,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { axe, check, comes, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
+import { axe, check, close, comes, finish, fits, launch, logIn, longShot, open, OUT, parts, problems, shot, until } from "./browser.mjs";
 
 const [given, mode] = process.argv.slice(2);
 const overNats = mode === "--nats";
@@ -383,7 +383,7 @@ async function logout() {
 }
 
 async function end() {
-  await browser.close();
+  await close(() => browser.close());
   for (const one of children.reverse()) {
     if (one.child.exitCode !== null || one.child.signalCode !== null) continue;
     one.child.kill("SIGTERM");

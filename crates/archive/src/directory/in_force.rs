@@ -1,6 +1,7 @@
 //! Faults in force: what a run has made to fail and not healed yet, each a file in `.faults` of the archive. It is there,
 //! on the disk, before the fault is, so that whoever comes after a kill knows what to heal.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,23 @@ pub enum Heal {
     Continue(Vec<(u32, u64)>),
     /// By itself: it was in the process that made it.
     Itself,
+}
+
+impl fmt::Display for Heal {
+    /// As the end of a sentence: what is done, or run and where.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command { words, directory, .. } => {
+                let text = format!("`{}` in {}", words.join(" "), directory.display());
+                f.write_str(&shown(&text))
+            }
+            Self::Continue(processes) => {
+                let numbers: Vec<String> = processes.iter().map(|(number, _)| number.to_string()).collect();
+                write!(f, "SIGCONT to {}", numbers.join(", "))
+            }
+            Self::Itself => f.write_str("the end of the process that made it"),
+        }
+    }
 }
 
 /// A fault that was made and not healed.
@@ -140,13 +158,21 @@ fn read(path: &Path) -> Result<(FaultNote, FaultInForce), ArchiveError> {
         });
     }
     let text = read_bounded(path, MOST_BYTES)?;
-    let fault = serde_json::from_str(&text).map_err(|cause| ArchiveError::Damaged {
+    let mut fault: FaultInForce = serde_json::from_str(&text).map_err(|cause| ArchiveError::Damaged {
         path: path.to_owned(),
         line: cause.line() as u64,
         problem: cause.to_string(),
         remedy: "heal what it names by hand, then delete the file",
     })?;
+    for text in [&mut fault.run, &mut fault.stage, &mut fault.fault, &mut fault.what] {
+        *text = shown(text);
+    }
     Ok((FaultNote { path: path.to_owned() }, fault))
+}
+
+/// What stands in an archive may be anybody's, and is shown on terminals.
+fn shown(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 /// The file of one fault.
@@ -173,5 +199,19 @@ impl Archive {
     #[must_use]
     pub fn fault_journal(&self) -> FaultJournal {
         FaultJournal { directory: self.root().join(DIRECTORY) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_fault_is_healed_is_said_in_words_that_no_terminal_obeys() {
+        let words = ["sh", "-c", "rm x\u{1b}[2J"].map(str::to_owned).to_vec();
+        let within = Duration::from_secs(1);
+        let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within };
+        assert_eq!(heal.to_string(), "`sh -c rm x [2J` in /srv");
+        assert_eq!(Heal::Continue(vec![(7, 1), (9, 1)]).to_string(), "SIGCONT to 7, 9");
     }
 }

@@ -68,10 +68,26 @@ impl EventRecord {
     pub fn new(at: Timestamp, kind: EventKind, stage: Option<String>, text: &str) -> Self {
         let end =
             (0..=LONGEST_EVENT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let mut stored = text.get(..end).unwrap_or_default().trim().to_owned();
+        // What a command prints may try to write to the terminal of whoever reads it later.
+        let harmless = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
+        let shown: String = text.get(..end).unwrap_or_default().chars().map(harmless).collect();
+        let mut stored = shown.trim().to_owned();
         if end < text.len() {
             stored.push_str(" [the rest was cut]");
         }
         Self { at, kind, stage, text: stored }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_command_prints_stays_text() {
+        let event = |text: &str| EventRecord::new(Timestamp::UNIX_EPOCH, EventKind::Command, None, text).text;
+        assert_eq!(event("\u{1b}[31mred\u{1b}[0m\r\nsecond\tline\u{7}\n"), "[31mred [0m \nsecond\tline");
+        let long = event(&"ä".repeat(LONGEST_EVENT));
+        assert!(long.ends_with("ä [the rest was cut]") && long.len() < LONGEST_EVENT + 40, "{}", long.len());
     }
 }

@@ -39,7 +39,7 @@ fn list(archive: &Path) -> Outcome {
             (true, true) => "its run heals it",
             (true, false) => "its run is gone",
         };
-        println!("{run} {stage} {name}: {what}, since {since}; {maker}; healed by {:?}", fault.heal);
+        println!("{run} {stage} {name}: {what}, since {since}; {maker}; healed by {}", fault.heal);
     }
     eprintln!(
         "cosmark: `cosmark faults heal --archive {}` heals what runs that are gone have left",
@@ -56,7 +56,7 @@ fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
         found.into_iter().partition(|(_, fault)| !force && (fault.has_its_maker() || !fault.was_made_here()));
     for (_, fault) in alive.iter().filter(|(_, fault)| !fault.was_made_here()) {
         eprintln!(
-            "cosmark: {} {} was made on another machine, or before this one was started; it would be healed by {:?}: read that, and \
+            "cosmark: {} {} was made on another machine, or before this one was started; it would be healed by {}: read that, and \
              give --force",
             fault.run, fault.fault, fault.heal
         );

@@ -419,12 +419,13 @@ impl Check<'_> {
             );
         }
         for condition in &claim.test {
-            if condition.least.is_none() && condition.most.is_none() {
+            // No figure is below 0.
+            if condition.least.is_none_or(|least| least <= 0.0) && condition.most.is_none() {
                 let span = self.at("claims", Some(at), "test");
                 self.wrong(
                     span,
                     format!("{}: every value would agree", claim.id),
-                    "give least:, most: or both",
+                    "give least: above 0, most: or both",
                 );
             }
             if let (Some(least), Some(most)) = (condition.least, condition.most)

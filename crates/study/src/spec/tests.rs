@@ -101,7 +101,7 @@ workload:
   measured: x
 figures: [{title: f, x: y, metric: speed}]
 claims:
-  - {id: A, says: s, test: [{of: {take: max}}]}
+  - {id: A, says: s, test: [{of: {take: max}, least: 0}]}
   - {id: A, says: s}
 slas: [{name: s, p95_ms: 0, over: n}]
 ";
