@@ -38,6 +38,9 @@ export async function launch() {
   });
 }
 
+let pageErrors = 0;
+let brokenPage = () => {};
+
 /** A page that counts as a failure what it should not do: errors, and requests to anywhere but `base`. */
 export async function open(browser, base, name, options = {}) {
   const context = await browser.newContext({ acceptDownloads: true, viewport: { width: 1280, height: 720 }, timezoneId: "UTC", ...options });
@@ -48,7 +51,11 @@ export async function open(browser, base, name, options = {}) {
   page.on("console", (message) => {
     if (message.type() === "error" && !allowed.errors.test(message.text())) check(false, `${name}: console: ${message.text()}`);
   });
-  page.on("pageerror", (error) => check(false, `${name}: error: ${error.message}`));
+  page.on("pageerror", (error) => {
+    check(false, `${name}: error: ${error.message}`);
+    // What is waited for would hardly come any more.
+    if (++pageErrors === 1) brokenPage(new Error(`the page ${name} threw: ${error.message}`));
+  });
   page.on("request", (request) => {
     if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(`${base}/`)) check(false, `${name}: request to ${request.url()}`);
   });
@@ -111,11 +118,13 @@ export async function comes(holds, text) {
   return check(came, text);
 }
 
-/** What does not come within its time fails, and is waited for no longer. */
+/** What does not come within its time, or whose page broke, fails and is waited for no longer. */
 async function within(limitMs, what) {
   let timer;
   const late = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new Error(`not done after ${limitMs / 1000} s`)), limitMs);
+    pageErrors = 0;
+    brokenPage = fail;
   });
   return Promise.race([what, late]).finally(() => clearTimeout(timer));
 }

@@ -311,7 +311,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         size_classes: [], endpoints: [], drivers: driverNames.slice(0, 2).map((label) => ({ label, workers: 16, ...totals, count: Math.round(count / 2) })),
       };
     });
-    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [] });
+    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [], events: [], faults: [] });
     const stages = STAGES.map(([name], index) => name !== "main" ? plain(name, index) : {
       ...plain(name, index), setup: false, window_s: bins, took_s: bins, arrival: "closed", time: bins ? { bin_s: 1, bins, end_s: bins } : null,
       phases: [{ phase: "rampup", from_s: 0, to_s: bins * 0.1 }, { phase: "window", from_s: bins * 0.1, to_s: bins }], operations: bins ? operations : [],
@@ -515,6 +515,9 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     runs,
+    /** What the pages of ended and of running runs are made from. */
+    reportOf,
+    seriesOf,
     /** With `manual`: lets so many intervals of a run go by. */
     async step(run, intervals) {
       for (let n = 0; n < intervals && run.summary.state === "processing"; n += 1) {
