@@ -75,8 +75,9 @@ fn broken_by_the_log(store: &Handle) -> BTreeSet<(String, String, String)> {
     }
     let class = |kept: &Kept| match (kept.acknowledged, kept.there) {
         (Some(_), None) => Some("lost"),
-        (Some(a), Some(b)) if a != b => Some("stale"),
+        // An old version that was damaged as well is no version.
         (Some(_), Some(_)) if kept.damaged => Some("corrupt"),
+        (Some(a), Some(b)) if a != b => Some("stale"),
         (None, Some(_)) => Some("resurrected"),
         (Some(_), Some(_)) if kept.unlisted => Some("there_not_listed"),
         (None, None) if kept.unlisted => Some("listed_not_there"),
