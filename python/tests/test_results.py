@@ -274,3 +274,45 @@ def test_a_run_that_never_made_load_is_not_the_last_one(archive: Path, tmp_path:
     assert cosmark.open("last", tmp_path).id == "w1" and cosmark.open("w2", tmp_path).state == "terminated"
     shutil.rmtree(tmp_path / "w1-closed")
     assert cosmark.open("last", tmp_path).id == "w2"
+
+
+def test_frames_have_the_bounds_that_were_published(archive: Path) -> None:
+    compared = 0
+    for run in cosmark.runs(archive):
+        for row, one in zip(run.operations, (one for stage in run.stages for one in stage.operations)):
+            for time in ("response", "service", "first_byte"):
+                for name in ("mean", *PUBLISHED):
+                    bound = (one.record.get("bounds") or {}).get(f"{time}_ms.{name}")
+                    holds = bound and not bound.get("does_not_hold") and None not in (bound["low"], bound["high"])
+                    wanted = (bound["low"], bound["high"]) if holds else (None, None)
+                    assert (row[f"{time}_{name}_low_ms"], row[f"{time}_{name}_high_ms"]) == wanted, (run, one, time, name)
+                    compared += bool(holds)
+    assert compared > 10
+
+
+def test_what_clients_may_have_done_widens_the_interval_of_repetitions(archive: Path) -> None:
+    run = cosmark.open("w1", archive)
+    name = run.main[0]["operation"]
+
+    def side(values, below, above=0.0):
+        runs = []
+        for value in values:
+            one = cosmark.open("w1", archive)
+            for operation in (operation for stage in one.stages for operation in stage.main):
+                operation.record["response_ms"]["p50"] = value
+                operation.record["bounds"] = {"response_ms.p50": {"client": {"below": below, "above": above}}}
+            runs.append(one)
+        return runs
+
+    def row(before, after):
+        rows = [row for row in cosmark.compare(before, after, ["response_ms.p50"]) if row["operation"] == name]
+        return rows[0]
+
+    before = side([10.0, 10.1, 9.9], 0.0)
+    assert row(before, side([12.0, 12.1, 11.9], 0.0))["differs"] is True
+    assert row(before, side([12.0, 12.1, 11.9], 1.0))["differs"] is True
+    open_ = row(before, side([12.0, 12.1, 11.9], 3.0))
+    assert open_["differs"] is False and open_["low"] < 0 < open_["high"]
+    without = row(before, side([12.0, 12.1, 11.9], None))
+    assert without["differs"] is False and without["low"] is None
+    assert row(side([10.0, 10.1, 9.9], None), side([12.0, 12.1, 11.9], 0.0))["differs"] is True

@@ -211,7 +211,15 @@ service_ms: Latencies | null,
 /**
  * From sent to the first byte of the answer.
  */
-first_byte_ms: Latencies | null, };
+first_byte_ms: Latencies | null, 
+/**
+ * On the wire, of those that the system stamped.
+ */
+wire_ms: Latencies | null, 
+/**
+ * What the client added to these.
+ */
+client_added_ms: Latencies | null, };
 
 export type Latencies = { 
 /**

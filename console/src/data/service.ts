@@ -21,6 +21,12 @@ export interface Adaptor {
   keys: AdaptorKey[];
 }
 
+/** Between which values a client that adds nothing would have measured; null where there is no end. */
+export interface CompareWithin {
+  low: number | null;
+  high: number | null;
+}
+
 export interface CompareRow {
   stage: string;
   operation: string;
@@ -28,6 +34,8 @@ export interface CompareRow {
   unit: string;
   a: number | null;
   b: number | null;
+  a_bounds: CompareWithin | null;
+  b_bounds: CompareWithin | null;
   ratio: number | null;
   low: number | null;
   high: number | null;
@@ -35,7 +43,7 @@ export interface CompareRow {
   delta: number | null;
   detectable: number | null;
   recommended_s: number | null;
-  outcome: "better" | "worse" | "no_difference_shown" | "too_short" | "not_tested";
+  outcome: "better" | "worse" | "no_difference_shown" | "within_bounds" | "too_short" | "not_tested";
   note: string | null;
   fails: boolean;
 }

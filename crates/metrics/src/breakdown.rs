@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Latency, OpSnapshot, Sample};
+use crate::snapshot::is_nothing;
+use crate::{Latency, OpSnapshot, Sample, WireSums};
 
 /// The sum of some of one operation's samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct PartSums {
     pub service: Latency,
     /// Times to first byte of successes.
     pub first_byte: Latency,
+    /// Times on the wire of successes, where the system stamped them.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub wire: WireSums,
 }
 
 impl PartSums {
@@ -44,11 +48,14 @@ impl PartSums {
         if let Some(ns) = sample.time_to_first_byte_ns() {
             self.first_byte.record(ns);
         }
+        if sample.wire.weight != 0 {
+            self.wire.add(sample);
+        }
     }
 
     /// Adds another part of the same operation. Order does not matter.
     pub fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, bytes, connections, response, service, first_byte } = other;
+        let Self { ok, failed, bytes, connections, response, service, first_byte, wire } = other;
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
@@ -56,6 +63,7 @@ impl PartSums {
         self.response.merge(response);
         self.service.merge(service);
         self.first_byte.merge(first_byte);
+        self.wire.merge(wire);
     }
 
     /// The distribution that counts from due: the service times where due and sent are the same.
@@ -79,6 +87,8 @@ impl PartSums {
             response: op.response.clone(),
             service: op.service.clone(),
             first_byte: op.first_byte.clone(),
+            // Why the rest was not stamped is told of the whole.
+            wire: WireSums { unstamped: BTreeMap::new(), ..op.wire.clone() },
         }
     }
 }
@@ -261,5 +271,46 @@ mod tests {
             [("0 B..1 KiB".to_owned(), 1, 100), ("4 KiB..16 KiB".to_owned(), 6, 5 * 4096 + 5000)]
         );
         assert_eq!(classes[1].1.service.max_ns(), Some(6));
+    }
+
+    #[test]
+    fn times_on_the_wire_are_split_as_the_others_and_add_up_in_any_order() {
+        let sample = |bytes: u64, wire_ns: u64, endpoint: u16| Sample {
+            sent_ns: 1,
+            end_ns: 1 + 2 * wire_ns,
+            bytes,
+            endpoint,
+            wire: crate::WireTimes { spent_ns: wire_ns, weight: 1, ..Default::default() },
+            ..Sample::default()
+        };
+        let (mut first, mut second, mut whole) =
+            (OpSnapshot::default(), OpSnapshot::default(), OpSnapshot::default());
+        for at in 1..=40_u64 {
+            let small = sample(100, at * 1_000, 1 + u16::from(at > 10));
+            let large = sample(1 << 20, at * 1_000_000, 2);
+            first.add(&small, false);
+            second.add(&large, true);
+            [small, large].iter().for_each(|sample| whole.add(sample, false));
+        }
+        // What the system could not stamp is a success without such a time.
+        let unstamped = Sample { wire: crate::WireTimes::default(), ..sample(100, 7, 1) };
+        [&mut first, &mut whole].into_iter().for_each(|sums| sums.add(&unstamped, false));
+        let (mut forth, mut back) = (first.clone(), second.clone());
+        forth.merge(&second);
+        back.merge(&first);
+        for sums in [&forth, &back, &whole] {
+            let result = crate::results::OperationResult::of(sums, 1.0);
+            let classes: Vec<_> = result
+                .size_classes
+                .iter()
+                .map(|class| (class.sums.ok, class.sums.wire_ms.count, class.sums.client_added_ms.count))
+                .collect();
+            assert_eq!(classes, [(41, 40, 40), (40, 40, 40)]);
+            let most = |at: usize| result.size_classes[at].sums.wire_ms.max.unwrap();
+            assert!((most(0) - 0.04).abs() < 1e-3 && (most(1) - 40.0).abs() < 0.1, "{result:?}");
+            let endpoints: Vec<_> = result.endpoints.iter().map(|one| one.sums.wire_ms.count).collect();
+            assert_eq!(endpoints, [10, 70]);
+            assert_eq!(result.wire_ms.count, 80);
+        }
     }
 }

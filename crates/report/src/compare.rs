@@ -2,8 +2,10 @@
 //!
 //! Single runs are compared by the block bootstrap of their intervals, repetitions by rank (see `cosmark_stats`). All
 //! rows of a comparison are one family: the chance that anything differs by luck is 5 %, not 5 % per row (Bonferroni), and
-//! what is smaller than the least difference that matters is not called one.
+//! what is smaller than the least difference that matters, or than what the clients may have done to the figures, is not
+//! called one.
 
+mod bounds;
 mod load;
 mod rows;
 mod show;
@@ -91,6 +93,8 @@ pub enum Outcome {
     Worse,
     /// The data do not show a difference that matters.
     NoDifferenceShown,
+    /// The data show one, or would hide one of a factor of two, because of what the clients may have done to the figures.
+    WithinBounds,
     /// Even a difference of a factor of two could hide in so little data.
     TooShort,
     /// The data allow no test.
@@ -98,6 +102,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// True where neither a difference nor its absence was shown.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::NotTested | Self::TooShort | Self::WithinBounds)
+    }
+
     /// For people.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -105,6 +115,7 @@ impl Outcome {
             Self::Better => "better",
             Self::Worse => "WORSE",
             Self::NoDifferenceShown => "no difference shown",
+            Self::WithinBounds => "within the bounds",
             Self::TooShort => "too short to tell",
             Self::NotTested => "not tested",
         }
@@ -127,13 +138,17 @@ pub struct Row {
     pub a: Option<f64>,
     /// Value of B.
     pub b: Option<f64>,
+    /// Between which values a client that adds nothing would have measured A; null for several runs and where nothing is known.
+    pub a_bounds: Option<Within>,
+    /// The same of B.
+    pub b_bounds: Option<Within>,
     /// B / A; of several runs the Hodges-Lehmann estimate.
     pub ratio: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of its interval, with what the clients leave open; null where nothing limits it.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Chance of such a difference where there is none; of this row alone.
+    /// Chance of such a difference where there is none, the clients' part left out; of this row alone.
     pub p: Option<f64>,
     /// Cliff's delta of several runs, -1 to 1.
     pub delta: Option<f64>,
@@ -152,6 +167,15 @@ pub struct Row {
     /// It prepares a measurement or clears up after it.
     #[serde(skip)]
     pub setup: bool,
+}
+
+/// The interval of one figure, in its unit; null where there is no end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Within {
+    /// A client that adds nothing would have measured no less.
+    pub low: Option<f64>,
+    /// And no more.
+    pub high: Option<f64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -205,7 +229,7 @@ impl Comparison {
                 let mut any = false;
                 for row in rows.iter_mut().filter(own) {
                     any = true;
-                    if !matches!(row.outcome, Outcome::NotTested | Outcome::TooShort) {
+                    if !row.outcome.is_open() {
                         continue;
                     }
                     row.untested = true;
@@ -265,10 +289,13 @@ impl Comparison {
     pub fn sentence(&self) -> String {
         let count = |outcome| self.rows().filter(|row| row.outcome == outcome).count();
         let (better, worse) = (count(Outcome::Better), count(Outcome::Worse));
-        let too_short = count(Outcome::TooShort);
+        let (too_short, within) = (count(Outcome::TooShort), count(Outcome::WithinBounds));
         let mut text = match (better, worse, self.tests) {
             (_, _, 0) => "nothing could be tested".to_owned(),
             (0, 0, _) if too_short > 0 => format!("{too_short} of {} too short to tell", self.tests),
+            (0, 0, _) if within > 0 => {
+                format!("{within} of {} differ by no more than their clients may have done", self.tests)
+            }
             (0, 0, tested) if count(Outcome::NotTested) > 0 => {
                 let rows = self.rows().count();
                 format!("no difference shown ({tested} of {rows} rows could be tested)")

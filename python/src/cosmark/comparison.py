@@ -5,6 +5,8 @@ For tests that hold over all figures together, and for gates in CI, there is ``c
 
 from __future__ import annotations
 
+from math import inf, isfinite
+from statistics import fmean
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import CosmarkError
@@ -41,7 +43,8 @@ def compare(before: Side, after: Side, figures: Sequence[str] = FIGURES, confide
     A side is a run or several repetitions of it. ``differs`` is True, False or None (cannot be said):
 
     * with two or more repetitions on both sides: whether Welch's interval of the difference of means leaves out 0
-      (``low`` and ``high`` are that interval);
+      (``low`` and ``high`` are that interval), moved outwards by what the clients can have added or kept
+      (:meth:`Operation.client_part`): that is no chance, and repetitions do not make it smaller;
     * with one run on each side: whether the error bounds that the runs published lie apart. Bounds know the sampling
       error and the client's own part, not how much a store differs from day to day: only repetitions show that.
 
@@ -78,13 +81,24 @@ def _decide(
 ) -> Tuple[Optional[bool], Optional[float], Optional[float]]:
     interval = difference(before, after, confidence)
     if interval is not None:
-        return not interval[0] <= 0.0 <= interval[1], interval[0], interval[1]
+        (below_a, above_a), (below_b, above_b) = _client(first, figure), _client(second, figure)
+        low, high = interval[0] - below_b - above_a, interval[1] + above_b + below_a
+        ends = (low if isfinite(low) else None, high if isfinite(high) else None)
+        return not low <= 0.0 <= high, ends[0], ends[1]
     if len(first) > 1 or len(second) > 1:
         return None, None, None
     a, b = first[0].bounds(figure), second[0].bounds(figure)
     if a is None or b is None:
         return None, None, None
     return a[1] < b[0] or b[1] < a[0], b[0] - a[1], b[1] - a[0]
+
+
+def _client(side: Sequence[Operation], figure: str) -> Tuple[float, float]:
+    """The mean of what the clients of all repetitions can have added and kept; infinite where nothing limits one."""
+    parts = [one.client_part(figure) for one in side if figure_of(one, figure) is not None]
+    below = [inf if part[0] is None else part[0] for part in parts]
+    above = [inf if part[1] is None else part[1] for part in parts]
+    return fmean(below), fmean(above)
 
 
 def _runs(side: Side) -> List[Run]:

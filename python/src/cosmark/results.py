@@ -93,6 +93,17 @@ class Operation:
         low, high = _number(bound.get("low")), _number(bound.get("high"))
         return None if low is None or high is None or bound.get("does_not_hold") else (low, high)
 
+    def client_part(self, figure: str) -> Tuple[Optional[float], Optional[float]]:
+        """What the client can have added to a figure, and what it can have kept from it, in the figure's unit.
+
+        None where nothing limits it; zeros of a run that says nothing about it.
+        """
+        bound = (self.record.get("bounds") or {}).get(figure)
+        if not bound:
+            return 0.0, 0.0
+        client = bound.get("client") or {}
+        return _number(client.get("below")), _number(client.get("above"))
+
     def histogram(self, time: str = "response", phase: str = "window") -> Histogram:
         """All its times of one kind, added up over the intervals of a phase."""
         return self.run._histograms(self.tag, time, phase)
@@ -195,10 +206,12 @@ class Run:
 
     @property
     def operations(self) -> Table:
-        """One row per stage and operation: counts, rates, times, and the bounds of rates.
+        """One row per stage and operation: counts, rates, times, and their error bounds.
 
         ``<time>_<figure>_ms`` is a figure of one kind of time: ``response_p99_ms``, ``first_byte_mean_ms``. A percentile
-        that the data do not support is None; :meth:`quantile` reads any other.
+        that the data do not support is None; :meth:`quantile` reads any other. Between ``<time>_<figure>_low_ms`` and
+        ``_high_ms`` (``throughput_low_per_s``, ``bandwidth_low_bytes_per_s``) lies what a client that adds nothing would have
+        measured; both are None where the figure does not hold.
         """
         return Table(_row(one) for stage in self.stages for one in stage.operations)
 
@@ -405,11 +418,17 @@ def _row(one: Operation) -> Json:
     row["throughput_per_s"] = record.get("throughput_per_s")
     row["throughput_low_per_s"], row["throughput_high_per_s"] = rate or (None, None)
     row["bandwidth_bytes_per_s"] = record.get("bandwidth_bytes_per_s")
+    bandwidth = one.bounds("bandwidth_bytes_per_s")
+    row["bandwidth_low_bytes_per_s"], row["bandwidth_high_bytes_per_s"] = bandwidth or (None, None)
     row["in_flight_mean"] = record.get("in_flight_mean")
     for time in (*TIMES, "wire"):
         times = record.get(f"{time}_ms") or {}
         for figure in ("mean", "min", *_PERCENTILES, "max"):
             row[f"{time}_{figure}_ms"] = times.get(figure)
+            # Maxima and the times on the wire have no interval.
+            if time in TIMES and figure not in ("min", "max"):
+                low, high = one.bounds(f"{time}_ms.{figure}") or (None, None)
+                row[f"{time}_{figure}_low_ms"], row[f"{time}_{figure}_high_ms"] = low, high
     for key in ("intended", "missed", "delayed", "unfinished", "requests", "retries", "connections"):
         row[key] = record.get(key)
     return row

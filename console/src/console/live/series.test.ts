@@ -6,7 +6,7 @@ import { withLine, withStage } from "./run";
 import { LiveStage } from "./series";
 
 const NO_TOTALS = {
-  count: 0, failures: 0, bytes: 0, partial_bytes: 0, throughput_per_s: null, bandwidth_bytes_per_s: null, response_ms: null, service_ms: null, first_byte_ms: null,
+  count: 0, failures: 0, bytes: 0, partial_bytes: 0, throughput_per_s: null, bandwidth_bytes_per_s: null, response_ms: null, service_ms: null, first_byte_ms: null, wire_ms: null, client_added_ms: null,
 };
 
 function counts(count: number[], more: Partial<CountSeries> = {}): CountSeries {

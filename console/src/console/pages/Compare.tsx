@@ -7,7 +7,7 @@ import { PALETTES } from "../../charts/palette";
 import { DataTable, type Column } from "../../components/DataTable";
 import { copyText } from "../../components/files";
 import type { RunSummary } from "../../data/api";
-import type { CompareRow, ComparePair, Comparison } from "../../data/service";
+import type { CompareRow, CompareWithin, ComparePair, Comparison } from "../../data/service";
 import type { ReportData } from "../../data/types";
 import { exact, NO_VALUE, share, short, significant } from "../../format";
 import { measured } from "../../report/figures";
@@ -205,6 +205,7 @@ const OUTCOMES: Record<CompareRow["outcome"], [string, string, string]> = {
   better: ["pass", "✓", "better"],
   worse: ["fail", "✕", "worse"],
   no_difference_shown: ["", "=", "no difference shown"],
+  within_bounds: ["", "?", "within the bounds"],
   too_short: ["", "?", "too short to tell"],
   not_tested: ["", "–", "not tested"],
 };
@@ -250,9 +251,9 @@ function Pair({ pair }: { pair: ComparePair }) {
     { head: "stage", text: true, cell: (row) => row.stage },
     { head: "operation", text: true, cell: (row) => row.operation },
     { head: "figure", text: true, cell: (row) => row.metric },
-    { head: pair.a, cell: (row) => value(row, row.a) },
-    { head: pair.b, cell: (row) => value(row, row.b) },
-    { head: "change", cell: (row) => (row.ratio === null ? NO_VALUE : signed(row.ratio)), exact: (row) => (row.low === null || row.high === null ? "" : `between ${signed(row.low)} and ${signed(row.high)}`) },
+    { head: pair.a, cell: (row) => value(row, row.a) + room(row.a, row.a_bounds), exact: () => BOUNDS },
+    { head: pair.b, cell: (row) => value(row, row.b) + room(row.b, row.b_bounds), exact: () => BOUNDS },
+    { head: "change", cell: (row) => (row.ratio === null ? NO_VALUE : signed(row.ratio)), exact: between },
     { head: "interval", text: true, cell: (row) => <Interval row={row} reach={reach} /> },
     {
       head: "result", text: true, exact: (row) => row.note ?? (row.detectable === null ? "" : `a difference of ${share(row.detectable)} would have been seen`),
@@ -269,13 +270,28 @@ function Pair({ pair }: { pair: ComparePair }) {
   );
 }
 
+const BOUNDS = "between + and - lies what a client that adds nothing would have measured";
+
+/** How far above and below a value the truth may lie, in its unit; ? where nothing limits it. */
+function room(value: number | null, within: CompareWithin | null | undefined): string {
+  if (value === null || !within) return "";
+  const side = (end: number | null) => (end === null ? "?" : significant(Math.abs(end - value), 2));
+  return ` +${side(within.high)} -${side(within.low)}`;
+}
+
+function between(row: CompareRow): string {
+  if (row.low === null && row.high === null) return "";
+  return `between ${row.low === null ? "?" : signed(row.low)} and ${row.high === null ? "?" : signed(row.high)}`;
+}
+
 /** The interval on a logarithmic line: the middle is "the same". */
 function Interval({ row, reach }: { row: CompareRow; reach: number }) {
-  if (row.ratio === null || row.low === null || row.high === null) return <>{NO_VALUE}</>;
+  if (row.ratio === null || (row.low === null && row.high === null)) return <>{NO_VALUE}</>;
   const at = (one: number) => 50 + (Math.log(Math.max(1e-3, one)) / reach) * 46;
-  const [low, high, middle] = [at(row.low), at(row.high), at(row.ratio)];
+  // An end that nothing limits lies at the edge.
+  const [low, high, middle] = [row.low === null ? 0 : at(row.low), row.high === null ? 100 : at(row.high), at(row.ratio)];
   return (
-    <svg className={`interval ${row.outcome}`} viewBox="0 0 100 12" preserveAspectRatio="none" role="img" aria-label={`between ${signed(row.low)} and ${signed(row.high)}`}>
+    <svg className={`interval ${row.outcome}`} viewBox="0 0 100 12" preserveAspectRatio="none" role="img" aria-label={between(row)}>
       <line x1="50" x2="50" y1="0" y2="12" className="same" />
       <line x1={low} x2={high} y1="6" y2="6" className="span" />
       <line x1={middle} x2={middle} y1="2" y2="10" className="middle" />

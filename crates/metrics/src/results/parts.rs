@@ -28,11 +28,17 @@ pub struct PartResult {
     /// From sent to the first byte of the answer.
     #[cfg_attr(test, ts(type = "Latencies | null"))]
     pub first_byte_ms: Latencies,
+    /// On the wire, of those that the system stamped.
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub wire_ms: Latencies,
+    /// What the client added to these.
+    #[cfg_attr(test, ts(type = "Latencies | null"))]
+    pub client_added_ms: Latencies,
 }
 
 impl From<&PartSums> for PartResult {
     fn from(sums: &PartSums) -> Self {
-        let PartSums { ok, failed, bytes, connections: _, response: _, service, first_byte } = sums;
+        let PartSums { ok, failed, bytes, connections: _, response: _, service, first_byte, wire } = sums;
         Self {
             ok: *ok,
             failed: *failed,
@@ -40,6 +46,8 @@ impl From<&PartSums> for PartResult {
             response_ms: Latencies::of(sums.response_or_service()),
             service_ms: Latencies::of(service),
             first_byte_ms: Latencies::of(first_byte),
+            wire_ms: Latencies::of_drawn(&wire.times, wire.stamped),
+            client_added_ms: Latencies::of_drawn(&wire.added, wire.stamped),
         }
     }
 }

@@ -12,8 +12,9 @@ use cosmark_stats::settle::share;
 use cosmark_stats::special::normal_cdf;
 use cosmark_stats::steady::mser5_cut;
 
+use super::bounds::{Ends, Room};
 use super::load::{Loaded, LoadedOperation};
-use super::{Options, Outcome, Row, compared, unit};
+use super::{Options, Outcome, Row, Within, compared, unit};
 
 const SEED: u64 = 0xc0_5a;
 /// Shorter runs than this are never recommended.
@@ -37,6 +38,7 @@ pub struct Drafts {
 pub struct Draft {
     row: Row,
     data: Data,
+    room: Room,
 }
 
 enum Data {
@@ -57,11 +59,11 @@ impl Draft {
 
     /// Gives the verdict at this chance of a false one.
     pub fn finish(self, alpha: f64, options: &Options) -> Row {
-        let mut row = self.row;
+        let (mut row, room) = (self.row, self.room);
         match self.data {
             Data::None => {}
-            Data::Single(a, b, window_s) => single(&mut row, (a, b), window_s, alpha, options),
-            Data::Runs(a, b) => runs(&mut row, &a, &b, alpha, options),
+            Data::Single(a, b, window_s) => single(&mut row, (a, b, &room), window_s, alpha, options),
+            Data::Runs(a, b) => runs(&mut row, (&a, &b, &room), alpha, options),
             Data::Counts(a, b) => counts(&mut row, a, b, alpha),
         }
         let beyond = |change: f64, ratio: f64| {
@@ -80,37 +82,63 @@ impl Draft {
 /// Data that would not show so great a difference show nothing.
 const HIDING: f64 = 1.0;
 
-fn verdict(row: &mut Row, low: f64, high: f64, least: f64) {
-    row.outcome = if low > 1.0 + least {
-        if row.metric.more_is_better() { Outcome::Better } else { Outcome::Worse }
-    } else if high < 1.0 / (1.0 + least) {
-        if row.metric.more_is_better() { Outcome::Worse } else { Outcome::Better }
-    } else {
-        Outcome::NoDifferenceShown
-    };
+fn verdict(row: &Row, ends: Ends, least: f64) -> Outcome {
+    let is_more = ends.low.is_some_and(|low| low > 1.0 + least);
+    let is_less = ends.high.is_some_and(|high| high < 1.0 / (1.0 + least));
+    match (is_more, is_less, row.metric.more_is_better()) {
+        (true, _, true) | (_, true, false) => Outcome::Better,
+        (true, _, false) | (_, true, true) => Outcome::Worse,
+        (false, false, _) => Outcome::NoDifferenceShown,
+    }
 }
 
-fn single(row: &mut Row, (a, b): (Estimate, Estimate), window_s: f64, alpha: f64, options: &Options) {
+/// The verdict by the interval with the clients' part; where only the clients' part forbids one that the data alone would give, it
+/// is said.
+fn decide(row: &mut Row, data: Ends, with_clients: Ends, least: f64, room: &Room) {
+    (row.low, row.high) = (with_clients.low, with_clients.high);
+    row.outcome = verdict(row, with_clients, least);
+    if row.outcome != verdict(row, data, least) {
+        row.outcome = Outcome::WithinBounds;
+        row.note = room.why().map(str::to_owned);
+    }
+}
+
+fn single(
+    row: &mut Row,
+    (a, b, room): (Estimate, Estimate, &Room),
+    window_s: f64,
+    alpha: f64,
+    options: &Options,
+) {
     let found = of_logarithms(a, b, alpha);
-    (row.ratio, row.low, row.high) = (Some(found.ratio), Some(found.low), Some(found.high));
-    row.p = Some(found.p);
-    row.detectable = Some((1.0 + options.least) * (1.0 + found.detectable) - 1.0);
-    let wanted = (1.0 + options.effect) / (1.0 + options.least) - 1.0;
+    let (down, up) = room.of_single();
+    (row.ratio, row.p) = (Some(found.ratio), Some(found.p));
+    let own = (1.0 + options.least) * (1.0 + found.detectable);
+    // No length makes the clients' part smaller.
+    let part = up.max(1.0 / down);
+    let seen = own * part - 1.0;
+    row.detectable = seen.is_finite().then_some(seen);
+    let wanted = (1.0 + options.effect) / (1.0 + options.least) / part - 1.0;
     if wanted > 0.0 {
         row.recommended_s = Some((window_s * longer_by(&found, wanted)).max(SHORTEST_S));
     }
-    verdict(row, found.low, found.high, options.least);
-    if row.outcome == Outcome::NoDifferenceShown && row.detectable.is_some_and(|would_see| would_see > HIDING)
-    {
-        row.outcome = Outcome::TooShort;
+    let end = |end: f64| Some(end).filter(|end| *end > 0.0 && end.is_finite());
+    let data = Ends { low: Some(found.low), high: Some(found.high) };
+    decide(row, data, Ends { low: end(found.low * down), high: end(found.high * up) }, options.least, room);
+    if row.outcome == Outcome::NoDifferenceShown && seen > HIDING {
+        row.outcome = if own - 1.0 > HIDING { Outcome::TooShort } else { Outcome::WithinBounds };
+        if row.outcome == Outcome::WithinBounds {
+            row.note = room.why().map(str::to_owned);
+        }
     }
 }
 
-fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {
+fn runs(row: &mut Row, (a, b, room): (&[f64], &[f64], &Room), alpha: f64, options: &Options) {
     let least = least_p(a.len(), b.len());
     let Some(found) = mann_whitney(a, b, alpha) else { return };
     row.ratio = Some(found.shift.exp());
-    (row.low, row.high) = (found.low.map(f64::exp), found.high.map(f64::exp));
+    let data = Ends { low: found.low.map(f64::exp), high: found.high.map(f64::exp) };
+    (row.low, row.high) = (data.low, data.high);
     (row.p, row.delta) = (Some(found.p), Some(found.delta));
     if least > alpha {
         row.outcome = Outcome::NotTested;
@@ -122,10 +150,11 @@ fn runs(row: &mut Row, a: &[f64], b: &[f64], alpha: f64, options: &Options) {
         ));
         return;
     }
-    match (row.low, row.high) {
-        (Some(low), Some(high)) => verdict(row, low, high, options.least),
-        _ => row.outcome = Outcome::NotTested,
+    if data.low.is_none() || data.high.is_none() {
+        row.outcome = Outcome::NotTested;
+        return;
     }
+    decide(row, data, room.of_runs(alpha), options.least, room);
 }
 
 /// Two shares of failures, pooled score test. Failures come in batches, so each side counts only as many operations as are
@@ -354,6 +383,8 @@ fn draft(
         unit: unit(metric),
         a: middle_a,
         b: middle_b,
+        a_bounds: within(a, metric),
+        b_bounds: within(b, metric),
         ratio: middle_a.zip(middle_b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a),
         low: None,
         high: None,
@@ -367,8 +398,9 @@ fn draft(
         untested: false,
         setup: false,
     };
+    let room = Room::of(a, b, metric);
     if barrier.is_some() {
-        return Some(Draft { row, data: Data::None });
+        return Some(Draft { row, data: Data::None, room });
     }
     let data = match (a, b) {
         _ if metric.statistic == Statistic::Failures => failures(a, b),
@@ -389,7 +421,14 @@ fn draft(
         };
         row.note = Some(why.to_owned());
     }
-    Some(Draft { row, data: data.unwrap_or(Data::None) })
+    Some(Draft { row, data: data.unwrap_or(Data::None), room })
+}
+
+/// What was published of the only run of a side.
+fn within(side: &[LoadedOperation], metric: &Metric) -> Option<Within> {
+    let [one] = side else { return None };
+    let bound = one.published.bounds.get(metric.id)?;
+    Some(Within { low: bound.low, high: bound.high })
 }
 
 /// As published, or null where the data do not support it.

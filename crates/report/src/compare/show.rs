@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Outcome, Pair, Row};
+use super::{Comparison, Outcome, Pair, Row, Within};
 
 const HEAD: [&str; 9] =
     ["stage", "operation", "metric", "A", "B", "B / A", "interval", "would see", "outcome"];
@@ -26,10 +26,23 @@ fn change(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
 }
 
+/// A value with how far the truth may lie above and below it: `12.3 +0.0 -0.4`. A question mark stands where nothing limits it.
+fn bounded(value: Option<f64>, within: Option<Within>) -> String {
+    let (Some(at), Some(within)) = (value, within) else { return number(value) };
+    // As many decimals as the value has.
+    let decimals = number(value).split_once('.').map_or(0, |(_, behind)| behind.len());
+    let side = |end: Option<f64>| {
+        end.map_or_else(|| "?".to_owned(), |end| format!("{:.decimals$}", (end - at).abs()))
+    };
+    format!("{} +{} -{}", number(value), side(within.high), side(within.low))
+}
+
 fn cells(row: &Row) -> [String; 9] {
-    let interval = match (row.low, row.high) {
-        (Some(low), Some(high)) => format!("{} to {}", change(Some(low)), change(Some(high))),
-        _ => "-".to_owned(),
+    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| change(Some(end)));
+    let interval = if row.low.is_none() && row.high.is_none() {
+        "-".to_owned()
+    } else {
+        format!("{} to {}", end(row.low), end(row.high))
     };
     let fails = match (row.fails, row.untested) {
         (true, _) => " (fails)",
@@ -40,8 +53,8 @@ fn cells(row: &Row) -> [String; 9] {
         row.stage.clone(),
         row.operation.clone(),
         format!("{} {}", row.metric.names.compare, row.unit),
-        number(row.a),
-        number(row.b),
+        bounded(row.a, row.a_bounds),
+        bounded(row.b, row.b_bounds),
         change(row.ratio),
         interval,
         row.detectable.map_or_else(|| "-".to_owned(), |d| format!("{:.1} %", d * 100.0)),
@@ -75,7 +88,10 @@ fn notes(pair: &Pair) -> Vec<String> {
     let mut notes: Vec<String> = pair.warnings.iter().map(|text| format!("note: {text}")).collect();
     for row in &pair.rows {
         if let Some(note) = &row.note {
-            let text = format!("note: not tested: {note}");
+            let text = match row.outcome {
+                Outcome::WithinBounds => format!("note: within the bounds: {note}"),
+                _ => format!("note: not tested: {note}"),
+            };
             if !notes.contains(&text) && !notes.iter().any(|n| n.ends_with(note.as_str())) {
                 notes.push(text);
             }
@@ -175,8 +191,7 @@ pub fn junit(comparison: &Comparison, by_conditions: bool) -> String {
         String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cosmark compare\">\n");
     for pair in &comparison.pairs {
         let failed = |row: &&Row| if by_conditions { row.fails } else { row.outcome == Outcome::Worse };
-        let skipped =
-            |row: &&Row| matches!(row.outcome, Outcome::NotTested | Outcome::TooShort) && !row.untested;
+        let skipped = |row: &&Row| row.outcome.is_open() && !row.untested;
         let _ = writeln!(
             out,
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",

@@ -1,5 +1,6 @@
 //! Comparisons of archives that are made here, with and without a difference.
 
+use cosmark_metrics::results::{Bound, Cause, Spread};
 use cosmark_metrics::{Latencies, Latency, OperationResult};
 use cosmark_stats::batches::Batches;
 use cosmark_stats::bootstrap::Random;
@@ -350,4 +351,85 @@ fn conditions_are_read_or_refused() {
     for bad in ["", "p95", "p95 5%", "p59 +5%", "p95 +0%", "p95 -100%", "errors +5%", "p95 +x%"] {
         assert!(FailOn::parse(bad).is_err(), "{bad}");
     }
+}
+
+/// What the client of every run of a side can have added to each time, as a share of it; `None`: nothing limits that.
+fn with_clients(mut side: Vec<Loaded>, below: Option<f64>) -> Vec<Loaded> {
+    for operation in side.iter_mut().flat_map(|run| &mut run.stages).flat_map(|stage| &mut stage.operations) {
+        for figure in ["mean", "p50", "p95", "p99"] {
+            let id = format!("response_ms.{figure}");
+            let Some(value) = METRICS.iter().find(|m| m.id == id).and_then(|m| m.of(&operation.published))
+            else {
+                continue;
+            };
+            let client = Spread { below: below.map(|share| share * value), above: Some(0.0) };
+            let low = client.below.map(|below| value - below);
+            let bound =
+                Bound { low, high: Some(value), client, cause: Some(Cause::Pauses), ..Bound::default() };
+            operation.published.bounds.insert(id, bound);
+        }
+    }
+    side
+}
+
+#[test]
+fn a_difference_that_the_clients_may_have_made_is_not_called_one() {
+    let mut random = Random::new(51);
+    for count in [1, 10] {
+        let mut side =
+            |ms: f64| -> Vec<Loaded> { (0..count).map(|_| run(&mut random, 60, 60.0, ms, 0.0)).collect() };
+        let (a, b) = (side(10.0), side(11.5));
+        let outcome = |of_a: Option<f64>, of_b: Option<f64>, swap: bool| {
+            let mut sides = [with_clients(a.clone(), of_a), with_clients(b.clone(), of_b)];
+            if swap {
+                sides.reverse();
+            }
+            let comparison = compare(&sides, &Options::default());
+            let row = comparison.rows().find(|row| row.metric.names.compare == "p50").unwrap().clone();
+            (row.outcome, row)
+        };
+        let known = |share| Some(share);
+        assert_eq!(outcome(known(0.0), known(0.0), false).0, Outcome::Worse, "{count}");
+        // The store of B took 10.35 ms at least, if its client added a tenth: still more than 10 ms.
+        let (narrow, row) = outcome(known(0.0), known(0.1), false);
+        assert_eq!(narrow, Outcome::Worse, "{row:?}");
+        let (wide, row) = outcome(known(0.0), known(0.2), false);
+        assert_eq!(wide, Outcome::WithinBounds, "{row:?}");
+        assert!(
+            row.note.as_ref().unwrap().contains("the client of B may have moved it by 25.0 %"),
+            "{row:?}"
+        );
+        assert!(row.note.as_ref().unwrap().contains("machine paused"), "{row:?}");
+        // A client that adds to the faster side makes the difference greater and never smaller.
+        assert_eq!(outcome(known(0.3), known(0.0), false).0, Outcome::Worse, "{count}");
+        assert_eq!(outcome(known(0.0), known(0.1), true).0, Outcome::Better, "{count}");
+        assert_eq!(outcome(known(0.0), known(0.2), true).0, Outcome::WithinBounds, "{count}");
+        let (open, row) = outcome(known(0.0), None, false);
+        assert_eq!((open, row.low), (Outcome::WithinBounds, None), "{row:?}");
+        assert!(row.note.as_ref().unwrap().contains("nothing limits"), "{row:?}");
+        // What the side without a limit cannot make smaller is called all the same.
+        assert_eq!(outcome(None, known(0.0), false).0, Outcome::Worse, "{count}");
+    }
+}
+
+#[test]
+fn bounds_stand_beside_the_values_and_a_condition_that_they_leave_open_is_no_pass() {
+    let mut random = Random::new(53);
+    let mut side = |ms: f64| vec![run(&mut random, 60, 60.0, ms, 0.0)];
+    let (a, b) = (side(10.0), side(13.0));
+    let sides = [with_clients(a, Some(0.0)), with_clients(b, Some(0.4))];
+    let comparison = compare(&sides, &Options::default());
+    let (text, row) =
+        (table(&comparison), comparison.rows().find(|r| r.metric.names.compare == "p50").unwrap());
+    let value = row.b.unwrap();
+    assert!(text.contains(&format!("{value:.1} +0.0 -{:.1}", 0.4 * value)), "{text}");
+    assert!(
+        text.contains("within the bounds") && comparison.sentence().contains("than their clients"),
+        "{text}"
+    );
+    assert!(row.detectable.unwrap() > 0.6, "a client that may hide 67 %: {row:?}");
+    assert_eq!(row.recommended_s, None, "no length helps");
+    let (fails, untested) = gate(&sides, &["p50 +5%"], false);
+    assert!(!fails && untested.len() == 1 && untested[0].contains("the client of B"), "{untested:?}");
+    assert_eq!(gate(&sides, &["p50 +5%"], true), (false, vec![]));
 }

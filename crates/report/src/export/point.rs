@@ -33,7 +33,19 @@ pub struct PointName {
 }
 
 /// Metrics that are no figures of the table: those with a label of their own, histograms, and facts about the run.
-const OTHERS: [PointName; 6] = [
+const OTHERS: [PointName; 8] = [
+    PointName {
+        name: "cosmark_bound_high",
+        kind: PointKind::Gauge,
+        unit: Cow::Borrowed("1"),
+        help: "A client that adds nothing would have measured no more than this; absent where the figure does not hold. The name of the figure ends with its unit: response_ms.p99",
+    },
+    PointName {
+        name: "cosmark_bound_low",
+        kind: PointKind::Gauge,
+        unit: Cow::Borrowed("1"),
+        help: "A client that adds nothing would have measured no less than this; absent where the figure does not hold. The name of the figure ends with its unit: response_ms.p99",
+    },
     PointName {
         name: "cosmark_node_busy_ratio",
         kind: PointKind::Gauge,
@@ -71,6 +83,9 @@ const OTHERS: [PointName; 6] = [
         help: "1; its labels name the run",
     },
 ];
+
+/// Lower and upper end of the interval of a figure.
+pub const BOUNDS: [&str; 2] = ["cosmark_bound_low", "cosmark_bound_high"];
 
 /// Every metric.
 pub static NAMES: LazyLock<Vec<PointName>> =

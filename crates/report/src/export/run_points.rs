@@ -7,7 +7,7 @@ use cosmark_archive::{HistogramLog, OperationResult, Run, StageRecord, TimeKind}
 use cosmark_metrics::nodes::costs;
 
 use super::ExportError;
-use super::point::{Labels, Point, exported};
+use super::point::{BOUNDS, Labels, Point, exported};
 
 /// Start of the run, nanoseconds since 1970.
 pub fn start_ns(run: &Run) -> i128 {
@@ -111,4 +111,10 @@ fn points_of(points: &mut Vec<Point>, labels: &Labels, op: &OperationResult) {
         let extra = ("percentile", percentile.to_owned());
         Point::with("cosmark_response_percentile_seconds", labels, extra, ms? / 1e3)
     }));
+    for (figure, bound) in op.bounds.iter().filter(|(_, bound)| bound.holds()) {
+        let ends = BOUNDS.into_iter().zip([bound.low, bound.high]);
+        points.extend(
+            ends.filter_map(|(name, end)| Point::with(name, labels, ("figure", figure.clone()), end?)),
+        );
+    }
 }

@@ -42,6 +42,9 @@ pub fn csv(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             let mut values = Vec::new();
             let record = serde_json::to_value(op).map_err(io::Error::other)?;
             flatten("", &record, &mut values);
+            values.extend(op.bounds.iter().map(|(figure, bound)| {
+                (format!("bounds.{figure}.holds"), u8::from(bound.holds()).to_string())
+            }));
             for (quantity, value) in values {
                 let names = [
                     id, name, &stage.id, &op.work, &op.name, &op.op, "window", "", &quantity, &value, "", "",

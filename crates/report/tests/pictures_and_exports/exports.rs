@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use cosmark_archive::{Run, open_run};
+use cosmark_metrics::results::Bound;
 use cosmark_report::export::encode::remote_write;
 use cosmark_report::export::{FORMATS, Format, run_points};
 use serde_json::Value;
@@ -54,6 +55,39 @@ fn the_tidy_table_has_every_number_of_run_json() {
     let counts = rows.iter().filter(|row| row.get(6) == Some("interval") && row.get(8) == Some("count"));
     let sum: u64 = counts.map(|row| row.get(9).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(sum, READS, "intervals add up");
+}
+
+#[test]
+fn bounds_are_exported_as_they_were_published_and_only_where_they_hold() {
+    let (_home, mut run) = run();
+    let holds = Bound { low: Some(1.25), high: Some(1.5), ..Bound::default() };
+    let open = Bound { high: None, ..holds.clone() };
+    let not = Bound { does_not_hold: Some("wider than 50 %".into()), ..holds.clone() };
+    run.record.stages[0].operations[0].bounds = [
+        ("response_ms.p50".to_owned(), holds),
+        ("response_ms.p95".to_owned(), open),
+        ("response_ms.p99".to_owned(), not),
+    ]
+    .into();
+    let samples = samples(&text(&run, "prometheus"));
+    let of = |name: &str| -> Vec<(&str, f64)> {
+        let own = samples.iter().filter(|(series, _)| series.starts_with(name));
+        own.map(|(series, value)| (series.split_once("figure=\"").unwrap().1.trim_end_matches("\"}"), *value))
+            .collect()
+    };
+    assert_eq!(of("cosmark_bound_low"), [("response_ms.p50", 1.25), ("response_ms.p95", 1.25)]);
+    assert_eq!(of("cosmark_bound_high"), [("response_ms.p50", 1.5)]);
+    for format in ["openmetrics", "otel", "influx"] {
+        let text = text(&run, format);
+        assert!(text.contains("bound") && text.contains("response_ms.p95"), "{format}: {text}");
+    }
+    let table = text(&run, "csv");
+    for (figure, end, value) in
+        [("p50", "low", "1.25"), ("p50", "holds", "1"), ("p99", "high", "1.5"), ("p99", "holds", "0")]
+    {
+        let line = format!("bounds.response_ms.{figure}.{end},{value},");
+        assert!(table.contains(&line), "{line}: {table}");
+    }
 }
 
 /// Samples of Prometheus's text: name with labels, and value.
