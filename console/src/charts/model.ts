@@ -1,6 +1,7 @@
 // What a chart shows, apart from how it is drawn: from this come the drawing, the values under the pointer, the table, the
 // CSV and the sentence for screen readers.
 import { clock, exact, percentile, short, type Unit } from "../format";
+import { timeAt } from "./consistency";
 import { tableOf, type ValueTable } from "./csv";
 import { heatColour, type Palette } from "./palette";
 import type { Option } from "./echarts";
@@ -39,9 +40,9 @@ export interface Mark {
 
 export interface LineModel extends Common {
   kind: "lines";
-  /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, or the
-   * number of a run in their order. */
-  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order";
+  /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, the number
+   * of a run in their order, or the place of a time since an acknowledgement. */
+  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order" | "after";
   /** What stands at the places of an axis of runs. */
   xNames?: string[];
   unit: Unit;
@@ -136,6 +137,7 @@ function xText(model: LineModel, x: number): string {
   if (model.x === "workers") return `${exact(x, "count")} worker${x === 1 ? "" : "s"}`;
   if (model.x === "in-flight") return `${exact(x, "count")} in flight`;
   if (model.x === "rate") return exact(x, "per_s");
+  if (model.x === "after") return `${short(timeAt(x), "ms")} after the acknowledgement`;
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
 
@@ -247,6 +249,10 @@ function xAxis(model: LineModel, view: View, end: number): Option {
     }
     case "order":
       return { type: "value", min: 0, max: Math.max(1, end), interval: 1, ...style, splitLine: { show: false }, axisLabel: { ...label, formatter: (value: number) => model.xNames?.[value] ?? "" } };
+    case "after": {
+      const places = [0, 1, 2, 3, 4, 5, 6].filter((x) => x <= end);
+      return { type: "value", min: 0, max: end, ...style, axisTick: { customValues: places }, axisLabel: { ...label, customValues: places, formatter: (value: number) => (value < 1 ? "0" : short(timeAt(value), "ms")) } };
+    }
     case "nines": {
       const places = NINES.filter((x) => x <= end);
       return { type: "value", min: 0, max: end, ...style, axisTick: { customValues: places }, axisLabel: { ...label, customValues: places, formatter: (value: number) => percentile(value) } };
@@ -255,7 +261,7 @@ function xAxis(model: LineModel, view: View, end: number): Option {
 }
 
 /** Axes on which each point is a measurement of its own. */
-const STEPPED: ReadonlySet<LineModel["x"]> = new Set(["workers", "in-flight", "rate"]);
+const STEPPED: ReadonlySet<LineModel["x"]> = new Set(["workers", "in-flight", "rate", "after"]);
 
 /** The option of a line chart. */
 function lineOption(model: LineModel, view: View): Option {
@@ -393,12 +399,13 @@ export function optionOf(model: ChartModel, view: View): Option {
 /** All values of a chart. */
 export function valuesOf(model: ChartModel): ValueTable {
   if (model.kind === "lines") {
-    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run" }[model.x];
+    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run", after: "after_ms" }[model.x];
     const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
     const table = tableOf(first, names);
     if (model.x === "nines") {
       table.rows.forEach((one) => (one[0] = Number((100 - 100 / 10 ** Number(one[0])).toFixed(6))));
     }
+    if (model.x === "after") table.rows.forEach((one) => (one[0] = Number(timeAt(Number(one[0])).toPrecision(4))));
     if (model.x === "order") table.rows.forEach((one) => (one[0] = model.xNames?.[Number(one[0])] ?? one[0]!));
     return table;
   }

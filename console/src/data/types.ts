@@ -226,7 +226,11 @@ events: Array<EventMark>,
 /**
  * What was made to fail, and what that cost.
  */
-faults: Array<FaultData>, };
+faults: Array<FaultData>, 
+/**
+ * How soon writes were seen beside the load; null where that was not asked.
+ */
+consistency: ConsistencyData | null, };
 
 export type TimeAxis = { 
 /**
@@ -855,6 +859,92 @@ from_s: number,
  * End.
  */
 to_s: number, };
+
+export type ConsistencyData = { 
+/**
+ * Requests of the prober.
+ */
+requests: number, 
+/**
+ * Operations of the load in the same time.
+ */
+load_operations: number, 
+/**
+ * Writes and deletes that were acknowledged.
+ */
+changes: number, 
+/**
+ * Looks by class.
+ */
+classes: Array<ConsistencyClassData>, 
+/**
+ * What a reader should know.
+ */
+remarks: Array<string>, };
+
+export type ConsistencyClassData = { 
+/**
+ * For people.
+ */
+title: string, 
+/**
+ * Who looked, where it is a part of the class before it.
+ */
+from: string | null, 
+/**
+ * Looks.
+ */
+looks: number, 
+/**
+ * Those that missed the change.
+ */
+stale: number, 
+/**
+ * Changes that were looked at; null of a part.
+ */
+changes: number | null, 
+/**
+ * Those that at least one look missed.
+ */
+missed_changes: number | null, 
+/**
+ * Upper end of the 95 % interval of their share.
+ */
+missed_at_most: number | null, 
+/**
+ * When the latest look that missed a change began, ms after the acknowledgement.
+ */
+longest_stale_ms: number | null, 
+/**
+ * From when on 90, 99 and 99.9 % of changes are missed by no look, ms, with 95 % confidence.
+ */
+visible_after_ms: Array<number | null>, 
+/**
+ * By time since the acknowledgement.
+ */
+points: Array<ConsistencyPointData>, };
+
+export type ConsistencyPointData = { 
+/**
+ * Mean of the times since the acknowledgement, ms.
+ */
+mean_ms: number, 
+/**
+ * Looks.
+ */
+looks: number, 
+/**
+ * Share that missed the change.
+ */
+share: number, 
+/**
+ * Lower end of its 95 % interval.
+ */
+low: number, 
+/**
+ * Upper end.
+ */
+high: number, };
 
 export type FaultFigureData = { 
 /**

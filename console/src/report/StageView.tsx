@@ -7,6 +7,7 @@ import * as charts from "../charts/stage";
 import type { GroupData, OperationData, StageData } from "../data/types";
 import { exact, grouped, share, short, type Unit } from "../format";
 import { conditions, figures, leading } from "./figures";
+import { Consistency } from "./Consistency";
 import { Events, Faults } from "./Faults";
 import { Nodes } from "./Nodes";
 import { OperationsTable, type FigureRow } from "./OperationsTable";
@@ -32,6 +33,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
           <Faults stage={stage} />
+          <Consistency stage={stage} />
           <Charts stage={stage} names={names} />
           <Events stage={stage} />
           <Nodes stage={stage} />

@@ -7,6 +7,7 @@ mod out;
 mod args;
 mod client;
 mod cmd;
+mod consistency;
 mod diagnose;
 mod exit;
 mod faults;

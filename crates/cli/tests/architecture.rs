@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("adaptors", &["adaptor-api"]),
     ("engine", &["adaptor-api", "metrics", "workload"]),
     ("stats", &["metrics"]),
-    ("consistency", &["adaptor-api", "history", "stats"]),
+    ("consistency", &["adaptor-api", "history", "metrics", "stats"]),
     ("certify", &["adaptor-api", "consistency"]),
     ("capacity", &["metrics", "stats"]),
     ("nodes", &["adaptor-api", "metrics", "workload"]),
@@ -41,7 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["archive", "metrics", "stats", "workload"]),
     ("study", &["archive", "metrics", "report", "stats", "workload"]),
     ("wire", &["metrics", "workload"]),
-    ("driver", &["adaptor-api", "engine", "ledger", "metrics", "wire", "workload"]),
+    ("driver", &["adaptor-api", "consistency", "engine", "ledger", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
     ("cluster", &["adaptor-api", "archive", "controller", "driver", "engine", "wire", "workload"]),
     (

@@ -15,6 +15,8 @@ mod support;
 mod bench;
 #[path = "truth/client.rs"]
 mod client;
+#[path = "truth/consistency.rs"]
+mod consistency;
 #[path = "truth/data.rs"]
 mod data;
 #[path = "truth/faults.rs"]

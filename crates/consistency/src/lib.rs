@@ -5,14 +5,16 @@
 //! Sources: D. Bermbach and S. Tai, "Eventual consistency: how soon is eventual?", MW4SOC 2011 (the last stale read counts, not the
 //! first fresh one); P. Bailis and others, "Probabilistically bounded staleness", VLDB 2012 (t-visibility).
 
+mod beside;
 mod judge;
 mod life;
 
 use std::time::Duration;
 
 use cosmark_adaptor_api::Client;
-use serde::{Deserialize, Serialize};
 
+pub use beside::{Beside, Control, Joined, Lines, beside};
+pub use cosmark_metrics::LookClass as Class;
 pub use judge::{ClassOutcome, Outcome, Point};
 
 /// Times after an acknowledgement at which is read, ms.
@@ -20,39 +22,6 @@ pub const OFFSETS_MS: [u64; 16] =
     [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
 /// Those of most probes: the others take long.
 const SHORT: usize = 10;
-
-/// What is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// A read of a new object.
-    ReadAfterCreate,
-    /// A read of an object that was overwritten.
-    ReadAfterOverwrite,
-    /// A read of an object that was deleted.
-    ReadAfterDelete,
-    /// A listing after a new object.
-    ListAfterCreate,
-    /// A listing after a delete.
-    ListAfterDelete,
-}
-
-impl Class {
-    /// Every class with its name and words.
-    pub const TABLE: &'static [(Class, &'static str, &'static str)] = &[
-        (Self::ReadAfterCreate, "read_after_create", "reads after the first write"),
-        (Self::ReadAfterOverwrite, "read_after_overwrite", "reads after an overwrite"),
-        (Self::ReadAfterDelete, "read_after_delete", "reads after a delete"),
-        (Self::ListAfterCreate, "list_after_create", "listings after a write"),
-        (Self::ListAfterDelete, "list_after_delete", "listings after a delete"),
-    ];
-
-    /// Its words.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.2)
-    }
-}
 
 /// How to probe.
 #[derive(Debug, Clone)]

@@ -12,9 +12,9 @@ use futures_util::future::{join, join_all};
 use crate::{Class, OFFSETS_MS, Plan, SHORT};
 
 /// Bytes of a version.
-const BYTES: usize = 1024;
+pub(crate) const BYTES: usize = 1024;
 /// Changes of a key: a first write, overwrites, a delete, and once more.
-const CHANGES: u64 = 5;
+pub(crate) const CHANGES: u64 = 5;
 
 /// One look at the store.
 pub(crate) struct Look {
@@ -72,14 +72,14 @@ pub(crate) async fn live(
     Ok(seen)
 }
 
-fn content(key: u32, version: u64) -> Vec<u8> {
+pub(crate) fn content(key: u32, version: u64) -> Vec<u8> {
     let mut bytes = format!("cosmark probe, key {key}, version {version}, ").into_bytes();
     bytes.resize(BYTES, b'.');
     bytes
 }
 
 /// The version that a content says; `None`: it is none of this key.
-fn version_of(bytes: &[u8], key: u32) -> Option<u64> {
+pub(crate) fn version_of(bytes: &[u8], key: u32) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?;
     let rest = text.strip_prefix(&format!("cosmark probe, key {key}, version "))?;
     let version = rest.split(',').next()?.parse().ok()?;
@@ -280,26 +280,26 @@ async fn until(acked_ns: u64, offset: Duration) {
 }
 
 /// One change of a key.
-struct Change<'a> {
-    key: u32,
-    version: u64,
-    object: &'a str,
+pub(crate) struct Change<'a> {
+    pub(crate) key: u32,
+    pub(crate) version: u64,
+    pub(crate) object: &'a str,
     /// Its writer; its readers have the numbers behind.
-    processes: u32,
+    pub(crate) processes: u32,
 }
 
 impl Change<'_> {
     /// The third is a delete; the fourth writes what was deleted again.
-    fn is_delete(&self) -> bool {
+    pub(crate) fn is_delete(&self) -> bool {
         self.version == 3 || self.version == CHANGES
     }
 
     /// What the register holds after it.
-    fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         if self.is_delete() { ABSENT } else { self.version }
     }
 
-    fn class(&self) -> Class {
+    pub(crate) fn class(&self) -> Class {
         match self.version {
             1 | 4 => Class::ReadAfterCreate,
             2 => Class::ReadAfterOverwrite,
@@ -307,7 +307,7 @@ impl Change<'_> {
         }
     }
 
-    fn class_of_list(&self) -> Option<Class> {
+    pub(crate) fn class_of_list(&self) -> Option<Class> {
         match self.class() {
             Class::ReadAfterCreate => Some(Class::ListAfterCreate),
             Class::ReadAfterDelete => Some(Class::ListAfterDelete),

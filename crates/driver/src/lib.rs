@@ -1,7 +1,9 @@
 //! A driver: takes a stage's shares, opens adaptors, logs in, asks each store whether it is there, runs the engine and
 //! reports. It knows no adaptor by name: the tables are given to it.
 
+mod ask;
 mod before;
+mod beside;
 mod canary;
 mod catalog;
 pub mod clean;
@@ -19,9 +21,10 @@ mod start_barrier;
 mod target;
 mod trigger;
 
+pub use ask::try_target;
 pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};
 pub use load::{Reading, apply_settings, native_yaml, read_target, read_workload};
-pub use local::{LocalDriver, Options, Stopper, try_target};
+pub use local::{LocalDriver, Options, Stopper};
 pub use permit::{Origin, Permit};
 pub use start_barrier::Start;
 pub use target::{Opened, open_target};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cosmark_adaptor_api::{Adaptor, Error, ErrorKind, Marks, clock};
+use cosmark_adaptor_api::{Adaptor, ErrorKind, clock};
+use cosmark_consistency::Control;
 use cosmark_engine::{
     EngineError, EngineEvent, Flow, GiveUp, Held, LoadPermit, Mission, Pause, Pulse, SessionCache,
     ShareHandle, StageShare,
@@ -17,7 +18,9 @@ use cosmark_wire::{
 use cosmark_workload::model::TargetSpec;
 use tokio::sync::mpsc;
 
+use crate::ask::{ask, class_of, failure};
 use crate::before;
+use crate::beside::Prober;
 use crate::catalog::Catalog;
 use crate::health::{self, Sampler};
 use crate::permit::Permit;
@@ -347,6 +350,7 @@ impl Job {
     fn load(&self, missions: Vec<Mission>, containers: ContainersBefore) -> Result<DriverEvent, Failure> {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
         let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
+        let prober = Prober::open(&self.order, missions.first(), &self.flow)?;
         let _ = self.events.blocking_send(DriverEvent::Authed);
         let start = match self.barrier.wait(GO_PATIENCE) {
             Waited::Go(start) => start,
@@ -378,10 +382,15 @@ impl Job {
         let clock = start.clock;
         let launched = Launched { start_ns, origin_ns, origin_unix_ns, clock, plans, endpoints, containers };
         let _ = self.events.blocking_send(DriverEvent::Launched(launched));
+        let ends = (0..works.len()).filter_map(|at| running.plan(at)).map(|plan| plan.stop_ns).max();
+        let prober = prober.and_then(|prober| prober.start(ends));
         let sampler = self.watch_itself(&running);
-        self.pass_on(&mut engine_events);
+        self.pass_on(&mut engine_events, prober.as_ref().map(|prober| prober.control()));
         if let Some(sampler) = sampler {
             sampler.stop();
+        }
+        if let Some(prober) = prober {
+            let _ = self.events.blocking_send(DriverEvent::Consistency(prober.end()));
         }
         let ends = running.wait().map_err(engine_failure)?;
         let missions = works
@@ -410,7 +419,7 @@ impl Job {
 
     /// Hands on what the engine says, the threads' slices put together; ends when the last load thread has dropped its
     /// sender.
-    fn pass_on(&self, engine_events: &mut mpsc::Receiver<EngineEvent>) {
+    fn pass_on(&self, engine_events: &mut mpsc::Receiver<EngineEvent>, beside: Option<&Control>) {
         let mut slices = Slices::default();
         let mut watermark_ns = 0;
         let send = |event| {
@@ -423,6 +432,9 @@ impl Job {
                 EngineEvent::Snapshot(snapshot) => {
                     let requests = snapshot.ops.iter().map(|op| op.requests).sum();
                     self.requests.fetch_add(requests, Ordering::Relaxed);
+                    if let Some(control) = beside {
+                        control.add_operations(snapshot.ops.iter().map(|op| op.ok + op.failed).sum());
+                    }
                     slices.add(&snapshot);
                 }
                 EngineEvent::Samples { work, samples } => send(DriverEvent::Samples { work, samples }),
@@ -469,69 +481,11 @@ impl Job {
     }
 }
 
-/// Logs in and asks the store one cheap question, so that a wrong key or host is one sentence within seconds.
-async fn ask(
-    work: &str,
-    (auth, storage): (&TargetSpec, &TargetSpec),
-    opened: &Opened,
-    sessions: &SessionCache,
-) -> Result<(), Failure> {
-    let fail = |what: &str, error: &Error| {
-        let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-        failure(work, class_of(error.kind()), format!("{what}: {}{hint}", error.message()))
-    };
-    let auth = format!("auth {}", auth.kind);
-    let storage = format!("storage {}", storage.kind);
-    let shared = sessions.get().await.map_err(|error| fail(&auth, &error))?;
-    let mut client = opened.adaptor.client(&shared.session).map_err(|error| fail(&storage, &error))?;
-    let limit = opened.adaptor.timeout().unwrap_or(Duration::from_secs(30));
-    let mut marks = Marks::default();
-    match tokio::time::timeout(limit, client.probe(&mut marks)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(fail(&storage, &error)),
-        Err(_) => {
-            let text =
-                format!("{storage}: no answer to the first question within {limit:?}; check the endpoint");
-            Err(failure(work, FailureClass::Target, text))
-        }
-    }
-}
-
-/// Logs in at a target and asks it one cheap question, as before a stage. Blocks for as long as the target's own patience.
-///
-/// # Errors
-/// What went wrong, in one sentence with its remedy.
-pub fn try_target(
-    catalog: &Catalog,
-    permit: &Permit,
-    auth: &TargetSpec,
-    storage: &TargetSpec,
-) -> Result<(), String> {
-    let opened = open_target(catalog, permit, auth, storage)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| format!("cannot start: {cause}"))?;
-    let sessions = SessionCache::new(Arc::clone(&opened.auth));
-    let asked = tokio::task::LocalSet::new()
-        .block_on(&runtime, ask("", (auth, storage), &opened, &sessions))
-        .map_err(|failure| failure.text);
-    runtime.shutdown_background();
-    asked
-}
-
 /// When the run clock said 0, ns since 1970 by the wall clock.
 fn clock_began_unix_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
     now_unix_ns.saturating_sub_unsigned(clock::now_ns())
-}
-
-fn class_of(kind: ErrorKind) -> FailureClass {
-    match kind {
-        ErrorKind::Config | ErrorKind::Unsupported => FailureClass::Workload,
-        _ => FailureClass::Target,
-    }
 }
 
 /// What a worker takes at the very least, without any connection.
@@ -548,10 +502,6 @@ fn too_many(workers: u64, available_bytes: Option<u64>) -> Option<String> {
             available >> 20
         )
     })
-}
-
-fn failure(work: &str, class: FailureClass, text: String) -> Failure {
-    Failure { work: work.to_owned(), class, text }
 }
 
 fn engine_failure(error: EngineError) -> Failure {

@@ -99,7 +99,9 @@ impl Flow {
         self.state.load(Ordering::Relaxed) != RUN
     }
 
-    pub(crate) fn is_aborting(&self) -> bool {
+    /// True when operations in flight are dropped, too.
+    #[must_use]
+    pub fn is_aborting(&self) -> bool {
         self.state.load(Ordering::Relaxed) == ABORT
     }
 }

@@ -1,6 +1,6 @@
 //! Events that a driver reports while it works.
 
-use cosmark_metrics::{ClientFacts, HealthSample, Sample, SlicePlan, Snapshot};
+use cosmark_metrics::{ClientFacts, ConsistencySums, HealthSample, Sample, SlicePlan, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// What a driver tells while it works on a stage.
@@ -54,6 +54,8 @@ pub enum DriverEvent {
         /// Why.
         why: PauseReason,
     },
+    /// What the prober beside the load has seen; once, before the end.
+    Consistency(ConsistencySums),
     /// What a trigger script did; the only event of its step.
     Triggered(TriggerReport),
     /// Nothing was heard of the driver for too long; said by the controller, and heard in its place among what the driver

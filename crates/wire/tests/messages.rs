@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use cosmark_metrics::{
-    ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, OpSnapshot, Outcome, Phase, Sample,
-    SlicePlan, Snapshot, ThreadHealth, WireTimes,
+    ClientFacts, ConsistencySums, HealthSample, Latency, LookClass, LookFrom, MachineHealth, NicHealth,
+    OpSnapshot, Outcome, Phase, Sample, SlicePlan, Snapshot, ThreadHealth, WireTimes,
 };
 use cosmark_wire::message::{
     Control, Event, Order, Registration, ShareMessage, StageMessage, decode, encode,
@@ -168,6 +168,9 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         began: Some(Began { first_ns: 1, last_ns: 2 }),
     };
     let clock = ClockFix { wall_offset_ns: -5, error_ns: 6 };
+    let mut probed = ConsistencySums { changes: 3, left: vec!["c/o".into()], ..ConsistencySums::default() };
+    probed.look(LookClass::ListAfterDelete, LookFrom::OtherEndpoint, 12_345, true);
+    probed.change(LookClass::ListAfterDelete, 12_345, Some(12_345));
     for event in [
         DriverEvent::Authed,
         DriverEvent::Probed,
@@ -184,6 +187,7 @@ fn every_kind_of_event_order_and_decision_comes_back() {
         DriverEvent::Health(health),
         DriverEvent::Told { up_to_ns: 3 },
         DriverEvent::SamplesLost { count: 1 },
+        DriverEvent::Consistency(probed),
         DriverEvent::Refused(failure.clone()),
         DriverEvent::Ended { missions: vec![report], gave_up: Some(failure) },
         DriverEvent::Triggered(TriggerReport { output: "o".into(), error: None }),

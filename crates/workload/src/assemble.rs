@@ -74,7 +74,18 @@ pub(crate) fn division_word(division: Division) -> &'static str {
 /// A stage without works, of which nothing else is said.
 pub(crate) fn blank_stage(name: String, trigger: Option<Trigger>, span: crate::Span) -> Stage {
     let (thresholds, faults, works) = (Vec::new(), Vec::new(), Vec::new());
-    Stage { name, closure_delay: Duration::ZERO, trigger, thresholds, search: None, faults, works, span }
+    let (search, consistency) = (None, None);
+    Stage {
+        name,
+        closure_delay: Duration::ZERO,
+        trigger,
+        thresholds,
+        search,
+        faults,
+        consistency,
+        works,
+        span,
+    }
 }
 
 /// A work of which nothing is said: where it differs from this one, its values are written.

@@ -120,23 +120,22 @@ pub fn of_workload(workload: &mut Workload) -> impl Iterator<Item = Named<'_>> {
         stages,
     } = workload;
     let own = trigger.as_mut().map(of_trigger);
-    own.into_iter().chain(
-        stages.iter_mut().flat_map(|stage| {
-            // Faults are made by who runs the workload, not by drivers; a controller refuses them.
-            let Stage {
-                name: _,
-                closure_delay: _,
-                trigger,
-                thresholds: _,
-                search: _,
-                faults: _,
-                works,
-                span: _,
-            } = stage;
-            let own = trigger.as_mut().map(of_trigger);
-            own.into_iter().chain(works.iter_mut().flat_map(of_work))
-        }),
-    )
+    own.into_iter().chain(stages.iter_mut().flat_map(|stage| {
+        // Faults are made by who runs the workload, not by drivers; a controller refuses them.
+        let Stage {
+            name: _,
+            closure_delay: _,
+            trigger,
+            thresholds: _,
+            search: _,
+            faults: _,
+            consistency: _,
+            works,
+            span: _,
+        } = stage;
+        let own = trigger.as_mut().map(of_trigger);
+        own.into_iter().chain(works.iter_mut().flat_map(of_work))
+    }))
 }
 
 fn of_trigger(trigger: &mut Trigger) -> Named<'_> {

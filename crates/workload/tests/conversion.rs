@@ -327,6 +327,7 @@ fn workload() -> impl Strategy<Value = Workload> {
                 thresholds: Vec::new(),
                 search: None,
                 faults: Vec::new(),
+                consistency: None,
                 works,
                 span: Span::default(),
             }

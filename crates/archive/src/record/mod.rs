@@ -12,7 +12,8 @@ pub(crate) mod state;
 pub(crate) mod verdict;
 
 use cosmark_metrics::{
-    BottleneckResult, EfficiencyResult, FaultResult, LoopKind, NodeResult, OpSnapshot, OperationResult,
+    BottleneckResult, ConsistencyResult, EfficiencyResult, FaultResult, LoopKind, NodeResult, OpSnapshot,
+    OperationResult,
 };
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
@@ -179,6 +180,9 @@ pub struct StageRecord {
     /// What was made to fail while its load ran, and what that cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultResult>,
+    /// How soon what was written was seen beside its load; null unless the workload asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<ConsistencyResult>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationResult>,
@@ -255,6 +259,7 @@ impl StageRecord {
             nodes: Vec::new(),
             efficiency: Vec::new(),
             faults: Vec::new(),
+            consistency: None,
             operations: Vec::new(),
         }
     }

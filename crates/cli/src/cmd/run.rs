@@ -21,7 +21,7 @@ use crate::progress::Terminal;
 use crate::readback::{self, Wish, WithinRun};
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{faults, goals, host, nodes, raw, signals, table, verdict};
+use crate::{consistency, faults, goals, host, nodes, raw, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
@@ -328,6 +328,10 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     let costs = faults::text(record);
     if !costs.is_empty() {
         println!("{costs}");
+    }
+    let seen = consistency::text(record);
+    if !seen.is_empty() {
+        println!("{seen}");
     }
     let shares = raw::shares_text(record);
     if !shares.is_empty() {

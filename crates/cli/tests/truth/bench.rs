@@ -74,7 +74,9 @@ pub fn against_store(store: Handle, timeout: &str, workload: &str) -> Ran {
     // Before an init it asks for each of its containers whether it is there.
     let containers = ran.record.stages.iter().map(|stage| &stage.containers);
     let asked: usize = containers.map(|containers| containers.created.len() + containers.found.len()).sum();
-    let expected = operations + asked as u64;
+    // A prober makes a container and takes it away.
+    let probed = ran.record.stages.iter().filter_map(|stage| stage.consistency.as_ref());
+    let expected = operations + asked as u64 + probed.map(|probed| probed.requests + 2).sum::<u64>();
     let patience = Instant::now();
     // Before each stage Cosmark asks one cheap question, which is no part of any operation.
     let counted = |counters: &Counters| counters.total() - counters.of_op(Op::ListContainers);

@@ -3,6 +3,7 @@
 //! the same results.
 
 mod clocks;
+mod consistency;
 mod endpoints;
 mod faults;
 mod loss;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_archive::{BesideRecord, EventKind, IntervalLine, OpBatch, StageState, StageTables, TimelineRow};
-use cosmark_metrics::{OpSnapshot, Phase, Sample, Snapshot};
+use cosmark_metrics::{ConsistencySums, OpSnapshot, Phase, Sample, Snapshot};
 use cosmark_wire::{
     DriverEvent, EventSender, Failure, FailureClass, FromDriver, Launched, MissionReport, StageOrder,
 };
@@ -72,6 +73,8 @@ pub struct StageRun<'r, 'a> {
     looks: Looks,
     /// Its faults were begun.
     has_faults: bool,
+    /// What the probers beside the load have seen.
+    probed: Option<ConsistencySums>,
 }
 
 const TICK: Duration = Duration::from_secs(1);
@@ -106,6 +109,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             endpoints: EndpointNames::default(),
             looks: Looks::default(),
             has_faults: false,
+            probed: None,
             stage,
         }
     }
@@ -322,6 +326,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             DriverEvent::Paused { from_ns, to_ns, why } => {
                 self.note_pause(driver, from_ns, to_ns, why, observer)
             }
+            DriverEvent::Consistency(sums) => self.probed.get_or_insert_default().merge(&sums),
             DriverEvent::Triggered(_) => {}
         }
         if may_be_the_last {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, StageState, StageTables};
-use cosmark_metrics::{NodeResult, OpSnapshot};
+use cosmark_metrics::{ConsistencySums, NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
-use super::{StageEnd, StageRun};
+use super::{StageEnd, StageRun, consistency};
 use crate::acceptance;
 use crate::job::{EndClass, StopLevel, class_of};
 use crate::observe::Observer;
@@ -46,6 +46,7 @@ impl StageRun<'_, '_> {
             record.pauses = pauses.flatten().collect();
             record.nodes = self.nodes(&record);
             record.faults = self.faults();
+            record.consistency = self.probed.take().map(|sums| consistency::result(&self.redacted(sums)));
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }
         self.tell_last_look(state, observer);
@@ -72,6 +73,12 @@ impl StageRun<'_, '_> {
             (Ok(from), Ok(to)) => self.job.nodes_between(from, to),
             _ => Vec::new(),
         }
+    }
+
+    /// What a store said may name what is nobody's business.
+    fn redacted(&self, mut sums: ConsistencySums) -> ConsistencySums {
+        sums.unanswered_why = sums.unanswered_why.map(|why| (self.job.redact)(&why));
+        sums
     }
 
     fn verdict(

@@ -3,6 +3,7 @@
 //! types, REST and the report contain them.
 
 mod bound;
+mod consistency;
 mod faults;
 mod latencies;
 mod metric;
@@ -13,6 +14,10 @@ mod raw;
 mod table;
 
 pub use bound::{Bound, Cause, Spread, Times};
+pub use consistency::{
+    ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
+    ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,
+};
 pub use faults::{
     FalseDips, FaultFigure, FaultResult, HealthyResult, ProxyCost, SLOT_FIGURES, SlotFigure, SlotPart,
     SlotResult,

@@ -4,6 +4,7 @@
 mod axis;
 mod bins;
 mod clients;
+mod consistency;
 mod counts;
 mod faults;
 mod goals;
@@ -25,6 +26,7 @@ use std::path::Path;
 use cosmark_archive::{ArchiveError, HistogramLog, MissingRecord, Run, StageRecord, open_run};
 
 use self::axis::Axis;
+pub use self::consistency::remarks as consistency_remarks;
 use self::logged::{Logged, Place, logged, origin_s, places};
 use self::model::{
     ClientSeries, CountSeries, Distribution, HeatMap, LatencySeries, NodeChartData, NodeGap, PhaseSpan,
@@ -372,5 +374,6 @@ fn stage_data(
         node_gaps: own.nodes.1,
         events: faults::events(run, stage)?,
         faults: stage.faults.iter().map(faults::fault).collect(),
+        consistency: stage.consistency.as_ref().map(consistency::seen),
     })
 }

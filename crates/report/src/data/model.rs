@@ -4,6 +4,7 @@
 //! Times of a stage are seconds since its load began. Series have one value per bin of the stage's time axis; `null`
 //! stands for what is not known or what the data cannot support, never 0.
 
+mod consistency;
 mod faults;
 mod goals;
 mod machines;
@@ -16,6 +17,7 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use consistency::{ConsistencyClassData, ConsistencyData, ConsistencyPointData};
 pub use faults::{EventMark, FaultData, FaultFigureData, FaultSlotData, FaultSlotPart};
 pub use goals::{LawData, LawPart, SearchData, ThresholdData, TrialData};
 pub use machines::{
@@ -161,6 +163,8 @@ pub struct StageData {
     pub events: Vec<EventMark>,
     /// What was made to fail, and what that cost.
     pub faults: Vec<FaultData>,
+    /// How soon writes were seen beside the load; null where that was not asked.
+    pub consistency: Option<ConsistencyData>,
 }
 
 /// A grid of bins of equal length from the start of the load; the last may be shorter.

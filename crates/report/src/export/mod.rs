@@ -1,6 +1,7 @@
 //! Runs for other programs. Each format is a row of [`FORMATS`]; metrics that go out live while a run lasts have the
 //! same names and the same encoders ([`point`], [`encode`]).
 
+mod consistency;
 pub mod encode;
 mod influx;
 pub mod point;
@@ -112,6 +113,13 @@ pub const FORMATS: &[Format] = &[
         ending: "csv",
         binary: false,
         write: |run, out| copy(run, "events.csv", "it was not written: the run is of an older version", out),
+    },
+    Format {
+        name: "consistency",
+        what: "how soon writes were seen beside the load, by time since the acknowledgement, as a table (needs consistency:)",
+        ending: "csv",
+        binary: false,
+        write: consistency::table,
     },
     Format {
         name: "nodes",

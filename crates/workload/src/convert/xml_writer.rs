@@ -104,6 +104,10 @@ impl Writer {
             let hint = "keep the YAML";
             self.mistakes.warning(Span::default(), "XML has no faults: nothing is made to fail", hint);
         }
+        if workload.stages.iter().any(|stage| stage.consistency.is_some()) {
+            let message = "XML has no consistency: nothing is probed beside the load";
+            self.mistakes.warning(Span::default(), message, "keep the YAML");
+        }
         let mut tag = self.tag(0, "workload", Span::default());
         tag.attribute("name", &workload.name);
         if let Some(description) = &workload.description {

@@ -11,6 +11,7 @@ use crate::keys::attributes;
 use crate::keys::operation::{self, Dialect};
 use crate::keys::{Key, KeyId};
 use crate::model::arrivals::{Parts, when_full_text};
+use crate::model::consistency::ConsistencySpec;
 use crate::model::faults::FaultSpec;
 use crate::model::nodes::NodeSpec;
 use crate::model::search::{Loads, load_text};
@@ -192,7 +193,23 @@ impl Writer {
         if !stage.faults.is_empty() {
             self.list("faults", &stage.faults, Self::fault);
         }
+        if let Some(spec) = &stage.consistency {
+            self.consistency(spec);
+        }
         self.list("works", &stage.works, |writer, work| writer.work(work, shared_auth, shared_storage));
+    }
+
+    fn consistency(&mut self, spec: &ConsistencySpec) {
+        let ConsistencySpec { share_per_million, readers, lists, reach, container } = spec;
+        self.open("consistency");
+        self.line("share", &format!("{}", f64::from(*share_per_million) / 1e6));
+        self.line("readers", &readers.to_string());
+        self.line("lists", &lists.to_string());
+        self.line("reach", &duration_text(*reach));
+        if let Some(container) = container {
+            self.text("container", container);
+        }
+        self.close();
     }
 
     fn fault(&mut self, fault: &FaultSpec) {

@@ -147,6 +147,12 @@ pub const WORKLOAD: &[AttributeRow] = &[
         "The machines of the store, whose processors, disks and networks are looked at meanwhile: a list of `{name: proxy1, role: \
          proxy, type: ssh, host: me@proxy1}`. `cosmark adaptors` lists the types and their keys.",
     ),
+    row(
+        ("", "consistency"),
+        ValueKind::Nested("consistency"),
+        "",
+        "What every stage with normal works probes beside its load that does not say it itself.",
+    ),
     row(("", "stages"), ValueKind::Nested("stages"), "required", "The stages, run one after another."),
 ];
 
@@ -198,6 +204,12 @@ pub const STAGE: &[AttributeRow] = &[
         ValueKind::Nested("faults"),
         "",
         "What is made to fail while the load runs, healed again, and judged by what it costs; `cosmark run` on one machine only.",
+    ),
+    row(
+        ("", "consistency"),
+        ValueKind::Nested("consistency"),
+        "",
+        "How soon readers see what was written, probed beside the load: `true`, `false`, or a map.",
     ),
     row(("division", ""), ValueKind::Text, "", "Tolerated and ignored: belongs to the work."),
     row(("", "works"), ValueKind::Nested("works"), "required", "The works; they run at the same time."),
@@ -375,6 +387,35 @@ pub const SEARCH: &[AttributeRow] = &[
         .access(Access::Search(values::MAX_TRIALS)),
     row(("", "max_time"), ValueKind::Duration, "24h", "No trial begins later.")
         .access(Access::Search(values::MAX_TIME)),
+];
+
+/// `consistency:` of a workload or a stage.
+pub const CONSISTENCY: &[AttributeRow] = &[
+    row(
+        ("", "share"),
+        ValueKind::Percent,
+        "1 %",
+        "Requests of the prober for each operation of the load, at most; up to 10 %. Below 1000 operations per second 1 % says little.",
+    ),
+    row(
+        ("", "readers"),
+        ValueKind::Count,
+        "4",
+        "Connections of each driver that only read and list; up to 64.",
+    ),
+    row(("", "lists"), ValueKind::Bool, "true", "Listings are looked at, too, where the storage has them."),
+    row(
+        ("", "reach"),
+        ValueKind::Duration,
+        "60s",
+        "Looks reach so far after an acknowledgement, as far as the runtime has room for it; from 10ms to 60s.",
+    ),
+    row(
+        ("", "container"),
+        ValueKind::Text,
+        "one of its own, made before the load and taken away after it",
+        "An existing container or bucket to write the probed objects to.",
+    ),
 ];
 
 /// An entry of `faults:` of a stage.

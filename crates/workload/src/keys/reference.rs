@@ -72,6 +72,8 @@ impl Page {
         self.text(YAML_SEARCH);
         self.rows("`faults`", attributes::FAULT);
         self.text(YAML_FAULTS);
+        self.rows("`consistency`", attributes::CONSISTENCY);
+        self.text(YAML_CONSISTENCY);
         self.selectors();
     }
 
@@ -373,6 +375,14 @@ const YAML_FAULTS: &str = r#"
 ```
 
 What comes out is described in [What a fault costs](../guide/faults.md).
+
+"#;
+const YAML_CONSISTENCY: &str = r#"
+```yaml
+consistency: true                  # above the stages: of every stage with normal works
+```
+
+What comes out is described in [How soon writes are seen](../guide/consistency.md).
 
 "#;
 const YAML_SEARCH: &str = r#"

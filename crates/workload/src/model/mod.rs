@@ -3,6 +3,7 @@
 //! asks where a value came from. Words and defaults: COSBench 0.4.2 user guide, sections "Workload configuration".
 
 pub(crate) mod arrivals;
+pub mod consistency;
 pub mod faults;
 pub mod nodes;
 mod op_kind;
@@ -14,6 +15,7 @@ pub mod threshold;
 use std::time::Duration;
 
 use crate::diagnostics::Span;
+use crate::model::consistency::ConsistencySpec;
 use crate::model::faults::FaultSpec;
 use crate::model::nodes::NodeSpec;
 pub use crate::model::op_kind::{Effect, OpKind, OperationRow};
@@ -103,6 +105,8 @@ pub struct Stage {
     pub search: Option<Search>,
     /// What is made to fail while its load runs.
     pub faults: Vec<FaultSpec>,
+    /// What is probed beside its load.
+    pub consistency: Option<ConsistencySpec>,
     /// Works; empty only when the stage does nothing but wait ([`Stage::closure_delay`]).
     pub works: Vec<Work>,
     /// Where it stands in the source.

@@ -1,6 +1,7 @@
 //! Native YAML to a [`Workload`]: the same model as COSBench XML, in snake_case, with durations, a stage matrix, open loops
 //! and references to secrets. Described in `docs/reference/workload-yaml.md`.
 
+mod consistency;
 mod faults;
 pub(crate) mod fields;
 mod goals;
@@ -17,6 +18,7 @@ use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORA
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
 use crate::keys::operation::Settings;
+use crate::model::consistency::ConsistencySpec;
 use crate::model::nodes::NodeSpec;
 use crate::model::search::{Order, repeated};
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
@@ -29,7 +31,7 @@ pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
     let root = tree::read(source, mistakes)?;
     tree::report_duplicates(&root, mistakes);
     let fields = Fields::of(&root, "a workload", mistakes)?;
-    let mut reader = YamlReader { mistakes, operations: 0, stored: true, order: Order(0) };
+    let mut reader = YamlReader { mistakes, operations: 0, stored: true, consistency: None, order: Order(0) };
     let mut workload = reader.workload(&fields)?;
     assemble::number_operations(&mut workload);
     Some(workload)
@@ -67,6 +69,8 @@ pub(crate) struct YamlReader<'a> {
     pub(crate) operations: usize,
     /// False once a work without a storage was met.
     pub(crate) stored: bool,
+    /// What is probed beside stages that do not say it themselves.
+    consistency: Option<ConsistencySpec>,
     /// Draws the order of repetitions.
     order: Order,
 }
@@ -81,6 +85,8 @@ impl YamlReader<'_> {
         let mut workload = Workload { name, trigger: self.trigger(fields), ..Workload::default() };
         self.values(&mut workload, fields);
         workload.nodes = fields.get("nodes").map(|node| nodes::read(node, self.mistakes)).unwrap_or_default();
+        let probed = fields.get("consistency");
+        self.consistency = probed.and_then(|node| consistency::read(node, self.mistakes));
         let level = self.enter(fields, &Level::default());
         self.order = Order(workload.seed.unwrap_or(0));
         let stages = &mut workload.stages;
@@ -102,6 +108,9 @@ impl YamlReader<'_> {
             );
         }
         self.common_thresholds(fields, stages);
+        if let Some(node) = probed.filter(|_| self.consistency.is_some()) {
+            consistency::is_used(node, stages, self.mistakes);
+        }
         if !self.stored {
             let hint =
                 "without one every operation succeeds at once and nothing is measured but Cosmark itself";
@@ -291,6 +300,8 @@ impl YamlReader<'_> {
         stage.thresholds = self.thresholds(fields, &stage.works);
         stage.search = self.search(fields, &stage.works);
         stage.faults = faults::read(fields, &stage.works, self.mistakes);
+        let common = self.consistency.as_ref();
+        stage.consistency = consistency::of_stage(fields, &stage.works, common, self.mistakes);
         Some(stage)
     }
 

@@ -73,6 +73,10 @@ pub fn json_schema() -> Value {
         ]},
         "search": object("Trials of several loads", attributes::SEARCH, false, &["over"]),
         "faults": {"type": "array", "items": object("Something that is made to fail", attributes::FAULT, false, &["name", "type", "slot"])},
+        "consistency": {"anyOf": [
+            {"type": ["boolean", "string"]},
+            object("A prober beside the load", attributes::CONSISTENCY, false, &[]),
+        ]},
         "rate": {"anyOf": [
             fragment(ValueKind::Rate),
             object("Arrivals by the clock", attributes::RATE, false, &[]),

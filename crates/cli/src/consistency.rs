@@ -1,0 +1,56 @@
+//! How soon what was written was seen beside a load, as the terminal shows it.
+
+use comfy_table::{Cell, CellAlignment, Table};
+use cosmark_archive::RunRecord;
+use cosmark_metrics::ConsistencyClass;
+
+/// What the probers of a run saw; empty without any.
+#[must_use]
+pub fn text(record: &RunRecord) -> String {
+    let probed = record.stages.iter().filter_map(|stage| Some((stage, stage.consistency.as_ref()?)));
+    let probed: Vec<_> = probed.collect();
+    let several = probed.len() > 1;
+    let mut lines = Vec::new();
+    for (stage, found) in probed {
+        let of = if several { format!(" of {}", stage.name) } else { String::new() };
+        lines.push(format!(
+            "how soon writes were seen beside the load{of} ({} changes, {} requests beside {} operations):",
+            found.changes, found.requests, found.load_operations
+        ));
+        if !found.classes.is_empty() {
+            lines.push(table(&found.classes));
+        }
+        lines.extend(cosmark_report::data::consistency_remarks(found));
+    }
+    lines.join("\n")
+}
+
+fn table(classes: &[ConsistencyClass]) -> String {
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(["", "looks", "missed", "changes missed", "last miss after", "99 % visible after"]);
+    for class in classes {
+        let share = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        let time = |ms: Option<f64>, none: &str| ms.map_or_else(|| none.to_owned(), millis);
+        let visible = class.visible.iter().find(|one| (one.share - 0.99).abs() < 1e-9);
+        let cells = [
+            class.looks.to_string(),
+            format!("{} ({:.2} %)", class.stale, share(class.stale, class.looks)),
+            format!(
+                "{} of {} (at most {:.1} %)",
+                class.missed_changes,
+                class.changes,
+                class.missed_at_most * 100.0
+            ),
+            time(class.longest_stale_ms, "-"),
+            time(visible.and_then(|one| one.after_ms), "not known"),
+        ];
+        let cells = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
+        table.add_row([Cell::new(&class.title)].into_iter().chain(cells));
+    }
+    table.to_string()
+}
+
+fn millis(ms: f64) -> String {
+    if ms >= 1000.0 { format!("{:.2} s", ms / 1e3) } else { format!("{ms:.1} ms") }
+}

@@ -1,0 +1,163 @@
+//! What the probers beside a load have seen, all drivers together, with exact intervals (Clopper and Pearson). Looks of one change
+//! are not independent of each other: what is said of changes counts each of them once.
+
+use cosmark_metrics::{
+    ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
+    ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,
+};
+use cosmark_stats::proportions::clopper_pearson;
+
+const CONFIDENCE: f64 = 0.95;
+/// Shares of changes of which is said from when on they are visible.
+const SHARES: [f64; 3] = [0.9, 0.99, 0.999];
+
+/// Makes the result of the sums.
+pub fn result(sums: &ConsistencySums) -> ConsistencyResult {
+    let classes = LookClass::TABLE.iter().filter_map(|(class, ..)| one_class(*class, sums));
+    ConsistencyResult {
+        requests: sums.requests,
+        load_operations: sums.load_operations,
+        changes: sums.changes,
+        reads: sums.reads,
+        back_on_a_connection: sums.back_on_a_connection,
+        went_back: sums.went_back,
+        never_written: sums.never_written,
+        unanswered: sums.unanswered,
+        unanswered_why: sums.unanswered_why.clone(),
+        left: sums.left.clone(),
+        classes: classes.collect(),
+    }
+}
+
+fn one_class(class: LookClass, sums: &ConsistencySums) -> Option<ConsistencyClass> {
+    let cells: Vec<&LookCell> = sums.looks.iter().filter(|cell| cell.class == class).collect();
+    let bins = cells.iter().fold(Vec::new(), |sum, cell| added(sum, &cell.bins));
+    let (looks, stale) = totals(&bins);
+    if looks == 0 {
+        return None;
+    }
+    let none = Vec::new();
+    let seen = sums.seen.iter().find(|cell| cell.class == class);
+    let seen = seen.map_or(&none, |ChangeCell { from_then_on, .. }| from_then_on);
+    let (changes, missed_changes) = seen.first().copied().unwrap_or_default();
+    let by = LookFrom::TABLE.iter().filter_map(|(from, ..)| one_place(*from, &cells));
+    let by: Vec<ConsistencyFrom> = by.collect();
+    Some(ConsistencyClass {
+        class,
+        title: class.words().to_owned(),
+        looks,
+        stale,
+        changes,
+        missed_changes,
+        missed_at_most: rounded(clopper_pearson(missed_changes, changes, CONFIDENCE).1),
+        longest_stale_ms: cells.iter().filter_map(|cell| cell.longest_stale_us).max().map(ms),
+        visible: SHARES.iter().map(|share| visible(*share, seen)).collect(),
+        points: points(&bins),
+        from: if by.len() > 1 { by } else { Vec::new() },
+    })
+}
+
+/// The first edge from which on all later ones, too, leave room for no more misses than that.
+fn visible(share: f64, seen: &[(u64, u64)]) -> ConsistencyVisible {
+    let is_met =
+        |(looked, missed): &(u64, u64)| clopper_pearson(*missed, *looked, CONFIDENCE).1 <= 1.0 - share;
+    let after = seen.iter().position(is_met).and_then(|at| LOOK_EDGES_US.get(at));
+    ConsistencyVisible { share, after_ms: after.map(|us| ms(*us)) }
+}
+
+fn one_place(from: LookFrom, cells: &[&LookCell]) -> Option<ConsistencyFrom> {
+    let cell = cells.iter().find(|cell| cell.from == from)?;
+    let (looks, stale) = totals(&cell.bins);
+    Some(ConsistencyFrom {
+        from,
+        looks,
+        stale,
+        longest_stale_ms: cell.longest_stale_us.map(ms),
+        points: points(&cell.bins),
+    })
+}
+
+fn added(mut sum: Vec<LookBin>, more: &[LookBin]) -> Vec<LookBin> {
+    sum.resize(sum.len().max(more.len()), LookBin::default());
+    for (bin, other) in sum.iter_mut().zip(more) {
+        bin.looks += other.looks;
+        bin.stale += other.stale;
+        bin.sum_us += other.sum_us;
+    }
+    sum
+}
+
+fn totals(bins: &[LookBin]) -> (u64, u64) {
+    bins.iter().fold((0, 0), |(looks, stale), bin| (looks + bin.looks, stale + bin.stale))
+}
+
+fn points(bins: &[LookBin]) -> Vec<ConsistencyPoint> {
+    let edges = LOOK_EDGES_US.iter().zip(LOOK_EDGES_US.iter().skip(1).map(Some).chain([None]));
+    let all = bins.iter().zip(edges).filter(|(bin, _)| bin.looks > 0);
+    let point = |(bin, (from_us, to_us)): (&LookBin, (&u64, Option<&u64>))| {
+        let (low, high) = clopper_pearson(bin.stale, bin.looks, CONFIDENCE);
+        ConsistencyPoint {
+            from_ms: ms(*from_us),
+            to_ms: to_us.map(|us| ms(*us)),
+            mean_ms: ms(bin.sum_us / bin.looks.max(1)),
+            looks: bin.looks,
+            stale: bin.stale,
+            low: rounded(low),
+            high: rounded(high),
+        }
+    };
+    all.map(point).collect()
+}
+
+fn ms(us: u64) -> f64 {
+    us as f64 / 1e3
+}
+
+/// A share to six digits: more of them say nothing.
+fn rounded(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that shows a change to nobody before 200 ms, in `stale` of `of` changes.
+    fn sums(stale: u64, of: u64) -> ConsistencySums {
+        let mut sums = ConsistencySums::default();
+        for change in 0..of {
+            let is_late = change < stale;
+            for at_us in [0, 50_000, 180_000, 400_000] {
+                let from = if change % 2 == 0 { LookFrom::SameConnection } else { LookFrom::OtherConnection };
+                sums.look(LookClass::ReadAfterOverwrite, from, at_us, is_late && at_us < 200_000);
+            }
+            sums.change(LookClass::ReadAfterOverwrite, 400_000, is_late.then_some(180_000));
+        }
+        sums
+    }
+
+    #[test]
+    fn a_window_is_told_by_its_last_miss_its_share_and_when_changes_are_visible() {
+        let found = result(&sums(300, 1000));
+        let [class] = found.classes.as_slice() else { panic!("{found:?}") };
+        assert_eq!((class.looks, class.stale, class.changes, class.missed_changes), (4000, 900, 1000, 300));
+        assert_eq!(class.longest_stale_ms, Some(180.0));
+        // The edge after 150 ms, in whose part the last miss was, is the first from which on nothing is missed.
+        let after: Vec<_> = class.visible.iter().map(|one| one.after_ms).collect();
+        assert_eq!(after, [Some(220.0), Some(220.0), None], "1000 changes without a miss do not show 99.9 %");
+        let first = class.points[0];
+        assert!(first.low < 0.3 && first.high > 0.3 && first.high - first.low < 0.06, "{first:?}");
+        assert_eq!(class.from.len(), 2);
+        assert_eq!(class.from.iter().map(|from| from.looks).sum::<u64>(), 4000);
+    }
+
+    #[test]
+    fn few_changes_show_no_visibility_however_often_each_was_looked_at() {
+        let found = result(&sums(0, 30));
+        let class = &found.classes[0];
+        assert_eq!((class.stale, class.longest_stale_ms), (0, None));
+        assert!(class.visible.iter().all(|one| one.after_ms.is_none()), "{:?}", class.visible);
+        assert!(class.missed_at_most > 0.1, "0 of 30 leave room for a tenth");
+        assert!(result(&ConsistencySums::default()).classes.is_empty());
+    }
+}
