@@ -71,6 +71,8 @@ pub struct Setup {
     pub tell: Arc<dyn Fn(&str) + Send + Sync>,
     /// Names and public keys of the drivers that get work; none = all that join.
     pub admit: Vec<(String, String)>,
+    /// COSBench's endpoints take programs of this machine without a login.
+    pub anonymous_loopback: bool,
     /// Machines of stores, looked at while runs speak to these stores.
     pub stores: Arc<Stores>,
 }
@@ -157,7 +159,8 @@ async fn run(
     let (queue, completed) = queue_of(&setup, store, pool, Arc::new(reader));
     let standing_by = Leader::nobody();
     let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));
-    let access = Access::new(tokens, key, secured.is_some());
+    let access =
+        Access::new(tokens, key, secured.is_some()).with_anonymous_loopback(setup.anonymous_loopback);
     let (name, epoch) = (setup.name.clone(), millis_since_1970());
     let app = Arc::new(App { name, queue: Arc::clone(&queue), access, secrets, leader, epoch });
     let scheme = if secured.is_some() { "https" } else { "http" };

@@ -94,6 +94,10 @@ pub struct ControllerArgs {
     /// submission names itself is left out
     #[arg(long, value_name = "TARGET.yaml")]
     pub nodes: Vec<PathBuf>,
+    /// Let programs of this machine use COSBench's endpoints without a login, as its `cli.sh` does: each user of this machine may
+    /// submit and cancel runs then. Requests of browsers and through proxies are not taken for them
+    #[arg(long)]
+    pub anonymous_loopback: bool,
     /// Where others reach this controller, when it leads; default: the address that it listens on
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,

@@ -79,6 +79,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         host: host::record(),
         tell: Arc::new(|text| eprintln!("cosmark: {text}")),
         admit: admitted(&args.admit)?,
+        anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

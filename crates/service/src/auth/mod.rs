@@ -11,7 +11,7 @@ pub mod tokens;
 
 use data_encoding::{BASE64, HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,8 @@ pub struct Access {
     strangers: Arc<Mutex<HashMap<IpAddr, usize>>>,
     /// Cookies travel over TLS alone.
     secure: bool,
+    /// COSBench's endpoints take programs of this machine without a login.
+    anonymous_loopback: bool,
 }
 
 impl Access {
@@ -98,7 +100,41 @@ impl Access {
             ended: Mutex::default(),
             strangers: Arc::default(),
             secure,
+            anonymous_loopback: false,
         }
+    }
+
+    /// The same, with COSBench's endpoints open to programs of this machine that have no login, where `yes`.
+    #[must_use]
+    pub fn with_anonymous_loopback(self, yes: bool) -> Self {
+        Self { anonymous_loopback: yes, ..self }
+    }
+
+    /// Who asks without a login, where that is allowed: a program of this machine that speaks to this controller itself. What
+    /// a browser sends for a page, a proxy passes on, or another controller relays (from port 0), is none.
+    #[must_use]
+    pub fn nameless(&self, headers: &HeaderMap, from: SocketAddr) -> Option<Identity> {
+        const OF_OTHERS: [&str; 8] = [
+            "origin",
+            "referer",
+            "sec-fetch-site",
+            "forwarded",
+            "x-forwarded-for",
+            "x-real-ip",
+            "via",
+            "x-cosmark-relayed",
+        ];
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        // A name that only resolves to this machine may be a page's trick.
+        let is_here = ["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .any(|name| host.strip_prefix(name).is_some_and(|port| port.is_empty() || port.starts_with(':')));
+        let own = self.anonymous_loopback
+            && from.ip().to_canonical().is_loopback()
+            && from.port() != 0
+            && is_here
+            && !OF_OTHERS.iter().any(|name| headers.contains_key(*name));
+        own.then(|| Identity { name: "anonymous (this machine)".to_owned(), role: Role::Operate })
     }
 
     /// The cluster's key.
