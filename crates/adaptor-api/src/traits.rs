@@ -374,6 +374,18 @@ pub struct AdaptorDef {
     pub capability: Capability,
     /// Makes one.
     pub open: fn(&Settings) -> Result<Arc<dyn Adaptor>>,
+    /// What its keys lack together, told before anything is opened or sent: it looks at the settings and at nothing else.
+    pub lacks: fn(&Settings) -> Result<()>,
+}
+
+impl AdaptorDef {
+    /// For storages whose keys each stand for themselves.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn lacks_nothing(_: &Settings) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A row of the table of auths.

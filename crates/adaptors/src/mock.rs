@@ -46,6 +46,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 /// Zeros that reads hand out; larger reads get it several times.

@@ -18,6 +18,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 fn open(_settings: &Settings) -> Result<Arc<dyn Adaptor>> {

@@ -1,7 +1,7 @@
 //! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
 //! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
 
-use cosmark_adaptor_api::{Capability, Key, Settings, times_without_unit};
+use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, Settings, times_without_unit};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
@@ -69,15 +69,16 @@ pub fn read_target(catalog: &Catalog, text: &str) -> (Option<Target>, Vec<Diagno
     (target.filter(|_| !refused), mistakes)
 }
 
-/// Applies `KEY=VALUE` settings and checks the workload again.
+/// Applies `KEY=VALUE` settings and checks the workload again, and what its storages lack after them.
 ///
 /// # Errors
-/// A sentence that names the setting.
+/// A sentence that names the setting, or the storage.
 pub fn apply_settings(catalog: &Catalog, workload: &mut Workload, settings: &[String]) -> Result<(), String> {
     for setting in settings {
         apply_setting(workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
         says_its_unit(catalog, workload, setting).map_err(|text| format!("--set {setting}: {text}"))?;
     }
+    lacking(catalog, workload)?;
     if settings.is_empty() {
         return Ok(());
     }
@@ -220,6 +221,35 @@ fn check_spec(catalog: &Catalog, what: &str, spec: &TargetSpec, format: Format) 
             Diagnostic { severity, span, message, hint }
         })
         .collect()
+}
+
+/// What the keys of the storages lack together, the first of it: settings may have added what was missing.
+fn lacking(catalog: &Catalog, workload: &Workload) -> Result<(), String> {
+    for stage in &workload.stages {
+        for spec in stage.works.iter().map(|work| &work.storage) {
+            let Err(error) = lacks_of(catalog, spec) else { continue };
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            return Err(format!("stage {}, storage {}: {}{hint}", stage.name, spec.kind, error.message()));
+        }
+    }
+    Ok(())
+}
+
+/// A value that is fetched later counts as given where it can be any text; elsewhere nothing is known before it is.
+fn lacks_of(catalog: &Catalog, spec: &TargetSpec) -> Result<(), Error> {
+    let Ok((keys, false)) = keys_of(catalog, "storage", spec) else { return Ok(()) };
+    let Ok(found) = catalog.storage(&spec.kind, texts(spec)) else { return Ok(()) };
+    let alias = found.def.aliases.iter().find(|alias| alias.name.eq_ignore_ascii_case(&spec.kind));
+    let mut entries: Vec<(&str, &str)> = alias.map_or(&[][..], |alias| alias.implied).to_vec();
+    for entry in &spec.config.entries {
+        let key = keys.iter().find(|key| key.answers_to(entry.key.trim()));
+        match &entry.value {
+            ConfigValue::Text(text) => entries.push((&entry.key, text)),
+            _ if key.is_none_or(|key| key.kind == KeyKind::Text) => entries.push((&entry.key, "later")),
+            _ => return Ok(()),
+        }
+    }
+    (found.def.lacks)(&Settings::parse(keys, entries).0)
 }
 
 /// A plugin whose code is not loaded: of its keys only those that all plugins have are known.

@@ -75,6 +75,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks,
 };
 
 /// What the keys say.
@@ -170,6 +171,15 @@ impl Account {
 
 struct Azure {
     options: Arc<Options>,
+}
+
+/// Some key has to say which account it is.
+fn lacks(settings: &Settings) -> Result<()> {
+    if ["account", "endpoint", "connection_string"].iter().any(|key| settings.is_given(key)) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Config, "no such key defined: account")
+        .with_hint("give `account`, `connection_string`, or `endpoint` with the whole URL"))
 }
 
 fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {

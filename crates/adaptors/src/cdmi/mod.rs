@@ -78,6 +78,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 /// What the keys say.

@@ -73,6 +73,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 const MAX_BUFFER_BYTES: u64 = 1 << 30;

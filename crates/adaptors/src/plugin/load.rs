@@ -143,7 +143,15 @@ fn read_table(path: &Path, table: *const RawAdaptor) -> Result<Plugin> {
     ]
     .into_iter()
     .fold(Capability::default(), |all, (bit, one)| all.with_if(table.capability & bit != 0, one));
-    let def = AdaptorDef { name, aliases: &[], summary, keys, capability, open: super::open };
+    let def = AdaptorDef {
+        name,
+        aliases: &[],
+        summary,
+        keys,
+        capability,
+        open: super::open,
+        lacks: AdaptorDef::lacks_nothing,
+    };
     Ok(Plugin { table, def })
 }
 

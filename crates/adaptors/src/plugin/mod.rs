@@ -54,6 +54,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
         Capability::RANGE,
     ]),
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 /// The row of the plugin at `path`: its name, summary, keys and capability. Loads the library.

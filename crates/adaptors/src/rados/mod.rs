@@ -89,6 +89,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks,
 };
 
 /// Far below `osd_max_write_size` (90 MB) and well above what is written in one piece usually.
@@ -100,20 +101,36 @@ struct Rados {
     timeout: Option<Duration>,
 }
 
-fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {
-    let given = |key| settings.get(key).filter(|text| !text.is_empty()).map(str::to_owned);
+/// A monitor has to be named, by its address and not by a URL, and containers are pools or namespaces.
+fn lacks(settings: &Settings) -> Result<()> {
+    let given = |key| settings.get(key).filter(|text| !text.is_empty());
     let wrong = |message: &str, hint: &str| Err(Error::new(ErrorKind::Config, message).with_hint(hint));
-    let (mon_host, conf) = (given("endpoint"), settings.path("conf"));
-    if mon_host.is_none() && conf.is_none() {
-        return wrong("no monitor is given", "add `endpoint=HOST` or `conf=/etc/ceph/ceph.conf`");
+    match given("endpoint") {
+        None if !settings.is_given("conf") => {
+            return wrong("no monitor is given", "add `endpoint=HOST` or `conf=/etc/ceph/ceph.conf`");
+        }
+        Some(endpoint) if endpoint.contains("://") => {
+            return wrong(
+                "`endpoint` is a URL, and Ceph's monitors are no web servers",
+                "name them as `endpoint=HOST:3300`; a gateway at that URL is spoken to with the storage s3 or swift",
+            );
+        }
+        _ => {}
     }
-    let (pool, namespace) = (given("pool"), settings.text("namespace"));
-    if pool.is_some() && !namespace.is_empty() {
+    if given("pool").is_some() && given("namespace").is_some() {
         return wrong(
             "`pool` and `namespace` exclude each other",
             "with `pool` each container is a namespace; drop one of the two keys",
         );
     }
+    Ok(())
+}
+
+fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {
+    lacks(settings)?;
+    let given = |key| settings.get(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let (mon_host, conf) = (given("endpoint"), settings.path("conf"));
+    let (pool, namespace) = (given("pool"), settings.text("namespace"));
     let timeout = settings.duration("timeout").filter(|limit| !limit.is_zero());
     let user = settings.text("accesskey");
     let config = Config {

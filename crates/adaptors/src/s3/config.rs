@@ -254,6 +254,11 @@ fn bearer_keys(session: &Session) -> Result<AwsKeys> {
     Ok(AwsKeys { access_key: String::new(), secret_key: token.clone(), session_token: None })
 }
 
+/// What is missing before anything is opened: OpenIO's own keys name no S3 gateway.
+pub(crate) fn lacks(settings: &Settings) -> Result<()> {
+    refuse_openio(settings, &settings.text("dialect").to_ascii_lowercase())
+}
+
 fn refuse_openio(settings: &Settings, dialect: &str) -> Result<()> {
     let own = ["ns", "proxyd-url", "account"].into_iter().find(|key| settings.is_given(key));
     if let Some(key) = own {

@@ -98,6 +98,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: config::KEYS,
     capability: CAPABILITY,
     open,
+    lacks: config::lacks,
 };
 
 fn open(settings: &Settings) -> Result<Arc<dyn Adaptor>> {

@@ -51,6 +51,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 /// How long a host that cannot be reached is left out.

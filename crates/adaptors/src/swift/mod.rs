@@ -86,6 +86,7 @@ pub const DEF: AdaptorDef = AdaptorDef {
     keys: KEYS,
     capability: CAPABILITY,
     open,
+    lacks: AdaptorDef::lacks_nothing,
 };
 
 /// What the keys say.

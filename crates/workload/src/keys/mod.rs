@@ -227,7 +227,8 @@ pub const KEYS: &[Key] = &[
         ("is_range_request", "range_read"),
         ValueKind::Bool,
         "false",
-        "Read one chunk of the object instead of all of it.",
+        "Read one chunk of the object instead of all of it. In XML these three keys may stand on the storage, as forks have \
+         it.",
     ),
     op(
         KeyId::ObjectLength,

@@ -95,6 +95,8 @@ impl Area {
 #[derive(Debug, Default)]
 pub(crate) struct Existing {
     areas: HashMap<Naming, Vec<Area>>,
+    /// Where a mix deleted: what is left there is chance.
+    doubted: HashMap<Naming, Vec<Area>>,
 }
 
 impl Existing {
@@ -106,6 +108,18 @@ impl Existing {
         if areas.len() <= Self::MOST && !areas.contains(&area) {
             areas.push(area);
         }
+    }
+
+    pub(crate) fn doubt(&mut self, naming: &Naming, area: Area) {
+        let areas = self.doubted.entry(naming.clone()).or_default();
+        if areas.len() <= Self::MOST && !areas.contains(&area) {
+            areas.push(area);
+        }
+    }
+
+    fn is_doubted(&self, naming: &Naming, area: Area) -> bool {
+        let of = self.doubted.get(naming);
+        of.is_some_and(|areas| areas.len() > Self::MOST || areas.iter().any(|one| one.overlaps(area)))
     }
 
     pub(crate) fn remove(&mut self, naming: &Naming, hole: Area) {
@@ -128,6 +142,25 @@ impl Existing {
             }
         }
         missing.is_empty()
+    }
+
+    /// Something that may still be in one of these containers, whatever its objects are called; `None` also where too much was
+    /// done to tell.
+    pub(crate) fn left_in(&self, prefix: &str, suffix: &str, containers: (u64, u64)) -> Option<Area> {
+        let same = |naming: &Naming| {
+            let Naming([own_prefix, own_suffix, ..]) = naming;
+            own_prefix == prefix && own_suffix == suffix
+        };
+        let areas = self.areas.iter().filter(|(naming, areas)| same(naming) && areas.len() <= Self::MOST);
+        let certain = areas.flat_map(|(naming, areas)| {
+            areas.iter().copied().filter(|area| !self.is_doubted(naming, *area)).collect::<Vec<_>>()
+        });
+        let mut left: Vec<Area> = certain.collect();
+        left.sort_by_key(|area| (area.containers, area.objects));
+        left.into_iter().find_map(|area| {
+            let containers = overlap(area.containers, containers)?;
+            Some(Area { containers, ..area })
+        })
     }
 
     /// True when something of `wanted` exists.

@@ -11,7 +11,7 @@ use crate::keys::operation::{self, Dialect, Setting, Settings};
 use crate::keys::values::parse_division;
 use crate::keys::{Key, KeyId, Scope, ValueKind};
 use crate::model::arrivals::{Parts, arrivals_text, parse_arrivals};
-use crate::model::{ConfigValue, Division, OpKind, Operation, TargetSpec, Work, WorkKind};
+use crate::model::{ConfigEntry, ConfigValue, Division, OpKind, Operation, TargetSpec, Work, WorkKind};
 use crate::xml::config_list::Entry;
 use crate::xml::tree::Element;
 use crate::xml::{Level, XmlReader};
@@ -48,6 +48,7 @@ pub(crate) fn read(reader: &mut XmlReader<'_>, element: &Element, outer: &Level)
         }
         None => normal(reader, &mut work, element, &level),
     }
+    drop_taken(&mut work.storage);
     Some(work)
 }
 
@@ -306,7 +307,11 @@ fn weight(reader: &mut XmlReader<'_>, entries: &[Entry]) -> Option<f64> {
     weight
 }
 
-/// Entries as settings; multipart takes its part size from the storage when the operation names none.
+/// Keys of operations that forks of COSBench read from the storage: an operation that has none of its own takes them.
+const FROM_STORAGE: [KeyId; 5] =
+    [KeyId::PartSize, KeyId::RangeRead, KeyId::ObjectLength, KeyId::ChunkLength, KeyId::Prefetch];
+
+/// Entries as settings; what forks of COSBench write on the storage holds where the operation names none.
 fn settings(entries: &[Entry], kind: OpKind, storage: &TargetSpec) -> Settings {
     let mut settings = Settings::default();
     for entry in entries {
@@ -316,12 +321,26 @@ fn settings(entries: &[Entry], kind: OpKind, storage: &TargetSpec) -> Settings {
             settings.set(Setting { id: key.id, value, span, own: entry.own });
         }
     }
-    let part_size = Key::of(KeyId::PartSize);
-    if part_size.is_read_by(kind) && settings.get(KeyId::PartSize).is_none() {
-        let entry = storage.config.entries.iter().find(|e| e.key == part_size.xml);
-        if let Some((ConfigValue::Text(value), span)) = entry.map(|e| (&e.value, e.span)) {
-            settings.set(Setting { id: KeyId::PartSize, value: value.clone(), span, own: false });
+    for id in FROM_STORAGE {
+        let key = Key::of(id);
+        if !key.is_read_by(kind) || settings.get(id).is_some() {
+            continue;
+        }
+        let entry = storage.config.entries.iter().find(|entry| entry.key.eq_ignore_ascii_case(key.xml));
+        if let Some((ConfigValue::Text(value), span)) = entry.map(|entry| (&entry.value, entry.span)) {
+            settings.set(Setting { id, value: value.clone(), span, own: false });
         }
     }
     settings
+}
+
+/// Takes from the storage what its operations have taken: no adaptor reads these keys. A part size stays, which some do.
+fn drop_taken(storage: &mut TargetSpec) {
+    let is_taken = |entry: &ConfigEntry| {
+        matches!(entry.value, ConfigValue::Text(_))
+            && FROM_STORAGE
+                .iter()
+                .any(|id| *id != KeyId::PartSize && entry.key.eq_ignore_ascii_case(Key::of(*id).xml))
+    };
+    storage.config.entries.retain(|entry| !is_taken(entry));
 }
