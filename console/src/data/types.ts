@@ -86,6 +86,10 @@ ended: string | null,
  */
 cosmark: string, 
 /**
+ * The program that made the run, where that was another.
+ */
+made_by: string | null, 
+/**
  * Machine that wrote the archive.
  */
 hostname: string, 

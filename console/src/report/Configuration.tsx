@@ -14,7 +14,7 @@ export function Configuration({ data }: { data: ReportData }) {
     ["started", moment(run.started)],
     ["ended", moment(run.ended)],
     ["seed", run.seed],
-    ["measured by", `Cosmark ${run.cosmark}`],
+    ["measured by", run.made_by ?? `Cosmark ${run.cosmark}`],
     ["drivers", run.drivers],
     ["machine", run.hostname],
     ["processors", String(run.cpus)],
@@ -34,7 +34,7 @@ export function Configuration({ data }: { data: ReportData }) {
           ))}
         </dl>
         {workload === null ? (
-          <p className="empty">The archive has no workload.yaml.</p>
+          <p className="empty">{run.made_by ? "COSBench's configuration may hold secrets and is not shown." : "The archive has no workload.yaml."}</p>
         ) : (
           <div className="workload">
             <div className="tools">

@@ -124,7 +124,9 @@ fn times_differ(operation: &OperationResult) -> bool {
     let times = |latency: &Latencies| {
         [latency.mean, latency.p50, latency.p95, latency.p99, latency.max].map(|ms| ms.map(units::ms))
     };
-    operation.ok > 0 && times(&operation.response_ms) != times(&operation.service_ms)
+    // COSBench keeps no service time.
+    let known = operation.service_ms.count > 0 || operation.service_ms.mean.is_some();
+    known && operation.ok > 0 && times(&operation.response_ms) != times(&operation.service_ms)
 }
 
 /// The times from the moment of sending, under those from the moment that operations were due.
@@ -197,7 +199,9 @@ pub fn remarks(record: &RunRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if withheld {
+    if let Some(by) = record.made_by.as_ref().filter(|_| withheld) {
+        remarks.push(format!("- = {by} does not tell; its percentiles are upper edges of buckets of 10 ms"));
+    } else if withheld {
         remarks.push("- = too few operations for this percentile (p99 needs 1000)".to_owned());
     }
     remarks
@@ -233,6 +237,9 @@ fn errors(operation: &OperationResult) -> String {
     let kinds: Vec<String> = kinds.into_iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     let codes: Vec<String> = operation.codes.iter().map(|(code, count)| format!("{code} {count}")).collect();
     let codes = if codes.is_empty() { String::new() } else { format!(" ({})", codes.join(", ")) };
+    if kinds.is_empty() && codes.is_empty() {
+        return format!("{share:.2} % failed; of what is not told");
+    }
     format!("{share:.2} % failed: {}{codes}", kinds.join(", "))
 }
 

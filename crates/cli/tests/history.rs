@@ -11,10 +11,13 @@ use std::time::Duration;
 
 #[path = "history/baseline.rs"]
 mod baseline;
+#[path = "history/cosbench.rs"]
+mod cosbench;
 #[path = "history/planning.rs"]
 mod planning;
 #[path = "history/shell.rs"]
 mod shell;
+mod support;
 
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>
   <workstage name="main"><work name="main" workers="2" runtime="3" interval="1">

@@ -3,6 +3,8 @@
 
 #[path = "service/bed.rs"]
 mod bed;
+#[path = "service/foreign.rs"]
+mod foreign;
 mod support;
 
 use std::fs;

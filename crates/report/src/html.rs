@@ -29,8 +29,15 @@ pub fn page_is_built_in() -> bool {
 /// # Errors
 /// When the archive cannot be read, the file cannot be written, or the page is not built in.
 pub fn write(directory: &Path, output: Option<&Path>) -> Result<PathBuf, ReportError> {
-    let run = open_run(directory)?;
-    let html = page_of(&run)?;
+    write_run(&open_run(directory)?, output)
+}
+
+/// The same for a run that was opened already.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_run(run: &Run, output: Option<&Path>) -> Result<PathBuf, ReportError> {
+    let html = page_of(run)?;
     match output {
         None => Ok(run.write_report(html.as_bytes())?),
         Some(path) => {

@@ -17,6 +17,7 @@ pub mod from_archive;
 mod judge;
 mod numbers;
 mod observed;
+mod open;
 
 pub use bottleneck::bottlenecks;
 pub use checks::{CHECKS, CheckRow, findings, misses_of, row};
@@ -25,3 +26,4 @@ pub use finding::{Allows, Finding, Status, rank};
 pub use judge::{judge, judge_so_far, judged, most_telling, preflight, telling_order};
 pub use numbers::{percent, plain};
 pub use observed::{ObservedLoads, all_loads, ladders};
+pub use open::open_judged;

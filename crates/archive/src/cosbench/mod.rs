@@ -9,6 +9,7 @@ pub(crate) mod fields;
 mod figures;
 mod histogram;
 mod index;
+mod record;
 mod results;
 mod workers;
 

@@ -10,11 +10,9 @@ use std::time::UNIX_EPOCH;
 use cosmark_workload::model::{Config, ConfigEntry, ConfigValue};
 use cosmark_workload::{Environment, Format, parse_what_is_there};
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage, HistoryEntry};
+use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use crate::directory::files::{Lock, read_bounded, write_whole};
 use crate::directory::reader::{WORKLOAD, read_record};
 use crate::directory::{LOCK, number_of};
@@ -235,20 +233,6 @@ impl RunGlance {
     /// name is known.
     fn of_cosbench(number: u64, directory: String, path: &Path) -> Self {
         let Ok(run) = CosbenchRun::open(path) else { return Self::empty(number, directory, None) };
-        let history = run.history.as_ref();
-        let moment = |of: fn(&HistoryEntry) -> Option<DateTime>| {
-            let local = history.and_then(of)?;
-            local.to_zoned(TimeZone::system()).ok().map(|zoned| zoned.timestamp())
-        };
-        let state = match history.map(|entry| entry.state.as_str()) {
-            Some("finished") => RunState::Finished,
-            Some("failed") => RunState::Failed,
-            Some("cancelled" | "aborted") => RunState::Cancelled,
-            Some(_) => RunState::Terminated,
-            // Without its line in the history the stages tell.
-            None if run.stages.iter().all(|stage| stage.state == "completed") => RunState::Finished,
-            None => RunState::Terminated,
-        };
         let operations = || run.operations().map(|(_, operation)| operation);
         let main = |operation: &&CosbenchOperation| !AROUND.contains(&operation.op.as_str());
         let of_stage = |stage: &CosbenchStage| {
@@ -267,24 +251,29 @@ impl RunGlance {
             .iter()
             .filter_map(of_stage)
             .max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s));
+        let record = run.record();
         Self {
             name: run.name.clone(),
-            state: Some(state),
-            submitted: moment(|entry| entry.submitted),
-            started: moment(|entry| entry.started),
-            ended: moment(|entry| entry.stopped),
+            state: Some(record.state),
+            submitted: record.submitted,
+            started: record.started,
+            ended: record.ended,
             stages: run.stages.len() as u64,
-            stages_over: run.stages.len() as u64,
+            stages_over: record.stages.iter().filter(|stage| stage.state.is_done()).count() as u64,
             operations: operations().map(|operation| operation.count).sum(),
+            failures: operations().filter_map(CosbenchOperation::failures).sum(),
             kinds: each_once(operations().map(|operation| operation.op.as_str())),
             drivers: run.drivers.clone(),
             target: Some("COSBench".to_owned()),
             headline,
-            reason: Some("made by COSBench: `cosmark judge`, `plot` and `compare` read it".to_owned()),
+            reason: Some(record.reason.map_or_else(|| MADE.to_owned(), |reason| format!("{MADE}; {reason}"))),
             ..Self::empty(number, directory, None)
         }
     }
 }
+
+/// What is said of a run that another program made.
+const MADE: &str = "made by COSBench";
 
 /// What prepares and cleans up.
 const AROUND: [&str; 6] = ["init", "prepare", "mprepare", "cleanup", "dispose", "delay"];

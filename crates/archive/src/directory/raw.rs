@@ -37,6 +37,7 @@ impl Archive {
             serde_json::to_writer_pretty(out, limits).map_err(std::io::Error::from)
         })?;
         let record = RunRecord {
+            made_by: None,
             schema: SCHEMA,
             cosmark: env!("CARGO_PKG_VERSION").to_owned(),
             id: format!("w{number}"),

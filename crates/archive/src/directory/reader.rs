@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cosbench::CosbenchRun;
 use crate::cosbench::fields::{count, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
@@ -96,12 +97,18 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
 }
 
 /// Reads the run in the directory `path`. Of one whose process was killed, what it had measured is put together from its files;
-/// nothing is written.
+/// one that COSBench made is read from its tables, and its record says so (`made_by`). Nothing is written.
 ///
 /// # Errors
 /// When there is no run, its record is damaged, or a later Cosmark wrote it.
 pub fn open_run(path: &Path) -> Result<Run, ArchiveError> {
-    let mut run = Run { path: path.to_owned(), record: read_record(path)? };
+    let record = match read_record(path) {
+        Err(ArchiveError::NotARun { .. }) if path.is_dir() && CosbenchRun::is_at(path) => {
+            CosbenchRun::open(path)?.record()
+        }
+        other => other?,
+    };
+    let mut run = Run { path: path.to_owned(), record };
     if run.record.state == RunState::Killed {
         drop(recover::rebuild(&mut run));
     }
@@ -151,9 +158,10 @@ impl Run {
     /// The timeline of one of its stages; empty when the stage never ran.
     ///
     /// # Errors
-    /// When the file is missing or damaged.
+    /// When the file is damaged, or is missing in a run of ours: COSBench leaves none of some stages.
     pub fn timeline(&self, stage: &StageRecord) -> Result<Vec<TimelineEntry>, ArchiveError> {
-        read_timeline(&self.path.join(format!("{}.csv", files::safe_name(&stage.id))))
+        let path = self.path.join(format!("{}.csv", files::safe_name(&stage.id)));
+        if self.record.made_by.is_some() && !path.exists() { Ok(Vec::new()) } else { read_timeline(&path) }
     }
 
     /// The same as it lies in its file; empty when the stage never ran.

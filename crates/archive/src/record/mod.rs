@@ -38,6 +38,10 @@ pub struct RunRecord {
     pub schema: u32,
     /// Version of Cosmark that wrote it.
     pub cosmark: String,
+    /// The program that made the run, where that was another: `COSBench 0.4.2`. Never written by a run: a reader says it of
+    /// tables of COSBench.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
     /// `w<N>`, unique in its archive.
     pub id: String,
     /// Name of the workload as given.
@@ -204,6 +208,7 @@ impl RunRecord {
         Self {
             schema: SCHEMA,
             cosmark: env!("CARGO_PKG_VERSION").to_owned(),
+            made_by: None,
             id,
             name: workload.name.clone(),
             description: workload.description.clone(),

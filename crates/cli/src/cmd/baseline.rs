@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{baselines, open_run, set_baseline};
 
 use crate::args::BaselineArgs;
@@ -30,11 +29,7 @@ pub fn run(args: &BaselineArgs) -> Outcome {
         return Ok(Exit::Done);
     };
     let path = find(run, &args.archive)?;
-    let name = if path.join("run.json").is_file() {
-        open_run(&path)?.record.name
-    } else {
-        CosbenchRun::open(&path)?.name
-    };
+    let name = open_run(&path)?.record.name;
     let before = set_baseline(&path, &name, !args.remove)?;
     let directory = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match (args.remove, before) {

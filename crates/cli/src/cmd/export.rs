@@ -2,8 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use cosmark_archive::{ArchiveError, open_run};
+use cosmark_archive::ArchiveError;
 use cosmark_report::export::{ExportError, Format};
+use cosmark_verdict::open_judged;
 
 use crate::args::ExportArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -15,7 +16,7 @@ pub fn run(args: &ExportArgs) -> Outcome {
     let format = Format::named(&args.format).ok_or_else(|| {
         Problem::usage(format!("no format {}; `cosmark export --help` lists them", args.format))
     })?;
-    let run = open_run(&find(&args.run, &args.archive)?)?;
+    let run = open_judged(&find(&args.run, &args.archive)?)?;
     if format.binary && output::file(args.output.as_deref()).is_none() && io::stdout().is_terminal() {
         return Err(Problem::usage(format!(
             "{} is not text; name a file with --output FILE.{}",

@@ -1,9 +1,7 @@
 //! `cosmark judge`: the verdict again, from the files of a run; also of one that COSBench made.
 
-use std::path::Path;
-
-use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{Overall, Run, Verdict, open_run};
+use cosmark_archive::{Overall, Run, Verdict};
+use cosmark_verdict::open_judged;
 
 use crate::args::JudgeArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -15,13 +13,13 @@ pub fn run(args: &JudgeArgs) -> Outcome {
     let mut judged: Vec<(String, Verdict)> = Vec::new();
     let mut ours: Vec<Run> = Vec::new();
     for name in &args.runs {
-        let path = Path::new(name);
-        if !path.join("run.json").is_file() && path.is_dir() && CosbenchRun::is_at(path) {
-            let run = CosbenchRun::open(path)?;
-            let title = format!("{} {}, made by COSBench", run.id, run.name);
-            judged.push((title, cosmark_verdict::judge_cosbench(&run)));
-        } else {
-            ours.push(open_run(&find(name, &args.archive)?)?);
+        let run = open_judged(&find(name, &args.archive)?)?;
+        match &run.record.made_by {
+            Some(by) => {
+                let title = format!("{} {}, made by {by}", run.record.id, run.record.name);
+                judged.push((title, run.record.verdict));
+            }
+            None => ours.push(run),
         }
     }
     if let Some(other) =

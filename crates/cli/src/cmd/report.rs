@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cosmark_archive::open_run;
 use cosmark_report::{ReportError, html};
+use cosmark_verdict::open_judged;
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Outcome, Problem};
@@ -15,11 +15,12 @@ use crate::runs::find;
 pub fn run(args: &ReportArgs) -> Outcome {
     let directory = find(&args.run, &args.archive)?;
     if args.output.is_some() && output::file(args.output.as_deref()).is_none() {
-        let page = html::page_of(&open_run(&directory)?).map_err(|error| problem(&error))?;
+        let page = html::page_of(&open_judged(&directory)?).map_err(|error| problem(&error))?;
         output::write_bytes(None, page.as_bytes())?;
         return Ok(Exit::Done);
     }
-    let path = html::write(&directory, args.output.as_deref()).map_err(|error| problem(&error))?;
+    let run = open_judged(&directory)?;
+    let path = html::write_run(&run, args.output.as_deref()).map_err(|error| problem(&error))?;
     println!("report: {}", path.display());
     if args.open {
         open(&path);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cosmark_archive::{RunState, baselines, open_run};
+use cosmark_archive::{RunState, baselines};
+use cosmark_verdict::open_judged;
 
 use crate::args::ShowArgs;
 use crate::cmd::run::print_results;
@@ -12,7 +13,7 @@ use crate::runs::find;
 /// Runs the subcommand.
 pub fn run(args: &ShowArgs) -> Outcome {
     let path = find(&args.run, &args.archive)?;
-    let mut run = open_run(&path)?;
+    let mut run = open_judged(&path)?;
     if run.record.state == RunState::Killed {
         run.record = cosmark_verdict::judged(&run, None);
         eprintln!(

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{HistogramLog, Run, RunState, StageRecord, StageState, Timestamp, open_run};
+use cosmark_archive::{HistogramLog, Run, RunState, StageRecord, StageState, Timestamp};
 use cosmark_metrics::OpSnapshot;
 use cosmark_service::api::types::{Interval, RunSummary};
+use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 use serde_json::Value;
 
@@ -89,7 +90,7 @@ fn of_archive(directory: &Path) -> Outcome {
     let mut workload = None;
     loop {
         let began = Instant::now();
-        let run = open_run(directory)?;
+        let run = open_judged(directory)?;
         if run.record.state != RunState::Running {
             screen::clear();
             print_results(&run.record, directory);

@@ -267,29 +267,17 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
     let mut stages = Vec::new();
     for stage in &run.stages {
         let timeline = run.timeline(stage)?;
-        let operations = stage.operations.iter().enumerate().map(|(at, op)| {
-            let failed = op.success_ratio.filter(|ratio| *ratio > 0.0).map(|ratio| {
-                #[expect(
-                    clippy::cast_precision_loss,
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a count that was rounded to a share of four digits"
-                )]
-                let failed = (op.count as f64 * (1.0 / ratio - 1.0)).round().max(0.0) as u64;
-                failed
-            });
-            LoadedOperation {
-                name: op.label.clone(),
-                op: op.op.clone(),
-                workers: op.workers,
-                open: Some(false),
-                window_s: None,
-                failures: failed,
-                ended: Vec::new(),
-                published: op.result(),
-                batches: None,
-                intervals: intervals(&timeline, at),
-            }
+        let operations = stage.operations.iter().enumerate().map(|(at, op)| LoadedOperation {
+            name: op.label.clone(),
+            op: op.op.clone(),
+            workers: op.workers,
+            open: Some(false),
+            window_s: None,
+            failures: op.failures(),
+            ended: Vec::new(),
+            published: op.result(),
+            batches: None,
+            intervals: intervals(&timeline, at),
         });
         stages.push(LoadedStage { name: stage.name.clone(), waits: None, operations: operations.collect() });
     }

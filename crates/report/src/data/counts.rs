@@ -115,10 +115,13 @@ pub fn from_timeline(
     stage: &StageRecord,
     axis: &Axis,
 ) -> Result<Option<Vec<CountSeries>>, ArchiveError> {
-    if !run.path.join(format!("{}.csv", stage.id)).exists() {
+    if run.record.made_by.is_none() && !run.path.join(format!("{}.csv", stage.id)).exists() {
         return Ok(None);
     }
     let entries = run.timeline(stage)?;
+    if entries.is_empty() {
+        return Ok(None);
+    }
     let bins = axis.time.bins as usize;
     let mut series: Vec<CountSeries> = stage
         .operations

@@ -5,6 +5,7 @@ mod axis;
 mod bins;
 mod clients;
 mod consistency;
+mod cosbench;
 mod counts;
 mod faults;
 mod goals;
@@ -78,6 +79,7 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
     let record = &run.record;
     let operations = record.stages.iter().map(|stage| stage.operations.len()).sum();
     let detail = detail.unwrap_or_else(|| Detail::for_operations(operations));
+    let foreign = cosbench::is_made_by_it(run);
     let mut notes = Vec::new();
     let places = places(record);
     let has_log = run.path.join("histograms.hlog").exists();
@@ -85,6 +87,9 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         record.stages.iter().map(|stage| StageSeries::new(stage.operations.len(), detail)).collect();
     let counted = read_intervals(run, &mut series)?;
     let logged = if has_log { logged(run, &places)? } else { vec![None; series.len()] };
+    if foreign {
+        cosbench::set_extents(run, &mut series)?;
+    }
     let origins = origins_s(run, &mut series, &counted, &logged);
     let axes: Vec<Option<Axis>> = series.iter().map(StageSeries::axis).collect();
     let mut times: Vec<Option<Vec<OperationTimes>>> = record.stages.iter().map(|_| None).collect();
@@ -94,27 +99,13 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         if late > 0 {
             notes.push(format!("{late} lines of histograms.hlog are out of order and are not shown."));
         }
-    } else {
-        notes.push(
-            "histograms.hlog is not in the archive: there are no times over time, no distributions and no heat maps."
-                .to_owned(),
-        );
     }
     let workload = run.workload_yaml()?;
-    if workload.is_none() {
-        notes.push("workload.yaml is not in the archive: the configuration cannot be shown.".to_owned());
-    }
-    if !counted.any && has_log {
-        notes.push(
-            "intervals.csv is not in the archive or empty: failures, dropped arrivals and operations in flight are not shown over time."
-                .to_owned(),
-        );
-    }
-    if !read_clients(run, &mut series)? {
-        notes.push(
-            "clients.csv is not in the archive or empty: how the load client itself did is not shown over time."
-                .to_owned(),
-        );
+    let has_clients = read_clients(run, &mut series)?;
+    if foreign {
+        notes.extend(cosbench::NOTES.map(str::to_owned));
+    } else {
+        notes.extend(missing_files(has_log, workload.is_some(), counted.any, has_clients));
     }
     read_nodes(run, &mut series)?;
     let mut stages = Vec::new();
@@ -131,6 +122,9 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         };
         stages.push(stage_data(run, stage, axis, own)?);
     }
+    if foreign {
+        cosbench::add_distributions(run, &mut stages)?;
+    }
     Ok(ReportData {
         format: model::FORMAT,
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,6 +137,26 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         workload,
         notes,
     })
+}
+
+/// What the page cannot show, for want of which file.
+fn missing_files(has_log: bool, has_workload: bool, counted: bool, has_clients: bool) -> Vec<String> {
+    let rows = [
+        (
+            !has_log,
+            "histograms.hlog is not in the archive: there are no times over time, no distributions and no heat maps.",
+        ),
+        (!has_workload, "workload.yaml is not in the archive: the configuration cannot be shown."),
+        (
+            !counted && has_log,
+            "intervals.csv is not in the archive or empty: failures, dropped arrivals and operations in flight are not shown over time.",
+        ),
+        (
+            !has_clients,
+            "clients.csv is not in the archive or empty: how the load client itself did is not shown over time.",
+        ),
+    ];
+    rows.into_iter().filter(|(missing, _)| *missing).map(|(_, note)| note.to_owned()).collect()
 }
 
 /// Reads `nodes.parquet`, where the run has one: each look belongs to the stage whose load was the last to begin before it.

@@ -77,6 +77,8 @@ pub struct RunFacts {
     pub ended: Option<String>,
     /// Version of Cosmark that ran it.
     pub cosmark: String,
+    /// The program that made the run, where that was another.
+    pub made_by: Option<String>,
     /// Machine that wrote the archive.
     pub hostname: String,
     /// Its processors.

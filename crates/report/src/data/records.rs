@@ -23,6 +23,7 @@ pub fn run_facts(run: &Run) -> RunFacts {
         started: time(record.started),
         ended: time(record.ended),
         cosmark: record.cosmark.clone(),
+        made_by: record.made_by.clone(),
         hostname: record.host.hostname.clone(),
         cpus: record.host.cpus,
         kernel: record.host.kernel.clone(),

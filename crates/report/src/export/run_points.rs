@@ -55,7 +55,10 @@ pub fn run_points(run: &Run) -> Result<Vec<Point>, ExportError> {
         for op in &stage.operations {
             let labels = labels_of(run, stage, op);
             points_of(&mut points, &labels, op);
-            if let Some(histogram) = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)? {
+            // COSBench leaves buckets of 10 ms and no log.
+            if run.record.made_by.is_none()
+                && let Some(histogram) = HistogramLog::merged(&run.path, &op.tag, TimeKind::Response)?
+            {
                 let sum_s = op.response_ms.mean.unwrap_or(0.0) * float(histogram.len()) / 1e3;
                 points.extend(Point::times(&labels, &histogram, sum_s));
             }

@@ -74,8 +74,16 @@ pub async fn report(State(app): State<Shared>, Path(id): Path<String>) -> Result
     Ok((headers, text).into_response())
 }
 
-/// All files below a run's directory, sorted by name. Half-written ones and links are left out.
+/// True for a run that another program made: its log and its configuration may hold secrets as they were.
+pub fn is_foreign(dir: &FsPath) -> bool {
+    !dir.join("run.json").is_file()
+}
+
+/// All files below a run's directory, sorted by name. Half-written ones and links are left out; of a run that COSBench made
+/// there are its tables alone, because it wrote secrets into its other files as they were.
 fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
+    let foreign = is_foreign(dir);
+    let is_table = |name: &str| name.ends_with(".csv") || name.ends_with(".csv.gz");
     let mut found = Vec::new();
     let mut open = vec![(dir.to_owned(), String::new())];
     while let Some((directory, prefix)) = open.pop() {
@@ -86,7 +94,7 @@ fn listing(dir: &FsPath) -> Result<Vec<FileInfo>, No> {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Ok(kind) = entry.file_type() else { continue };
             let shown = format!("{prefix}{name}");
-            if name.starts_with('.') || found.len() >= MOST_FILES {
+            if name.starts_with('.') || found.len() >= MOST_FILES || (foreign && !is_table(&name)) {
                 continue;
             }
             if kind.is_dir() && prefix.is_empty() {
@@ -235,7 +243,8 @@ pub async fn log(
     json(
         blocking(move || {
             let mut last = None;
-            let lines = last_lines(&directory(&app, &id)?, most)?;
+            let dir = directory(&app, &id)?;
+            let lines = if is_foreign(&dir) { Vec::new() } else { last_lines(&dir, most)? };
             let first = lines.iter().find_map(|line| line.at);
             let lines = lines.into_iter().map(|line| {
                 // What has no time of its own was written with the line before.

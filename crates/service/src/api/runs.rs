@@ -5,9 +5,11 @@ use std::path::{Path as FsPath, PathBuf};
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
 use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{hidden, hide_in_source};
+use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 use serde::Deserialize;
 
@@ -63,7 +65,7 @@ pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
     let path = directory(app, id)?;
     match app.queue.live(id) {
         Some(live) => Ok(live.so_far(path)?),
-        None => Ok(open_run(&path)?),
+        None => Ok(open_judged(&path)?),
     }
 }
 
@@ -307,7 +309,7 @@ pub async fn source(State(app): State<Shared>, Path(id): Path<String>) -> Given<
             Some(entry) if find_run(&app.queue.runner().archive, entry.number).is_none() => {
                 waiting(&app, &entry.submission)
             }
-            _ => archived(&directory(&app, &id)?),
+            _ => archived(&app, &directory(&app, &id)?),
         })
         .await?,
     )
@@ -331,8 +333,12 @@ fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
 }
 
 /// The texts of a run that has begun.
-fn archived(dir: &FsPath) -> Result<SourceText, No> {
-    let yaml = open_run(dir)?.workload_yaml()?.unwrap_or_default();
+fn archived(app: &App, dir: &FsPath) -> Result<SourceText, No> {
+    let run = open_run(dir)?;
+    if run.record.made_by.is_some() {
+        return of_cosbench(app, dir);
+    }
+    let yaml = run.workload_yaml()?.unwrap_or_default();
     let given = std::fs::read_dir(dir.join("source"))
         .ok()
         .and_then(|mut entries| entries.next())
@@ -351,4 +357,21 @@ fn archived(dir: &FsPath) -> Result<SourceText, No> {
             .map(|workload| to_xml(&workload).0),
     };
     Ok(SourceText { file_name, source, yaml, xml })
+}
+
+/// The texts of a run that COSBench made, which wrote its secrets as they were.
+fn of_cosbench(app: &App, dir: &FsPath) -> Result<SourceText, No> {
+    let file_name = "workload-config.xml".to_owned();
+    let text = CosbenchRun::open(dir)?.config_xml.unwrap_or_default();
+    let catalog = &app.queue.runner().reader.catalog;
+    let parsed = parse_what_is_there(&text, Format::Xml, &Environment::default()).0;
+    Ok(match parsed {
+        Some(workload) => {
+            let shown = hidden(catalog, &workload);
+            let xml = to_xml(&shown).0;
+            SourceText { file_name, source: xml.clone(), yaml: native_yaml(catalog, &shown), xml: Some(xml) }
+        }
+        // What cannot be read cannot be cleaned of secrets.
+        None => SourceText { file_name, source: String::new(), yaml: String::new(), xml: None },
+    })
 }

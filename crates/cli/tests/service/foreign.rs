@@ -1,0 +1,112 @@
+//! What COSBench left and what its scripts do: its runs in the console, its `cli.sh` without a login.
+
+use std::fs;
+use std::path::Path;
+
+use super::bed::Controller;
+use super::support::repository;
+
+/// An archive of COSBench with a secret in each file that is no table.
+fn foreign(directory: &Path) {
+    let from = repository().join("crates/archive/tests/cosbench-runs");
+    let archive = directory.join("archive");
+    fs::create_dir(&archive).unwrap();
+    fs::copy(from.join("run-history.csv"), archive.join("run-history.csv")).unwrap();
+    fs::create_dir(archive.join("w3-mock-full")).unwrap();
+    for file in fs::read_dir(from.join("w3-mock-full")).unwrap().flatten() {
+        fs::copy(file.path(), archive.join("w3-mock-full").join(file.file_name())).unwrap();
+    }
+    let config = archive.join("w3-mock-full/workload-config.xml");
+    let text = fs::read_to_string(&config).unwrap();
+    let text =
+        text.replace("storage type=\"mock\" config=\"", "storage type=\"s3\" config=\"secretkey=hunter2;");
+    assert!(text.contains("hunter2"));
+    fs::write(&config, text).unwrap();
+    fs::write(archive.join("w3-mock-full/workload.log"), "secretkey=hunter2\n").unwrap();
+}
+
+#[test]
+fn a_run_that_cosbench_made_opens_in_the_console_without_its_secrets() {
+    let dir = tempfile::tempdir().unwrap();
+    foreign(dir.path());
+    let c = Controller::start(dir.path());
+    let run = c.get("runs/w3");
+    assert_eq!((&run["state"], &run["stages"]), (&"finished".into(), &6.into()), "{run:#}");
+    let record = c.get("runs/w3/record");
+    assert_eq!(
+        (&record["made_by"], &record["verdict"]["overall"]),
+        (&"COSBench 0.4.2".into(), &"not_proven".into())
+    );
+    let data = c.get("runs/w3/data");
+    assert_eq!(data["run"]["made_by"], "COSBench 0.4.2");
+    assert!(data["stages"][2]["operations"][0]["series"]["count"][0].as_u64().unwrap() > 0, "{data:#}");
+    let files = c.get("runs/w3/files");
+    let names: Vec<&str> =
+        files.as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
+    assert!(
+        names.contains(&"w3-mock-full.csv") && names.iter().all(|name| name.contains(".csv")),
+        "{names:?}"
+    );
+    assert_eq!(c.with_token(&c.token, &[], "/api/v1/runs/w3/files/workload-config.xml").0, 404);
+    let source = c.get("runs/w3/source");
+    assert!(source["yaml"].as_str().unwrap().contains("mock-full"), "{source:#}");
+    let paths = [
+        "record",
+        "data",
+        "source",
+        "log",
+        "export?format=json",
+        "export?format=prometheus",
+        "archive.tar.gz",
+    ];
+    for path in paths {
+        let file = dir.path().join("answer");
+        let (status, _) =
+            c.with_token(&c.token, &["-o", file.to_str().unwrap()], &format!("/api/v1/runs/w3/{path}"));
+        assert_eq!(status, 200, "{path}");
+        let mut bytes = fs::read(&file).unwrap();
+        if path.ends_with(".gz") {
+            let mut plain = Vec::new();
+            std::io::copy(&mut flate2::read::GzDecoder::new(bytes.as_slice()), &mut plain).unwrap();
+            bytes = plain;
+        }
+        assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{path}");
+    }
+}
+
+#[test]
+fn scripts_of_this_machine_need_no_login_where_the_operator_says_so_and_nobody_else_does_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload-config.xml");
+    let text = "<workload name=\"cbt\"><storage type=\"mock\"/><workflow><workstage name=\"main\"><work name=\"w\" \
+                workers=\"1\" totalOps=\"10\"><operation type=\"write\" ratio=\"100\" \
+                config=\"containers=c(1);objects=u(1,10);sizes=c(1)KB\"/></work></workstage></workflow></workload>";
+    fs::write(&file, text).unwrap();
+    let form = format!("config=@{}", file.display());
+    let c = Controller::start_with(dir.path(), &["--anonymous-loopback"]);
+    let plain = |args: &[&str], path: &str| c.curl(args, path);
+    let submit = "/controller/cli/submit.action";
+    assert_eq!(plain(&["-F", &form], submit), (200, "Accepted with ID: w1\n".to_owned()));
+    // What COSBench's own script says where nobody gave it a login.
+    let usual = format!("{submit}?username=anonymous&password=cosbench");
+    assert_eq!(plain(&["-F", &form], &usual).1, "Accepted with ID: w2\n");
+    c.wait_for("w2", &["finished"]);
+    assert!(plain(&[], "/controller/cli/workload.action?id=w2").1.ends_with("\tFINISHED\n"));
+    // Pages, proxies, other names of this machine and wrong logins are not taken for it; our own interface stays closed.
+    for header in [
+        "Origin: http://evil.example",
+        "Sec-Fetch-Site: cross-site",
+        "X-Forwarded-For: 192.0.2.7",
+        "Forwarded: for=192.0.2.7",
+        "Host: evil.example",
+        "Host: localhost.evil.example",
+        "X-Cosmark-Relayed: x",
+    ] {
+        assert_eq!(plain(&["-H", header, "-F", &form], submit).0, 401, "{header}");
+    }
+    assert_eq!(plain(&[], "/controller/cli/index.action?username=me&password=wrong").0, 401);
+    assert_eq!(plain(&[], "/api/v1/runs").0, 401);
+    drop(c);
+    let c = Controller::launch(dir.path(), "other", &["--local", "--threads", "1"]);
+    assert_eq!(c.curl(&["-F", &form], submit).0, 401, "without the option");
+}
