@@ -30,7 +30,7 @@ pub fn plain(value: f64) -> String {
 
 /// Bytes for people, decimal.
 pub(crate) fn bytes(value: f64) -> String {
-    const UNITS: [(&str, f64); 5] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3), ("bytes", 1.0)];
+    const UNITS: [(&str, f64); 5] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1.0)];
     let (unit, size) = UNITS.into_iter().find(|(_, size)| value >= *size).unwrap_or(("bytes", 1.0));
     format!("{} {unit}", plain(value / size))
 }
@@ -56,7 +56,7 @@ mod tests {
             assert_eq!(percent(share), text);
         }
         assert_eq!([plain(0.0123), plain(4.25), plain(118.4), plain(60.0)], ["0.012", "4.25", "118", "60"]);
-        assert_eq!([bytes(4e6), bytes(131_072.0), bytes(0.0)], ["4 MB", "131 KB", "0 bytes"]);
+        assert_eq!([bytes(4e6), bytes(131_072.0), bytes(0.0)], ["4 MB", "131 kB", "0 bytes"]);
         assert_eq!(list(&["a".into(), "b".into(), "c".into(), "d".into()]), "a, b and 2 more");
     }
 }

@@ -1,8 +1,10 @@
 //! Arguments of `cosmark verify-data`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use cosmark_workload::units::parse_duration;
 
 /// `cosmark verify-data`
 #[derive(ClapArgs)]
@@ -39,9 +41,9 @@ pub struct VerifyDataArgs {
     /// Objects that are read side by side
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: u16,
-    /// Seconds after which what looks broken is looked at again; 0 = not
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=86400))]
-    pub settle: u64,
+    /// After so long what looks broken is looked at again, such as 30s or 2m; 0 = not
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = settle)]
+    pub settle: Duration,
     /// Do not compare with the listings of containers
     #[arg(long)]
     pub no_listings: bool,
@@ -62,5 +64,27 @@ fn rate(text: &str) -> Result<f64, String> {
         Ok(rate)
     } else {
         Err("at least 0.01 objects per second".to_owned())
+    }
+}
+
+/// A time of a day at most; a plain number is seconds.
+fn settle(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(86_400);
+    let time = parse_duration(text).map_err(|(message, hint)| format!("{message}: {hint}"))?;
+    if time > MOST { Err("give a day at most: 24h".to_owned()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_broken_is_looked_at_again_after_a_time_with_or_without_its_unit() {
+        for (text, seconds) in [("30s", 30), ("2m", 120), ("0", 0), ("5", 5), ("24h", 86_400)] {
+            assert_eq!(settle(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["25h", "-1", "soon", "", "1e99h"] {
+            assert!(settle(text).is_err(), "{text}");
+        }
     }
 }

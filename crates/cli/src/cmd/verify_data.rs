@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use cosmark_archive::{DurabilityRecord, Ledger, Run, RunState, add_durability, open_run};
 use cosmark_driver::readback::Manner;
@@ -42,7 +41,7 @@ pub fn run(args: &VerifyDataArgs) -> Outcome {
     let manner = Manner {
         workers: usize::from(args.workers),
         rate_per_s: args.rate,
-        settle: Duration::from_secs(args.settle),
+        settle: args.settle,
         listings: !args.no_listings,
         in_doubt,
     };
