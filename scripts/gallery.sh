@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The pictures of docs/gallery, made anew: runs against the simulated store on loopback, `cosmark plot`, and the console and a
+# report in headless Chromium.   scripts/gallery.sh [COSMARK]   takes about three minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cosmark=$(realpath "${1:-target/release/cosmark}")
+out=$PWD/docs/gallery
+work=$(mktemp -d)
+store=
+stop() {
+  if [ -n "$store" ]; then
+    kill "$store" 2>/dev/null || true
+    wait "$store" 2>/dev/null || true
+    store=
+  fi
+}
+trap 'stop; rm -rf "$work"' EXIT
+
+# Starts the store of the behaviour file $1 on a free port and says its address.
+start() {
+  stop
+  "$cosmark" serve --listen 127.0.0.1:0 --behaviour "scripts/gallery/$1" > "$work/store.log" 2>&1 &
+  store=$!
+  for _ in $(seq 100); do
+    address=$(grep -o 'http://127.0.0.1:[0-9]*' "$work/store.log" | head -1 || true)
+    if [ -n "$address" ]; then return; fi
+    sleep 0.1
+  done
+  echo "the store did not start:" >&2
+  cat "$work/store.log" >&2
+  exit 1
+}
+
+# Runs the workload $1, whatever its verdict.
+measure() {
+  "$cosmark" run "scripts/gallery/$1" --set "storage.endpoint=$address" --archive "$work/archive" --seed 7 --quiet "${@:2}" \
+    > /dev/null
+}
+
+# Draws kind $1 of the runs and options that follow; the first picture becomes $2.svg.
+draw() {
+  rm -rf "$work/plots"
+  "$cosmark" plot "${@:3}" --kind "$1" --archive "$work/archive" --width 12cm --output "$work/plots" > /dev/null
+  first=$(find "$work/plots" -name '*.svg' | LC_ALL=C sort | head -1)
+  cp "$first" "$out/$2.svg"
+}
+
+mkdir -p "$out"
+for _ in 1 2; do
+  start store.yaml
+  measure ladder.yaml
+done
+start stall.yaml
+measure mixed.yaml
+stop
+ladder='ladder=w1,w2'
+draw workers workers "$ladder" --op read
+draw knee knee "$ladder" --op read
+draw ecdf ecdf w1 --op read --stage 'read-workers*'
+draw ccdf ccdf w3 --stage main
+draw heat heat w3 --stage main --op read
+draw timeline timeline w3 --stage main --op read --metric throughput
+draw sizes sizes w3 --stage main --op read
+draw compare compare "first=w1" "again=w2" --stage read-workers8 --metric throughput
+if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d console/node_modules ]; then
+  (cd console && node e2e/gallery.mjs "$cosmark" "$work/archive" "$out")
+else
+  echo 'no Chromium or no console/node_modules: the screenshots stay as they are' >&2
+fi
+total=$(du -sb "$out" | cut -f1)
+echo "$(find "$out" -type f | wc -l) pictures, $total bytes in docs/gallery"
+if [ "$total" -gt 1500000 ]; then
+  echo 'more than 1.5 MB: make them smaller' >&2
+  exit 1
+fi
