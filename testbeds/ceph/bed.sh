@@ -154,6 +154,15 @@ make_osd() {
 # one for each container.
 make_pools() {
   local pool
+  # single: one copy of each object, so that the price of copies can be measured. A cluster from before it gets it now.
+  if [[ ! -e $BED_DIR/.pool-single ]]; then
+    ceph_do config set global mon_allow_pool_size_one true
+    ceph_do config set mon mon_warn_on_pool_no_redundancy false
+    ceph_do osd pool create single 32 32 replicated replicated_rule
+    ceph_do osd pool set single size 1 --yes-i-really-mean-it
+    ceph_do osd pool application enable single cosmark
+    : >"$BED_DIR/.pool-single"
+  fi
   [[ ! -e $BED_DIR/.pools ]] || return 0
   ceph_do osd require-osd-release pacific
   for pool in bench:128:cosmark default.rgw.buckets.data:128:rgw cosbench1:16:cosmark cosbench2:16:cosmark; do
@@ -427,7 +436,7 @@ bed_version() {
   settings_load
   local words
   words=$(timeout 20 ceph --version 2>/dev/null 9>&-) || words='Ceph of an unknown version'
-  echo "${words%% (*}, CEPH_STORE=${CEPH_STORE:-file}, pools of size 3, 4 OSDs"
+  echo "${words%% (*}, CEPH_STORE=${CEPH_STORE:-file}, pools of size 3 (single: 1), 4 OSDs"
 }
 
 bed_endpoints() {

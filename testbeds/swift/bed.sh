@@ -5,7 +5,10 @@
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=../lib.sh
 . "$HERE/../lib.sh"
-bed_init swift
+# A second set of data beside the usual one, for other rings; the ports are the same, so one is up at a time.
+SWIFT_BED=${SWIFT_BED:-}
+[[ $SWIFT_BED =~ ^[a-z0-9]{0,16}$ ]] || die "SWIFT_BED=$SWIFT_BED: use at most 16 small letters and digits"
+bed_init "swift${SWIFT_BED:+-$SWIFT_BED}"
 
 SWIFT_VERSION=2.38.3
 VENV=$TOOLS_DIR/swift-$SWIFT_VERSION
@@ -23,7 +26,8 @@ AUTH_URL=http://127.0.0.1:$PROXY_PORT/auth/v1.0
 node_ip() { echo "127.0.0.1$1"; }
 node_devices() { echo "$BED_DIR/srv/$1"; }
 node_device() { echo "$BED_DIR/srv/$1/d$1"; }
-node_image() { echo "$BED_DIR/images/d$1.xfs"; }
+database_device() { echo "$BED_DIR/srv/$1/c$1"; }
+node_image() { echo "$BED_DIR/images/$1.xfs"; }
 kind_port() { # kind_port NODE KIND
   local -A offset=([object]=0 [container]=1 [account]=2)
   echo $((23010 + $1 * 100 + ${offset[$2]}))
@@ -32,27 +36,41 @@ kind_port() { # kind_port NODE KIND
 # ---- knobs -----------------------------------------------------------------------------------------------------
 
 # The settings of the last `up` are on file, for status and faults; `up` itself takes them from its environment.
-# Only the file system is kept over a down and an up, because the data lie on it.
+# Only what the data were laid out by is kept over a down and an up: file system, replicas, place of the databases.
 settings_load() {
   local key value
   [[ -f $SETTINGS ]] || return 0
   while IFS='=' read -r key value; do
-    case $key in SWIFT_FS | SWIFT_DAEMONS) printf -v "$key" %s "$value" ;; esac
+    case $key in SWIFT_FS | SWIFT_DAEMONS | SWIFT_REPLICAS | SWIFT_DB) printf -v "$key" %s "$value" ;; esac
   done <"$SETTINGS"
 }
 
+# kept NAME ASKED DEFAULT: the data's own setting, which another cannot replace.
+kept() {
+  [[ -z ${!1} || -z $2 || ${!1} == "$2" ]] || die "this bed's data lie on $1=${!1}; to change it run: down --wipe"
+  printf -v "$1" %s "${2:-${!1:-$3}}"
+}
+
 settings_choose() {
-  local asked_fs=${SWIFT_FS:-} asked_daemons=${SWIFT_DAEMONS:-min}
-  SWIFT_FS='' SWIFT_DAEMONS=''
+  local asked_fs=${SWIFT_FS:-} asked_daemons=${SWIFT_DAEMONS:-min} asked_replicas=${SWIFT_REPLICAS:-} asked_db=${SWIFT_DB:-}
+  SWIFT_FS='' SWIFT_DAEMONS='' SWIFT_REPLICAS='' SWIFT_DB=''
   settings_load
-  [[ -z $SWIFT_FS || -z $asked_fs || $SWIFT_FS == "$asked_fs" ]] ||
-    die "this bed's data lie on SWIFT_FS=$SWIFT_FS; to change it run: down --wipe"
   if [[ -n $SWIFT_DAEMONS && $SWIFT_DAEMONS != "$asked_daemons" && -n $(process_members proxy) ]]; then
     die "the bed is up with SWIFT_DAEMONS=$SWIFT_DAEMONS; run down first"
   fi
-  SWIFT_FS=${asked_fs:-${SWIFT_FS:-dir}} SWIFT_DAEMONS=$asked_daemons
+  # A bed from before these two were settings has what is now their default.
+  if [[ -n $SWIFT_FS ]]; then : "${SWIFT_REPLICAS:=3}" "${SWIFT_DB:=shared}"; fi
+  kept SWIFT_FS "$asked_fs" dir
+  kept SWIFT_REPLICAS "$asked_replicas" 3
+  kept SWIFT_DB "$asked_db" shared
+  SWIFT_DAEMONS=$asked_daemons
   case $SWIFT_FS in dir | xfs) ;; *) die "SWIFT_FS=$SWIFT_FS: use dir or xfs" ;; esac
   case $SWIFT_DAEMONS in none | min | all) ;; *) die "SWIFT_DAEMONS=$SWIFT_DAEMONS: use none, min or all" ;; esac
+  case $SWIFT_REPLICAS in 1 | 2 | 3 | 4) ;; *) die "SWIFT_REPLICAS=$SWIFT_REPLICAS: use 1 to 4" ;; esac
+  case $SWIFT_DB in shared | own) ;; *) die "SWIFT_DB=$SWIFT_DB: use shared or own" ;; esac
+  [[ $SWIFT_DB == shared || $SWIFT_FS == xfs ]] || die "SWIFT_DB=own: a device of its own needs SWIFT_FS=xfs"
+  knob_number SWIFT_DB_IOPS 0
+  ((SWIFT_DB_IOPS == 0)) || [[ $SWIFT_DB == own ]] || die "SWIFT_DB_IOPS limits the devices of SWIFT_DB=own"
   SWIFT_LOG_LEVEL=${SWIFT_LOG_LEVEL:-WARNING} SWIFT_DEVICE_SIZE=${SWIFT_DEVICE_SIZE:-10G}
   knob_number SWIFT_INTERVAL 30
   knob_number SWIFT_PROXY_WORKERS 2
@@ -76,14 +94,25 @@ bed_install() {
 }
 
 bed_prepare() {
+  settings_choose
+  if [[ -z $(process_members proxy) ]] && (exec 3<>/dev/tcp/127.0.0.1/$PROXY_PORT) 2>/dev/null; then
+    die "127.0.0.1:$PROXY_PORT is taken: end what listens there; another set of data of this bed ends with SWIFT_BED=.. down"
+  fi
   bed_install
   check_xattrs
-  printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" >"$SETTINGS"
+  printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" "SWIFT_REPLICAS=$SWIFT_REPLICAS" \
+    "SWIFT_DB=$SWIFT_DB" >"$SETTINGS"
   write_configuration
   build_rings
   if [[ $SWIFT_FS == xfs ]]; then
     local n
     for n in "${NODES[@]}"; do device_mount "$n"; done
+  fi
+  if [[ $SWIFT_DB == own ]]; then
+    for n in "${NODES[@]}"; do
+      image_mount "c$n" "$(database_device "$n")"
+      device_limit "$(database_device "$n")" "$SWIFT_DB_IOPS"
+    done
   fi
 }
 
@@ -147,13 +176,15 @@ write_configuration() {
 # Rings: 512 partitions (part power 9) over four equal devices; the seed makes them the same on every machine.
 # object-1 is the ring of storage policy 1, silver, with two replicas.
 build_rings() {
-  build_ring object object 3
-  build_ring object-1 object 2
-  build_ring container container 3
-  build_ring account account 3
+  local databases=d
+  [[ $SWIFT_DB == shared ]] || databases=c
+  build_ring object object "$SWIFT_REPLICAS" d
+  build_ring object-1 object 2 d
+  build_ring container container "$SWIFT_REPLICAS" $databases
+  build_ring account account "$SWIFT_REPLICAS" d
 }
 
-build_ring() ( # build_ring RING KIND REPLICAS
+build_ring() ( # build_ring RING KIND REPLICAS DEVICE
   cd "$ETC" || exit 1
   [[ ! -f $1.ring.gz ]] || exit 0
   rm -f "$1.builder"
@@ -162,7 +193,7 @@ build_ring() ( # build_ring RING KIND REPLICAS
     "${ring[@]}" create 9 "$3" 1
     for n in "${NODES[@]}"; do
       "${ring[@]}" add --region 1 --zone "$n" --ip "$(node_ip "$n")" --port "$(kind_port "$n" "$2")" \
-        --device "d$n" --weight 100
+        --device "$4$n" --weight 100
     done
     "${ring[@]}" rebalance --seed 42 || [[ $? == 1 ]] # 1 is a warning
   } >>"$LOG_DIR/rings.log" 2>&1 || die "ring $1 could not be built; see $LOG_DIR/rings.log"
@@ -174,11 +205,13 @@ build_ring() ( # build_ring RING KIND REPLICAS
 # Not mountpoint(1): it stats the place, and a file system that was shut down answers EIO.
 is_mounted() { grep -qF " $1 " /proc/mounts; }
 
-device_mount() {
-  local image device
-  image=$(node_image "$1") device=$(node_device "$1")
+device_mount() { image_mount "d$1" "$(node_device "$1")"; }
+
+image_mount() { # image_mount IMAGE PLACE
+  local image device=$2
+  image=$(node_image "$1")
   is_mounted "$device" && return 0
-  mkdir -p "$BED_DIR/images"
+  mkdir -p "$BED_DIR/images" "$device"
   if [[ ! -f $image ]]; then
     truncate -s "$SWIFT_DEVICE_SIZE" "$image.new"
     mkfs.xfs -q -i size=512 "$image.new" >>"$LOG_DIR/devices.log" 2>&1 || die "mkfs.xfs failed; see $LOG_DIR/devices.log"
@@ -188,13 +221,29 @@ device_mount() {
     die "cannot mount $image (are loop devices allowed here?); use SWIFT_FS=dir"
 }
 
-device_unmount() {
+device_unmount() { place_unmount "$(node_device "$1")"; }
+
+place_unmount() { # place_unmount PLACE
   local try
   for ((try = 0; try < 50; try++)); do
-    is_mounted "$(node_device "$1")" || return 0
-    umount "$(node_device "$1")" 2>>"$LOG_DIR/devices.log" || sleep 0.1
+    is_mounted "$1" || return 0
+    umount "$1" 2>>"$LOG_DIR/devices.log" || sleep 0.1
   done
-  die "$(node_device "$1") is busy (fuser -vm shows by whom); end that and try again"
+  die "$1 is busy (fuser -vm shows by whom); end that and try again"
+}
+
+# device_limit PLACE IOPS: at most so many reads and so many writes a second of the device below PLACE; 0: no limit. A
+# limit of the root group holds for whoever writes, the kernel's own writing back included.
+device_limit() {
+  local group=/sys/fs/cgroup/blkio number verb
+  if [[ ! -w $group/blkio.throttle.write_iops_device ]]; then
+    (($2 == 0)) && return 0
+    die "SWIFT_DB_IOPS: this kernel has no control group blkio (version 1) that throttles; leave it out"
+  fi
+  number=$(mountpoint -d "$1") || die "$1 is not mounted"
+  for verb in read write; do
+    echo "$number $2" >"$group/blkio.throttle.${verb}_iops_device" || die "$1 could not be limited to $2 I/Os a second"
+  done
 }
 
 # dir: the device's directory is swapped for a dangling link, and the servers answer 507 from the next request on.
@@ -261,7 +310,11 @@ print(a.get("object_replication_last") or 0, (a.get("object_replication_time") o
 
 bed_release() {
   local n
-  for n in "${NODES[@]}"; do device_unmount "$n"; done
+  for n in "${NODES[@]}"; do
+    device_unmount "$n"
+    ! is_mounted "$(database_device "$n")" || device_limit "$(database_device "$n")" 0
+    place_unmount "$(database_device "$n")"
+  done
 }
 
 # ---- processes -------------------------------------------------------------------------------------------------
@@ -364,12 +417,21 @@ bed_check() {
 
 bed_version() {
   settings_load
-  echo "OpenStack Swift $SWIFT_VERSION, SWIFT_FS=${SWIFT_FS:-dir}, SWIFT_DAEMONS=${SWIFT_DAEMONS:-min}"
+  echo "OpenStack Swift $SWIFT_VERSION, SWIFT_FS=${SWIFT_FS:-dir}, SWIFT_DAEMONS=${SWIFT_DAEMONS:-min}, \
+${SWIFT_REPLICAS:-3} replicas, container databases on ${SWIFT_DB:-shared} devices$(limits_in_force)"
+}
+
+limits_in_force() {
+  local file=/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device place=$BED_DIR/srv/1/c1 number limit
+  is_mounted "$place" && [[ -r $file ]] || return 0
+  number=$(mountpoint -d "$place") || return 0
+  limit=$(awk -v device="$number" '$1 == device { print $2 }' "$file")
+  [[ -z $limit ]] || printf ' of at most %s I/Os a second' "$limit"
 }
 
 bed_endpoints() {
   cat <<E
-  Swift   $AUTH_URL   user test:tester   key testing   policies gold (3 replicas, default), silver (2)
+  Swift   $AUTH_URL   user test:tester   key testing   policies gold (${SWIFT_REPLICAS:-3} replicas, default), silver (2)
   S3      http://127.0.0.1:$PROXY_PORT   access key test:tester   secret key testing   region us-east-1, path style
   nodes   node.1 to node.4 at 127.0.0.11 to 127.0.0.14
   targets $HERE/target.yaml, $HERE/s3.yaml

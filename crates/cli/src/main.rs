@@ -25,6 +25,7 @@ mod progress;
 mod raw;
 mod readback;
 mod registry;
+mod requests;
 mod runs;
 mod screen;
 mod secrets;

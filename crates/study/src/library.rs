@@ -25,8 +25,11 @@ macro_rules! entry {
 pub const LIBRARY: &[Entry] = &[
     entry!("slides"),
     entry!("iccl"),
+    entry!("iccl-replicas"),
     entry!("thesis-object"),
     entry!("thesis-block"),
+    entry!("zmanda-ssd"),
+    entry!("baseline"),
     entry!("signatures"),
     entry!("proxies"),
 ];

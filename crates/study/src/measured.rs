@@ -57,8 +57,27 @@ impl Origin for Files<'_> {
                 .unwrap_or_default();
         }
         let run = open_run(&self.directory.join("archive").join(&end.place));
-        run.map(|run| of_run(order, &run.record, &end.place)).unwrap_or_default()
+        let mut all = run.map(|run| of_run(order, &run.record, &end.place)).unwrap_or_default();
+        let file = self.directory.join("requests").join(format!("{}.json", end.place));
+        let values = std::fs::read_to_string(file).ok().map(|text| distances(&text)).unwrap_or_default();
+        for observation in &mut all {
+            observation.values.extend(values.clone());
+        }
+        all
     }
+}
+
+/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
+/// since a disk does not know for which stage it works.
+pub const DISTANCES: [(&str, &str); 2] =
+    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
+
+/// Shares of the distances of a followed disk.
+fn distances(text: &str) -> BTreeMap<String, f64> {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
+    let count = |name: &str| value.get(name).and_then(Value::as_f64);
+    let all = count("distances").filter(|all| *all > 0.0);
+    DISTANCES.iter().filter_map(|(id, name)| Some(((*id).to_owned(), count(name)? / all?))).collect()
 }
 
 /// What a run measured at the points of its cell.
@@ -216,5 +235,21 @@ fn fio_observation(order: &Order<'_>, op: &str, values: BTreeMap<String, f64>, p
         failed_share: 0.0,
         too_long: None,
         place: place.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_of_a_followed_disk_become_shares_and_none_of_none() {
+        let found =
+            distances(r#"{"requests": 41, "distances": 40, "far": 4, "beyond_125000": 10, "by_log2": {}}"#);
+        assert_eq!(found.get("lbn_beyond_125000_share"), Some(&0.25));
+        assert_eq!(found.get("lbn_beyond_2500000_share"), Some(&0.1));
+        for nothing in [r#"{"requests": 1, "distances": 0, "far": 0, "beyond_125000": 0}"#, "{", "[]"] {
+            assert!(distances(nothing).is_empty(), "{nothing}");
+        }
     }
 }

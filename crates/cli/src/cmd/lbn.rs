@@ -1,8 +1,8 @@
 //! `cosmark lbn`: how far apart on a disk successive requests lie, from a trace or while it happens.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use cosmark_nodes::lbn::{Distances, Trace};
 
 use crate::args::LbnArgs;
 use crate::exit::{Exit, Outcome, Problem};
+use crate::requests::{PAUSE, Requests, TRACING};
 use crate::{host, signals, units};
 
 /// Runs the subcommand.
@@ -54,19 +55,6 @@ fn offline(file: &Path) -> Result<Trace, Problem> {
 }
 
 const LONGEST_LINE: u64 = 64 << 10;
-const TRACING: &str = "/sys/kernel/tracing";
-
-/// A buffer of the kernel's tracing that is ours alone, removed at the end.
-struct Instance(PathBuf);
-
-impl Drop for Instance {
-    fn drop(&mut self) {
-        // What cannot be removed holds a few megabytes until the machine starts again.
-        let _ = fs::write(self.0.join("events/block/block_rq_issue/enable"), "0");
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 /// Follows the requests of this machine's disks.
 fn live(seconds: u64) -> Result<Trace, Problem> {
     let refused = |what: &str, cause: std::io::Error| {
@@ -75,38 +63,18 @@ fn live(seconds: u64) -> Result<Trace, Problem> {
              with blktrace -d DEVICE -o - | blkparse -i - > FILE and give the file"
         ))
     };
-    let path = Path::new(TRACING).join(format!("instances/cosmark-{}", std::process::id()));
-    fs::create_dir(&path).map_err(|cause| refused("requests cannot be followed here", cause))?;
-    let instance = Instance(path);
-    let switch = instance.0.join("events/block/block_rq_issue/enable");
-    fs::write(&switch, "1")
-        .map_err(|cause| refused("the event block_rq_issue cannot be switched on", cause))?;
-    let mut pipe = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(instance.0.join("trace_pipe"))
-        .map_err(|cause| refused("its requests cannot be read", cause))?;
+    let mut requests = Requests::follow().map_err(|(what, cause)| refused(what, cause))?;
     let runtime = host::runtime()?;
     let mut trace = Trace::default();
     let until = Instant::now() + Duration::from_secs(seconds);
     let read = async {
-        let (mut left, mut bytes) = (Vec::new(), vec![0; 1 << 16]);
         while Instant::now() < until {
-            match pipe.read(&mut bytes) {
-                Ok(count) if count > 0 => {
-                    left.extend_from_slice(&bytes[..count]);
-                    let end = left.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-                    String::from_utf8_lossy(&left[..end]).lines().for_each(|line| trace.add_line(line));
-                    left.drain(..end);
-                }
-                Err(cause) if !matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    return Err(refused("its requests cannot be read", cause));
-                }
-                _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            if !requests.take(&mut trace).map_err(|cause| refused("its requests cannot be read", cause))? {
+                tokio::time::sleep(PAUSE).await;
             }
             tokio::task::yield_now().await;
         }
-        Ok(())
+        Ok::<(), Problem>(())
     };
     runtime.block_on(async {
         tokio::select! {

@@ -1,5 +1,6 @@
 //! A test bed as a system of a study: its own scripts, each with a time limit.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -50,8 +51,8 @@ impl Bed {
     ///
     /// # Errors
     /// When its script cannot be run.
-    pub async fn is_up(&self) -> Result<bool, String> {
-        let (code, _) = self.script("status", &["--quiet"], &[], OTHER_LIMIT).await?;
+    pub async fn is_up(&self, system: &System) -> Result<bool, String> {
+        let (code, _) = self.script("status", &["--quiet"], &variant(system), OTHER_LIMIT).await?;
         match code {
             0 => Ok(true),
             3 => Ok(false),
@@ -67,9 +68,7 @@ impl Bed {
     /// # Errors
     /// What its script says.
     pub async fn up(&self, system: &System) -> Result<(), String> {
-        let variant: Vec<(&str, &str)> =
-            system.environment.iter().map(|(key, value)| (key.as_str(), value.0.as_str())).collect();
-        self.done("up", &[], &variant, UP_LIMIT).await.map(drop)
+        self.done("up", &[], &variant(system), UP_LIMIT).await.map(drop)
     }
 
     /// Stops it; what a variant had written goes, because the next start may be of another.
@@ -78,7 +77,7 @@ impl Bed {
     /// What its script says.
     pub async fn down(&self, system: &System) -> Result<(), String> {
         let arguments: &[&str] = if system.environment.is_empty() { &[] } else { &["--wipe"] };
-        self.done("down", arguments, &[], OTHER_LIMIT).await.map(drop)
+        self.done("down", arguments, &variant(system), OTHER_LIMIT).await.map(drop)
     }
 
     /// Version, processes and variant, a line each.
@@ -86,8 +85,8 @@ impl Bed {
     /// # Errors
     /// What its script says.
     pub async fn found(&self, system: &System) -> Result<Vec<String>, String> {
-        let said = self.done("status", &[], &[], OTHER_LIMIT).await?;
-        let start = format!("{}: ", self.name);
+        let said = self.done("status", &[], &variant(system), OTHER_LIMIT).await?;
+        let start = format!("{}: ", self.instance(system));
         let mut lines: Vec<String> = said
             .lines()
             .filter_map(|line| line.strip_prefix(&start))
@@ -105,6 +104,30 @@ impl Bed {
             }
         ));
         Ok(lines)
+    }
+
+    /// The name of its data: a variant may have its own.
+    fn instance(&self, system: &System) -> String {
+        let knob = format!("{}_BED", self.name.to_ascii_uppercase().replace('-', "_"));
+        match system.environment.get(&knob) {
+            Some(own) if !own.0.is_empty() => format!("{}-{}", self.name, own.0),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// The disk below a directory of the bed's data, as `major,minor`.
+    ///
+    /// # Errors
+    /// When the directory is not there.
+    pub fn disk_below(&self, system: &System, directory: &str) -> Result<String, String> {
+        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let beds = var("COSMARK_TESTBED_DIR")
+            .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
+            .ok_or("neither COSMARK_TESTBED_DIR nor HOME is set")?;
+        let path = beds.join(self.instance(system)).join(directory);
+        let about = std::fs::metadata(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        let number = about.dev();
+        Ok(format!("{},{}", libc::major(number), libc::minor(number)))
     }
 
     async fn done(
@@ -154,6 +177,10 @@ impl Bed {
         }
         Ok((status.map_err(failed)?.code().unwrap_or(-1), said))
     }
+}
+
+fn variant(system: &System) -> Vec<(&str, &str)> {
+    system.environment.iter().map(|(key, value)| (key.as_str(), value.0.as_str())).collect()
 }
 
 /// A file without a name.

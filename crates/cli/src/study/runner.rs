@@ -16,6 +16,7 @@ use crate::args::{LiveOptions, RunOptions};
 use crate::cmd::run::execute_and_tidy_up;
 use crate::load::load_text;
 use crate::registry::CATALOG;
+use crate::requests::Beside;
 use crate::study::bed::Bed;
 use crate::study::fio::Device;
 use crate::{host, units};
@@ -133,7 +134,15 @@ impl Here {
             system.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let loaded = load_text(&CATALOG, text, &shown, "workload.yaml", target.as_deref(), &settings)
             .map_err(failed)?;
+        let beside = match (&system.follow, Bed::of(&self.beds, system).ok().flatten()) {
+            // Why not was said when the bed came up.
+            (Some(directory), Some(bed)) if !self.targets.contains_key(&system.name) => {
+                followed(&bed, system, directory).ok()
+            }
+            _ => None,
+        };
         let ended = execute_and_tidy_up(loaded, None, &self.options(order.repetition)).map_err(failed)?;
+        let distances = beside.and_then(Beside::end);
         if let Some(trouble) = &ended.archive_trouble {
             return Err(Trouble::Failed(format!("the archive is not complete: {trouble}")));
         }
@@ -146,7 +155,23 @@ impl Here {
         };
         let place =
             ended.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Some(distances) = distances {
+            let value =
+                serde_json::to_value(&distances).map_err(|cause| Trouble::Failed(cause.to_string()))?;
+            self.keep("requests", &format!("{place}.json"), &value)?;
+        }
         Ok(CellEnd { state, place, took_s: began.elapsed().as_secs_f64(), why: ended.record.reason })
+    }
+
+    /// Writes a file of a directory of the study, under its name only when it is whole.
+    fn keep(&self, directory: &str, place: &str, value: &serde_json::Value) -> Result<(), Trouble> {
+        let directory = self.directory.join(directory);
+        let failed = |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
+        let part = directory.join(format!("{place}.part"));
+        std::fs::write(&part, text).map_err(failed)?;
+        std::fs::rename(&part, directory.join(place)).map_err(failed)
     }
 
     fn run_fio(&mut self, order: &Order<'_>) -> Result<CellEnd, Trouble> {
@@ -163,19 +188,16 @@ impl Here {
             None => Err(Trouble::Stopped),
             Some(Err(why)) => Ok(CellEnd { state: CellState::Failed, place, took_s, why: Some(why) }),
             Some(Ok(value)) => {
-                let directory = self.directory.join("fio");
-                let failed =
-                    |cause: std::io::Error| Trouble::Failed(format!("{}: {cause}", directory.display()));
-                std::fs::create_dir_all(&directory).map_err(failed)?;
-                let text =
-                    serde_json::to_vec_pretty(&value).map_err(|cause| Trouble::Failed(cause.to_string()))?;
-                let part = directory.join(format!("{place}.part"));
-                std::fs::write(&part, text).map_err(failed)?;
-                std::fs::rename(&part, directory.join(&place)).map_err(failed)?;
+                self.keep("fio", &place, &value)?;
                 Ok(CellEnd { state: CellState::Done, place, took_s, why: None })
             }
         }
     }
+}
+
+/// Begins to follow the disk below a directory of a bed.
+fn followed(bed: &Bed, system: &System, directory: &str) -> Result<Beside, String> {
+    Beside::of(bed.disk_below(system, directory)?)
 }
 
 /// How a run that is over counts; one that was cut off or cancelled is done again.
@@ -224,10 +246,10 @@ impl Runner for Here {
         };
         let quiet = self.quiet;
         let whole = async {
-            let was_up = bed.is_up().await?;
+            let was_up = bed.is_up(system).await?;
             if was_up && !is_left && !system.environment.is_empty() {
                 return Err(format!(
-                    "its bed is up, in whatever variant: take it down (testbeds/{}/down --wipe), the study starts its own",
+                    "its bed is up, in whatever variant: take it down (testbeds/{}/down), the study starts its own",
                     system.bed.as_deref().unwrap_or_default()
                 ));
             }
@@ -237,7 +259,17 @@ impl Runner for Here {
                 }
                 bed.up(system).await?;
             }
-            Ok((bed.found(system).await?, !was_up))
+            let mut found = bed.found(system).await?;
+            if let Some(directory) = &system.follow {
+                found.push(match followed(&bed, system, directory) {
+                    Ok(beside) => {
+                        drop(beside.end());
+                        format!("the requests of the disk below {directory} are followed")
+                    }
+                    Err(why) => format!("the requests of the disk below {directory} are not followed: {why}"),
+                });
+            }
+            Ok((found, !was_up))
         };
         let done = self.runtime.block_on(async {
             tokio::select! {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use cosmark_metrics::results::METRICS;
+
+use crate::measured::DISTANCES;
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
@@ -14,7 +16,7 @@ pub const SCALES: [&str; 3] = ["quick", "scaled", "full"];
 /// More cells nobody waits for.
 const MOST_CELLS: usize = 100_000;
 /// What of a target a study may change: nothing that says where requests or logins go.
-const SETTINGS: [&str; 2] = ["storage.payload", "storage.policy"];
+const SETTINGS: [&str; 3] = ["storage.payload", "storage.policy", "storage.pool"];
 /// What stands for itself in a template.
 const GIVEN: [&str; 3] = ["prefix", "system", "study"];
 
@@ -131,6 +133,19 @@ impl Check<'_> {
                 let span = self.at("systems", Some(at), key);
                 let hint = format!("a study may change {}", SETTINGS.join(", "));
                 self.wrong(span, format!("{key}: a study may not change that of a target"), hint);
+            }
+            let inside = |path: &str| {
+                !path.is_empty()
+                    && !path.starts_with('/')
+                    && path.split('/').all(|part| !part.is_empty() && part != ".." && plain(part))
+            };
+            if system.follow.as_deref().is_some_and(|path| system.bed.is_none() || !inside(path)) {
+                let span = self.at("systems", Some(at), "follow");
+                self.wrong(
+                    span,
+                    "this is no directory of a bed's data",
+                    "such as srv/1/c1, of a system with bed:",
+                );
             }
             if system.copies == 0 {
                 let span = self.at("systems", Some(at), "copies");
@@ -327,7 +342,8 @@ impl Check<'_> {
     }
 
     fn metric(&mut self, id: &str, key: &str, item: Option<usize>) {
-        let known = METRICS.iter().any(|metric| metric.id == id);
+        let known =
+            METRICS.iter().any(|metric| metric.id == id) || DISTANCES.iter().any(|(name, _)| *name == id);
         if !known {
             let span = self.at(key, item, id);
             let hint = "such as throughput_per_s, bandwidth_bytes_per_s, response_ms.p95, success_ratio";

@@ -109,12 +109,16 @@ pub struct System {
     /// Environment of the bed's `up`: its variant.
     #[serde(default)]
     pub environment: Values,
-    /// Keys of its target that are changed for it: `storage.payload`, `storage.policy`.
+    /// Keys of its target that are changed for it: `storage.payload`, `storage.policy`, `storage.pool`.
     #[serde(default)]
     pub settings: Values,
     /// How fio reaches it: `file` on the disk of this machine, or `rbd`.
     #[serde(default)]
     pub block: Option<Block>,
+    /// A directory of the bed's data, such as `srv/1/c1`: the requests of the disk below it are followed while a cell runs,
+    /// and how far apart they lie becomes `lbn_beyond_125000_share` and `lbn_beyond_2500000_share`.
+    #[serde(default)]
+    pub follow: Option<String>,
     /// Copies of each object that it keeps.
     #[serde(default = "one")]
     pub copies: u32,

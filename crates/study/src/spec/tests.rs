@@ -87,7 +87,7 @@ workload: {point: '- name: x', measured: x}
 title: t
 question: q
 systems:
-  - {name: a, bed: swift, environment: {LD_PRELOAD: x}}
+  - {name: a, bed: swift, environment: {LD_PRELOAD: x}, follow: ../../../dev}
   - {name: b, bed: ../../etc}
   - {name: b, target: /etc/passwd, settings: {storage.endpoint: x}}
 factors:
@@ -108,6 +108,7 @@ slas: [{name: s, p95_ms: 0, over: n}]
     let found = mistakes(text);
     for (line, words) in [
         (5, "LD_PRELOAD: no knob"),
+        (5, "no directory of a bed's data"),
         (6, "no test bed's name"),
         (7, "there twice"),
         (7, "no file of the bed"),
