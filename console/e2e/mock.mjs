@@ -433,6 +433,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       else finish(run, "cancelled", "cancelled by laptop");
     }],
     ["POST", /^runs\/([^/]+)\/resubmit$/, ({ run }) => { const next = make(run.summary.name); active().forEach((one) => tell("run", one)); return [201, { id: next.summary.id, mistakes: [] }]; }],
+    ["POST", /^runs\/([^/]+)\/notes$/, ({ run }) => run.summary],
     ["PUT", /^runs\/([^/]+)\/tags$/, ({ run, body }) => { run.summary.tags = [...new Set([...run.summary.tags, ...body.add])].filter((tag) => !body.remove.includes(tag)); return run.summary; }],
     ["PUT", /^runs\/([^/]+)\/baseline$/, ({ run, body }) => { run.summary.baseline = body.baseline; return run.summary; }],
     ["GET", /^runs\/([^/]+)\/data$/, ({ run }) => reportOf(run)],

@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use bed::{Controller, within, workload};
 use serde_json::{Value, json};
@@ -186,6 +187,44 @@ fn events_tell_a_run_from_its_start_to_its_end_and_go_on_where_they_broke_off() 
     assert!(told.is_some(), "a run that was submitted is told");
     watching.kill().unwrap();
     watching.wait().unwrap();
+}
+
+#[test]
+fn notes_come_onto_the_timeline_of_a_run_that_runs_and_of_one_that_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let c = Controller::start(dir.path());
+    let id = c.submit(&workload("noted", 6));
+    let path = format!("runs/{id}/notes");
+    // Before it begins there is no timeline.
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (status, answer) = c.send("POST", &path, &json!({"text": " proxy 2 was\u{7} restarted "}));
+        if status == 200 {
+            break;
+        }
+        assert!(status == 409 && Instant::now() < until, "{status}: {answer}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (_, all) = c.with_token(&c.token, &["-N"], &format!("/api/v1/runs/{id}/events"));
+    assert!(all.contains("finished"), "{all}");
+    assert_eq!(c.send("POST", &path, &json!({"text": "the disk was full"})).0, 200);
+    let record = c.get(&format!("runs/{id}/record"));
+    let notes: Vec<(String, bool)> = record["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|event| event["kind"] == "note")
+        .map(|event| (event["text"].as_str().unwrap().to_owned(), event["stage"].is_null()))
+        .collect();
+    let [(during, _), (after, is_outside)] = notes.as_slice() else { panic!("{notes:?}") };
+    assert!(during.contains(": proxy 2 was") && during.ends_with("restarted"), "{during}");
+    assert!(!during.contains('\u{7}'), "a control character is no part of a text: {during:?}");
+    assert!(after.ends_with(": the disk was full") && *is_outside, "{notes:?}");
+    for text in ["", "   ", &"x".repeat(3001)] {
+        let (status, answer) = c.send("POST", &path, &json!({ "text": text }));
+        assert_eq!(status, 400, "{answer}");
+    }
+    assert_eq!(c.send("POST", "runs/w999/notes", &json!({"text": "x"})).0, 404);
 }
 
 #[test]

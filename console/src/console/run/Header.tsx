@@ -9,6 +9,7 @@ import { attempt } from "../ui/notices";
 import { StateMark, VerdictMark } from "../ui/marks";
 import { Moment, lasted, useNow } from "../ui/time";
 import { CancelButton } from "./actions";
+import { NoteButton } from "./NoteButton";
 
 interface Props {
   run: RunSummary;
@@ -38,6 +39,7 @@ export function Header({ run, live, onRetry, onChanged }: Props) {
         <Tags run={run} onChanged={onChanged} />
       </div>
       <div className="actions">
+        <NoteButton run={run} onNoted={onChanged} />
         {!ended && <CancelButton run={run} />}
         {ended && mayOperate && (
           <>

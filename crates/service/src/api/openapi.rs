@@ -29,6 +29,7 @@ fn schemas() -> Map<String, Value> {
         SchemaGenerator::subschema_for::<types::QueueMove>,
         SchemaGenerator::subschema_for::<types::Cancel>,
         SchemaGenerator::subschema_for::<types::TagChange>,
+        SchemaGenerator::subschema_for::<types::Note>,
         SchemaGenerator::subschema_for::<types::Baseline>,
         SchemaGenerator::subschema_for::<types::FileInfo>,
         SchemaGenerator::subschema_for::<types::SourceText>,

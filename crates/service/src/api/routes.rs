@@ -110,6 +110,7 @@ pub const ROUTES: &[Route] = &[
     route!(patch "/api/v1/runs/{id}/queue" Operate One("RunSummary"), runs::reorder, "Move a run that waits", body "QueueMove"),
     route!(post "/api/v1/runs/{id}/cancel" Operate One("RunSummary"), runs::cancel, "End a run: operations in flight may end, or not", body "Cancel"),
     route!(post "/api/v1/runs/{id}/resubmit" Operate One("Submitted"), runs::resubmit, "Submit the same again (201)"),
+    route!(post "/api/v1/runs/{id}/notes" Operate One("RunSummary"), runs::note, "Put a note on the timeline of a run, with the name of who says it; now, of a running run and of one that is over", body "Note"),
     route!(put "/api/v1/runs/{id}/tags" Operate One("RunSummary"), runs::tag, "Add and remove tags", body "TagChange"),
     route!(put "/api/v1/runs/{id}/baseline" Operate One("RunSummary"), runs::baseline, "Make a run the baseline of its workload, or no longer", body "Baseline"),
     route!(get "/api/v1/runs/{id}/data" View Json("the data of the report"), files::data, "What the report and the run page show; of a running run, so far"),

@@ -6,7 +6,9 @@ use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{RunGlance, RunRecord, RunState, change_tags, open_run, overview, set_baseline};
+use cosmark_archive::{
+    RunGlance, RunRecord, RunState, add_note, change_tags, open_run, overview, set_baseline,
+};
 use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{hidden, hide_in_source};
 use cosmark_verdict::open_judged;
@@ -16,8 +18,8 @@ use serde::Deserialize;
 use super::answer::{Body, Given, Params, blocking, json};
 use super::{App, No, Shared};
 use crate::api::types::{
-    Baseline, Cancel, CheckResult, QueueMove, RunSummary, SourceText, Submission, Submitted, SystemEvent,
-    TagChange,
+    Baseline, Cancel, CheckResult, Note, QueueMove, RunSummary, SourceText, Submission, Submitted,
+    SystemEvent, TagChange,
 };
 use crate::auth::tokens::Identity;
 use crate::live::overall_word;
@@ -36,6 +38,8 @@ pub struct Filter {
 
 /// Runs of a list without a limit.
 const USUAL: usize = 100;
+/// Bytes of a note: with the name of who says it there is room for it in an event.
+const LONGEST_NOTE: usize = 3000;
 /// Runs of a list at most.
 const MOST: usize = 1000;
 
@@ -283,6 +287,30 @@ pub async fn tag(
     })
     .await?;
     changed(&app, &id).await
+}
+
+/// `POST runs/ID/notes`
+pub async fn note(
+    State(app): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Path(id): Path<String>,
+    Body(note): Body<Note>,
+) -> Given<RunSummary> {
+    let text = note.text.trim();
+    if text.is_empty() || text.len() > LONGEST_NOTE {
+        let problem = if text.is_empty() { "is empty" } else { "is too long" };
+        return Err(No::bad(format!("the note {problem}: give a text of up to {LONGEST_NOTE} bytes")));
+    }
+    let said = format!("{}: {text}", who.name);
+    let (shared, wanted) = (Shared::clone(&app), id.clone());
+    blocking(move || {
+        let dir = directory(&shared, &wanted)?;
+        // The archive's own sentence names its place on this machine.
+        let refused = |_| No::bad("the note cannot be kept: the run has as many events as it may, or its archive cannot be written");
+        add_note(&dir, &said).map(drop).map_err(refused)
+    })
+    .await?;
+    json(find(&app, &id).await?)
 }
 
 /// `PUT runs/ID/baseline`

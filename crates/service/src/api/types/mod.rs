@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 mod access;
 mod doing;
 mod lost;
+mod note;
 mod submission;
 
 pub use access::{Login, SecretValue};
 pub use doing::DriverDoing;
 pub use lost::LostDriver;
+pub use note::Note;
 pub use submission::Submission;
 
 /// Version of this interface; its paths begin with `/api/v1`.

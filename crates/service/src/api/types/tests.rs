@@ -30,6 +30,7 @@ fn types() -> String {
         Drain::decl(&config),
         Cancel::decl(&config),
         TagChange::decl(&config),
+        Note::decl(&config),
         Baseline::decl(&config),
         SourceText::decl(&config),
         TargetText::decl(&config),
