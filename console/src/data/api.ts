@@ -490,6 +490,12 @@ add: Array<string>,
  */
 remove: Array<string>, };
 
+export type Note = { 
+/**
+ * One paragraph, up to 3000 bytes.
+ */
+text: string, };
+
 export type Baseline = { 
 /**
  * True: others are compared with it.

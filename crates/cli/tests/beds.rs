@@ -7,9 +7,9 @@ mod support;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cosmark_archive::{DurabilityRecord, RunRecord, RunState};
-use cosmark_metrics::{NodeResult, ResourceKind};
+use cosmark_metrics::{ConsistencyResult, NodeResult, ResourceKind};
 use cosmark_simstore::{Behaviour, SimStore};
-use support::{operation, repository, run_json, stderr};
+use support::{cosmark, operation, repository, run_json, stderr};
 
 /// Containers of one test alone: a store may remember for a while what a deleted container of that name was like.
 fn own_prefix() -> String {
@@ -267,6 +267,64 @@ stages:
   - {name: cleanup, works: [{type: cleanup, workers: 2, objects: \"r(1,40)\", acceptable_failure_ratio: 1}]}
   - {name: dispose, works: [{type: dispose, workers: 1}]}
 ";
+
+const PROBED: &str = "name: probed
+consistency: {share: 10%, reach: 2s}
+defaults: {containers: \"r(1,1)\", objects: \"r(1,20)\", sizes: c(4)KiB, container_prefix: PREFIX}
+stages:
+  - {name: init, works: [{type: init, workers: 1}]}
+  - {name: prepare, works: [{type: prepare, workers: 4}]}
+  - name: main
+    works: [{name: main, workers: 8, total_ops: 400, rate: 50/s, operations: [{type: read}]}]
+  - {name: cleanup, works: [{type: cleanup, workers: 4}]}
+  - {name: dispose, works: [{type: dispose, workers: 1, acceptable_failure_ratio: 1}]}
+";
+
+/// A prober beside a load: it looks, keeps its share, and leaves nothing that it does not name.
+fn probed(target: &str) -> ConsistencyResult {
+    let record = run_text(target, PROBED);
+    let found = record.stages.into_iter().find_map(|stage| stage.consistency).unwrap();
+    assert!(found.changes > 0 && !found.classes.is_empty(), "{found:#?}");
+    assert!(found.requests * 10 <= found.load_operations, "{} of {}", found.requests, found.load_operations);
+    assert_eq!((found.never_written, found.unanswered), (0, 0), "{found:#?}");
+    found
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_shows_every_write_at_once_to_a_prober_beside_a_load() {
+    let found = probed("versitygw/target.yaml");
+    assert!(found.classes.iter().all(|class| class.stale == 0), "{found:#?}");
+    assert_eq!((found.back_on_a_connection, found.went_back), (0, 0));
+    assert!(found.left.is_empty(), "{:?}", found.left);
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_is_looked_at_beside_a_load() {
+    // How soon is Swift's to say: its listings are late now and then, and so is then the end of its container.
+    let found = probed("swift/target.yaml");
+    assert!(found.left.iter().all(|name| !name.contains('/')), "every object was deleted: {:?}", found.left);
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_is_certified_quickly_with_its_consistency() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = repository().join("testbeds/versitygw/target.yaml");
+    let output = cosmark(directory.path())
+        .args(["certify", "--quick", "--json", "--quiet", "--only", "any.", target.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let pages: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let yes = pages["counts"]["yes"].as_u64().unwrap();
+    assert!(yes >= 20, "{}", pages["counts"]);
+    assert!(
+        pages["consistency"]["changes"].as_u64().unwrap() > 0
+            && pages["left_behind"].as_array().unwrap().is_empty()
+    );
+}
 
 #[test]
 #[ignore = "needs testbeds/nginx-dav/up"]
