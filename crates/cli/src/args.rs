@@ -21,7 +21,7 @@ use crate::paint::When;
 pub use baseline::BaselineArgs;
 pub use certify::CertifyArgs;
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
-pub use driver::{DriverArgs, ManyArgs, NatsArgs, ReachArgs};
+pub use driver::{DriverArgs, ManyArgs, NatsArgs, NodeArgs, ReachArgs};
 pub use faults::{FaultsArgs, FaultsCommand, NoteArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
@@ -88,6 +88,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Make load for controllers elsewhere: joins their NATS and waits for work
     Driver(DriverArgs),
+    /// Read this machine's counters for runs of controllers elsewhere: joins their NATS and waits to be asked
+    Node(NodeArgs),
     /// List storage adaptors and auths, or the keys of one
     Adaptors(AdaptorsArgs),
     /// Show the results of a run again

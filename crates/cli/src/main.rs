@@ -52,6 +52,7 @@ fn main() -> std::process::ExitCode {
         Command::Convert(convert) => cmd::convert::run(&convert),
         Command::Serve(serve) => cmd::serve::run(&serve),
         Command::Driver(driver) => cmd::driver::run(&driver),
+        Command::Node(node) => cmd::node::run(&node),
         Command::Adaptors(adaptors) => cmd::adaptors::run(&adaptors),
         Command::Show(show) => cmd::show::run(&show),
         Command::Judge(judge) => cmd::judge::run(&judge),

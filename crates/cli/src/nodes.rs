@@ -6,7 +6,7 @@ use cosmark_controller::{NodesOfRun, StopLevel};
 use cosmark_metrics::nodes::costs;
 use cosmark_metrics::{NodeResult, ResourceKind, UnitResult, Waiting};
 use cosmark_nodes::source::Source;
-use cosmark_nodes::watch::NodeWatch;
+use cosmark_nodes::watch::{Agent, NodeWatch};
 use cosmark_workload::Workload;
 use cosmark_workload::model::ConfigValue;
 use cosmark_workload::model::nodes::NodeSpec;
@@ -27,21 +27,24 @@ pub fn check(workload: &Workload) -> Result<(), Problem> {
     found.map_err(Problem::usage)
 }
 
-/// Looks at the machines of a workload from here on, and at how busy they are without its load; `None` where it has none.
+/// Looks at the machines of a workload, and at those that agents read, from here on, and at how busy they are without its load;
+/// `None` where there are none.
 ///
 /// # Errors
 /// For a node that cannot be read.
 pub async fn watch(
     workload: &Workload,
+    agents: Vec<Agent>,
     mut stop: Receiver<StopLevel>,
     quiet: bool,
 ) -> Result<Option<(NodeWatch, NodesOfRun)>, Problem> {
-    if workload.nodes.is_empty() {
+    if workload.nodes.is_empty() && agents.is_empty() {
         return Ok(None);
     }
-    let watch = NodeWatch::start(&workload.nodes).map_err(Problem::usage)?;
+    let count = workload.nodes.len() + agents.len();
+    let watch = NodeWatch::start_with(&workload.nodes, agents).map_err(Problem::usage)?;
     if !quiet {
-        let nodes = units::count(workload.nodes.len() as u64, "node");
+        let nodes = units::count(count as u64, "node");
         eprintln!("cosmark: looking at {nodes} before the load");
     }
     let idle = watch.rest(stop.changed()).await;

@@ -43,7 +43,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &["metrics", "workload"]),
     ("driver", &["adaptor-api", "consistency", "engine", "ledger", "metrics", "wire", "workload"]),
     ("controller", &["archive", "metrics", "stats", "verdict", "wire", "workload"]),
-    ("cluster", &["adaptor-api", "archive", "controller", "driver", "engine", "wire", "workload"]),
+    (
+        "cluster",
+        &["adaptor-api", "archive", "controller", "driver", "engine", "metrics", "nodes", "wire", "workload"],
+    ),
     (
         "service",
         &[

@@ -38,6 +38,8 @@ const STARTS: &[(&str, &str, &str, &str)] = &[
     ("systemd/cosmark-controller.service", "controller", "COSMARK_CONTROLLER_ARGS=", "\n[Unit]"),
     ("systemd/cosmark-driver.service", "driver", "ExecStart=", "\nRestart"),
     ("systemd/cosmark-driver.service", "driver", "COSMARK_DRIVER_ARGS=", "\n#"),
+    ("systemd/cosmark-node.service", "node", "ExecStart=", "\nRestart"),
+    ("systemd/cosmark-node.service", "node", "COSMARK_NODE_ARGS=", "\n[Unit]"),
     ("systemd/cosmark-driver@.service", "driver", "ExecStart=", "\nRestart"),
     ("compose.yaml", "controller", "controller --nats", "ports:"),
     ("compose.yaml", "driver", "driver --join", "deploy:"),

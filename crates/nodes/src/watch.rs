@@ -1,6 +1,7 @@
 //! All machines of a store together, while a run goes on.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,19 @@ const IDLE_READINGS: usize = 4;
 /// A machine that was not read so often by then is gone on without.
 const IDLE_PATIENCE: Duration = Duration::from_secs(20);
 
+/// What brings readings of one machine, until nobody listens.
+pub type Collect = Box<dyn FnOnce(mpsc::Sender<News>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+
+/// A machine that an agent of Cosmark reads, which no workload names.
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// What it does for the store.
+    pub role: String,
+    /// Brings what the agent reads.
+    pub collect: Collect,
+}
+
 /// Looks at machines until it is dropped.
 #[derive(Debug)]
 pub struct NodeWatch {
@@ -49,6 +63,11 @@ struct Watched {
     lost: Option<String>,
 }
 
+enum Way {
+    Source(Source),
+    Agent(Agent),
+}
+
 /// A handle that gives the figures of windows of time.
 #[derive(Debug, Clone)]
 pub struct NodeFiguresOf(Arc<Vec<Mutex<Watched>>>);
@@ -59,26 +78,39 @@ impl NodeWatch {
     /// # Errors
     /// For a node that cannot be read; nothing has begun then.
     pub fn start(nodes: &[NodeSpec]) -> Result<Self, String> {
+        Self::start_with(nodes, Vec::new())
+    }
+
+    /// The same, and at those that agents read.
+    ///
+    /// # Errors
+    /// For a node that cannot be read; nothing has begun then.
+    pub fn start_with(nodes: &[NodeSpec], agents: Vec<Agent>) -> Result<Self, String> {
         let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
         let watched = nodes.iter().map(|node| {
-            Mutex::new(Watched {
-                node: Arc::new(NodeName {
-                    name: node.name.clone(),
-                    role: node.role.clone(),
-                    source: node.source.kind.to_ascii_lowercase(),
-                }),
-                readings: Vec::new(),
-                samples: 0,
-                renewed_ns: 0,
-                waiting: VecDeque::new(),
-                ahead_ns: None,
-                lost: None,
+            Watched::new(NodeName {
+                name: node.name.clone(),
+                role: node.role.clone(),
+                source: node.source.kind.to_ascii_lowercase(),
             })
         });
-        let watch_list: Arc<Vec<_>> = Arc::new(watched.collect());
+        let of_agents = agents.iter().map(|agent| {
+            let (name, role) = (agent.name.clone(), agent.role.clone());
+            Watched::new(NodeName { name, role, source: "agent".to_owned() })
+        });
+        let watch_list: Arc<Vec<_>> = Arc::new(watched.chain(of_agents).map(Mutex::new).collect());
         let mut tasks = JoinSet::new();
-        for (at, source) in sources.into_iter().enumerate() {
-            let (to, mut from) = mpsc::channel(16);
+        let ways = sources.into_iter().map(Way::Source).chain(agents.into_iter().map(Way::Agent));
+        for (at, way) in ways.enumerate() {
+            let (to, from) = mpsc::channel(16);
+            let source = match way {
+                Way::Source(source) => source,
+                Way::Agent(agent) => {
+                    tasks.spawn((agent.collect)(to));
+                    Self::listen(&watch_list, at, from, &mut tasks);
+                    continue;
+                }
+            };
             match source {
                 Source::Local { interval, daemons } => tasks.spawn(local::collect(interval, daemons, to)),
                 Source::Ssh(session) => tasks.spawn(session.collect(to)),
@@ -88,16 +120,26 @@ impl NodeWatch {
                 Source::Ceph(sockets) => tasks.spawn(sockets.collect(to)),
                 Source::Statsd(receiver) => tasks.spawn(receiver.collect(to)),
             };
-            let nodes = Arc::clone(&watch_list);
-            tasks.spawn(async move {
-                while let Some(news) = from.recv().await {
-                    if let Some(node) = nodes.get(at) {
-                        hold(node).take(news);
-                    }
-                }
-            });
+            Self::listen(&watch_list, at, from, &mut tasks);
         }
         Ok(Self { nodes: watch_list, tasks })
+    }
+
+    /// Takes what comes of one machine.
+    fn listen(
+        nodes: &Arc<Vec<Mutex<Watched>>>,
+        at: usize,
+        mut from: mpsc::Receiver<News>,
+        tasks: &mut JoinSet<()>,
+    ) {
+        let nodes = Arc::clone(nodes);
+        tasks.spawn(async move {
+            while let Some(news) = from.recv().await {
+                if let Some(node) = nodes.get(at) {
+                    hold(node).take(news);
+                }
+            }
+        });
     }
 
     /// Looks at machines that have no load yet until it is known what they do without it, or `stopped`. Gives what that is.
@@ -165,6 +207,18 @@ fn hold(node: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
 }
 
 impl Watched {
+    fn new(node: NodeName) -> Self {
+        Self {
+            node: Arc::new(node),
+            readings: Vec::new(),
+            samples: 0,
+            renewed_ns: 0,
+            waiting: VecDeque::new(),
+            ahead_ns: None,
+            lost: None,
+        }
+    }
+
     fn take(&mut self, news: News) {
         match news {
             News::Reading(reading) => {
@@ -273,15 +327,8 @@ mod tests {
 
     #[test]
     fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() {
-        let mut watched = Watched {
-            node: Arc::new(NodeName { name: String::new(), role: String::new(), source: String::new() }),
-            readings: Vec::new(),
-            samples: 0,
-            renewed_ns: 0,
-            waiting: VecDeque::new(),
-            ahead_ns: None,
-            lost: Some("away".to_owned()),
-        };
+        let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
+        let mut watched = Watched { lost: Some("away".to_owned()), ..Watched::new(nobody) };
         for at in 0..150_u32 {
             let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
             for disk in 0..25_000 {

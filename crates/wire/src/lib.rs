@@ -1,6 +1,7 @@
 //! Messages between a controller and its drivers. A local run uses the same ones over [`DriverLink`] inside one
 //! process: there is no second way to run a workload.
 
+pub mod agent;
 mod clock;
 mod driver_link;
 mod event;

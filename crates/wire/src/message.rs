@@ -70,6 +70,8 @@ pub enum EnvelopeKind {
     Order,
     /// A [`TargetQuestion`].
     Probe,
+    /// A [`crate::agent::Look`], which is no secret and therefore not sealed.
+    Look,
 }
 
 /// What a controller tells a driver. Each is complete in itself and may come twice.

@@ -86,6 +86,10 @@ pub struct ControllerArgs {
     /// In that configuration the driver of this name has a login of its own; may be repeated. Default: one for all drivers
     #[arg(long, value_name = "NAME", requires = "write_nats_config")]
     pub nats_driver: Vec<String>,
+    /// In that configuration the agent of this name (`cosmark node`) has a login of its own; may be repeated. Default: one for
+    /// all agents
+    #[arg(long, value_name = "NAME", requires = "write_nats_config")]
+    pub nats_node: Vec<String>,
     /// Give work only to drivers that are admitted: name and public key, as `cosmark drivers --json` shows them; may be
     /// repeated. Default: to every driver that joins
     #[arg(long, value_name = "NAME=KEY", conflicts_with = "local")]

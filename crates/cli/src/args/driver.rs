@@ -149,3 +149,38 @@ pub struct DriverArgs {
     #[command(flatten)]
     pub login: NatsArgs,
 }
+
+/// An agent on one of the store's machines.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+  cosmark node --join nats://controller:4222 --role storage --daemons swift-object,rsync
+  cosmark node --join nats://controller:4222 --name proxy1 --role proxy --nats-nkey-file agent.nk --trust KEY
+
+Runs over the same NATS (cosmark run --nats, cosmark controller --nats) see it by themselves, unless they say --no-nodes.
+While one asks, it reads the files of /proc and /sys once a second: processors, threads of the named daemons, disks, network,
+memory, pressure, control groups, TCP. It opens no port, runs nothing, reaches nothing else, and ends by itself what is not
+asked for again within 15 seconds. Needs no rights beyond reading those files.
+Ctrl-C: it leaves.")]
+pub struct NodeArgs {
+    /// NATS to join, such as nats://host:4222
+    #[arg(long, value_name = "URL")]
+    pub join: String,
+    /// Name of this machine in results; default: the host's
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// What this machine does for the store: storage, proxy, monitor, gateway or another word
+    #[arg(long, value_name = "ROLE", default_value = "storage")]
+    pub role: String,
+    /// Names of processes, or how they begin, whose threads and quotas are looked at one by one
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub daemons: Vec<String>,
+    /// Directory for the keys that it trusts; default: $XDG_STATE_HOME/cosmark
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Obey the controllers with this public key, which a controller prints at its start; may be repeated. Default: the one
+    /// that is there when this agent first joins, from then on
+    #[arg(long, value_name = "KEY")]
+    pub trust: Vec<String>,
+    #[command(flatten)]
+    pub login: NatsArgs,
+}

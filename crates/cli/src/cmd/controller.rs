@@ -209,8 +209,10 @@ fn admitted(pairs: &[String]) -> Result<Vec<(String, String)>, Problem> {
 
 /// The configuration of a nats-server, and how to use it.
 fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> Outcome {
-    if let Some(wrong) = args.nats_driver.iter().find(|name| !cosmark_cluster::nats::names::is_token(name)) {
-        return Err(Problem::usage(format!("--nats-driver {wrong}: give 1 to 64 letters, digits, - or _")));
+    for (flag, names) in [("--nats-driver", &args.nats_driver), ("--nats-node", &args.nats_node)] {
+        if let Some(wrong) = names.iter().find(|name| !cosmark_cluster::nats::names::is_token(name)) {
+            return Err(Problem::usage(format!("{flag} {wrong}: give 1 to 64 letters, digits, - or _")));
+        }
     }
     let identity = ClusterKey::open(&StateDir::open(state)?)?.identity()?;
     std::fs::create_dir_all(directory)
@@ -219,7 +221,11 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
         [] => vec![Role::Driver(None)],
         names => names.iter().cloned().map(|name| Role::Driver(Some(name))).collect(),
     };
-    let roles = [vec![Role::Controller, Role::Observer], drivers.clone()].concat();
+    let agents: Vec<Role> = match args.nats_node.as_slice() {
+        [] => vec![Role::Agent(None)],
+        names => names.iter().cloned().map(|name| Role::Agent(Some(name))).collect(),
+    };
+    let roles = [vec![Role::Controller, Role::Observer], drivers.clone(), agents.clone()].concat();
     let listen = std::net::SocketAddr::new(args.nats_listen, args.nats_port.unwrap_or(4222));
     let config =
         roles::write_config(directory, &roles, &listen.to_string()).map_err(|error| nats::problem(&error))?;
@@ -227,11 +233,15 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
     let file = |role: &Role| roles::seed_file(directory, role).display().to_string();
     println!("nats-server -c {}", config.display());
     println!("cosmark controller --nats {url} --nats-nkey-file {}", file(&Role::Controller));
-    for role in &drivers {
-        let name =
-            if let Role::Driver(Some(name)) = role { format!(" --name {name}") } else { String::new() };
+    for role in drivers.iter().chain(&agents) {
+        let (what, name) = match role {
+            Role::Agent(name) => ("node", name.clone()),
+            Role::Driver(name) => ("driver", name.clone()),
+            Role::Controller | Role::Observer => continue,
+        };
+        let name = name.map_or_else(String::new, |name| format!(" --name {name}"));
         println!(
-            "cosmark driver --join {url}{name} --nats-nkey-file {} --trust {}",
+            "cosmark {what} --join {url}{name} --nats-nkey-file {} --trust {}",
             file(role),
             identity.public()
         );

@@ -125,10 +125,7 @@ pub fn is_directory(flag: &str, directory: &Path) -> Result<(), Problem> {
 /// When a directory is none, or there is no name.
 pub fn options(args: &DriverArgs, origin: Origin) -> Result<Options, Problem> {
     let permit = permit(&args.reach, origin)?;
-    let name = args.name.clone().unwrap_or_else(|| {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
-        host::hostname().chars().map(plain).take(64).collect()
-    });
+    let name = args.name.clone().unwrap_or_else(name_of_host);
     Ok(Options {
         name,
         threads: args
@@ -140,6 +137,23 @@ pub fn options(args: &DriverArgs, origin: Origin) -> Result<Options, Problem> {
     })
 }
 
+/// A name for what runs on this machine, if nobody gives one.
+pub fn name_of_host() -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    host::hostname().chars().map(plain).take(64).collect()
+}
+
+/// # Errors
+/// When a key to trust is none.
+pub fn check_keys(keys: &[String]) -> Result<(), Problem> {
+    let Some(wrong) = keys.iter().find(|key| !cosmark_cluster::nats::is_public_key(key)) else {
+        return Ok(());
+    };
+    Err(Problem::usage(format!(
+        "--trust {wrong}: that is no key of a controller; a controller prints its own when it starts: U and 55 letters and digits"
+    )))
+}
+
 fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
     let mut labels = Vec::new();
     for label in &args.labels {
@@ -148,12 +162,7 @@ fn remote_options(args: &DriverArgs) -> Result<RemoteOptions, Problem> {
         };
         labels.push((key.to_owned(), value.to_owned()));
     }
-    if let Some(wrong) = args.trust.iter().find(|key| !cosmark_cluster::nats::is_public_key(key)) {
-        return Err(Problem::usage(format!(
-            "--trust {wrong}: that is no key of a controller; a controller prints its own when it starts: U and 55 letters and \
-             digits"
-        )));
-    }
+    check_keys(&args.trust)?;
     Ok(RemoteOptions {
         options: options(args, Origin::Outside)?,
         labels,

@@ -20,6 +20,7 @@ pub mod lbn;
 pub mod list;
 pub mod logs;
 pub mod mission;
+pub mod node;
 pub mod note;
 pub mod plan;
 pub mod plot;

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{DriversRecord, RunDir};
+use cosmark_cluster::agent;
 use cosmark_cluster::controller::{RemoteError, RemoteJob};
 use cosmark_cluster::nats::{Bus, Registry};
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, StopLevel};
+use cosmark_nodes::watch::Agent;
 use cosmark_service::{ClusterKey, StateDir};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::Registration;
@@ -75,6 +77,14 @@ const LOOK: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl Remote {
+    /// The agents of this NATS (`cosmark node`), each as a machine to look at. Those that are left out are told.
+    pub async fn agents(&self, run: &str, workload: &Workload) -> Vec<Agent> {
+        let taken: Vec<String> = workload.nodes.iter().map(|node| node.name.clone()).collect();
+        let (agents, troubles) = agent::agents(&self.bus, run, &taken).await;
+        troubles.iter().for_each(|trouble| eprintln!("cosmark: {trouble}"));
+        agents
+    }
+
     /// Connects and waits for the drivers that the command or the workload asks for.
     ///
     /// # Errors

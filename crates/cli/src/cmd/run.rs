@@ -211,13 +211,15 @@ async fn make_load(
     let Prepared { mut workload, known, earlier, .. } = prepared;
     let proxies = faults::stand_before(&mut workload)?;
     let redact = |text: &str| known.hide(text);
+    let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
+    let agents = match &remote {
+        Some(remote) if !options.no_nodes => remote.agents(&run, &workload).await,
+        _ => Vec::new(),
+    };
     // Looks until the run is over.
-    let (_watch, nodes) = nodes::watch(&workload, stop.clone(), options.quiet).await?.unzip();
+    let (_watch, nodes) = nodes::watch(&workload, agents, stop.clone(), options.quiet).await?.unzip();
     let ended = match (remote, place) {
-        (Some(remote), _) => {
-            let run = earlier.map_or_else(|| remote::new_id(dir.id()), |earlier| earlier.run);
-            remote.run(run, &workload, dir, nodes, options, stop, &redact, watching).await
-        }
+        (Some(remote), _) => remote.run(run, &workload, dir, nodes, options, stop, &redact, watching).await,
         (None, Place::Here { scripts, tidies_up, settle }) => {
             let operation_log = open_log(&dir, &workload, options)?;
             let driver = local_driver(scripts.clone(), options);

@@ -90,6 +90,34 @@ const FOR_A_DRIVER: &[(&str, Try)] = &[
     ("hear its answers", Subscribe("_COSMARK.d1.x")),
 ];
 
+/// The agent of machine s1.
+const NOT_FOR_AN_AGENT: &[(&str, Try)] = &[
+    ("order a driver", Publish("cosmark.run.w1.order.d1")),
+    ("speak as a driver", Publish("cosmark.run.w1.event.d1")),
+    ("register as a driver", Publish("$KV.cosmark_drivers.s1")),
+    ("have another agent read", Publish("cosmark.agent.s2.look")),
+    ("have itself read", Publish("cosmark.agent.s1.look")),
+    ("send the readings of another", Publish("cosmark.agent.s2.reading")),
+    ("hear what another is asked", Subscribe("cosmark.agent.s2.look")),
+    ("hear the readings of others", Subscribe("cosmark.agent.*.reading")),
+    ("hear events of runs", Subscribe("cosmark.run.*.event.*")),
+    ("hear answers to the controller", Subscribe("_INBOX.>")),
+    ("hear everything", Subscribe(">")),
+    ("publish a key to be trusted", Publish("$KV.cosmark_trust.controller")),
+    ("read the queue", Publish("$JS.API.DIRECT.GET.KV_cosmark_queue.$KV.cosmark_queue.w1")),
+    ("read a lease", Publish("$JS.API.DIRECT.GET.KV_cosmark_alive.$KV.cosmark_alive.w1")),
+    ("read orders", Publish("$JS.API.CONSUMER.CREATE.COSMARK_RUNS.x.cosmark.run.*.order.d1")),
+    ("purge the stream of runs", Publish("$JS.API.STREAM.PURGE.COSMARK_RUNS")),
+    ("make a stream", Publish("$JS.API.STREAM.CREATE.MINE")),
+];
+
+const FOR_AN_AGENT: &[(&str, Try)] = &[
+    ("send its readings", Publish("cosmark.agent.s1.reading")),
+    ("ask whether its name is taken", Publish("cosmark.agents.who")),
+    ("hear what it is asked", Subscribe("cosmark.agent.s1.look")),
+    ("hear its answers", Subscribe("_COSMARK_AGENT.s1.x")),
+];
+
 const NOT_FOR_AN_OBSERVER: &[(&str, Try)] = &[
     ("order", Publish("cosmark.run.w1.order.d1")),
     ("speak as a driver", Publish("cosmark.run.w1.event.d1")),
@@ -163,10 +191,12 @@ fn a_login_may_do_what_its_role_does_and_nothing_else() {
     bed.nats.take().unwrap().kill();
     let port = bed.port.to_string();
     let args = ["controller", "--write-nats-config", "nats", "--nats-driver", "d1", "--nats-driver", "d2"];
-    let written = cosmark(bed.path()).args(args).args(["--nats-port", &port]).output().unwrap();
+    let more = ["--nats-node", "s1", "--nats-port", &port];
+    let written = cosmark(bed.path()).args(args).args(more).output().unwrap();
     assert!(written.status.success(), "{}", stderr(&written));
     let said = stdout(&written);
     assert!(said.contains("--name d1 --nats-nkey-file nats/driver-d1.nk --trust U"), "{said}");
+    assert!(said.contains("cosmark node --join") && said.contains("nats/agent-s1.nk --trust U"), "{said}");
     let mut command = Command::new("nats-server");
     command.current_dir(bed.path().join("nats")).args(["-c", "nats.conf"]);
     bed.nats = Some(Process::start(command, bed.path().join("nats.log")));
@@ -191,9 +221,17 @@ fn a_login_may_do_what_its_role_does_and_nothing_else() {
     for number in [1, 2] {
         bed.start_driver(number, &["--nats-nkey-file", &login(&format!("driver-d{number}"))]);
     }
+    let mut command = cosmark(bed.path());
+    let url = bed.url();
+    command.args(["node", "--join", &url, "--name", "s1", "--state", "state"]);
+    command.args(["--nats-nkey-file", &login("agent-s1")]);
+    let mut agent = Process::start(command, bed.path().join("s1.log"));
+    agent.wait_for("waits to be asked");
     let mut run = bed.start_run("w.yaml", &["--nats-nkey-file", &controller]);
     let code = run.wait();
     attacks.judge("none: a run of the controller", "d1 and d2", code == 0, &run.log());
+    let reads = agent.log().contains("reads this machine");
+    attacks.judge("none: the agent reads for it", "s1", reads, &agent.log());
     let mut run = bed.start_run("w.yaml", &["--nats-nkey-file", &login("driver-d1")]);
     let code = run.wait();
     let held = code == 1 && run.log().contains("use the login of a controller");
@@ -204,6 +242,7 @@ fn a_login_may_do_what_its_role_does_and_nothing_else() {
     runtime.block_on(async {
         for (role, not, may) in [
             ("driver-d1", NOT_FOR_A_DRIVER, FOR_A_DRIVER),
+            ("agent-s1", NOT_FOR_AN_AGENT, FOR_AN_AGENT),
             ("observer", NOT_FOR_AN_OBSERVER, FOR_AN_OBSERVER),
         ] {
             let (client, said) = connect(&url, &nats.join(format!("{role}.nk"))).await;

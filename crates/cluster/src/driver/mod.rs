@@ -11,7 +11,7 @@ mod sender;
 mod state;
 mod stillness;
 mod tenure;
-mod trust;
+pub(crate) mod trust;
 mod work;
 
 use std::path::PathBuf;

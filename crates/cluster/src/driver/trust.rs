@@ -2,7 +2,7 @@
 //! cluster published when the driver first joined. A message that none of them signed, or that was signed for another
 //! driver or for a run that is over, is counted and has no other effect.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -25,6 +25,8 @@ const TALK_EVERY: Duration = Duration::from_secs(60);
 const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Older orders are not followed: the stream of runs keeps none that long.
 const OLDEST_NS: i64 = 30 * 24 * 3600 * 1_000_000_000;
+/// A request to an agent that is further from its clock than this is not followed.
+const FURTHEST_LOOK_NS: u64 = 3600 * 1_000_000_000;
 /// Runs and questions that are remembered one by one. Of those before them the newest moment is.
 const REMEMBERED: usize = 1024;
 
@@ -37,6 +39,8 @@ pub struct Trust {
     other: Option<String>,
     over: Ledger,
     asked: Ledger,
+    /// The newest request to read the machine by key and who asks.
+    looks: HashMap<(String, String), i64>,
     forged: u64,
     untold: u64,
     reported: Option<Instant>,
@@ -76,6 +80,7 @@ impl Trust {
             other: None,
             over: Ledger::open(directory.join("over"))?,
             asked: Ledger::open(directory.join("asked"))?,
+            looks: HashMap::new(),
             forged: 0,
             untold: 0,
             reported: None,
@@ -138,6 +143,32 @@ impl Trust {
             return None;
         }
         Some(admitted)
+    }
+
+    /// A request to read the machine, if it is to be followed: each one once, and none that is older than another of who asks. What
+    /// was asked before a restart may come again: it lasts 15 seconds.
+    pub fn look(&mut self, payload: &[u8]) -> Option<Admitted> {
+        let admitted = self.open_message(payload, EnvelopeKind::Look, "")?;
+        let Envelope { id, issued_ns, .. } = &admitted.envelope;
+        if unix_ns().abs_diff(*issued_ns) > FURTHEST_LOOK_NS {
+            self.count("it was signed at another time; if it was not, set the clocks of this machine and the controller's");
+            return None;
+        }
+        let who = (admitted.key.clone(), id.clone());
+        if self.looks.get(&who).is_some_and(|newest_ns| issued_ns <= newest_ns) {
+            self.count("it came a second time");
+            return None;
+        }
+        if self.looks.len() >= REMEMBERED {
+            let now_ns = unix_ns();
+            self.looks.retain(|_, at_ns| now_ns.saturating_sub(*at_ns) < FURTHEST_LOOK_NS.cast_signed());
+        }
+        if self.looks.len() < REMEMBERED {
+            self.looks.insert(who, *issued_ns);
+            return Some(admitted);
+        }
+        self.count("too many runs ask at once");
+        None
     }
 
     /// The run is over by this word: nothing that was said of it until then counts again.
@@ -378,6 +409,36 @@ mod tests {
         assert_eq!(trust.probe(&question), None);
         let mut again = Trust::open(directory.path(), "d1", &given, silent()).unwrap();
         assert_eq!(again.probe(&question), None, "nor after a restart");
+    }
+
+    #[test]
+    fn a_request_to_read_counts_once_and_near_its_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let (me, stranger) = (identity(b"me"), identity(b"stranger"));
+        let mut trust = Trust::open(directory.path(), "d1", &[me.public().to_owned()], silent()).unwrap();
+        let look = |by: &Identity, change: fn(&mut Envelope)| {
+            signed(by, |envelope| {
+                (envelope.kind, envelope.run, envelope.id) = (EnvelopeKind::Look, String::new(), "w1".into());
+                change(envelope);
+            })
+        };
+        let first = look(&me, |envelope| envelope.issued_ns -= 5_000_000_000);
+        assert!(trust.look(&first).is_some());
+        assert!(trust.look(&look(&me, |_| ())).is_some());
+        let hour = |envelope: &mut Envelope| envelope.issued_ns -= 2 * 3600 * 1_000_000_000;
+        let lies = [
+            first,
+            look(&stranger, |_| ()),
+            look(&me, |envelope| envelope.driver = "d2".into()),
+            look(&me, |envelope| envelope.kind = EnvelopeKind::Probe),
+            look(&me, hour),
+            vec![0; 300],
+        ];
+        for (count, lie) in (1..).zip(&lies) {
+            assert_eq!(trust.look(lie), None, "{count}");
+            assert_eq!(trust.forged(), count);
+        }
+        assert!(trust.order("", &look(&me, |_| ())).is_none(), "it is no order");
     }
 
     #[test]

@@ -150,6 +150,24 @@ pub const SUBJECTS: &[SubjectRow] = &[
         way: "controller asks, driver answers",
         carries: "a target, sealed and signed; whether the driver reaches it",
     },
+    SubjectRow {
+        pattern: "cosmark.agents.who",
+        durable: false,
+        way: "controller asks, all agents answer",
+        carries: "nothing; name and role of the machine, whom the agent obeys",
+    },
+    SubjectRow {
+        pattern: "cosmark.agent.<agent>.look",
+        durable: false,
+        way: "controller asks, agent answers",
+        carries: "that the machine be read for 15 seconds at most, signed; the agent's clock",
+    },
+    SubjectRow {
+        pattern: "cosmark.agent.<agent>.reading",
+        durable: false,
+        way: "agent to controller",
+        carries: "what the machine's counters say, once a second while somebody has asked",
+    },
 ];
 
 /// Everything of the stream [`RUNS`].
@@ -197,6 +215,15 @@ pub fn question(driver: &str, what: &str) -> String {
     format!("cosmark.driver.{driver}.{what}")
 }
 
+/// Where all agents are asked who they are.
+pub const WHO: &str = "cosmark.agents.who";
+
+/// Where an agent is asked to read its machine: `look`; where it sends what it read: `reading`.
+#[must_use]
+pub fn agent(name: &str, what: &str) -> String {
+    format!("cosmark.agent.{name}.{what}")
+}
+
 /// What a subject of the stream is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About<'s> {
@@ -230,6 +257,9 @@ pub fn is_token(text: &str) -> bool {
 
 /// Inboxes of drivers begin so, followed by their names: nobody hears the answers to others.
 pub(crate) const DRIVER_INBOX: &str = "_COSMARK";
+
+/// Inboxes of agents.
+pub(crate) const AGENT_INBOX: &str = "_COSMARK_AGENT";
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::nats::error::BusError;
-use crate::nats::names::{BUCKETS, DRIVER_INBOX, ForDrivers, RUNS};
+use crate::nats::names::{AGENT_INBOX, BUCKETS, DRIVER_INBOX, ForDrivers, RUNS, TRUST, WHO, agent};
 use crate::nats::private_file::write_private;
 use crate::nats::seal::Key;
 use crate::nats::sign::Identity;
@@ -18,6 +18,8 @@ pub enum Role {
     Controller,
     /// The driver of this name; `None` = any driver, for a fleet that shares a login.
     Driver(Option<String>),
+    /// The agent of this name on one of the store's machines; `None` = any.
+    Agent(Option<String>),
     /// Hears events and registrations.
     Observer,
 }
@@ -41,6 +43,8 @@ impl Role {
             Self::Controller => "controller".to_owned(),
             Self::Driver(None) => "driver".to_owned(),
             Self::Driver(Some(name)) => format!("driver-{name}"),
+            Self::Agent(None) => "agent".to_owned(),
+            Self::Agent(Some(name)) => format!("agent-{name}"),
             Self::Observer => "observer".to_owned(),
         }
     }
@@ -51,6 +55,7 @@ impl Role {
         match self {
             Self::Controller => of_controller(),
             Self::Driver(name) => of_driver(name.as_deref().unwrap_or("*")),
+            Self::Agent(name) => of_agent(name.as_deref().unwrap_or("*")),
             Self::Observer => Permissions {
                 publish: Vec::new(),
                 subscribe: vec!["cosmark.run.*.event.*".to_owned(), "$KV.cosmark_drivers.>".to_owned()],
@@ -94,6 +99,19 @@ fn of_driver(name: &str) -> Permissions {
         publish.push(format!("$JS.API.STREAM.INFO.KV_{kv}"));
         publish.push(format!("$JS.API.DIRECT.GET.KV_{kv}.$KV.{kv}.{keys}"));
     }
+    Permissions { publish, subscribe, answers: true }
+}
+
+/// An agent hears who is asked for and what it is asked, sends its readings, and reads whom to trust.
+fn of_agent(name: &str) -> Permissions {
+    let publish = vec![
+        WHO.to_owned(),
+        agent(name, "reading"),
+        format!("$JS.API.STREAM.INFO.KV_{TRUST}"),
+        format!("$JS.API.STREAM.MSG.GET.KV_{TRUST}"),
+        format!("$JS.API.DIRECT.GET.KV_{TRUST}.$KV.{TRUST}.>"),
+    ];
+    let subscribe = vec![format!("{AGENT_INBOX}.{name}.>"), WHO.to_owned(), agent(name, "look")];
     Permissions { publish, subscribe, answers: true }
 }
 
@@ -199,6 +217,19 @@ mod tests {
         }
         let text = authorization(&[(Role::Observer, "UX".into())]);
         assert!(text.contains("publish: {deny: \">\"}"), "{text}");
+    }
+
+    #[test]
+    fn an_agent_may_send_its_readings_and_change_nothing() {
+        let Permissions { publish, subscribe, .. } = Role::Agent(Some("s1".into())).permissions();
+        let allowed = |subject: &&String| {
+            subject.as_str() == WHO
+                || **subject == agent("s1", "reading")
+                || subject.starts_with("$JS.API.") && subject.contains(".GET.KV_cosmark_trust")
+                || subject.as_str() == "$JS.API.STREAM.INFO.KV_cosmark_trust"
+        };
+        assert!(publish.iter().all(|subject| allowed(&subject)), "{publish:?}");
+        assert_eq!(subscribe, ["_COSMARK_AGENT.s1.>", "cosmark.agents.who", "cosmark.agent.s1.look"]);
     }
 
     #[test]

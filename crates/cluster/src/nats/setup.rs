@@ -5,7 +5,9 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, StorageType};
 
 use crate::nats::connect::{Bus, NatsOptions};
 use crate::nats::error::BusError;
-use crate::nats::names::{ALL_RUNS, BUCKETS, DRIVER_INBOX, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS};
+use crate::nats::names::{
+    AGENT_INBOX, ALL_RUNS, BUCKETS, DRIVER_INBOX, DUPLICATE_WINDOW, ForDrivers, RUN_MAX_AGE, RUNS,
+};
 
 /// How much Cosmark may keep in NATS.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +53,17 @@ impl Bus {
         let bus = Self::dial(options, connecting, true).await?;
         ensure_for_driver(&bus).await?;
         Ok(bus)
+    }
+
+    /// Connects as an agent of this name on one of the store's machines, whose login may do even less.
+    ///
+    /// # Errors
+    /// [`BusError`] when NATS cannot be reached now.
+    pub async fn join_as_agent(options: &NatsOptions, agent: &str) -> Result<Self, BusError> {
+        let connecting = options
+            .connect_options(&format!("agent {agent}"))?
+            .custom_inbox_prefix(format!("{AGENT_INBOX}.{agent}"));
+        Self::dial(options, connecting, true).await
     }
 
     /// Makes what is not there, as far as this connection may.

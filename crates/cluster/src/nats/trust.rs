@@ -150,6 +150,24 @@ impl Bus {
         self.signed(EnvelopeKind::Probe, driver, String::new(), id, None, question)
     }
 
+    /// A request to an agent, signed. `id` is that of who asks: of what one has asked the newest counts.
+    ///
+    /// # Errors
+    /// A sentence; only by a bug.
+    pub fn signed_look(&self, agent: &str, id: &str, look: &[u8]) -> Result<Vec<u8>, String> {
+        let identity = self.identity().ok_or("this connection is no controller's; report this as a bug")?;
+        let envelope = Envelope {
+            version: MESSAGE_VERSION,
+            kind: EnvelopeKind::Look,
+            driver: agent.to_owned(),
+            run: String::new(),
+            id: id.to_owned(),
+            step: None,
+            issued_ns: unix_ns(),
+        };
+        identity.sign(&envelope, look)
+    }
+
     fn signed(
         &self,
         kind: EnvelopeKind,

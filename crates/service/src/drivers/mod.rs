@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::Timestamp;
+use cosmark_cluster::nats::Bus;
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
 use cosmark_workload::Workload;
@@ -96,6 +97,11 @@ pub trait DriverPool: Send + Sync {
     /// True when runs outlive the controller: one that ends lets go of them, and the next takes them up.
     fn continues(&self) -> bool {
         false
+    }
+
+    /// Where agents on the store's machines are (`cosmark node`); `None` = nowhere.
+    fn agents(&self) -> Option<Bus> {
+        None
     }
 
     /// Forgets what drivers told of a run: its archive is complete, and it is in no queue any more.

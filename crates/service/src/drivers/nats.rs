@@ -300,6 +300,10 @@ impl DriverPool for NatsPool {
         Ok(true)
     }
 
+    fn agents(&self) -> Option<Bus> {
+        Some(self.bus.clone())
+    }
+
     fn continues(&self) -> bool {
         true
     }

@@ -4,6 +4,8 @@
 use std::thread;
 use std::time::Duration;
 
+use cosmark_cluster::agent;
+use cosmark_cluster::nats::Bus;
 use cosmark_controller::{NodesOfRun, StopLevel};
 use cosmark_driver::Catalog;
 use cosmark_driver::places::{Address, Place, places_of};
@@ -82,21 +84,43 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Looks at machines, on a thread of its own, until it is dropped.
 pub struct Looking(#[expect(dead_code, reason = "its end is the signal")] oneshot::Sender<()>);
 
-/// Begins to look at the machines of a run, and waits until it is known what they do without its load; what does not answer
-/// comes back as sentences. A run that is `resumed` has its load already.
+/// The machines of a run.
+pub struct Wanted {
+    /// Those that the operator has named.
+    pub nodes: Vec<NodeSpec>,
+    /// Where agents on machines are.
+    pub agents: Option<Bus>,
+    /// The run, as agents are told.
+    pub run: String,
+}
+
+/// What looks at machines, and what it sees.
+pub type Seeing = (Looking, NodesOfRun);
+
+/// Begins to look at the machines of a run, and waits until it is known what they do without its load; `None` where there are
+/// none. What does not answer comes back as sentences. A run that is `resumed` has its load already.
 ///
 /// # Errors
 /// When nothing can be looked at: the run goes on without.
 pub fn look(
-    nodes: Vec<NodeSpec>,
+    wanted: Wanted,
     resumed: bool,
     mut stop: watch::Receiver<StopLevel>,
     mut abandon: watch::Receiver<bool>,
-) -> Result<(Looking, NodesOfRun, Vec<String>), String> {
+) -> Result<(Option<Seeing>, Vec<String>), String> {
     let (said, heard) = std::sync::mpsc::sync_channel(1);
     let (looking, over) = oneshot::channel::<()>();
     let task = async move {
-        let watch = match NodeWatch::start(&nodes) {
+        let Wanted { nodes, agents, run } = wanted;
+        let taken: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+        let (agents, mut troubles) = match &agents {
+            Some(bus) => agent::agents(bus, &run, &taken).await,
+            None => (Vec::new(), Vec::new()),
+        };
+        if nodes.is_empty() && agents.is_empty() {
+            return drop(said.send(Ok((None, troubles))));
+        }
+        let watch = match NodeWatch::start_with(&nodes, agents) {
             Ok(watch) => watch,
             Err(why) => return drop(said.send(Err(why))),
         };
@@ -107,7 +131,8 @@ pub fn look(
             }
         };
         let idle = if resumed { Vec::new() } else { watch.rest(stopped).await };
-        drop(said.send(Ok((idle, watch.figures(), watch.troubles()))));
+        troubles.extend(watch.troubles());
+        drop(said.send(Ok((Some((idle, watch.figures())), troubles))));
         // Whoever waits for it is gone when the sender is.
         drop(over.await);
     };
@@ -119,8 +144,9 @@ pub fn look(
     };
     thread::Builder::new().name("nodes".to_owned()).spawn(begin).map_err(|cause| cause.to_string())?;
     let begun = heard.recv().unwrap_or_else(|_| Err("its thread could not begin".to_owned()));
-    let (idle, figures, troubles) = begun?;
-    Ok((Looking(looking), NodesOfRun { idle, seen: Box::new(figures) }, troubles))
+    let (seen, troubles) = begun?;
+    let seeing = seen.map(|(idle, figures)| (Looking(looking), NodesOfRun { idle, seen: Box::new(figures) }));
+    Ok((seeing, troubles))
 }
 
 #[cfg(test)]

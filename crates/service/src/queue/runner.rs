@@ -136,7 +136,7 @@ impl Runner {
             cosmark_archive::change_tags(dir.path(), tags, &[]).map_err(|error| error.to_string())?;
         }
         // Looks until the run is over.
-        let (_looking, nodes) = self.look(&workload, resumed, (&stop, &abandon), live).unzip();
+        let (_looking, nodes) = self.look(&entry.id, &workload, resumed, (&stop, &abandon), live).unzip();
         let job = PoolJob {
             nodes,
             id: &entry.id,
@@ -152,28 +152,31 @@ impl Runner {
         self.pool.run(job)
     }
 
-    /// Looks at the machines of the stores that a run speaks to; what cannot be read costs the run nothing.
+    /// Looks at the machines of the stores that a run speaks to, and at those where agents are; what cannot be read costs the run
+    /// nothing.
     fn look(
         &self,
+        id: &str,
         workload: &Workload,
         resumed: bool,
         (stop, abandon): (&watch::Receiver<StopLevel>, &watch::Receiver<bool>),
         live: &LiveRun,
     ) -> Option<(nodes::Looking, NodesOfRun)> {
-        if workload.nodes.is_empty() || *stop.borrow() != StopLevel::Run || *abandon.borrow() {
+        let agents = self.pool.agents();
+        let nobody = workload.nodes.is_empty() && agents.is_none();
+        if nobody || *stop.borrow() != StopLevel::Run || *abandon.borrow() {
             return None;
         }
-        let count = workload.nodes.len();
-        let machines = if count == 1 { "machine" } else { "machines" };
-        live.log(
-            "INFO",
-            "controller",
-            &format!("looking at {count} {machines} of the store before the load"),
-        );
-        match nodes::look(workload.nodes.clone(), resumed, stop.clone(), abandon.clone()) {
-            Ok((looking, seen, troubles)) => {
+        let wanted = nodes::Wanted { nodes: workload.nodes.clone(), agents, run: id.to_owned() };
+        match nodes::look(wanted, resumed, stop.clone(), abandon.clone()) {
+            Ok((looking, troubles)) => {
                 troubles.iter().for_each(|trouble| live.log("WARN", "controller", trouble));
-                Some((looking, seen))
+                if let Some((_, seen)) = &looking {
+                    let names: Vec<&str> = seen.idle.iter().map(|node| node.name.as_str()).collect();
+                    let names = names.join(", ");
+                    live.log("INFO", "controller", &format!("looking at the store's machines {names}"));
+                }
+                looking
             }
             Err(why) => {
                 live.log("WARN", "controller", &format!("the store's machines are not looked at: {why}"));

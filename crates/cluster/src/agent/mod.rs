@@ -1,0 +1,289 @@
+//! An agent on one of the store's machines (`cosmark node`): while a controller that it trusts asks for it, it reads the
+//! machine's own counters once a second and sends them over NATS. It opens no port, runs nothing, writes nothing but the keys
+//! that it trusts, and can be asked for nothing else; what is not asked for again ends by itself.
+
+mod follow;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmark_metrics::nodes::reading::Reading;
+use cosmark_nodes::collect::local::LocalReader;
+use cosmark_wire::agent::{AgentPresence, AgentReading, LONGEST_LOOK_S, Look, LookAnswer};
+use cosmark_wire::message::{decode, encode};
+use cosmark_wire::{MESSAGE_VERSION, unix_ns};
+use futures_util::StreamExt;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+
+use crate::driver::trust::{SharedTrust, Trust};
+use crate::driver::{DriverError, Leave, Talk};
+use crate::nats::{Bus, names};
+
+pub use follow::{Joined, agents, joined};
+
+/// Time between two readings.
+pub const EVERY: Duration = Duration::from_secs(1);
+/// Bytes of a reading at most: a machine with thousands of threads and disks needs less.
+const MOST_BYTES: usize = 256 << 10;
+/// Questions that are looked at in a second; what comes beyond is not answered.
+const MOST_QUESTIONS: u32 = 50;
+/// NATS takes a reading within this time, or it is left out.
+const PUBLISH: Duration = Duration::from_millis(500);
+/// How long it is waited for another agent of this name.
+const ANYBODY: Duration = Duration::from_millis(500);
+
+/// What an agent is.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// Its name: that of the machine in results.
+    pub name: String,
+    /// What the machine does for the store.
+    pub role: String,
+    /// Daemons whose threads and quotas are looked at one by one.
+    pub daemons: Vec<String>,
+    /// Directory for the keys that it trusts.
+    pub state: PathBuf,
+    /// Public keys of the controllers that it obeys; none = the one that the cluster publishes when it first joins.
+    pub trust: Vec<String>,
+    /// Host name.
+    pub host: String,
+    /// Version of Cosmark.
+    pub version: String,
+}
+
+/// Answers and reads until it is told to leave.
+///
+/// # Errors
+/// [`DriverError`] when it cannot begin.
+pub async fn serve(
+    bus: Bus,
+    options: AgentOptions,
+    mut leave: watch::Receiver<Leave>,
+    talk: Talk,
+) -> Result<(), DriverError> {
+    let mut agent = Agent::open(bus, options, talk).await?;
+    let subscribe = |subject: String| {
+        let client = agent.bus.client().clone();
+        async move { client.subscribe(subject).await }
+    };
+    let problem = |cause: async_nats::SubscribeError| agent.bus.problem(cause.to_string());
+    let mut who = subscribe(names::WHO.to_owned()).await.map_err(problem)?;
+    let mut asked = subscribe(names::agent(&agent.options.name, "look")).await.map_err(problem)?;
+    (agent.talk)(&format!(
+        "{} ({}) has joined {} and waits to be asked",
+        agent.options.name,
+        agent.options.role,
+        agent.bus.url()
+    ));
+    let mut tick = interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while *leave.borrow_and_update() == Leave::Stay {
+        tokio::select! {
+            _ = leave.changed() => {}
+            Some(message) = who.next() => agent.say_who(message.reply).await,
+            Some(message) = asked.next() => agent.follow(&message.payload, message.reply).await,
+            _ = tick.tick() => agent.read_if_asked().await,
+            else => break,
+        }
+    }
+    Ok(())
+}
+
+struct Agent {
+    bus: Bus,
+    options: AgentOptions,
+    trust: SharedTrust,
+    /// `None` while it reads on another thread.
+    reader: Option<LocalReader>,
+    life: u64,
+    /// It reads until then.
+    until: Option<Instant>,
+    /// Questions that may still be looked at in this second.
+    questions: u32,
+    cut: bool,
+    talk: Talk,
+}
+
+impl Agent {
+    async fn open(bus: Bus, options: AgentOptions, talk: Talk) -> Result<Self, DriverError> {
+        let AgentOptions { name, role, .. } = &options;
+        for (flag, word) in [("--name", name), ("--role", role)] {
+            if !names::is_token(word) {
+                return Err(DriverError::Name(format!(
+                    "{flag} {word}: up to 64 letters, digits, - and _; give another one"
+                )));
+            }
+        }
+        let directory = options.state.join("agents").join(name);
+        let fail = |cause| DriverError::State { path: directory.display().to_string(), cause };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(fail)?;
+        let trust = Trust::open(&directory, name, &options.trust, Arc::clone(&talk)).map_err(fail)?;
+        let others = follow::who(&bus, ANYBODY).await?;
+        if let Some(other) = others.iter().find(|other| other.name == *name) {
+            return Err(DriverError::Name(format!(
+                "an agent called {name} is there already, on host {}; give this one another --name",
+                other.host.escape_default()
+            )));
+        }
+        let trust = SharedTrust::new(trust);
+        if options.trust.is_empty() {
+            trust.learn(&bus).await;
+        }
+        Ok(Self {
+            bus,
+            trust,
+            reader: Some(LocalReader::new(options.daemons.clone())),
+            life: draw(),
+            until: None,
+            questions: MOST_QUESTIONS,
+            cut: false,
+            options,
+            talk,
+        })
+    }
+
+    /// False where too many come.
+    fn may_answer(&mut self) -> bool {
+        let may = self.questions > 0;
+        self.questions = self.questions.saturating_sub(1);
+        may
+    }
+
+    async fn say_who(&mut self, reply: Option<async_nats::Subject>) {
+        let Some(reply) = reply.filter(|_| self.may_answer()) else { return };
+        let AgentOptions { name, role, host, version, .. } = self.options.clone();
+        let presence = AgentPresence {
+            name,
+            role,
+            host,
+            version,
+            message_version: MESSAGE_VERSION,
+            life: self.life,
+            trusts: self.trust.get().keys(),
+        };
+        if let Ok(bytes) = encode(&presence) {
+            self.publish(reply.into_string(), bytes).await;
+        }
+    }
+
+    async fn follow(&mut self, payload: &[u8], reply: Option<async_nats::Subject>) {
+        if !self.may_answer() {
+            return;
+        }
+        if self.trust.get().keys().is_empty() {
+            drop(timeout(PUBLISH, self.trust.learn(&self.bus)).await);
+        }
+        let Some(admitted) = self.trust.get().look(payload) else { return };
+        let Ok(look) = decode::<Look>(&admitted.sealed) else { return };
+        let seconds = look.for_s.min(LONGEST_LOOK_S);
+        let until = Instant::now() + Duration::from_secs(u64::from(seconds));
+        if self.until.is_none() {
+            let run: String = look.run.chars().filter(char::is_ascii_graphic).take(80).collect();
+            (self.talk)(&format!("reads this machine once a second for run {run}"));
+        }
+        self.until = Some(self.until.map_or(until, |before| before.max(until)));
+        if let (Some(reply), Ok(bytes)) = (reply, encode(&LookAnswer { unix_ns: unix_ns(), life: self.life }))
+        {
+            self.publish(reply.into_string(), bytes).await;
+        }
+    }
+
+    async fn read_if_asked(&mut self) {
+        self.questions = MOST_QUESTIONS;
+        let Some(until) = self.until else { return };
+        if until <= Instant::now() {
+            self.until = None;
+            return (self.talk)("nobody asks any more; it waits");
+        }
+        let Some(mut reader) = self.reader.take() else { return };
+        // The files of hundreds of threads take milliseconds.
+        let read = tokio::task::spawn_blocking(move || {
+            let reading = reader.read();
+            (reader, reading)
+        });
+        let Ok((reader, reading)) = read.await else {
+            self.reader = Some(LocalReader::new(self.options.daemons.clone()));
+            return;
+        };
+        self.reader = Some(reader);
+        let Some((bytes, left_out)) = written(&reading, self.life, self.bus.most_bytes().min(MOST_BYTES))
+        else {
+            return;
+        };
+        if left_out > 0 && !std::mem::replace(&mut self.cut, true) {
+            (self.talk)(&format!(
+                "{left_out} numbers of this machine have no room in a message and are left out; name fewer --daemons"
+            ));
+        }
+        self.publish(names::agent(&self.options.name, "reading"), bytes).await;
+    }
+
+    /// What NATS does not take now is left out: it would be old.
+    async fn publish(&self, subject: String, bytes: Vec<u8>) {
+        if self.bus.is_connected() {
+            drop(timeout(PUBLISH, self.bus.client().publish(subject, bytes.into())).await);
+        }
+    }
+}
+
+/// A reading as a message of so many bytes at most, and how many of its numbers had no room.
+fn written(reading: &Reading, life: u64, most_bytes: usize) -> Option<(Vec<u8>, u64)> {
+    let all = reading.samples.iter().map(|one| (one.quantity.id.to_owned(), one.unit.clone(), one.value));
+    let mut message = AgentReading {
+        life,
+        unix_ns: i64::try_from(reading.at_ns).unwrap_or(i64::MAX),
+        samples: all.collect(),
+        left_out: 0,
+    };
+    loop {
+        let bytes = encode(&message).ok()?;
+        let count = message.samples.len();
+        if bytes.len() <= most_bytes {
+            return Some((bytes, message.left_out));
+        }
+        // Threads and groups come last.
+        let keep = count.checked_mul(most_bytes)? / bytes.len();
+        let keep = keep.min(count.checked_sub(1)?);
+        message.samples.truncate(keep);
+        message.left_out = (reading.samples.len() - keep) as u64;
+    }
+}
+
+/// A number that no other start of an agent has.
+fn draw() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+/// Waits until this moment; `None` waits for ever.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_metrics::nodes::quantity;
+
+    use super::*;
+
+    #[test]
+    fn a_reading_that_is_too_large_keeps_what_comes_first_and_says_how_much_is_missing() {
+        let mut reading = Reading { at_ns: 7, samples: Vec::new() };
+        (0..3000).for_each(|at| reading.add(&quantity::THREAD_BUSY, &format!("osd/{at}"), f64::from(at)));
+        let (bytes, left_out) = written(&reading, 1, 20_000).unwrap();
+        let back: AgentReading = decode(&bytes).unwrap();
+        assert!(bytes.len() <= 20_000 && left_out > 0, "{} {left_out}", bytes.len());
+        assert_eq!((back.samples.len() as u64 + left_out, back.left_out), (3000, left_out));
+        assert_eq!(back.samples[0], ("thread_busy_s".to_owned(), "osd/0".to_owned(), 0.0));
+        let (whole, nothing) = written(&reading, 1, 1 << 20).unwrap();
+        assert_eq!((decode::<AgentReading>(&whole).unwrap().samples.len(), nothing), (3000, 0));
+        assert_eq!(written(&reading, 1, 3), None, "there is no room for anything");
+    }
+}
