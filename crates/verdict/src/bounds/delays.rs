@@ -32,6 +32,8 @@ struct Delay {
     one_each_ms: Option<f64>,
     /// Added to every delay, ms: what may come together.
     more_ms: f64,
+    /// The mean delay, ms, where it was measured and does not have to be limited by the law.
+    mean_ms: Option<f64>,
 }
 
 /// What the client can have added to one kind of times of one operation: driver by driver, with its share of the operations.
@@ -66,7 +68,7 @@ impl Law {
 
 impl Delay {
     fn new(cause: Cause, law: Law) -> Self {
-        Self { cause, law, chances: 1.0, one_each_ms: None, more_ms: 0.0 }
+        Self { cause, law, chances: 1.0, one_each_ms: None, more_ms: 0.0, mean_ms: None }
     }
 
     fn share_beyond(&self, ms: f64) -> f64 {
@@ -99,6 +101,9 @@ impl Delay {
 
     /// The greatest mean, ms: the sum over all delays of the share that is longer.
     fn mean_ms(&self, places_ms: &[f64]) -> f64 {
+        if let Some(mean_ms) = self.mean_ms {
+            return mean_ms;
+        }
         if let Law::Mean(mean_ms) = self.law {
             return self.chances * mean_ms;
         }
@@ -172,7 +177,8 @@ impl Added {
     pub fn after_sending(evidence: &Evidence, op: &OperationEvidence) -> Self {
         if let Some(measured) = op.client_share.as_ref().filter(|share| share.count > 0) {
             let law = Law::Steps(steps_of(measured));
-            return Self { drivers: vec![(1.0, vec![Delay::new(Cause::Measured, law)])] };
+            let delay = Delay { mean_ms: measured.mean, ..Delay::new(Cause::Measured, law) };
+            return Self { drivers: vec![(1.0, vec![delay])] };
         }
         let weights = weights(evidence, op);
         let drivers = evidence.clients.iter().zip(weights);
