@@ -83,11 +83,16 @@ async fn drive(
 ) -> Result<(), Problem> {
     let of = if is_one_of_many { format!("{}: ", options.options.name) } else { String::new() };
     let talk: Talk = Arc::new(move |text: &str| eprintln!("cosmark: {of}{text}"));
-    serve(bus, CATALOG, options, leave, talk).await.map_err(|error| match &error {
+    serve(bus, CATALOG, options, leave, talk).await.map_err(|error| problem(&error))
+}
+
+/// Why a driver or an agent cannot begin.
+pub fn problem(error: &DriverError) -> Problem {
+    match error {
         DriverError::Bus(cause) => nats::problem(cause),
         DriverError::Name(_) => Problem::usage(error.to_string()),
         DriverError::State { .. } => Problem::ours(error.to_string()),
-    })
+    }
 }
 
 /// What the start options let workloads reach.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cosmark_cluster::agent::{AgentOptions, serve};
-use cosmark_cluster::driver::{DriverError, Leave, Talk};
+use cosmark_cluster::driver::{Leave, Talk};
 use cosmark_cluster::nats::Bus;
 use cosmark_nodes::collect::check_daemons;
 use tokio::sync::watch;
@@ -21,20 +21,16 @@ pub fn run(args: &NodeArgs) -> Outcome {
         .build()
         .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
     runtime.block_on(async {
-        let (told, leave) = watch::channel(Leave::Stay);
+        let (level, leave) = watch::channel(Leave::Stay);
         tokio::spawn(signals::three_times(
-            told,
+            level,
             [(Leave::Politely, "leaving"), (Leave::AtOnce, "leaving at once")],
         ));
         let nats = nats::options(&args.join, &args.login);
         let bus = Bus::join_as_agent(&nats, &options.name).await;
         let bus = bus.map_err(|error| nats::problem(&error))?;
         let talk: Talk = Arc::new(|text: &str| eprintln!("cosmark: {text}"));
-        serve(bus, options, leave, talk).await.map_err(|error| match &error {
-            DriverError::Bus(cause) => nats::problem(cause),
-            DriverError::Name(_) => Problem::usage(error.to_string()),
-            DriverError::State { .. } => Problem::ours(error.to_string()),
-        })
+        serve(bus, options, leave, talk).await.map_err(|error| driver::problem(&error))
     })?;
     Ok(Exit::Done)
 }

@@ -77,7 +77,7 @@ const LOOK: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl Remote {
-    /// The agents of this NATS (`cosmark node`), each as a machine to look at. Those that are left out are told.
+    /// The agents of this NATS (`cosmark node`), each as a machine to look at. Those that are left out are named.
     pub async fn agents(&self, run: &str, workload: &Workload) -> Vec<Agent> {
         let taken: Vec<String> = workload.nodes.iter().map(|node| node.name.clone()).collect();
         let (agents, troubles) = agent::agents(&self.bus, run, &taken).await;

@@ -130,7 +130,7 @@ fn an_agent_obeys_controllers_that_it_trusts_and_nobody_else() {
     ] {
         let mut refused = start(&bed, "wrong", wrong);
         assert_eq!(refused.wait(), 2, "{}", refused.log());
-        wait_until("told", || refused.log().contains(words));
+        wait_until("said", || refused.log().contains(words));
     }
 }
 

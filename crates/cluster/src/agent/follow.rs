@@ -119,7 +119,7 @@ pub async fn agents(bus: &Bus, run: &str, taken: &[String]) -> (Vec<Agent>, Vec<
     (found, troubles)
 }
 
-/// The clock of an agent compared with ours: the fastest answer of the last ones says most.
+/// The clock of an agent compared with this one: the fastest answer of the last ones says most.
 #[derive(Debug, Default)]
 struct Clock(VecDeque<(i64, i64)>);
 

@@ -55,7 +55,7 @@ pub struct AgentOptions {
     pub version: String,
 }
 
-/// Answers and reads until it is told to leave.
+/// Answers and reads until it is asked to leave.
 ///
 /// # Errors
 /// [`DriverError`] when it cannot begin.

@@ -90,7 +90,7 @@ pub struct Wanted {
     pub nodes: Vec<NodeSpec>,
     /// Where agents on machines are.
     pub agents: Option<Bus>,
-    /// The run, as agents are told.
+    /// The run, as agents hear of it.
     pub run: String,
 }
 
