@@ -16,11 +16,7 @@ use crate::{host, nats, signals};
 /// Runs the subcommand.
 pub fn run(args: &NodeArgs) -> Outcome {
     let options = options(args)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
-    runtime.block_on(async {
+    driver::runtime()?.block_on(async {
         let (level, leave) = watch::channel(Leave::Stay);
         tokio::spawn(signals::three_times(
             level,
