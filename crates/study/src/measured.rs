@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::design::{Levels, Order};
 use crate::journal::CellEnd;
+use crate::spec::DISTANCES;
 
 /// One operation of one point of one cell.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,11 +67,6 @@ impl Origin for Files<'_> {
         all
     }
 }
-
-/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
-/// since a disk does not know for which stage it works.
-pub const DISTANCES: [(&str, &str); 2] =
-    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
 
 /// Shares of the distances of a followed disk.
 fn distances(text: &str) -> BTreeMap<String, f64> {

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use cosmark_metrics::results::METRICS;
 
-use crate::measured::DISTANCES;
 use cosmark_workload::diagnostics::{Diagnostic, Span};
 use cosmark_workload::document::{Node, NodeKind};
 
-use super::{Claim, Quantity, Spec, Take, Where};
+use super::{Claim, DISTANCES, Quantity, Spec, System, Take, Where};
 use crate::template::names_in;
 
 /// Names of scales.
@@ -115,42 +114,44 @@ impl Check<'_> {
                     "use bed:, or `--system NAME=target.yaml` when it is run",
                 );
             }
-            let prefix = system.bed.as_deref().unwrap_or_default().to_ascii_uppercase().replace('-', "_");
-            for key in system.environment.keys() {
-                let good = !prefix.is_empty()
-                    && key.starts_with(&format!("{prefix}_"))
-                    && key
-                        .chars()
-                        .all(|sign| sign.is_ascii_uppercase() || sign.is_ascii_digit() || sign == '_');
-                if !good {
-                    let span = self.at("systems", Some(at), key);
-                    let hint =
-                        format!("the knobs of this bed begin with {prefix}_; its README.md lists them");
-                    self.wrong(span, format!("{key}: no knob of this bed"), hint);
-                }
-            }
-            for key in system.settings.keys().filter(|key| !SETTINGS.contains(&key.as_str())) {
-                let span = self.at("systems", Some(at), key);
-                let hint = format!("a study may change {}", SETTINGS.join(", "));
-                self.wrong(span, format!("{key}: a study may not change that of a target"), hint);
-            }
-            let inside = |path: &str| {
-                !path.is_empty()
-                    && !path.starts_with('/')
-                    && path.split('/').all(|part| !part.is_empty() && part != ".." && plain(part))
-            };
-            if system.follow.as_deref().is_some_and(|path| system.bed.is_none() || !inside(path)) {
-                let span = self.at("systems", Some(at), "follow");
-                self.wrong(
-                    span,
-                    "this is no directory of a bed's data",
-                    "such as srv/1/c1, of a system with bed:",
-                );
-            }
+            self.variant(at, system);
             if system.copies == 0 {
                 let span = self.at("systems", Some(at), "copies");
                 self.wrong(span, "a system keeps at least one copy", "copies: 3");
             }
+        }
+    }
+
+    /// What a system changes in its bed and target, and what it has followed.
+    fn variant(&mut self, at: usize, system: &System) {
+        let prefix = system.bed.as_deref().unwrap_or_default().to_ascii_uppercase().replace('-', "_");
+        for key in system.environment.keys() {
+            let good = !prefix.is_empty()
+                && key.starts_with(&format!("{prefix}_"))
+                && key.chars().all(|sign| sign.is_ascii_uppercase() || sign.is_ascii_digit() || sign == '_');
+            if !good {
+                let span = self.at("systems", Some(at), key);
+                let hint = format!("the knobs of this bed begin with {prefix}_; its README.md lists them");
+                self.wrong(span, format!("{key}: no knob of this bed"), hint);
+            }
+        }
+        for key in system.settings.keys().filter(|key| !SETTINGS.contains(&key.as_str())) {
+            let span = self.at("systems", Some(at), key);
+            let hint = format!("a study may change {}", SETTINGS.join(", "));
+            self.wrong(span, format!("{key}: a study may not change that of a target"), hint);
+        }
+        let inside = |path: &str| {
+            !path.is_empty()
+                && !path.starts_with('/')
+                && path.split('/').all(|part| !part.is_empty() && part != ".." && plain(part))
+        };
+        if system.follow.as_deref().is_some_and(|path| system.bed.is_none() || !inside(path)) {
+            let span = self.at("systems", Some(at), "follow");
+            self.wrong(
+                span,
+                "this is no directory of a bed's data",
+                "such as srv/1/c1, of a system with bed:",
+            );
         }
     }
 

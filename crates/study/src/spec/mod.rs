@@ -15,6 +15,11 @@ pub use read::read;
 /// Which cells: for each factor (or `system`) the levels that are meant.
 pub type Where = BTreeMap<String, OneOrMore>;
 
+/// Figures of how far apart successive requests of a disk lay, and the count that each is the share of; of a whole run,
+/// since a disk does not know for which stage it works.
+pub const DISTANCES: [(&str, &str); 2] =
+    [("lbn_beyond_125000_share", "beyond_125000"), ("lbn_beyond_2500000_share", "far")];
+
 /// An experiment: what is varied, on which systems, how often, what was published, and what is claimed.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
