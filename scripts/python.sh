@@ -26,6 +26,10 @@ cannot() { # WHY
 install() {
   python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null ||
     cannot 'no Python 3.9 with venv; install the packages python3 and python3-venv'
+  # Its programs name the place where it was made: one that was moved with its folder is made again.
+  if [[ -e $ENVIRONMENT/bin/pip ]] && ! head -n 1 "$ENVIRONMENT/bin/pip" | grep -qF "$(realpath "$ENVIRONMENT")/"; then
+    rm -rf "$ENVIRONMENT"
+  fi
   [[ -x $ENVIRONMENT/bin/python ]] || python3 -m venv "$ENVIRONMENT"
   local pip=("$ENVIRONMENT/bin/python" -m pip --disable-pip-version-check --no-input --timeout 20 --retries 1 install -q)
   # What it can use, once; the package itself each time, because its sources change.

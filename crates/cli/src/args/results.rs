@@ -220,7 +220,7 @@ pub struct CompareArgs {
     /// How to write it
     #[arg(long, value_enum, default_value = "table")]
     pub format: CompareFormat,
-    /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. \"p95 +5%\"; with 8 when that could not
+    /// Exit with 6 when a metric has certainly changed, and by more than this, e.g. "p95 +5%"; with 8 when that could not
     /// be tested; may be repeated
     #[arg(long, value_name = "METRIC CHANGE")]
     pub fail_on: Vec<String>,

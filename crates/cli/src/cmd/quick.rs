@@ -94,7 +94,17 @@ struct Store {
 impl Store {
     fn parse(text: &str, insecure: bool) -> Result<Self, String> {
         let bad = |why: &str| format!("{}: {why}; see `cosmark quick --help`", without_password(text));
-        let url = Url::parse(text).map_err(|cause| bad(&cause.to_string()))?;
+        let url = Url::parse(text).map_err(|cause| {
+            // The URL ends its host at the first slash, and takes what stands before it for a port.
+            let rest = text.split_once("://").map_or("", |(_, rest)| rest);
+            let cut =
+                rest.split_once('/').is_some_and(|(host, after)| !host.contains('@') && after.contains('@'));
+            if cut {
+                bad("a / in a key or secret is written %2F, and an @ %40")
+            } else {
+                bad(&cause.to_string())
+            }
+        })?;
         let (kind, transport) = url.scheme().split_once('+').unwrap_or((url.scheme(), ""));
         let login = Login::of(&url);
         let mut store = Self { secrets: vec![login.password.clone()], ..Self::default() };
@@ -381,6 +391,8 @@ mod tests {
                 && store.storage.contains(&("secretkey", "s@x".into()))
         );
         assert_eq!(store.container.as_deref(), Some("b7"));
+        let wrong = Store::parse("s3+http://key:wJalrXU/bPx@127.0.0.1:9000/b", false).err().unwrap();
+        assert!(wrong.contains("written %2F") && !wrong.contains("bPx"), "{wrong}");
         let store = Store::parse("swift+https://test%3Atester:testing@h/auth/v1.0", true).unwrap();
         assert!(
             store.auth.contains(&("username", "test:tester".into()))

@@ -31,7 +31,13 @@ impl Row {
     fn target(&self, value: &str) -> String {
         let Self { what, kind, key, .. } = self;
         let other = if what == "auth" { "storage: {type: mock}\n" } else { "" };
-        format!("{what}:\n  type: {kind}\n  {key}: {value}\n{other}")
+        // What such a storage cannot be without: it is refused for the key, and for nothing else.
+        let needed = match kind.as_str() {
+            "librados" if key != "conf" => "  endpoint: 127.0.0.1:1\n",
+            "azure" => "  account: a\n",
+            _ => "",
+        };
+        format!("{what}:\n  type: {kind}\n  {key}: {value}\n{needed}{other}")
     }
 
     fn option(&self) -> &'static str {
