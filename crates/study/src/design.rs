@@ -302,7 +302,8 @@ impl<'a> Design<'a> {
         blocks
     }
 
-    /// The workload of a cell as native YAML. Points are in an order that is drawn for the cell and repetition.
+    /// The workload of a cell as native YAML. Points are in an order that is drawn for the cell and repetition, unless levels
+    /// build on each other.
     ///
     /// # Errors
     /// A value that is missing.
@@ -313,7 +314,9 @@ impl<'a> Design<'a> {
             .id
             .bytes()
             .fold(self.choice.seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-        Random::new(text ^ u64::from(repetition)).shuffle(&mut points);
+        if !self.spec.factors.iter().any(|factor| factor.in_order) {
+            Random::new(text ^ u64::from(repetition)).shuffle(&mut points);
+        }
         let mut out = format!(
             "name: {}\n{}",
             cell.run_name(&self.spec.name, repetition),

@@ -166,6 +166,10 @@ pub struct Factor {
     /// Its levels are stages of one run, which share what was prepared; otherwise each level is a run of its own.
     #[serde(default)]
     pub within: bool,
+    /// Its levels build on each other, such as writing, reading and deleting: the stages keep the order of the study instead of
+    /// a drawn one.
+    #[serde(default)]
+    pub in_order: bool,
 }
 
 /// A level of a factor.

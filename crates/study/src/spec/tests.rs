@@ -159,3 +159,27 @@ fn the_schema_names_what_the_reader_takes() {
         assert!(schema.contains(word), "{word}");
     }
 }
+
+#[test]
+fn phases_that_build_on_each_other_keep_their_order_and_others_are_drawn() {
+    let spec = read(crate::library::find("zmanda-ssd").unwrap().text).0.unwrap();
+    let orders = |spec: &Spec| -> std::collections::BTreeSet<Vec<usize>> {
+        let (mut orders, stages) = (std::collections::BTreeSet::new(), ["put", "get", "delete"]);
+        for seed in 0..20 {
+            let choice = crate::design::Choice { scale: "quick".to_owned(), seed, ..Default::default() };
+            let design = crate::design::Design::new(spec, choice).unwrap();
+            for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+                let text = design.workload(cell, 1).unwrap();
+                let places = stages.map(|stage| text.find(&format!("name: {stage}\n")).unwrap());
+                let mut order = vec![0, 1, 2];
+                order.sort_by_key(|at| places[*at]);
+                orders.insert(order);
+            }
+        }
+        orders
+    };
+    assert_eq!(orders(&spec).into_iter().collect::<Vec<_>>(), [vec![0, 1, 2]]);
+    let mut free = spec.clone();
+    free.factors.iter_mut().for_each(|factor| factor.in_order = false);
+    assert_eq!(orders(&free).len(), 6, "every order is drawn sometimes");
+}
