@@ -6,6 +6,7 @@
 //! first fresh one); P. Bailis and others, "Probabilistically bounded staleness", VLDB 2012 (t-visibility).
 
 mod beside;
+mod change;
 mod judge;
 mod life;
 

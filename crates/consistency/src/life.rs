@@ -3,18 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use cosmark_adaptor_api::{
-    BytesSource, Client, CollectSink, Error, ListRequest, Marks, ObjectName, PutOptions, clock,
-};
-use cosmark_history::{ABSENT, Kind, Operation, Outcome};
+use cosmark_adaptor_api::{Client, Error, Marks, clock};
+use cosmark_history::Operation;
 use futures_util::future::{join, join_all};
 
+use crate::change::{CHANGES, Change, Place};
 use crate::{Class, OFFSETS_MS, Plan, SHORT};
-
-/// Bytes of a version.
-pub(crate) const BYTES: usize = 1024;
-/// Changes of a key: a first write, overwrites, a delete, and once more.
-pub(crate) const CHANGES: u64 = 5;
 
 /// One look at the store.
 pub(crate) struct Look {
@@ -70,20 +64,6 @@ pub(crate) async fn live(
     let mut seen = field.seen.into_inner();
     seen.took = Duration::from_nanos(clock::now_ns().saturating_sub(field.began_ns));
     Ok(seen)
-}
-
-pub(crate) fn content(key: u32, version: u64) -> Vec<u8> {
-    let mut bytes = format!("cosmark probe, key {key}, version {version}, ").into_bytes();
-    bytes.resize(BYTES, b'.');
-    bytes
-}
-
-/// The version that a content says; `None`: it is none of this key.
-pub(crate) fn version_of(bytes: &[u8], key: u32) -> Option<u64> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let rest = text.strip_prefix(&format!("cosmark probe, key {key}, version "))?;
-    let version = rest.split(',').next()?.parse().ok()?;
-    (content(key, version) == bytes).then_some(version)
 }
 
 impl Field<'_> {
@@ -170,27 +150,10 @@ impl Field<'_> {
 
     /// Gives when it was acknowledged.
     async fn write(&self, change: &Change<'_>, client: &mut dyn Client) -> Option<u64> {
-        let name = ObjectName { container: &self.plan.container, object: change.object };
-        let bytes = content(change.key, change.version);
-        let (source, mut marks, call_ns) = (BytesSource(&bytes), Marks::default(), clock::now_ns());
-        let result = if change.is_delete() {
-            self.within(client.delete(name, &mut marks)).await
-        } else {
-            self.within(client.put(name, &source, PutOptions::default(), &mut marks)).await.map(drop)
-        };
-        let return_ns = clock::now_ns();
-        let (kind, value) =
-            if change.is_delete() { (Kind::Delete, ABSENT) } else { (Kind::Write, change.version) };
-        let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Unknown };
-        self.add(Operation {
-            call_ns,
-            return_ns,
-            value,
-            key: change.key,
-            process: change.processes,
-            kind,
-            outcome,
-        });
+        let mut marks = Marks::default();
+        let (operation, result) = change.make(self.place(), client, &mut marks, change.processes).await;
+        let return_ns = operation.return_ns;
+        self.add(operation);
         match result {
             Ok(()) => Some(return_ns),
             Err(error) => {
@@ -201,59 +164,34 @@ impl Field<'_> {
     }
 
     async fn read(&self, change: &Change<'_>, client: &mut dyn Client, process: u32, acked_ns: Option<u64>) {
-        let name = ObjectName { container: &self.plan.container, object: change.object };
-        let (mut sink, mut marks) = (CollectSink::new(BYTES * 4), Marks::default());
-        let call_ns = clock::now_ns();
-        let result = self.within(client.get(name, None, Some(&mut sink), &mut marks)).await;
-        let return_ns = clock::now_ns();
-        let value = match result {
-            // What is no version of this key was written by nobody.
-            Ok(_) => version_of(&sink.bytes, change.key).unwrap_or(u64::MAX),
-            Err(error) if error.status() == Some(404) => ABSENT,
+        let mut marks = Marks::default();
+        let read = change.read(self.place(), client, &mut marks, change.processes + process).await;
+        let operation = match read {
+            Ok(operation) => operation,
             Err(error) => return self.failed(&error),
         };
-        let process = change.processes + process;
-        let outcome = Outcome::Done;
-        self.add(Operation {
-            call_ns,
-            return_ns,
-            value,
-            key: change.key,
-            process,
-            kind: Kind::Read,
-            outcome,
-        });
         if let Some(acked_ns) = acked_ns {
-            let after_ns = call_ns.saturating_sub(acked_ns);
-            self.look(Look { class: change.class(), after_ns, is_stale: value != change.value() });
+            let after_ns = operation.call_ns.saturating_sub(acked_ns);
+            let is_stale = operation.value != change.value();
+            self.look(Look { class: change.class(), after_ns, is_stale });
         }
+        self.add(operation);
     }
 
     async fn list(&self, change: &Change<'_>, client: &mut dyn Client, acked_ns: u64) {
         let Some(class) = change.class_of_list() else { return };
-        let request = ListRequest {
-            container: &self.plan.container,
-            prefix: change.object,
-            page_size: Some(10),
-            want_names: true,
-            ..ListRequest::default()
-        };
         let (mut marks, call_ns) = (Marks::default(), clock::now_ns());
-        match self.within(client.list(request, &mut marks)).await {
-            Ok(page) => {
-                let is_there = page.names.iter().any(|name| name == change.object);
+        match change.list(self.place(), client, &mut marks).await {
+            Ok(is_stale) => {
                 let after_ns = call_ns.saturating_sub(acked_ns);
-                self.look(Look { class, after_ns, is_stale: is_there == change.is_delete() });
+                self.look(Look { class, after_ns, is_stale });
             }
             Err(error) => self.failed(&error),
         }
     }
 
-    async fn within<T>(&self, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        tokio::time::timeout(self.plan.patience, call).await.unwrap_or_else(|_| {
-            let message = format!("no answer within {:.0} s", self.plan.patience.as_secs_f64());
-            Err(Error::new(cosmark_adaptor_api::ErrorKind::Timeout, message))
-        })
+    fn place(&self) -> Place<'_> {
+        Place { container: &self.plan.container, patience: self.plan.patience }
     }
 
     fn add(&self, operation: Operation) {
@@ -276,42 +214,5 @@ async fn until(acked_ns: u64, offset: Duration) {
     let passed = Duration::from_nanos(clock::now_ns().saturating_sub(acked_ns));
     if let Some(left) = offset.checked_sub(passed).filter(|left| !left.is_zero()) {
         tokio::time::sleep(left).await;
-    }
-}
-
-/// One change of a key.
-pub(crate) struct Change<'a> {
-    pub(crate) key: u32,
-    pub(crate) version: u64,
-    pub(crate) object: &'a str,
-    /// Its writer; its readers have the numbers behind.
-    pub(crate) processes: u32,
-}
-
-impl Change<'_> {
-    /// The third is a delete; the fourth writes what was deleted again.
-    pub(crate) fn is_delete(&self) -> bool {
-        self.version == 3 || self.version == CHANGES
-    }
-
-    /// What the register holds after it.
-    pub(crate) fn value(&self) -> u64 {
-        if self.is_delete() { ABSENT } else { self.version }
-    }
-
-    pub(crate) fn class(&self) -> Class {
-        match self.version {
-            1 | 4 => Class::ReadAfterCreate,
-            2 => Class::ReadAfterOverwrite,
-            _ => Class::ReadAfterDelete,
-        }
-    }
-
-    pub(crate) fn class_of_list(&self) -> Option<Class> {
-        match self.class() {
-            Class::ReadAfterCreate => Some(Class::ListAfterCreate),
-            Class::ReadAfterDelete => Some(Class::ListAfterDelete),
-            _ => None,
-        }
     }
 }
