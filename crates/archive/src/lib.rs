@@ -20,7 +20,8 @@ mod record;
 mod recover;
 
 pub use cosmark_metrics::{
-    DriverResult, EndpointResult, LoopKind, OperationResult, PartResult, SizeClassResult,
+    ClientRecord, DriverResult, EndpointResult, LoopKind, NicRecord, OperationResult, PartResult,
+    SizeClassResult,
 };
 pub use csv::cosbench::{OperationBuckets, StageTables, TimelineRow};
 pub use csv::intervals::{IntervalLine, phase_word};
@@ -46,7 +47,7 @@ pub use oplog::read::{OpLogReader, OpRow};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;
 pub use readback::{ReadBackFiles, ReadBackProgress, add_durability};
-pub use record::client::{ClientLine, ClientRecord, NicRecord};
+pub use record::client::ClientLine;
 pub use record::containers::ContainersRecord;
 pub use record::durability::{DurabilityFinding, DurabilityRecord};
 pub use record::events::{EventKind, EventRecord};

@@ -338,11 +338,7 @@ fn add_clients(run: &mut Run) {
             pause_p99_9_ms: None,
             paused_share: None,
             cpus: (own && driver == "local").then_some(cpus),
-            ..ClientRecord::of(
-                driver,
-                ClientFacts { load_threads, ..ClientFacts::default() },
-                summary.client(),
-            )
+            ..summary.client().with(driver, ClientFacts { load_threads, ..ClientFacts::default() })
         });
         stage.clients = records.collect();
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Latency;
+use crate::results::{ClientRecord, NicRecord};
 use crate::snapshot::is_nothing;
 
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
@@ -164,61 +165,6 @@ struct NicPeak {
     speed_bits_per_s: Option<u64>,
 }
 
-/// What a driver was like over a window.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ClientHealth {
-    /// Seconds that were looked at.
-    pub seconds: f64,
-    /// Processors of the machine.
-    pub cpus: Option<u32>,
-    /// Busiest load thread, share of one processor, mean over the window.
-    pub thread_busy_max: Option<f64>,
-    /// Share of samples in which any load thread was busier than [`SATURATED_SHARE`].
-    pub thread_busy_over_85_share: Option<f64>,
-    /// Load thread that waited longest for a processor: share of the time, mean over the window.
-    pub run_queue_wait_share_max: Option<f64>,
-    /// Processor time of the process, in processors.
-    pub process_cpu_share: Option<f64>,
-    /// Share of all processors that was busy, with whatever.
-    pub machine_busy_share: Option<f64>,
-    /// Share of all processors that a hypervisor took away.
-    pub steal_share: Option<f64>,
-    /// Pauses of a thread that sleeps 1 ms at a time: times in ms, and which share of its naps was late by more; from the least
-    /// to the greatest that was seen.
-    pub pause_beyond: Vec<(f64, f64)>,
-    /// 99.9th percentile of these, ms.
-    pub pause_p99_9_ms: Option<f64>,
-    /// Longest pause, ms.
-    pub pause_max_ms: Option<f64>,
-    /// Share of the time that went into pauses of 10 ms or longer.
-    pub paused_share: Option<f64>,
-    /// Time for which the machine was suspended, ms.
-    pub suspended_ms: Option<f64>,
-    /// TCP segments sent.
-    pub tcp_segments_out: Option<u64>,
-    /// TCP segments sent again.
-    pub tcp_retransmitted: Option<u64>,
-    /// Network interfaces and the most that they moved in a sample.
-    pub nics: Vec<NicUse>,
-    /// Most TCP sockets in use.
-    pub sockets_max: Option<u64>,
-    /// Most TCP sockets in TIME_WAIT.
-    pub time_wait_max: Option<u64>,
-}
-
-/// The most that a network interface moved.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NicUse {
-    /// Its name.
-    pub name: String,
-    /// Most bytes received per second.
-    pub rx_bytes_per_s_max: f64,
-    /// Most bytes sent per second.
-    pub tx_bytes_per_s_max: f64,
-    /// Speed of the link, if it has one.
-    pub speed_bits_per_s: Option<u64>,
-}
-
 impl Ratio {
     fn add(&mut self, part_ns: u64, whole_ns: u64) {
         self.part_ns += part_ns;
@@ -245,9 +191,9 @@ fn scaled(ns: u64, unit_ns: f64) -> f64 {
 }
 
 impl HealthSummary {
-    /// What `samples` say, all of them.
+    /// What `samples` say, all of them; whose they are is left to the caller.
     #[must_use]
-    pub fn of(samples: &[HealthSample]) -> ClientHealth {
+    pub fn of(samples: &[HealthSample]) -> ClientRecord {
         let mut summary = Self::default();
         samples.iter().for_each(|sample| summary.add(sample));
         summary.client()
@@ -369,13 +315,13 @@ impl HealthSummary {
         self.samples == 0
     }
 
-    /// What they say.
+    /// What they say; whose they are is left to the caller.
     #[must_use]
-    pub fn client(&self) -> ClientHealth {
+    pub fn client(&self) -> ClientRecord {
         let greatest = |shares: &mut dyn Iterator<Item = f64>| shares.reduce(f64::max);
         #[expect(clippy::cast_precision_loss, reason = "a count of seconds")]
         let saturated = (self.with_threads > 0).then(|| self.saturated as f64 / self.with_threads as f64);
-        ClientHealth {
+        ClientRecord {
             seconds: scaled(self.span_ns, 1e9),
             cpus: self.cpus,
             thread_busy_max: greatest(&mut self.threads.values().filter_map(|sums| sums.cpu.share())),
@@ -396,7 +342,7 @@ impl HealthSummary {
             nics: self
                 .nics
                 .iter()
-                .map(|(name, peak)| NicUse {
+                .map(|(name, peak)| NicRecord {
                     name: name.clone(),
                     rx_bytes_per_s_max: peak.rx_bytes_per_s,
                     tx_bytes_per_s_max: peak.tx_bytes_per_s,
@@ -405,6 +351,7 @@ impl HealthSummary {
                 .collect(),
             sockets_max: self.sockets_max,
             time_wait_max: self.time_wait_max,
+            ..ClientRecord::default()
         }
     }
 }
@@ -515,8 +462,8 @@ mod tests {
     fn what_the_system_does_not_tell_is_none_and_never_zero() {
         let silent = HealthSample { span_ns: SECOND_NS, ..HealthSample::default() };
         let health = HealthSummary::of(&[silent]);
-        assert_eq!(health, ClientHealth { seconds: 1.0, ..ClientHealth::default() });
-        assert_eq!(HealthSummary::of(&[]), ClientHealth::default());
+        assert_eq!(health, ClientRecord { seconds: 1.0, ..ClientRecord::default() });
+        assert_eq!(HealthSummary::of(&[]), ClientRecord::default());
     }
 
     #[test]

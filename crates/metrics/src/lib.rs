@@ -20,19 +20,19 @@ mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
 pub use health::{
-    ClientFacts, ClientHealth, HealthSample, HealthSummary, MachineHealth, NicHealth, NicUse,
-    SATURATED_SHARE, ThreadHealth,
+    ClientFacts, HealthSample, HealthSummary, MachineHealth, NicHealth, SATURATED_SHARE, ThreadHealth,
 };
 pub use latency::{HIGHEST_NS, Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};
 pub use results::{
-    BottleneckResult, CandidateResult, ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint,
-    ConsistencyResult, ConsistencySums, ConsistencyVisible, DiskPattern, DriverResult, EfficiencyResult,
-    EndpointResult, FalseDips, FaultFigure, FaultResult, HealthyResult, LOOK_EDGES_US, LadderStepResult,
-    Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NodeResult, OperationResult, PERCENTILES,
-    PartResult, Percentile, ProxyCost, QuantityResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode,
-    ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart, SlotResult, UnitResult, Waiting,
+    BottleneckResult, CandidateResult, ChangeCell, ClientRecord, ConsistencyClass, ConsistencyFrom,
+    ConsistencyPoint, ConsistencyResult, ConsistencySums, ConsistencyVisible, DiskPattern, DriverResult,
+    EfficiencyResult, EndpointResult, FalseDips, FaultFigure, FaultResult, HealthyResult, LOOK_EDGES_US,
+    LadderStepResult, Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NicRecord, NodeResult,
+    OperationResult, PERCENTILES, PartResult, Percentile, ProxyCost, QuantityResult, RawCluster, RawDisk,
+    RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart,
+    SlotResult, UnitResult, Waiting,
 };
 pub use sample::Sample;
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

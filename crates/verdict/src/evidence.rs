@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cosmark_metrics::results::Bound;
-use cosmark_metrics::{Latencies, NodeResult};
+use cosmark_metrics::{ClientRecord, Latencies, NodeResult};
 use cosmark_stats::batches::Batches;
 
 /// Name of the work of operations whose works are not told apart: COSBench's tables have only their names.
@@ -23,7 +23,7 @@ pub struct Evidence {
     /// The window of each work over time.
     pub series: Vec<Series>,
     /// What each driver saw of its machine.
-    pub clients: Vec<ClientEvidence>,
+    pub clients: Vec<ClientRecord>,
     /// How many drivers made the load.
     pub drivers: usize,
     /// The clocks of drivers that were compared with the controller's.
@@ -259,55 +259,6 @@ pub struct Series {
     pub in_flight: Vec<f64>,
     /// Operations that are due in each step by the clock; empty where no clock says it.
     pub due: Vec<f64>,
-}
-
-/// What one driver saw of its own machine while it measured. Shares are 0 to 1.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ClientEvidence {
-    /// Name of the driver.
-    pub driver: String,
-    /// Its load threads; 0 where the archive does not say.
-    pub load_threads: u32,
-    /// Busiest load thread: mean share of its processor.
-    pub thread_busy_max: Option<f64>,
-    /// Share of seconds in which a load thread was over 85 % busy.
-    pub thread_busy_over_85_share: Option<f64>,
-    /// Greatest share of time that a load thread could run and had no processor.
-    pub run_queue_wait_share_max: Option<f64>,
-    /// Share of time that the hypervisor took.
-    pub steal_share: Option<f64>,
-    /// What sleeps of 1 ms took longer: times in ms, and which share took longer by more; from the least to the greatest.
-    /// Empty where only the next two are known.
-    pub pause_beyond: Vec<(f64, f64)>,
-    /// 99.9th percentile of what a sleep of 1 ms took longer.
-    pub pause_p99_9_ms: Option<f64>,
-    /// Greatest of these.
-    pub pause_max_ms: Option<f64>,
-    /// Time that the machine was suspended.
-    pub suspended_ms: Option<f64>,
-    /// TCP segments sent.
-    pub tcp_segments_out: Option<u64>,
-    /// Of these, sent again.
-    pub tcp_retransmitted: Option<u64>,
-    /// Network interfaces.
-    pub nics: Vec<NicEvidence>,
-    /// Most sockets in TIME_WAIT.
-    pub time_wait_max: Option<u64>,
-    /// Ports for outgoing connections.
-    pub ephemeral_ports: Option<u64>,
-}
-
-/// One network interface of a driver.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct NicEvidence {
-    /// Name.
-    pub name: String,
-    /// Most bytes received in a second.
-    pub rx_bytes_per_s_max: f64,
-    /// Most bytes sent in a second.
-    pub tx_bytes_per_s_max: f64,
-    /// Speed of the link.
-    pub speed_bits_per_s: Option<f64>,
 }
 
 /// Operations that will not find their object.

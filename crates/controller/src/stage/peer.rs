@@ -163,7 +163,7 @@ impl Peer {
             clock_drift_error_ppm: drift.and_then(|drift| per_million(drift.gained_error_ns as f64)),
             began_ms: self.began().map(|began| began.first_ns as f64 / 1e6),
             all_began_ms: self.began().map(|began| began.last_ns as f64 / 1e6),
-            ..ClientRecord::of(name, self.facts, health.client())
+            ..health.client().with(name, self.facts)
         }
     }
 

@@ -3,6 +3,7 @@
 //! types, REST and the report contain them.
 
 mod bound;
+mod client;
 mod consistency;
 mod faults;
 mod latencies;
@@ -14,6 +15,7 @@ mod raw;
 mod table;
 
 pub use bound::{Bound, Cause, Spread, Times};
+pub use client::{ClientRecord, NicRecord};
 pub use consistency::{
     ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
     ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,

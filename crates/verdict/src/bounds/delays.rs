@@ -6,9 +6,9 @@
 //! 30, 1982); by Little's law what pauses take of a closed loop's time is spread over its operations.
 
 use cosmark_metrics::results::Cause;
-use cosmark_metrics::{Latencies, SATURATED_SHARE};
+use cosmark_metrics::{ClientRecord, Latencies, SATURATED_SHARE};
 
-use crate::evidence::{ClientEvidence, Evidence, OperationEvidence, Pacing};
+use crate::evidence::{Evidence, OperationEvidence, Pacing};
 
 /// How a delay is distributed.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,7 +296,7 @@ fn convolved(one: &[f64], other: &[f64], places_ms: &[f64]) -> Vec<f64> {
 /// Which share of the operation each driver made.
 #[expect(clippy::cast_precision_loss, reason = "a handful of drivers")]
 fn weights(evidence: &Evidence, op: &OperationEvidence) -> Vec<f64> {
-    let rate_of = |client: &ClientEvidence| {
+    let rate_of = |client: &ClientRecord| {
         op.drivers.iter().find(|driver| driver.driver == client.driver).map(|driver| driver.rate_per_s)
     };
     let rates: Option<Vec<f64>> = evidence.clients.iter().map(rate_of).collect();
@@ -307,7 +307,7 @@ fn weights(evidence: &Evidence, op: &OperationEvidence) -> Vec<f64> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn after(evidence: &Evidence, op: &OperationEvidence, client: &ClientEvidence, weight: f64) -> Vec<Delay> {
+fn after(evidence: &Evidence, op: &OperationEvidence, client: &ClientRecord, weight: f64) -> Vec<Delay> {
     let threads = f64::from(client.load_threads.max(1));
     let ended = op.ended().max(1) as f64;
     let of_client = |all: f64| all * weight / threads;
@@ -335,7 +335,7 @@ fn after(evidence: &Evidence, op: &OperationEvidence, client: &ClientEvidence, w
 const USUAL_SHARE: f64 = 0.99;
 
 /// The pauses of a driver as steps, less the cost of waking; `None` where nobody looked.
-fn pauses_of(client: &ClientEvidence) -> Option<Vec<(f64, f64)>> {
+fn pauses_of(client: &ClientRecord) -> Option<Vec<(f64, f64)>> {
     let usual = client.pause_beyond.iter().rfind(|(_, share)| *share >= USUAL_SHARE);
     if let Some((usual_ms, _)) = usual.or(client.pause_beyond.first()) {
         let less = client.pause_beyond.iter().map(|(ms, share)| ((ms - usual_ms).max(0.0), *share));
@@ -369,7 +369,7 @@ fn paused(known: &Operation, steps: &[(f64, f64)]) -> Delay {
 /// is spread is taken from the pauses.
 fn waiting(
     known: &Operation,
-    client: &ClientEvidence,
+    client: &ClientRecord,
     pauses: Option<Vec<(f64, f64)>>,
     mean_pause_ms: f64,
 ) -> Option<Delay> {
@@ -401,7 +401,7 @@ fn waiting(
 
 /// A load thread serves one operation after the other: the queue of a server of one (M/M/1), which is never longer than what
 /// else is in flight on that thread.
-fn busy(known: &Operation, client: &ClientEvidence) -> Vec<Delay> {
+fn busy(known: &Operation, client: &ClientRecord) -> Vec<Delay> {
     let Some(load) = client.thread_busy_max.filter(|load| *load > 0.0) else { return Vec::new() };
     let work_ms = 1000.0 * load / known.rate_per_s.max(1e-9);
     let most_ms =

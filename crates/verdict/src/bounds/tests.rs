@@ -1,10 +1,10 @@
 //! Known truths, clients that add known delays to them, and bounds from what such a client would know of itself.
 
-use cosmark_metrics::{ClientHealth, HealthSample, HealthSummary, Latencies, Latency};
+use cosmark_metrics::{ClientRecord, HealthSample, HealthSummary, Latencies, Latency};
 use cosmark_stats::bootstrap::Random;
 
 use super::*;
-use crate::evidence::{ClientEvidence, Logged, Series, WorkEvidence};
+use crate::evidence::{Logged, Series, WorkEvidence};
 
 /// A store's time in ms.
 type Store = fn(&mut Random) -> f64;
@@ -56,7 +56,7 @@ fn noticed(pauses: &[(f64, f64)], at: f64) -> f64 {
 }
 
 /// What a thread that sleeps a millisecond at a time notes of them: each pause once per nap that it swallowed.
-fn canary(pauses: &[(f64, f64)], window_ms: f64) -> ClientHealth {
+fn canary(pauses: &[(f64, f64)], window_ms: f64) -> ClientRecord {
     let mut pause = Latency::default();
     let mut naps = 0_u64;
     for (from, to) in pauses {
@@ -100,7 +100,7 @@ fn batches_of(times: &[(f64, f64)]) -> Batches {
     batches
 }
 
-fn evidence_of(pacing: Pacing, times: &[(f64, f64)], client: ClientEvidence, workers: u64) -> Evidence {
+fn evidence_of(pacing: Pacing, times: &[(f64, f64)], client: ClientRecord, workers: u64) -> Evidence {
     let values: Vec<f64> = times.iter().map(|(_, ms)| *ms).collect();
     let published = latency_of(&values);
     let batches = batches_of(times);
@@ -129,9 +129,9 @@ fn evidence_of(pacing: Pacing, times: &[(f64, f64)], client: ClientEvidence, wor
     }
 }
 
-fn client_of(pauses: &[(f64, f64)]) -> ClientEvidence {
+fn client_of(pauses: &[(f64, f64)]) -> ClientRecord {
     let pause = canary(pauses, WINDOW_MS);
-    ClientEvidence {
+    ClientRecord {
         driver: "local".into(),
         load_threads: 1,
         thread_busy_max: Some(0.01),
@@ -139,7 +139,7 @@ fn client_of(pauses: &[(f64, f64)]) -> ClientEvidence {
         pause_p99_9_ms: pause.pause_p99_9_ms,
         pause_max_ms: pause.pause_max_ms,
         pause_beyond: pause.pause_beyond,
-        ..ClientEvidence::default()
+        ..ClientRecord::default()
     }
 }
 

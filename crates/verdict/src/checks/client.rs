@@ -1,20 +1,20 @@
 //! Checks on the client and its network: processor, pauses, links, clocks, drivers that differ, connections, TCP.
 
-use cosmark_metrics::SATURATED_SHARE;
 use cosmark_metrics::results::Cause;
+use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE};
 
 use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
-use crate::evidence::{ClientEvidence, Evidence};
+use crate::evidence::Evidence;
 use crate::finding::{Finding, Status};
 use crate::numbers::{percent, plain};
 
 const NOT_RECORDED: &str = "the client's machine was not watched during this run";
 
 fn most(
-    clients: &[ClientEvidence],
-    value: impl Fn(&ClientEvidence) -> Option<f64>,
-) -> Option<(f64, &ClientEvidence)> {
+    clients: &[ClientRecord],
+    value: impl Fn(&ClientRecord) -> Option<f64>,
+) -> Option<(f64, &ClientRecord)> {
     clients
         .iter()
         .filter_map(|client| value(client).map(|value| (value, client)))
@@ -55,7 +55,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Finding {
 const MOST_STOLEN: f64 = 0.05;
 
 /// What keeps the load threads from their work, the most of it.
-fn busy(clients: &[ClientEvidence], mean: (f64, &ClientEvidence), over: (f64, &ClientEvidence)) -> String {
+fn busy(clients: &[ClientRecord], mean: (f64, &ClientRecord), over: (f64, &ClientRecord)) -> String {
     let waits = most(clients, |c| c.run_queue_wait_share_max).filter(|(share, _)| *share > 0.05);
     // A thread that has to wait for a processor never shows as busy, however much it has to do.
     let wanted = most(clients, |c| Some(c.thread_busy_max? + c.run_queue_wait_share_max.unwrap_or(0.0)));
@@ -131,11 +131,17 @@ pub(super) fn pauses(evidence: &Evidence) -> Finding {
     })
 }
 
+/// Speed of a link, where the system tells one.
+#[expect(clippy::cast_precision_loss, reason = "speeds of links fit 53 bits")]
+pub(super) fn link_bits_per_s(nic: &NicRecord) -> Option<f64> {
+    nic.speed_bits_per_s.filter(|speed| *speed > 0).map(|speed| speed as f64)
+}
+
 /// V7.
 pub(super) fn network(evidence: &Evidence) -> Finding {
     let nics = evidence.clients.iter().flat_map(|client| client.nics.iter().map(move |nic| (client, nic)));
     let used = nics.filter_map(|(client, nic)| {
-        let speed = nic.speed_bits_per_s.filter(|speed| *speed > 0.0)?;
+        let speed = link_bits_per_s(nic)?;
         Some((8.0 * nic.rx_bytes_per_s_max.max(nic.tx_bytes_per_s_max) / speed, client, nic))
     });
     let Some((share, client, nic)) = used.max_by(|a, b| a.0.total_cmp(&b.0)) else {

@@ -3,6 +3,7 @@
 use cosmark_metrics::Latencies;
 use cosmark_stats::quantile::enclosing_ranks;
 
+use super::client::link_bits_per_s;
 use super::nodes;
 use crate::evidence::Evidence;
 use crate::finding::Finding;
@@ -150,8 +151,7 @@ fn out_of_order(times: &Latencies) -> Option<String> {
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn faster_than_the_wire(evidence: &Evidence) -> Option<Finding> {
     let nics: Vec<_> = evidence.clients.iter().flat_map(|client| &client.nics).collect();
-    let speeds: Option<Vec<f64>> =
-        nics.iter().map(|nic| nic.speed_bits_per_s.filter(|speed| *speed > 0.0)).collect();
+    let speeds: Option<Vec<f64>> = nics.iter().map(|nic| link_bits_per_s(nic)).collect();
     let speed: f64 = speeds.filter(|speeds| !speeds.is_empty())?.iter().sum();
     // A store on the client's own machine is reached past every link.
     let carried = nics.iter().map(|nic| nic.rx_bytes_per_s_max.max(nic.tx_bytes_per_s_max)).sum::<f64>();

@@ -1,6 +1,8 @@
 //! Each check with evidence that makes its condition true and with evidence that does not.
 
-use cosmark_metrics::{Latencies, Latency, NodeResult, QuantityResult, ResourceKind, UnitResult};
+use cosmark_metrics::{
+    ClientRecord, Latencies, Latency, NicRecord, NodeResult, QuantityResult, ResourceKind, UnitResult,
+};
 
 use super::*;
 use crate::evidence::*;
@@ -98,8 +100,8 @@ fn healthy() -> Evidence {
     }
 }
 
-fn client() -> ClientEvidence {
-    ClientEvidence {
+fn client() -> ClientRecord {
+    ClientRecord {
         driver: "local".into(),
         load_threads: 2,
         pause_beyond: naps(0.2, 0.001),
@@ -112,14 +114,15 @@ fn client() -> ClientEvidence {
         suspended_ms: Some(0.0),
         tcp_segments_out: Some(1_000_000),
         tcp_retransmitted: Some(3),
-        nics: vec![NicEvidence {
+        nics: vec![NicRecord {
             name: "eth0".into(),
             rx_bytes_per_s_max: 55e6,
             tx_bytes_per_s_max: 1e6,
-            speed_bits_per_s: Some(10e9),
+            speed_bits_per_s: Some(10_000_000_000),
         }],
         time_wait_max: Some(4),
         ephemeral_ports: Some(28_000),
+        ..ClientRecord::default()
     }
 }
 
@@ -654,7 +657,7 @@ const CASES: &[Case] = &[
     (
         "V24",
         healthy,
-        |e| e.clients[0].nics[0].speed_bits_per_s = Some(100e6),
+        |e| e.clients[0].nics[0].speed_bits_per_s = Some(100_000_000),
         Status::Fail,
         "not really transferred",
     ),

@@ -18,8 +18,8 @@ use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::units::parse_size;
 
 use crate::evidence::{
-    ClientEvidence, ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
-    NicEvidence, OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
+    ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
+    OperationEvidence, Pacing, ScheduleEvidence, StoreEvidence, WorkEvidence,
 };
 
 /// True for what prepares a measurement and clears up after it: looked at for errors only.
@@ -54,7 +54,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
             .collect(),
         // A file that cannot be read is as good as none: the check says that it had nothing to look at.
         series: series::series_of(run, stage, plan).unwrap_or_default(),
-        clients: stage.clients.iter().map(client_of).collect(),
+        clients: stage.clients.clone(),
         drivers: drivers_of(stage),
         clocks: clocks_of(stage),
         start_skew_s: stage.start_spread_ms.map(|ms| ms / 1000.0),
@@ -267,33 +267,6 @@ fn driver_of(record: &cosmark_archive::DriverResult, window_s: f64) -> DriverEvi
         workers: u64::from(record.workers),
         rate_per_s: if window_s > 0.0 { record.sums.ok as f64 / window_s } else { 0.0 },
         response: record.sums.response_ms.clone(),
-    }
-}
-
-fn client_of(record: &ClientRecord) -> ClientEvidence {
-    #[expect(clippy::cast_precision_loss, reason = "speeds of links fit 53 bits")]
-    let nic = |nic: &cosmark_archive::NicRecord| NicEvidence {
-        name: nic.name.clone(),
-        rx_bytes_per_s_max: nic.rx_bytes_per_s_max,
-        tx_bytes_per_s_max: nic.tx_bytes_per_s_max,
-        speed_bits_per_s: nic.speed_bits_per_s.map(|speed| speed as f64),
-    };
-    ClientEvidence {
-        driver: record.driver.clone(),
-        load_threads: record.load_threads,
-        pause_beyond: record.pause_beyond.clone(),
-        thread_busy_max: record.thread_busy_max,
-        thread_busy_over_85_share: record.thread_busy_over_85_share,
-        run_queue_wait_share_max: record.run_queue_wait_share_max,
-        steal_share: record.steal_share,
-        pause_p99_9_ms: record.pause_p99_9_ms,
-        pause_max_ms: record.pause_max_ms,
-        suspended_ms: record.suspended_ms,
-        tcp_segments_out: record.tcp_segments_out,
-        tcp_retransmitted: record.tcp_retransmitted,
-        nics: record.nics.iter().map(nic).collect(),
-        time_wait_max: record.time_wait_max,
-        ephemeral_ports: record.ephemeral_ports,
     }
 }
 
