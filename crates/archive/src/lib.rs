@@ -23,10 +23,12 @@ pub use cosmark_metrics::{
     ClientRecord, DriverResult, EndpointResult, LoopKind, NicRecord, OperationResult, PartResult,
     SizeClassResult,
 };
+pub use csv::clients::ClientLine;
 pub use csv::cosbench::{OperationBuckets, StageTables, TimelineRow};
-pub use csv::intervals::{IntervalLine, phase_word};
+pub use csv::intervals::IntervalLine;
 pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use csv::line::harmless;
+pub use csv::timeline::{TimelineEntry, TimelineValue};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{FaultInForce, FaultJournal, FaultNote, Heal};
 pub use directory::index::{
@@ -34,9 +36,10 @@ pub use directory::index::{
 };
 pub use directory::log::{LoggedLine, append_log, last_lines};
 pub use directory::notes::add_note;
+pub use directory::open::{open_run, open_so_far};
 pub use directory::process::is_this_process;
 pub use directory::raw::{newest_raw_limits, raw_limits};
-pub use directory::reader::{FoundRun, Run, TimelineEntry, TimelineValue, list, open_run};
+pub use directory::reader::{FoundRun, Run, list};
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::{Archive, KilledRun, NewRun, Source};
 pub use error::ArchiveError;
@@ -47,7 +50,6 @@ pub use oplog::read::{OpLogReader, OpRow};
 pub use oplog::{OpBatch, OpLog, OpLogSender, SendError};
 pub use output::write_output;
 pub use readback::{ReadBackFiles, ReadBackProgress, add_durability};
-pub use record::client::ClientLine;
 pub use record::containers::ContainersRecord;
 pub use record::durability::{DurabilityFinding, DurabilityRecord};
 pub use record::events::{EventKind, EventRecord};
@@ -56,5 +58,7 @@ pub use record::goals::{GoalStatus, IntervalRecord, SearchRecord, ThresholdRecor
 pub use record::loops::DriversRecord;
 pub use record::state::{RunState, StageState};
 pub use record::verdict::{Check, CheckStatus, Moved, Overall, Verdict};
-pub use record::{HostRecord, ProcessRecord, RunRecord, SCHEMA, StageRecord, StateChange};
-pub use recover::open_so_far;
+pub use record::{HostRecord, ProcessRecord, RunRecord, StageRecord, StateChange};
+
+/// Number of the format that this version writes, and the latest that it reads.
+pub const SCHEMA: u32 = 1;

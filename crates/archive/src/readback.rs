@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::csv::line::push_line;
+use crate::directory::files::RECORD;
 use crate::directory::files::{GrowingFile, read_bounded, write_whole};
 use crate::directory::reader::read_record;
-use crate::directory::run_dir::{RECORD, take_log};
+use crate::directory::run_dir::take_log;
 use crate::record::durability::{DurabilityFinding, DurabilityRecord};
 use crate::{ArchiveError, RunRecord};
 

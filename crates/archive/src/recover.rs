@@ -15,12 +15,9 @@ use jiff::Timestamp;
 
 use crate::csv::layout::{StageLayout, layout_of_stage};
 use crate::{
-    ArchiveError, ClientLine, ClientRecord, DriverResult, HistogramLog, IntervalLine, Run, RunState,
-    StageRecord, StageState, StageTables, open_run,
+    ClientLine, ClientRecord, DriverResult, HistogramLog, IntervalLine, Run, StageRecord, StageState,
+    StageTables,
 };
-
-/// Why a run that says nothing else was over.
-pub const WHY: &str = "the process was killed, or the machine went down; what it had measured is here";
 
 /// What is on disk of a run.
 pub struct Rebuilt {
@@ -95,29 +92,6 @@ pub fn rebuild(run: &mut Run) -> Rebuilt {
         run.record.events = events;
     }
     Rebuilt { workload, layout, tables }
-}
-
-/// Reads the run in the directory `path` as far as it has come: the stage that goes on has what is on disk of it. Stages that have
-/// not begun, or of which nothing is on disk, are left out.
-///
-/// # Errors
-/// As [`open_run`].
-pub fn open_so_far(path: &Path) -> Result<Run, ArchiveError> {
-    let mut run = open_run(path)?;
-    if run.record.state != RunState::Running {
-        return Ok(run);
-    }
-    let mut rebuilt = Run { path: run.path.clone(), record: run.record.clone() };
-    rebuild(&mut rebuilt);
-    for (stage, found) in run.record.stages.iter_mut().zip(rebuilt.record.stages) {
-        if !stage.state.is_over() && stage.operations.is_empty() {
-            (stage.operations, stage.window_s) = (found.operations, found.window_s);
-        }
-    }
-    let says = |stage: &&StageRecord| stage.state.is_over() || !stage.operations.is_empty();
-    let begun = run.record.stages.iter().take_while(says).count();
-    run.record.stages.truncate(begun);
-    Ok(run)
 }
 
 /// The stage of the workload that a stage of the record is; searches put stages in that have the name of theirs and more.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::is_nothing;
-use crate::{Latency, OpSnapshot, Sample, WireSums};
+use crate::is_nothing;
+use crate::{Latency, Sample, WireSums};
 
 /// The sum of some of one operation's samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -70,26 +70,6 @@ impl PartSums {
     #[must_use]
     pub fn response_or_service(&self) -> &Latency {
         if self.response.count() > 0 { &self.response } else { &self.service }
-    }
-
-    /// The whole of an operation as one part.
-    #[must_use]
-    pub fn whole(op: &OpSnapshot) -> Self {
-        Self { failed: op.failed, ..Self::successes(op) }
-    }
-
-    fn successes(op: &OpSnapshot) -> Self {
-        Self {
-            ok: op.ok,
-            failed: 0,
-            bytes: op.bytes,
-            connections: op.connections,
-            response: op.response.clone(),
-            service: op.service.clone(),
-            first_byte: op.first_byte.clone(),
-            // Why the rest was not stamped is told of the whole.
-            wire: WireSums { unstamped: BTreeMap::new(), ..op.wire.clone() },
-        }
     }
 }
 
@@ -176,6 +156,48 @@ impl SizeClasses {
         *self.failed.entry(class).or_default() += 1;
     }
 
+    /// The first success of `class` is about to be added to what `before` says.
+    #[cold]
+    pub(crate) fn meet(&mut self, class: SizeClass, before: impl FnOnce() -> PartSums) {
+        self.seen = match self.seen {
+            Seen::Nothing => Seen::Only(class),
+            Seen::Only(first) if first != class => {
+                self.split.insert(first, before());
+                Seen::Several
+            }
+            same => same,
+        };
+    }
+
+    /// Merges the classes of another whole. `ours` and `theirs` say the successes of both before they are merged.
+    pub(crate) fn merge(
+        &mut self,
+        other: &Self,
+        ours: impl FnOnce() -> PartSums,
+        theirs: impl FnOnce() -> PartSums,
+    ) {
+        let Self { seen, split, failed } = other;
+        for (class, count) in failed {
+            *self.failed.entry(*class).or_default() += count;
+        }
+        match (self.seen, *seen) {
+            (_, Seen::Nothing) => {}
+            (Seen::Nothing, Seen::Only(class)) => self.seen = Seen::Only(class),
+            (Seen::Only(ours), Seen::Only(theirs)) if ours == theirs => {}
+            (_, Seen::Only(class)) => {
+                self.meet(class, ours);
+                self.part_mut(class).merge(&theirs());
+            }
+            (before, Seen::Several) => {
+                if let Seen::Only(class) = before {
+                    self.split.insert(class, ours());
+                }
+                self.seen = Seen::Several;
+                split.iter().for_each(|(class, sums)| self.part_mut(*class).merge(sums));
+            }
+        }
+    }
+
     /// All classes with something in them; empty unless successes of several sizes occurred.
     #[must_use]
     pub fn several(&self) -> Vec<(SizeClass, PartSums)> {
@@ -190,48 +212,10 @@ impl SizeClasses {
     }
 }
 
-/// The first success of `class` is about to be added to `whole`.
-#[cold]
-pub(crate) fn meet(whole: &mut OpSnapshot, class: SizeClass) {
-    whole.sizes.seen = match whole.sizes.seen {
-        Seen::Nothing => Seen::Only(class),
-        Seen::Only(first) if first != class => {
-            let sums = PartSums::successes(whole);
-            whole.sizes.split.insert(first, sums);
-            Seen::Several
-        }
-        same => same,
-    };
-}
-
-/// Merges the classes of two wholes whose sums have not been merged yet.
-pub(crate) fn merge_sizes(ours: &mut OpSnapshot, theirs: &OpSnapshot) {
-    let SizeClasses { seen, split, failed } = &theirs.sizes;
-    for (class, count) in failed {
-        *ours.sizes.failed.entry(*class).or_default() += count;
-    }
-    match (ours.sizes.seen, *seen) {
-        (_, Seen::Nothing) => {}
-        (Seen::Nothing, Seen::Only(class)) => ours.sizes.seen = Seen::Only(class),
-        (Seen::Only(ours), Seen::Only(theirs)) if ours == theirs => {}
-        (_, Seen::Only(class)) => {
-            meet(ours, class);
-            ours.sizes.part_mut(class).merge(&PartSums::successes(theirs));
-        }
-        (before, Seen::Several) => {
-            if let Seen::Only(class) = before {
-                let sums = PartSums::successes(ours);
-                ours.sizes.split.insert(class, sums);
-            }
-            ours.sizes.seen = Seen::Several;
-            split.iter().for_each(|(class, sums)| ours.sizes.part_mut(*class).merge(sums));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OpSnapshot;
 
     #[test]
     fn classes_are_powers_of_four_from_1_kib() {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Latency;
+use crate::is_nothing;
 use crate::results::{ClientRecord, NicRecord};
-use crate::snapshot::is_nothing;
 
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
 pub const SATURATED_SHARE: f64 = 0.85;
@@ -106,22 +106,6 @@ pub struct NicHealth {
     /// Speed of the link, if it has one.
     #[serde(skip_serializing_if = "is_nothing")]
     pub speed_bits_per_s: Option<u64>,
-}
-
-/// What does not change while a stage runs.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClientFacts {
-    /// Load threads.
-    pub load_threads: u32,
-    /// Smallest step seen between two readings of the clock, ns.
-    pub clock_resolution_ns: Option<u64>,
-    /// Cost of reading the clock, ns.
-    pub clock_cost_ns: Option<f64>,
-    /// Local ports that connections may have.
-    pub ephemeral_ports: Option<u64>,
-    /// Files and sockets that the process may have open.
-    pub nofile_limit: Option<u64>,
 }
 
 /// Mergeable sums of [`HealthSample`]s of one driver.

@@ -8,10 +8,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::sparse::Few;
-
-/// Longer times are recorded as this: one hour.
-pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+use crate::sparse::{Few, HIGHEST_NS};
 
 /// Times and their exact sum. The histogram (about 290 KiB) is made with the first time that is recorded; what was decoded
 /// is a list while it is short.

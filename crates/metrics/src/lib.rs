@@ -19,21 +19,25 @@ mod sparse;
 mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
-pub use health::{
-    ClientFacts, HealthSample, HealthSummary, MachineHealth, NicHealth, SATURATED_SHARE, ThreadHealth,
-};
-pub use latency::{HIGHEST_NS, Latency, SparseLatency};
+pub use health::{HealthSample, HealthSummary, MachineHealth, NicHealth, SATURATED_SHARE, ThreadHealth};
+pub use latency::{Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};
 pub use results::{
-    BottleneckResult, CandidateResult, ChangeCell, ClientRecord, ConsistencyClass, ConsistencyFrom,
-    ConsistencyPoint, ConsistencyResult, ConsistencySums, ConsistencyVisible, DiskPattern, DriverResult,
-    EfficiencyResult, EndpointResult, FalseDips, FaultFigure, FaultResult, HealthyResult, LOOK_EDGES_US,
-    LadderStepResult, Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NicRecord, NodeResult,
-    OperationResult, PERCENTILES, PartResult, Percentile, ProxyCost, QuantityResult, RawCluster, RawDisk,
-    RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart,
-    SlotResult, UnitResult, Waiting,
+    BottleneckResult, CandidateResult, ChangeCell, ClientFacts, ClientRecord, ConsistencyClass,
+    ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums, ConsistencyVisible, DiskPattern,
+    DriverResult, EfficiencyResult, EndpointResult, FalseDips, FaultFigure, FaultResult, HealthyResult,
+    LOOK_EDGES_US, LadderStepResult, Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NicRecord,
+    NodeResult, OperationResult, PERCENTILES, PartResult, Percentile, ProxyCost, QuantityResult, RawCluster,
+    RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure,
+    SlotPart, SlotResult, UnitResult, Waiting,
 };
-pub use sample::Sample;
+pub use sample::{Sample, WireTimes};
 pub use snapshot::{OpSnapshot, Phase, Snapshot};
-pub use wire_time::{WireSums, WireTimes};
+pub use sparse::HIGHEST_NS;
+pub use wire_time::WireSums;
+
+/// What is nothing is not sent: whoever reads fills it in.
+pub(crate) fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,6 +1,21 @@
 //! One operation's record; everything published derives from it.
 
-use crate::{Outcome, WireTimes};
+use crate::Outcome;
+
+/// When one operation was on the wire, on the clock of the other times; `weight` 0 = it was not stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WireTimes {
+    /// When its first request left the host.
+    pub sent_ns: u64,
+    /// When the first bytes of the answer to it had reached the host.
+    pub first_byte_ns: u64,
+    /// When the last byte of its last answer had.
+    pub end_ns: u64,
+    /// Time in which at least one of its requests was on its way or being answered.
+    pub spent_ns: u64,
+    /// How many operations this one stands for.
+    pub weight: u32,
+}
 
 /// Times are nanoseconds of the driver's one monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

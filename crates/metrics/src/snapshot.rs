@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::breakdown::{meet, merge_sizes};
+use crate::is_nothing;
 use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses, WireSums};
 
 /// Where in a run an operation ended.
@@ -20,13 +20,21 @@ pub enum Phase {
     Drain,
 }
 
+impl Phase {
+    /// The word in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Rampup => "rampup",
+            Self::Window => "window",
+            Self::Rampdown => "rampdown",
+            Self::Drain => "drain",
+        }
+    }
+}
+
 /// How many different protocol codes one operation counts by name; the rest is counted as `other`.
 const MOST_CODES: usize = 64;
-
-/// What is nothing is not sent: whoever reads fills it in.
-pub(crate) fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
 
 /// The sum of one operation's samples over some time, some workers, some drivers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -170,7 +178,9 @@ impl OpSnapshot {
         }
         let class = SizeClass::of(sample.bytes);
         if self.sizes.is_news(class) {
-            meet(self, class);
+            let mut sizes = std::mem::take(&mut self.sizes);
+            sizes.meet(class, || self.successes());
+            self.sizes = sizes;
         }
         if self.sizes.is_split() {
             self.sizes.part_mut(class).add(sample, paced);
@@ -243,7 +253,7 @@ impl OpSnapshot {
             codes,
         } = other;
         // The classes first: they are made from sums that have not been merged yet.
-        merge_sizes(self, other);
+        self.merge_classes(other);
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
@@ -280,6 +290,12 @@ impl OpSnapshot {
         }
     }
 
+    fn merge_classes(&mut self, other: &Self) {
+        let mut classes = std::mem::take(&mut self.sizes);
+        classes.merge(&other.sizes, || self.successes(), || other.successes());
+        self.sizes = classes;
+    }
+
     /// Adds the counts of another one and leaves its distributions.
     pub fn merge_counts(&mut self, other: &Self) {
         let nothing = Latency::default;
@@ -299,6 +315,26 @@ impl OpSnapshot {
             ..*other
         };
         self.merge(&counts);
+    }
+
+    /// The whole of the operation as one part.
+    #[must_use]
+    pub fn whole(&self) -> PartSums {
+        PartSums { failed: self.failed, ..self.successes() }
+    }
+
+    fn successes(&self) -> PartSums {
+        PartSums {
+            ok: self.ok,
+            failed: 0,
+            bytes: self.bytes,
+            connections: self.connections,
+            response: self.response.clone(),
+            service: self.service.clone(),
+            first_byte: self.first_byte.clone(),
+            // Why the rest was not stamped is told of the whole.
+            wire: WireSums { unstamped: BTreeMap::new(), ..self.wire.clone() },
+        }
     }
 
     /// All that ended: successes and failures.

@@ -1,7 +1,8 @@
 //! A distribution of few times as a list: what a snapshot of a second holds at a modest rate. A histogram of hundreds of
 //! kilobytes would cost more to make and to look through than all else that is done with a snapshot.
 
-use crate::HIGHEST_NS;
+/// Longer times are recorded as this: one hour.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// More are kept as a histogram.
 const MOST: usize = 256;

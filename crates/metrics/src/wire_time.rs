@@ -5,23 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::is_nothing;
-use crate::{Latency, Sample};
-
-/// When one operation was on the wire, on the clock of the other times; `weight` 0 = it was not stamped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WireTimes {
-    /// When its first request left the host.
-    pub sent_ns: u64,
-    /// When the first bytes of the answer to it had reached the host.
-    pub first_byte_ns: u64,
-    /// When the last byte of its last answer had.
-    pub end_ns: u64,
-    /// Time in which at least one of its requests was on its way or being answered.
-    pub spent_ns: u64,
-    /// How many operations this one stands for.
-    pub weight: u32,
-}
+use crate::is_nothing;
+use crate::{Latency, Sample, WireTimes};
 
 /// The sum of the successes that were stamped. Each stands for as many operations as it was drawn from, and is counted so
 /// often in the distributions.

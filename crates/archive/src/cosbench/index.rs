@@ -10,7 +10,7 @@ use jiff::civil::DateTime;
 use super::fields::{date, is_state, records_of, state};
 use super::{CosbenchStage, CosbenchState};
 use crate::ArchiveError;
-use crate::directory::{HISTORY, WORKLOADS};
+use crate::directory::files::{HISTORY, WORKLOADS};
 
 /// A run in `run-history.csv`. Times are local times of the controller in whole seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]

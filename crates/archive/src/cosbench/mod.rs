@@ -22,9 +22,9 @@ pub use histogram::{HistogramColumn, ResponseBucket};
 pub use index::HistoryEntry;
 pub use workers::WorkerShare;
 
+use crate::ArchiveError;
+use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{read_bounded, safe_name};
-use crate::directory::reader::read_timeline;
-use crate::{ArchiveError, TimelineEntry};
 
 /// A larger workload file is not one.
 const MOST_CONFIG_BYTES: u64 = 64 << 20;
@@ -232,7 +232,7 @@ fn stem_of(dir: &Path, files: &[String]) -> Result<String, ArchiveError> {
     let own = dir.file_name().map(|name| format!("{}.csv", name.to_string_lossy())).unwrap_or_default();
     let mut candidates: Vec<&String> = files
         .iter()
-        .filter(|file| file.ends_with(".csv") && crate::directory::number_of(file).is_some())
+        .filter(|file| file.ends_with(".csv") && crate::directory::files::number_of(file).is_some())
         .collect();
     candidates.sort_by_key(|file| **file != own);
     let found = candidates.into_iter().find(|file| fields::begins_with(&dir.join(file), results::HEAD));

@@ -6,9 +6,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::{CosbenchOperation, CosbenchRun, CosbenchStage, HistoryEntry, Variant};
-use crate::{
-    HostRecord, OperationResult, RunRecord, RunState, SCHEMA, StageRecord, StageState, StateChange, Verdict,
-};
+use crate::{OperationResult, RunRecord, RunState, StageRecord, StageState, StateChange};
 
 impl CosbenchRun {
     /// What its tables say as `run.json` would; its dates are those of this machine's zone, because the tables name none. The
@@ -19,8 +17,6 @@ impl CosbenchRun {
             |of: fn(&HistoryEntry) -> Option<DateTime>| self.history.as_ref().and_then(of).and_then(moment);
         let state = self.state();
         RunRecord {
-            schema: SCHEMA,
-            cosmark: env!("CARGO_PKG_VERSION").to_owned(),
             made_by: Some(
                 match self.variant {
                     Variant::Plain => "COSBench 0.4.2",
@@ -28,27 +24,12 @@ impl CosbenchRun {
                 }
                 .to_owned(),
             ),
-            id: self.id.clone(),
-            name: self.name.clone(),
-            description: None,
-            state,
             reason: self.reason(state),
-            seed: None,
             submitted: date(|entry| entry.submitted),
             started: date(|entry| entry.started),
             ended: date(|entry| entry.stopped),
-            host: HostRecord::default(),
-            process: None,
             stages: self.stages.iter().map(CosbenchStage::record).collect(),
-            verdict: Verdict::default(),
-            thresholds: Vec::new(),
-            searches: Vec::new(),
-            drivers: None,
-            idle_nodes: Vec::new(),
-            bottlenecks: Vec::new(),
-            raw_limits: None,
-            events: Vec::new(),
-            durability: Vec::new(),
+            ..RunRecord::named(self.id.clone(), self.name.clone(), state)
         }
     }
 

@@ -8,6 +8,7 @@ use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
 use crate::csv::table::{Fields, Table};
+use crate::{ArchiveError, Run};
 
 pub(crate) const INTERVALS: Table = Table {
     file: "intervals.csv",
@@ -94,17 +95,6 @@ pub struct IntervalLine {
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// The word of a phase in files.
-#[must_use]
-pub fn phase_word(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Rampup => "rampup",
-        Phase::Window => "window",
-        Phase::Rampdown => "rampdown",
-        Phase::Drain => "drain",
-    }
-}
-
 impl IntervalLine {
     /// What `op` says of an interval from `start_s` to `end_s`. `stage` and `tag` are left for the archive, which alone
     /// knows them.
@@ -116,7 +106,7 @@ impl IntervalLine {
             stage: String::new(),
             tag: String::new(),
             driver: driver.to_owned(),
-            phase: phase_word(phase).to_owned(),
+            phase: phase.word().to_owned(),
             start_s,
             end_s,
             ok: op.ok,
@@ -256,4 +246,18 @@ fn read_errors(text: &str) -> Result<BTreeMap<String, u64>, String> {
         .filter(|part| !part.is_empty())
         .map(|part| entry(part).ok_or_else(|| format!("errors: `{part}` is not label=count")))
         .collect()
+}
+
+impl Run {
+    /// Calls `each` with every line of `intervals.csv`, in the order in which they were written; false when the run has
+    /// none. Memory does not grow with the file.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
+        INTERVALS.read(&self.path, |fields| {
+            each(IntervalLine::read(fields)?);
+            Ok(())
+        })
+    }
 }

@@ -1,5 +1,6 @@
 //! The tables of an archive in comma-separated values: COSBench's own, and those that lie beside them.
 
+pub(crate) mod clients;
 pub(crate) mod cosbench;
 pub(crate) mod events;
 pub(crate) mod intervals;
@@ -7,3 +8,4 @@ pub(crate) mod layout;
 pub(crate) mod line;
 pub(crate) mod number;
 pub(crate) mod table;
+pub(crate) mod timeline;

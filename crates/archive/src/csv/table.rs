@@ -1,4 +1,4 @@
-//! The tables of ours that grow while a run lasts, `clients.csv` and `intervals.csv`: their heads, and reading them line by
+//! The tables of ours that grow while a run lasts, such as `clients.csv`: their heads, and reading them line by
 //! line, so that no table has to fit into memory.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use std::path::Path;
 use cosmark_metrics::results::{METRICS, Metric};
 use csv::StringRecord;
 
+use crate::ArchiveError;
 use crate::csv::line::{push_line, read_records};
-use crate::{ArchiveError, ClientLine, IntervalLine, Run, csv::intervals, record::client};
 
 /// A table: its file and its columns.
 pub(crate) struct Table {
@@ -111,31 +111,5 @@ impl Fields<'_> {
 
     pub fn number_if_any(&self, at: usize) -> Result<Option<f64>, String> {
         if self.get(at).is_empty() { Ok(None) } else { self.number(at).map(Some) }
-    }
-}
-
-impl Run {
-    /// Calls `each` with every line of `clients.csv`, in the order in which they were written; false when the run has
-    /// none. Memory does not grow with the file.
-    ///
-    /// # Errors
-    /// When the file is damaged.
-    pub fn clients(&self, mut each: impl FnMut(ClientLine)) -> Result<bool, ArchiveError> {
-        client::CLIENTS.read(&self.path, |fields| {
-            each(ClientLine::read(fields)?);
-            Ok(())
-        })
-    }
-
-    /// Calls `each` with every line of `intervals.csv`, in the order in which they were written; false when the run has
-    /// none. Memory does not grow with the file.
-    ///
-    /// # Errors
-    /// When the file is damaged.
-    pub fn intervals(&self, mut each: impl FnMut(IntervalLine)) -> Result<bool, ArchiveError> {
-        intervals::INTERVALS.read(&self.path, |fields| {
-            each(IntervalLine::read(fields)?);
-            Ok(())
-        })
     }
 }

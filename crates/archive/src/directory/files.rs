@@ -7,6 +7,19 @@ use std::time::{Duration, Instant};
 
 use crate::{ArchiveError, output};
 
+/// The record of a run, in its directory.
+pub(crate) const RECORD: &str = "run.json";
+/// One line for each run, in the archive's directory.
+pub(crate) const HISTORY: &str = "run-history.csv";
+/// One line for each operation of each run, in the archive's directory.
+pub(crate) const WORKLOADS: &str = "workloads.csv";
+
+/// `17` of `w17-name`.
+pub(crate) fn number_of(directory: &str) -> Option<u64> {
+    let (number, _) = directory.strip_prefix('w')?.split_once('-')?;
+    if number.bytes().all(|byte| byte.is_ascii_digit()) { number.parse().ok() } else { None }
+}
+
 /// Longest file name that every part of ours needs to leave room for: 255 bytes less `w<N>-` and `-rt-histogram.csv`.
 const LONGEST_NAME: usize = 200;
 

@@ -13,9 +13,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
+use crate::directory::LOCK;
+use crate::directory::files::number_of;
 use crate::directory::files::{Lock, read_bounded, write_whole};
 use crate::directory::reader::{WORKLOAD, read_record};
-use crate::directory::{LOCK, number_of};
 use crate::{ArchiveError, Overall, RunRecord, RunState, StageRecord};
 
 /// Tags of a run.

@@ -6,6 +6,7 @@ pub(crate) mod in_force;
 pub(crate) mod index;
 pub(crate) mod log;
 pub(crate) mod notes;
+pub(crate) mod open;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod reader;
@@ -21,7 +22,9 @@ use cosmark_workload::Workload;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::csv::layout::{StageLayout, layout_of};
-use crate::directory::files::{Lock, append_shared, read_bounded, safe_name, write_whole};
+use crate::directory::files::{
+    HISTORY, Lock, WORKLOADS, append_shared, number_of, read_bounded, safe_name, write_whole,
+};
 use crate::directory::reader::read_record;
 use crate::{
     ArchiveError, HostRecord, Run, RunDir, RunRecord, RunState, StageTables, csv::cosbench as tables, recover,
@@ -30,8 +33,6 @@ use crate::{
 /// Number of the last workload; COSBench's name for it.
 const META: &str = ".meta";
 pub(crate) const LOCK: &str = ".lock";
-pub(crate) const HISTORY: &str = "run-history.csv";
-pub(crate) const WORKLOADS: &str = "workloads.csv";
 
 /// A longer history is damage: a million runs need about 300 MB.
 const MOST_HISTORY_BYTES: u64 = 512 << 20;
@@ -221,7 +222,7 @@ impl Archive {
         let rebuilt = recover::rebuild(&mut run);
         if !was_over {
             run.record.state = RunState::Terminated;
-            run.record.reason.get_or_insert_with(|| recover::WHY.to_owned());
+            run.record.reason.get_or_insert_with(|| reader::WHY.to_owned());
         }
         let new = RunDir::reopen(self.clone(), dir, run.record.clone(), rebuilt.layout, log)?;
         Ok(Some(KilledRun { dir: new, run, workload: rebuilt.workload, tables: rebuilt.tables, was_over }))
@@ -276,12 +277,6 @@ impl Archive {
         }
         last.checked_add(1).ok_or_else(|| damaged("no workload number is left".to_owned()))
     }
-}
-
-/// `17` of `w17-name`.
-pub(crate) fn number_of(directory: &str) -> Option<u64> {
-    let (number, _) = directory.strip_prefix('w')?.split_once('-')?;
-    if number.bytes().all(|byte| byte.is_ascii_digit()) { number.parse().ok() } else { None }
 }
 
 fn write_given_files(path: &Path, new: &NewRun<'_>) -> Result<(), ArchiveError> {

@@ -8,10 +8,11 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::csv::events::{self, EVENTS};
+use crate::directory::files::RECORD;
 use crate::directory::files::{append_shared, write_whole};
 use crate::directory::process::may_be_alive;
 use crate::directory::reader::read_record;
-use crate::directory::run_dir::{RECORD, RunDir, take_log};
+use crate::directory::run_dir::{RunDir, take_log};
 use crate::directory::waiting_notes::NOTES;
 use crate::record::events::{EventKind, EventRecord, LONGEST_EVENT, MOST_EVENTS};
 use crate::{ArchiveError, RunState};

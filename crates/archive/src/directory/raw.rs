@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use cosmark_metrics::RawLimits;
 use jiff::Timestamp;
 
+use crate::directory::Archive;
+use crate::directory::files::number_of;
 use crate::directory::files::{read_bounded, safe_name, write_whole};
-use crate::directory::{Archive, number_of};
-use crate::{ArchiveError, HostRecord, RunRecord, RunState, SCHEMA, Verdict};
+use crate::{ArchiveError, HostRecord, RunRecord, RunState};
 
 const FILE: &str = "baseline.json";
 /// More is none of ours: a thousand machines of a hundred disks need about 100 MB.
@@ -37,30 +38,12 @@ impl Archive {
             serde_json::to_writer_pretty(out, limits).map_err(std::io::Error::from)
         })?;
         let record = RunRecord {
-            made_by: None,
-            schema: SCHEMA,
-            cosmark: env!("CARGO_PKG_VERSION").to_owned(),
-            id: format!("w{number}"),
-            name: format!("baseline {name}"),
             description: Some("what the machines of the store can do by themselves".to_owned()),
-            state: RunState::Finished,
-            reason: None,
-            seed: None,
             submitted: Some(began),
             started: Some(began),
             ended: Some(ended),
             host,
-            process: None,
-            stages: Vec::new(),
-            verdict: Verdict::default(),
-            thresholds: Vec::new(),
-            searches: Vec::new(),
-            drivers: None,
-            idle_nodes: Vec::new(),
-            bottlenecks: Vec::new(),
-            events: Vec::new(),
-            raw_limits: None,
-            durability: Vec::new(),
+            ..RunRecord::named(format!("w{number}"), format!("baseline {name}"), RunState::Finished)
         };
         write_whole(&path.join("run.json"), true, |out| {
             serde_json::to_writer_pretty(out, &record).map_err(std::io::Error::from)

@@ -3,17 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cosbench::CosbenchRun;
-use crate::cosbench::fields::{count, number, ratio};
-use crate::csv::cosbench::TIMELINE_METRICS;
-use crate::csv::line::read_records;
-use crate::directory::files::{self, read_bounded};
-use crate::directory::number_of;
+use crate::csv::timeline::{TimelineEntry, read_timeline};
+use crate::directory::files::{self, RECORD, number_of, read_bounded};
 use crate::directory::process;
-use crate::directory::run_dir::RECORD;
 use crate::{
-    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord, recover,
+    ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord,
 };
+
+/// Why a run that says nothing else was over.
+pub(crate) const WHY: &str = "the process was killed, or the machine went down; what it had measured is here";
 
 /// A larger `run.json` is damage: 216 stages of 12 operations need about 8 MiB.
 const MOST_RECORD_BYTES: u64 = 256 << 20;
@@ -43,36 +41,6 @@ pub struct Run {
     pub record: RunRecord,
 }
 
-/// One interval of a stage's timeline.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TimelineEntry {
-    /// End of the interval, local time `HH:mm:ss` of the machine that ran it.
-    pub time: String,
-    /// One entry per operation of the stage, in order.
-    pub operations: Vec<TimelineValue>,
-}
-
-/// What one operation did in one interval.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TimelineValue {
-    /// Op-Name.
-    pub label: String,
-    /// Successes.
-    pub count: u64,
-    /// Their body bytes.
-    pub bytes: u64,
-    /// Mean response time; `None` when nothing succeeded.
-    pub response_ms: Option<f64>,
-    /// Mean time to first byte; `None` when nothing succeeded.
-    pub processing_ms: Option<f64>,
-    /// Successes per second.
-    pub throughput_per_s: f64,
-    /// Body bytes per second.
-    pub bandwidth_bytes_per_s: f64,
-    /// 0 to 1; `None` when nothing ended.
-    pub success_ratio: Option<f64>,
-}
-
 /// All runs of an archive by number. One that cannot be read does not hide the others.
 ///
 /// # Errors
@@ -94,25 +62,6 @@ pub fn list(root: &Path) -> Result<Vec<FoundRun>, ArchiveError> {
     }
     found.sort_by(|a, b| (a.number, &a.path).cmp(&(b.number, &b.path)));
     Ok(found)
-}
-
-/// Reads the run in the directory `path`. Of one whose process was killed, what it had measured is put together from its files;
-/// one that COSBench made is read from its tables, and its record says so (`made_by`). Nothing is written.
-///
-/// # Errors
-/// When there is no run, its record is damaged, or a later Cosmark wrote it.
-pub fn open_run(path: &Path) -> Result<Run, ArchiveError> {
-    let record = match read_record(path) {
-        Err(ArchiveError::NotARun { .. }) if path.is_dir() && CosbenchRun::is_at(path) => {
-            CosbenchRun::open(path)?.record()
-        }
-        other => other?,
-    };
-    let mut run = Run { path: path.to_owned(), record };
-    if run.record.state == RunState::Killed {
-        drop(recover::rebuild(&mut run));
-    }
-    Ok(run)
 }
 
 /// What `run.json` says, without a look at other files.
@@ -140,7 +89,7 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
     if record.state == RunState::Running && record.process.as_ref().is_some_and(|p| !process::may_be_alive(p))
     {
         record.state = RunState::Killed;
-        record.reason.get_or_insert_with(|| recover::WHY.to_owned());
+        record.reason.get_or_insert_with(|| WHY.to_owned());
     }
     Ok(record)
 }
@@ -213,78 +162,4 @@ impl Run {
     pub fn node_looks(&self) -> Result<Option<NodeLogReader>, ArchiveError> {
         NodeLogReader::open(&self.path)
     }
-}
-
-/// Reads a timeline, COSBench's own included.
-pub(crate) fn read_timeline(path: &Path) -> Result<Vec<TimelineEntry>, ArchiveError> {
-    let mut labels = Vec::new();
-    let mut entries = Vec::new();
-    let mut seen = 0_u64;
-    read_records(path, |_, record| {
-        seen += 1;
-        let fields: Vec<&str> = record.iter().collect();
-        match seen {
-            1 => check_head(&fields),
-            2 => {
-                labels = labels_of(&fields)?;
-                Ok(())
-            }
-            _ => {
-                entries.push(parse_row(&labels, &fields)?);
-                Ok(())
-            }
-        }
-    })?;
-    Ok(entries)
-}
-
-fn check_head(fields: &[&str]) -> Result<(), String> {
-    let named = fields.iter().filter(|field| !field.is_empty());
-    let expected = ["Timestamp"].iter().chain(&TIMELINE_METRICS).chain(&["Version-Info"]);
-    if named.eq(expected) { Ok(()) } else { Err("not the header of a timeline".to_owned()) }
-}
-
-fn labels_of(fields: &[&str]) -> Result<Vec<String>, String> {
-    let columns = fields.len().saturating_sub(4);
-    if columns == 0 || !columns.is_multiple_of(TIMELINE_METRICS.len()) {
-        return Err(format!("{} columns do not make a timeline", fields.len()));
-    }
-    Ok(fields
-        .iter()
-        .skip(1)
-        .take(columns / TIMELINE_METRICS.len())
-        .map(|label| (*label).to_owned())
-        .collect())
-}
-
-fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String> {
-    let expected = labels.len() * TIMELINE_METRICS.len() + 4;
-    if fields.len() == TIMELINE_METRICS.len() + 4 && labels.len() > 1 {
-        // COSBench writes an interval in which nothing was seen as that of one operation called `na`.
-        let nothing = |label: &String| TimelineValue { label: label.clone(), ..TimelineValue::default() };
-        return Ok(TimelineEntry {
-            time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
-            operations: labels.iter().map(nothing).collect(),
-        });
-    }
-    if fields.len() != expected {
-        return Err(format!("{} fields instead of {expected}", fields.len()));
-    }
-    let field = |metric: usize, op: usize| fields.get(1 + metric * labels.len() + op).copied().unwrap_or("");
-    let operations = labels.iter().enumerate().map(|(op, label)| {
-        Ok(TimelineValue {
-            label: label.clone(),
-            count: count(field(0, op))?,
-            bytes: count(field(1, op))?,
-            response_ms: number(field(2, op))?,
-            processing_ms: number(field(3, op))?,
-            throughput_per_s: number(field(4, op))?.unwrap_or(0.0),
-            bandwidth_bytes_per_s: number(field(5, op))?.unwrap_or(0.0),
-            success_ratio: ratio(field(6, op))?,
-        })
-    });
-    Ok(TimelineEntry {
-        time: fields.first().map(|time| (*time).to_owned()).unwrap_or_default(),
-        operations: operations.collect::<Result<_, String>>()?,
-    })
 }

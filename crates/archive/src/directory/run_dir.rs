@@ -8,23 +8,20 @@ use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
 use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
+use crate::csv::clients::{CLIENTS, client_lines};
 use crate::csv::cosbench::{self as tables, StageTables, TimelineRow};
 use crate::csv::events::EVENTS;
 use crate::csv::intervals::INTERVALS;
 use crate::csv::layout::{StageLayout, layout_of_stage};
-use crate::directory::files::{GrowingFile, write_whole};
+use crate::directory::files::{GrowingFile, RECORD, write_whole};
 use crate::directory::histograms::LogWriter;
 use crate::directory::log::line_of;
 use crate::directory::reserve;
 use crate::directory::waiting_notes::WaitingNotes;
 use crate::nodelog::NodeLog;
-use crate::record::client::{CLIENTS, client_lines};
 use crate::{
     Archive, ArchiveError, DriversRecord, IntervalLine, RunRecord, RunState, StageRecord, StageState,
 };
-
-/// Name of the record in a run directory.
-pub const RECORD: &str = "run.json";
 
 /// The log of the run; whoever writes the run holds its lock.
 const LOG: &str = "workload.log";

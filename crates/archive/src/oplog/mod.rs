@@ -26,7 +26,7 @@ use crate::ledger::LedgerWriter;
 use crate::oplog::columns::Columns;
 use crate::parts::names::{Names, words};
 use crate::parts::{GROUP_ROWS, Parts, metadata};
-use crate::{ArchiveError, RunDir, StageLayout, phase_word};
+use crate::{ArchiveError, RunDir, StageLayout};
 
 /// Of the name of the log in a run directory, before `.parquet`.
 pub(crate) const STEM: &str = "operations";
@@ -411,7 +411,7 @@ impl PartWriter {
             operations,
             outcomes: Names::default(),
             outcome_numbers: BTreeMap::new(),
-            phases: Names::of(PHASES.map(phase_word)),
+            phases: Names::of(PHASES.map(Phase::word)),
             places,
             columns: Columns::default(),
         })
@@ -423,7 +423,7 @@ impl PartWriter {
         };
         let driver = self.drivers.number(&batch.driver);
         let (stage, work) = (usize::from(batch.stage), usize::from(batch.work));
-        let phases = PHASES.map(|phase| (phase, self.phases.number(phase_word(phase))));
+        let phases = PHASES.map(|phase| (phase, self.phases.number(phase.word())));
         for sample in &batch.samples {
             let outcome = match self.outcome_numbers.get(&sample.outcome) {
                 Some(number) => *number,

@@ -10,9 +10,9 @@ use arrow_array::{Array, RecordBatch};
 use cosmark_metrics::{Outcome, Phase, Sample, WireTimes};
 use jiff::Timestamp;
 
+use crate::ArchiveError;
 use crate::oplog::{PHASES, STEM, schema};
 use crate::parts::read::{Expected, TableReader, words_of};
-use crate::{ArchiveError, phase_word};
 
 /// Columns that every log has.
 const FIRST_COLUMNS: usize = 20;
@@ -108,7 +108,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
     let (sent_ns, first_byte_ns, end_ns) = (i64s("sent_ns")?, i64s("first_byte_ns")?, i64s("end_ns")?);
     let row = |row: usize| {
         let word = phase(row);
-        let phase = PHASES.into_iter().find(|phase| phase_word(*phase) == &*word);
+        let phase = PHASES.into_iter().find(|phase| phase.word() == &*word);
         let outcome = match &*outcome(row) {
             "ok" => Outcome::OK,
             label => Outcome::failed(label),

@@ -1,7 +1,6 @@
 //! `run.json`, schema 1: what a run was and what came out, for programs. The JSON Schema in
 //! `docs/reference/run.schema.json` is generated from these types.
 
-pub(crate) mod client;
 pub(crate) mod containers;
 pub(crate) mod durability;
 pub(crate) mod events;
@@ -27,9 +26,6 @@ use crate::record::gaps::{BesideRecord, MissingRecord, PauseRecord};
 use crate::record::loops::{DriversRecord, loop_of, loop_of_stage};
 use crate::record::state::{RunState, StageState};
 use crate::{ClientRecord, SearchRecord, ThresholdRecord, Verdict, csv::layout};
-
-/// Number of the format that this version writes, and the latest that it reads.
-pub const SCHEMA: u32 = 1;
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -205,25 +201,35 @@ impl RunRecord {
     /// A run that begins: state `running`, its stages waiting since `at`.
     #[must_use]
     pub fn begun(id: String, workload: &Workload, host: HostRecord, at: Timestamp) -> Self {
+        let stages = (0..).zip(&workload.stages);
         Self {
-            schema: SCHEMA,
+            description: workload.description.clone(),
+            seed: workload.seed,
+            submitted: Some(at),
+            host,
+            stages: stages.map(|(k, stage)| StageRecord::waiting(stage, k, at)).collect(),
+            ..Self::named(id, workload.name.clone(), RunState::Running)
+        }
+    }
+
+    /// A run of which nothing but this is known.
+    pub(crate) fn named(id: String, name: String, state: RunState) -> Self {
+        Self {
+            schema: crate::SCHEMA,
             cosmark: env!("CARGO_PKG_VERSION").to_owned(),
             made_by: None,
             id,
-            name: workload.name.clone(),
-            description: workload.description.clone(),
-            state: RunState::Running,
+            name,
+            description: None,
+            state,
             reason: None,
-            seed: workload.seed,
-            submitted: Some(at),
+            seed: None,
+            submitted: None,
             started: None,
             ended: None,
-            host,
+            host: HostRecord::default(),
             process: None,
-            stages: (0..)
-                .zip(&workload.stages)
-                .map(|(k, stage)| StageRecord::waiting(stage, k, at))
-                .collect(),
+            stages: Vec::new(),
             verdict: Verdict::default(),
             thresholds: Vec::new(),
             searches: Vec::new(),

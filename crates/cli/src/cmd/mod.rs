@@ -19,7 +19,6 @@ pub mod judge;
 pub mod lbn;
 pub mod list;
 pub mod logs;
-pub mod mission;
 pub mod node;
 pub mod note;
 pub mod plan;

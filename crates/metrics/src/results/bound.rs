@@ -3,8 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metric, Reading, Statistic};
-
 /// The interval of one figure, with its two parts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -82,52 +80,6 @@ impl Cause {
     #[must_use]
     pub fn is_of_client(self) -> bool {
         !matches!(self, Self::Sampling | Self::Resolution | Self::Unfinished)
-    }
-}
-
-/// Which times of an operation a distribution is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Times {
-    /// From due.
-    Response,
-    /// From sent.
-    Service,
-    /// From sent to the first byte.
-    FirstByte,
-}
-
-impl Times {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Response, Self::Service, Self::FirstByte];
-
-    /// The field of a result.
-    #[must_use]
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::Response => "response_ms",
-            Self::Service => "service_ms",
-            Self::FirstByte => "first_byte_ms",
-        }
-    }
-}
-
-impl Metric {
-    /// Where the interval of this figure, taken of other times, stands in `bounds`: `service_ms.p99` for the service time of
-    /// the row `response_ms.p99`. `None` for a figure that is no time, or has no interval.
-    #[must_use]
-    pub fn bound_of(&self, times: Times) -> Option<String> {
-        let (Reading::Response(_), Statistic::Mean | Statistic::Quantile(_)) = (self.reading, self.statistic)
-        else {
-            return None;
-        };
-        let (_, which) = self.id.split_once('.')?;
-        Some(format!("{}.{which}", times.field()))
-    }
-
-    /// True where an interval is put around it.
-    #[must_use]
-    pub fn has_bound(&self) -> bool {
-        self.statistic != Statistic::Value
     }
 }
 

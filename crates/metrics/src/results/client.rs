@@ -2,7 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ClientFacts;
+/// What does not change while a stage runs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientFacts {
+    /// Load threads.
+    pub load_threads: u32,
+    /// Smallest step seen between two readings of the clock, ns.
+    pub clock_resolution_ns: Option<u64>,
+    /// Cost of reading the clock, ns.
+    pub clock_cost_ns: Option<f64>,
+    /// Local ports that connections may have.
+    pub ephemeral_ports: Option<u64>,
+    /// Files and sockets that the process may have open.
+    pub nofile_limit: Option<u64>,
+}
 
 /// One driver over the measured windows of a stage (over the whole stage where it measured none). What the system does
 /// not tell is null, never 0.

@@ -33,13 +33,13 @@ impl LookClass {
     /// Its words.
     #[must_use]
     pub fn words(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.2)
+        row(Self::TABLE, self).2
     }
 
     /// Its name, as in `run.json`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+        row(Self::TABLE, self).1
     }
 }
 
@@ -67,14 +67,22 @@ impl LookFrom {
     /// Its words.
     #[must_use]
     pub fn words(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.2)
+        row(Self::TABLE, self).2
     }
 
     /// Its name, as in `run.json`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+        row(Self::TABLE, self).1
     }
+}
+
+/// The row of `what`, with its name and words.
+fn row<T: Copy + PartialEq>(
+    table: &[(T, &'static str, &'static str)],
+    what: T,
+) -> (T, &'static str, &'static str) {
+    table.iter().find(|row| row.0 == what).copied().unwrap_or((what, "", ""))
 }
 
 /// Times after an acknowledgement at which a new point begins, in us: 0, then six for each power of ten from 1 ms on.

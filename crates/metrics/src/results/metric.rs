@@ -137,6 +137,32 @@ pub enum Reading {
     Sums(fn(&OpSnapshot, f64) -> Option<f64>),
 }
 
+/// Which times of an operation a distribution is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Times {
+    /// From due.
+    Response,
+    /// From sent.
+    Service,
+    /// From sent to the first byte.
+    FirstByte,
+}
+
+impl Times {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Response, Self::Service, Self::FirstByte];
+
+    /// The field of a result.
+    #[must_use]
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Response => "response_ms",
+            Self::Service => "service_ms",
+            Self::FirstByte => "first_byte_ms",
+        }
+    }
+}
+
 /// How surely a figure is known: which interval is put around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
@@ -216,6 +242,26 @@ impl Metric {
     #[must_use]
     pub fn more_is_better(&self) -> bool {
         self.better == Better::More
+    }
+}
+
+impl Metric {
+    /// Where the interval of this figure, taken of other times, stands in `bounds`: `service_ms.p99` for the service time of
+    /// the row `response_ms.p99`. `None` for a figure that is no time, or has no interval.
+    #[must_use]
+    pub fn bound_of(&self, times: Times) -> Option<String> {
+        let (Reading::Response(_), Statistic::Mean | Statistic::Quantile(_)) = (self.reading, self.statistic)
+        else {
+            return None;
+        };
+        let (_, which) = self.id.split_once('.')?;
+        Some(format!("{}.{which}", times.field()))
+    }
+
+    /// True where an interval is put around it.
+    #[must_use]
+    pub fn has_bound(&self) -> bool {
+        self.statistic != Statistic::Value
     }
 }
 

@@ -12,10 +12,11 @@ mod nodes;
 mod operation;
 mod parts;
 mod raw;
+mod read;
 mod table;
 
-pub use bound::{Bound, Cause, Spread, Times};
-pub use client::{ClientRecord, NicRecord};
+pub use bound::{Bound, Cause, Spread};
+pub use client::{ClientFacts, ClientRecord, NicRecord};
 pub use consistency::{
     ChangeCell, ConsistencyClass, ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums,
     ConsistencyVisible, LOOK_EDGES_US, LookBin, LookCell, LookClass, LookFrom,
@@ -25,7 +26,7 @@ pub use faults::{
     SlotResult,
 };
 pub use latencies::{Latencies, PERCENTILES, Percentile};
-pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Unit};
+pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Times, Unit};
 pub use nodes::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, QuantityResult, ResourceKind,
     UnitResult, Waiting,

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::{endpoints, size_classes};
-use super::{Bound, DriverResult, EndpointResult, Latencies, METRICS, SizeClassResult};
-use crate::OpSnapshot;
+use super::{Bound, DriverResult, EndpointResult, Latencies, SizeClassResult};
 
 /// How operations of a work or stage are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -197,63 +195,4 @@ pub struct OperationResult {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, ts(type = "{ [id in string]: Bound } | undefined"))]
     pub bounds: BTreeMap<String, Bound>,
-}
-
-impl OperationResult {
-    /// Reads the merged sums of an operation over a window of `window_s` seconds. What it is called, how it was loaded, its
-    /// `error_examples` and its `drivers` are left for the caller, who alone knows them.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "rates and means need no more than 53 bits")]
-    pub fn of(op: &OpSnapshot, window_s: f64) -> Self {
-        let per_s = |amount: u64| (window_s > 0.0).then(|| amount as f64 / window_s);
-        Self {
-            window_s: if window_s.is_finite() { window_s } else { 0.0 },
-            intended: Some(op.intended),
-            ok: op.ok,
-            failed: op.failed,
-            missed: op.missed,
-            delayed: op.delayed,
-            unfinished: op.unfinished,
-            checked: op.checked,
-            bytes: op.bytes,
-            partial_bytes: op.partial_bytes,
-            throughput_per_s: per_s(op.ok),
-            bandwidth_bytes_per_s: per_s(op.bytes),
-            success_ratio: (op.total() > 0).then(|| op.ok as f64 / op.total() as f64),
-            in_flight_mean: (window_s > 0.0).then(|| op.in_flight_ns as f64 / 1e9 / window_s),
-            age_at_start_s: Some(op.age_at_start_ns as f64 / 1e9),
-            age_at_end_s: Some(op.age_at_end_ns as f64 / 1e9),
-            response_ms: Latencies::of(op.response_or_service()),
-            service_ms: Latencies::of(&op.service),
-            first_byte_ms: Latencies::of(&op.first_byte),
-            wire_ms: Latencies::of_drawn(&op.wire.times, op.wire.stamped),
-            client_added_ms: Latencies::of_drawn(&op.wire.added, op.wire.stamped),
-            wire_unmeasured: op.wire.unmeasured(op.ok),
-            wire_unstamped: op.wire.unstamped.clone(),
-            connect_ms: Latencies::of(&op.connect),
-            failed_service_ms: Latencies::of(&op.failed_service),
-            lag_ms: Latencies::of(&op.lag),
-            unfinished_age_ms: Latencies::of(&op.unfinished_age),
-            size_classes: size_classes(op),
-            endpoints: endpoints(op),
-            errors: op.errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),
-            codes: op.codes.clone(),
-            requests: op.requests,
-            retries: op.retries,
-            connections: op.connections,
-            renewals: op.renewals,
-            accepted_only: op.accepted_only,
-            metrics: Self::figures(op, window_s),
-            ..Self::default()
-        }
-    }
-}
-
-impl OperationResult {
-    /// The figures that have no field of their own, measured over a window of `window_s` seconds.
-    #[must_use]
-    pub fn figures(op: &OpSnapshot, window_s: f64) -> BTreeMap<String, f64> {
-        let value = |metric: &super::Metric| Some((metric.id.to_owned(), metric.measured(op, window_s)?));
-        METRICS.iter().filter_map(value).collect()
-    }
 }

@@ -98,7 +98,7 @@ impl DriverResult {
     /// What `op` says of one driver.
     #[must_use]
     pub fn of(driver: &str, workers: u32, op: &OpSnapshot) -> Self {
-        Self { driver: driver.to_owned(), workers, sums: (&PartSums::whole(op)).into() }
+        Self { driver: driver.to_owned(), workers, sums: (&op.whole()).into() }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmark_archive::{MissingRecord, StageRecord, Timestamp, phase_word};
+use cosmark_archive::{MissingRecord, StageRecord, Timestamp};
 use cosmark_controller::SliceNews;
 use cosmark_metrics::{Latency, OpSnapshot, PartSums, Phase};
 use cosmark_workload::model::Stage;
@@ -170,7 +170,7 @@ impl StageSums {
             operation: operation.name.clone(),
             driver: None,
             endpoint: None,
-            phase: phase_word(phase).to_owned(),
+            phase: phase.word().to_owned(),
             count: sums.ok,
             failures: sums.failed,
             missed: sums.missed,

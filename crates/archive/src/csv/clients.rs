@@ -5,6 +5,7 @@ use cosmark_metrics::HealthSample;
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
 use crate::csv::table::{Fields, Table};
+use crate::{ArchiveError, Run};
 
 /// `clients.csv`. A load thread's line has its processor time and run queue, the line of `process` its processor time, the
 /// line of `machine` the rest; what does not apply or is not told is empty.
@@ -183,4 +184,18 @@ pub(crate) fn client_lines(stage: &str, driver: &str, start_ns: u64, sample: &He
     let mut out = Vec::with_capacity(96 * lines.len());
     lines.iter().for_each(|line| line.push(&mut out));
     out
+}
+
+impl Run {
+    /// Calls `each` with every line of `clients.csv`, in the order in which they were written; false when the run has
+    /// none. Memory does not grow with the file.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn clients(&self, mut each: impl FnMut(ClientLine)) -> Result<bool, ArchiveError> {
+        CLIENTS.read(&self.path, |fields| {
+            each(ClientLine::read(fields)?);
+            Ok(())
+        })
+    }
 }

@@ -1,5 +1,7 @@
 //! `cosmark driver`: makes load for controllers elsewhere.
 
+mod mission;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +13,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::args::{DriverArgs, ReachArgs};
-use crate::cmd::mission;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::registry::CATALOG;
 use crate::{host, nats, signals};

@@ -16,8 +16,8 @@ use cosmark_workload::share::spread_stage;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::options;
 use crate::args::DriverArgs;
-use crate::cmd::driver::options;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load;
 use crate::registry::CATALOG;
@@ -185,7 +185,7 @@ fn slice(snapshot: &Snapshot, stage: &Stage) -> Value {
     json!({
         "event": "slice",
         "work": work.map_or("", |work| work.name.as_str()),
-        "phase": cosmark_archive::phase_word(snapshot.phase),
+        "phase": snapshot.phase.word(),
         "start_ns": snapshot.start_ns, "end_ns": snapshot.end_ns,
         "operations": snapshot.ops.iter().zip(names).map(operation).collect::<Vec<_>>(),
     })
