@@ -308,6 +308,39 @@ print(a.get("object_replication_last") or 0, (a.get("object_replication_time") o
   say 'every object replicator has ended a pass that it began after the heal'
 }
 
+# Rows of containers without their objects; see prefill.
+bed_prefill() {
+  local prefix=${1:-} count=${2:-} rows=${3:-} number shown
+  case $* in -h | --help) usage ;; esac
+  (($# == 3)) || usage 2
+  [[ $prefix =~ ^[A-Za-z0-9._-]{1,100}$ ]] || die "'$prefix': use up to 100 letters, digits, . _ -"
+  [[ $count =~ ^[1-9][0-9]{0,5}$ ]] || die "'$count': say how many containers, 1 to 999999"
+  [[ $rows =~ ^(0|[1-9][0-9]{0,8})$ ]] || die "'$rows': say how many rows, 0 to 999999999"
+  bed_open
+  settings_load
+  [[ -n $(process_members proxy) ]] || die "the bed is not up; run testbeds/swift/up"
+  login
+  if [[ ${SWIFT_DB:-} == own && ${SWIFT_DB_IOPS:-0} != 0 ]]; then
+    knob_number SWIFT_DB_IOPS 0
+    trap 'databases_limit "$SWIFT_DB_IOPS"' EXIT
+    databases_limit 0
+  fi
+  for ((number = 1; number <= count; number++)); do
+    http '201 202' /dev/null "$STORAGE_URL/$prefix$number" -X PUT -H "X-Auth-Token: $TOKEN"
+    timeout 1200 "$PYTHON" "$HERE/prefill.py" "$ETC/swift.conf" "$BED_DIR/srv" "${STORAGE_URL##*/}" "$prefix$number" "$rows" ||
+      die "$prefix$number has not got its $rows rows"
+    shown=$(curl -sS -m 30 -I -H "X-Auth-Token: $TOKEN" "$STORAGE_URL/$prefix$number" |
+      tr -d '\r' | awk -F': ' 'tolower($1) == "x-container-object-count" { print $2 }')
+    ((${shown:-0} >= rows)) || die "the proxy says that $prefix$number has ${shown:-no} objects, not $rows"
+  done
+  say "$count containers ${prefix}1.. have $rows rows each"
+}
+
+databases_limit() { # databases_limit IOPS
+  local n
+  for n in "${NODES[@]}"; do device_limit "$(database_device "$n")" "$1"; done
+}
+
 bed_release() {
   local n
   for n in "${NODES[@]}"; do

@@ -211,6 +211,41 @@ fn swift_shows_its_threads_beside_the_results() {
 
 #[test]
 #[ignore = "needs testbeds/swift/up"]
+fn swift_has_rows_without_objects_and_scattered_names_beside_them() {
+    let prefill = || {
+        let script = repository().join("testbeds/swift/prefill");
+        std::process::Command::new(script).args(["testbed-prefilled-", "2", "50"]).output().unwrap()
+    };
+    for _ in 0..2 {
+        let made = prefill();
+        assert!(made.status.success(), "{}", stderr(&made));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let workload = directory.path().join("scattered.yaml");
+    let works =
+        |kind: &str| format!("works: [{{type: {kind}, workers: 4, objects: 'r(1,40)', sizes: c(1)KB}}]");
+    let text = format!(
+        "name: scattered\ncheck: durability\n\
+         defaults: {{container_prefix: testbed-prefilled-, containers: 'r(1,2)', object_names: scattered}}\n\
+         stages:\n\
+         - {{name: prepare, {}}}\n\
+         - name: main\n  works:\n  - workers: 4\n    total_ops: 200\n    operations:\n    \
+           - {{type: read, containers: 'u(1,2)', objects: 'u(1,40)', verify: true, weight: 70}}\n    \
+           - {{type: write, containers: 'u(1,2)', objects: 'u(41,60)', sizes: c(1)KB, weight: 30}}\n",
+        works("prepare")
+    );
+    std::fs::write(&workload, text).unwrap();
+    let target = repository().join("testbeds/swift/target.yaml");
+    let args = ["run", workload.to_str().unwrap(), "--target", target.to_str().unwrap(), "--no-nodes"];
+    let (output, record) = run_json(directory.path(), &args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let durability = &record.durability[0];
+    assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}\n{}", stderr(&output));
+    assert!(durability.objects >= 80 && durability.listed_containers == 2, "{durability:?}");
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
 fn swift_refuses_a_wrong_key_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let workload = repository().join("workloads/smoke.yaml");

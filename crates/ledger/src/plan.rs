@@ -3,7 +3,7 @@
 
 use cosmark_metrics::{Outcome, Sample};
 use cosmark_workload::Workload;
-use cosmark_workload::model::{Content, Effect, Operation, Work};
+use cosmark_workload::model::{Content, Effect, ObjectNames, Operation, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, Key, Row, What};
@@ -18,23 +18,31 @@ pub struct Template {
     pub suffix: String,
     /// The name has a number.
     pub numbered: bool,
+    /// It stands there as [`ObjectNames::Scattered`].
+    #[serde(default)]
+    pub scattered: bool,
 }
 
 impl Template {
+    fn numbers(&self) -> ObjectNames {
+        if self.scattered { ObjectNames::Scattered } else { ObjectNames::Counted }
+    }
+
     /// The name with this number.
     #[must_use]
     pub fn name(&self, number: u64) -> String {
-        if self.numbered { format!("{}{number}{}", self.prefix, self.suffix) } else { self.prefix.clone() }
+        if self.numbered {
+            self.numbers().name(&self.prefix, number, &self.suffix)
+        } else {
+            self.prefix.clone()
+        }
     }
 
-    /// The number in a name that this gives: plain decimal digits.
+    /// The number in a name that this gives.
     #[must_use]
     pub fn number_in(&self, name: &str) -> Option<u64> {
         let digits = name.strip_prefix(self.prefix.as_str())?.strip_suffix(self.suffix.as_str())?;
-        let plain = !digits.is_empty()
-            && digits.bytes().all(|byte| byte.is_ascii_digit())
-            && (digits == "0" || !digits.starts_with('0'));
-        if self.numbered && plain { digits.parse().ok() } else { None }
+        if self.numbered { self.numbers().number_in(digits) } else { None }
     }
 
     /// Two templates may give one name in two ways; true also where they only may.
@@ -42,7 +50,8 @@ impl Template {
         if self == other {
             return false;
         }
-        let digits = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+        let may_have = |byte| self.numbers().may_have(byte) || other.numbers().may_have(byte);
+        let digits = |rest: &str| rest.bytes().all(may_have);
         match (self.numbered, other.numbered) {
             (false, false) => self.prefix == other.prefix,
             (true, false) => self.number_in(&other.prefix).is_some(),
@@ -310,13 +319,20 @@ fn is_same(one: &Work, other: &Work) -> bool {
 
 fn space_of(workload: &Workload, stage: usize, work: usize, operation: &Operation) -> Option<Space> {
     let effect = operation.kind.row().effect;
-    let numbered =
-        |prefix: &str, suffix: String| Template { prefix: prefix.to_owned(), suffix, numbered: true };
+    let numbered = |prefix: &str, suffix: String, numbers: ObjectNames| Template {
+        prefix: prefix.to_owned(),
+        suffix,
+        numbered: true,
+        scattered: numbers == ObjectNames::Scattered,
+    };
+    let (counted, of_objects) = (ObjectNames::Counted, operation.object_names);
     let containers = match &operation.container_name {
-        Some(name) => Template { prefix: name.clone(), suffix: String::new(), numbered: false },
+        Some(name) => {
+            Template { prefix: name.clone(), suffix: String::new(), numbered: false, scattered: false }
+        }
         None => {
             operation.containers.as_ref().filter(|numbers| !numbers.is_nothing())?;
-            numbered(&operation.container_prefix, operation.container_suffix.clone())
+            numbered(&operation.container_prefix, operation.container_suffix.clone(), counted)
         }
     };
     let mut space = Space {
@@ -329,11 +345,12 @@ fn space_of(workload: &Workload, stage: usize, work: usize, operation: &Operatio
     let has_objects = operation.objects.as_ref().is_some_and(|numbers| !numbers.is_nothing());
     match effect {
         Effect::Writes | Effect::Deletes if has_objects => {
-            space.objects = Some(numbered(&operation.object_prefix, operation.object_suffix.clone()));
+            space.objects =
+                Some(numbered(&operation.object_prefix, operation.object_suffix.clone(), of_objects));
         }
         Effect::Copies if has_objects => {
             let suffix = format!("{}{}", operation.object_suffix, operation.copy_suffix);
-            space.objects = Some(numbered(&operation.object_prefix, suffix));
+            space.objects = Some(numbered(&operation.object_prefix, suffix, of_objects));
         }
         Effect::RemovesContainer if operation.empty_container => {}
         _ => return None,

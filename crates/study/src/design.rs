@@ -84,6 +84,17 @@ pub struct Design<'a> {
     pub cells: Vec<Cell>,
 }
 
+/// Rows of container databases that a cell finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows {
+    /// Beginning of the containers' names, which go on with 1, 2, ..
+    pub prefix: String,
+    /// How many containers.
+    pub containers: u64,
+    /// Rows in each.
+    pub rows: u64,
+}
+
 /// A cell that is to be run.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
@@ -329,6 +340,25 @@ impl<'a> Design<'a> {
         }
         out.push_str(&dedented(&fill(&template.after, &cell.values)?, "  "));
         Ok(out)
+    }
+
+    /// The rows that the bed writes before a cell; `None` where the study or the cell wants none.
+    ///
+    /// # Errors
+    /// A value that is missing or is no whole number.
+    pub fn prefilled(&self, cell: &Cell) -> Result<Option<Rows>, String> {
+        let Some(prefill) = &self.spec.prefill else { return Ok(None) };
+        let number = |what: &str, text: &Text| {
+            let text = fill(&text.0, &cell.values)?;
+            text.trim().parse::<u64>().map_err(|_| format!("{what} of prefill is no whole number: {text}"))
+        };
+        let prefix = fill(&prefill.prefix.0, &cell.values)?;
+        let rows = Rows {
+            prefix: prefix.trim().to_owned(),
+            containers: number("containers", &prefill.containers)?,
+            rows: number("rows", &prefill.rows)?,
+        };
+        Ok((rows.rows > 0 && rows.containers > 0).then_some(rows))
     }
 
     /// What was chosen of factors that are within a run, as `--only` says it.

@@ -11,6 +11,8 @@ const STAGE_S: f64 = 1.0;
 const BED_S: f64 = 60.0;
 /// Objects prepared or deleted per second where the study does not say.
 const OBJECTS_PER_S: f64 = 40.0;
+/// Rows per second that a bed writes into the databases of containers, all copies.
+const ROWS_PER_S: f64 = 15_000.0;
 /// Bytes per second at which an image is filled.
 const FILL_BYTES_PER_S: f64 = 100e6;
 
@@ -52,6 +54,9 @@ pub fn cell_s(design: &Design<'_>, cell: &Cell) -> Result<f64, String> {
     if !spec.objects.is_empty() {
         let objects = product(&spec.objects, &cell.values)?;
         time_s += 2.0 * real(objects) / spec.objects_per_s.unwrap_or(OBJECTS_PER_S);
+    }
+    if let Some(rows) = design.prefilled(cell)? {
+        time_s += real(rows.containers.saturating_mul(rows.rows)) / ROWS_PER_S;
     }
     Ok(time_s)
 }

@@ -29,6 +29,7 @@ pub const LIBRARY: &[Entry] = &[
     entry!("thesis-object"),
     entry!("thesis-block"),
     entry!("zmanda-ssd"),
+    entry!("zmanda-pebbles"),
     entry!("baseline"),
     entry!("signatures"),
     entry!("proxies"),

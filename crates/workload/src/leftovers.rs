@@ -3,7 +3,7 @@
 
 use crate::Workload;
 use crate::model::selector::IntSelector;
-use crate::model::{Effect, OpKind, Operation, TargetSpec, Work};
+use crate::model::{Effect, ObjectNames, OpKind, Operation, TargetSpec, Work};
 
 /// Names that a workload gives: all that begin and end so and have one of these numbers between.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +12,8 @@ pub struct NameRule {
     suffix: String,
     /// `None` = the prefix is the whole name.
     numbers: Option<IntSelector>,
+    /// How a number stands between prefix and suffix.
+    kind: ObjectNames,
 }
 
 /// What one operation of a workload makes.
@@ -42,11 +44,17 @@ impl NameRule {
     fn containers(operation: &Operation) -> Option<Self> {
         let numbers = operation.containers.as_ref().filter(|numbers| !numbers.is_nothing());
         match (&operation.container_name, numbers) {
-            (Some(name), _) => Some(Self { prefix: name.clone(), suffix: String::new(), numbers: None }),
+            (Some(name), _) => Some(Self {
+                prefix: name.clone(),
+                suffix: String::new(),
+                numbers: None,
+                kind: ObjectNames::Counted,
+            }),
             (None, Some(numbers)) => Some(Self {
                 prefix: operation.container_prefix.clone(),
                 suffix: operation.container_suffix.clone(),
                 numbers: Some(numbers.clone()),
+                kind: ObjectNames::Counted,
             }),
             (None, None) => None,
         }
@@ -58,6 +66,7 @@ impl NameRule {
             prefix: operation.object_prefix.clone(),
             suffix: format!("{}{behind}", operation.object_suffix),
             numbers: Some(numbers.clone()),
+            kind: operation.object_names,
         })
     }
 
@@ -67,17 +76,14 @@ impl NameRule {
         let Some(numbers) = &self.numbers else { return name == self.prefix };
         let digits =
             name.strip_prefix(self.prefix.as_str()).and_then(|rest| rest.strip_suffix(self.suffix.as_str()));
-        let Some(digits) = digits else { return false };
-        let plain =
-            digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
-        plain && digits.parse().is_ok_and(|number| has(numbers, number))
+        digits.and_then(|digits| self.kind.number_in(digits)).is_some_and(|number| has(numbers, number))
     }
 
     /// The name that has this number; `None` = this rule does not give it.
     #[must_use]
     pub fn name_of(&self, number: u64) -> Option<String> {
         let Some(numbers) = &self.numbers else { return Some(self.prefix.clone()) };
-        has(numbers, number).then(|| format!("{}{number}{}", self.prefix, self.suffix))
+        has(numbers, number).then(|| self.kind.name(&self.prefix, number, &self.suffix))
     }
 
     /// How many names it may give.
@@ -94,7 +100,7 @@ impl NameRule {
     pub fn names(&self) -> impl Iterator<Item = String> {
         let whole = self.numbers.is_none().then(|| self.prefix.clone());
         let numbers = self.numbers.iter().flat_map(ranges).flat_map(|(lo, hi)| lo..=hi);
-        whole.into_iter().chain(numbers.map(|number| format!("{}{number}{}", self.prefix, self.suffix)))
+        whole.into_iter().chain(numbers.map(|number| self.kind.name(&self.prefix, number, &self.suffix)))
     }
 }
 
@@ -226,7 +232,12 @@ mod tests {
         assert!(objects.names().all(|name| objects.gives(&name)));
         assert!(all[0].containers.gives("c-2") && !all[0].containers.gives("c-3"));
         assert_eq!((objects.name_of(5).as_deref(), objects.name_of(13)), (Some("o5.x"), None));
-        let named = NameRule { prefix: "bucket".into(), suffix: String::new(), numbers: None };
+        let named = NameRule {
+            prefix: "bucket".into(),
+            suffix: String::new(),
+            numbers: None,
+            kind: ObjectNames::Counted,
+        };
         assert!(named.gives("bucket") && !named.gives("bucket1"));
         assert_eq!(named.names().collect::<Vec<_>>(), ["bucket"]);
     }

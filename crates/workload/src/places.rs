@@ -67,6 +67,7 @@ fn of_operation(operation: &mut Operation) -> Option<Named<'_>> {
         container_suffix: _,
         object_prefix: _,
         object_suffix: _,
+        object_names: _,
         content: _,
         chunked: _,
         hash_check: _,

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use cosmark_study::design::Rows;
 use cosmark_study::spec::System;
 use tokio::process::Command;
 
 /// The first start installs programs.
 const UP_LIMIT: Duration = Duration::from_secs(900);
 const OTHER_LIMIT: Duration = Duration::from_secs(120);
+/// A million rows take half a minute for each copy.
+const PREFILL_LIMIT: Duration = Duration::from_secs(3600);
 /// More is no output of a bed.
 const MOST_OUTPUT: u64 = 1 << 20;
 
@@ -78,6 +81,22 @@ impl Bed {
     pub async fn down(&self, system: &System) -> Result<(), String> {
         let arguments: &[&str] = if system.environment.is_empty() { &[] } else { &["--wipe"] };
         self.done("down", arguments, &variant(system), OTHER_LIMIT).await.map(drop)
+    }
+
+    /// Writes rows without objects into the databases of containers.
+    ///
+    /// # Errors
+    /// When the bed has no script for it, or what the script says.
+    pub async fn prefill(&self, system: &System, rows: &Rows) -> Result<(), String> {
+        if !self.directory.join("prefill").is_file() {
+            return Err(format!(
+                "the test bed {} cannot write rows without objects: it has no script prefill",
+                self.name
+            ));
+        }
+        let (containers, each) = (rows.containers.to_string(), rows.rows.to_string());
+        let arguments = [rows.prefix.as_str(), &containers, &each];
+        self.done("prefill", &arguments, &variant(system), PREFILL_LIMIT).await.map(drop)
     }
 
     /// Version, processes and variant, a line each.

@@ -127,6 +127,7 @@ impl Here {
         let began = Instant::now();
         let system = &order.design.spec.systems[order.cell.system];
         let target = self.target(system).map_err(Trouble::Failed)?;
+        self.prefill(order, system)?;
         let text = order.design.workload(order.cell, order.repetition).map_err(Trouble::Failed)?;
         let shown = format!("the workload of {}", order.run);
         let failed = |problem: crate::exit::Problem| Trouble::Failed(problem.to_string());
@@ -161,6 +162,37 @@ impl Here {
             self.keep("requests", &format!("{place}.json"), &value)?;
         }
         Ok(CellEnd { state, place, took_s: began.elapsed().as_secs_f64(), why: ended.record.reason })
+    }
+
+    /// Has the bed write the rows that a cell begins with.
+    fn prefill(&self, order: &Order<'_>, system: &System) -> Result<(), Trouble> {
+        let Some(rows) = order.design.prefilled(order.cell).map_err(Trouble::Failed)? else { return Ok(()) };
+        let bed = if self.targets.contains_key(&system.name) {
+            None
+        } else {
+            Bed::of(&self.beds, system).map_err(Trouble::Failed)?
+        };
+        let Some(bed) = bed else {
+            return Err(Trouble::Failed(format!(
+                "this cell wants {} rows without objects in a container, which only a test bed can write; leave such cells \
+                 out with --only",
+                rows.rows
+            )));
+        };
+        if !self.quiet {
+            eprintln!(
+                "cosmark: writing {} rows into each of {}",
+                rows.rows,
+                units::count(rows.containers, "container")
+            );
+        }
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                done = bed.prefill(system, &rows) => Some(done),
+                () = crate::signals::first() => None,
+            }
+        });
+        done.ok_or(Trouble::Stopped)?.map_err(Trouble::Failed)
     }
 
     /// Writes a file of a directory of the study, under its name only when it is whole.

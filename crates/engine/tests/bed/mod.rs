@@ -36,6 +36,7 @@ pub fn operation(kind: OpKind, containers: &str, objects: &str) -> Operation {
         container_suffix: String::new(),
         object_prefix: "o".into(),
         object_suffix: String::new(),
+        object_names: ObjectNames::default(),
         content: Content::Random,
         chunked: false,
         hash_check: false,

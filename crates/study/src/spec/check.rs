@@ -320,6 +320,10 @@ impl Check<'_> {
             let more = [fio.rwmixread.as_ref(), fio.rampup.as_ref()];
             texts.extend(all.into_iter().chain(more).flatten().map(|text| ("fio", text.0.clone())));
         }
+        if let Some(prefill) = &spec.prefill {
+            let all = [&prefill.prefix, &prefill.containers, &prefill.rows];
+            texts.extend(all.into_iter().map(|text| ("prefill", text.0.clone())));
+        }
         let refers: Vec<(&str, String)> =
             texts.iter().flat_map(|(key, text)| names_in(text).map(|name| (*key, name.to_owned()))).collect();
         let lists = [("data_bytes", &spec.data_bytes), ("objects", &spec.objects), ("keys", &spec.keys)];

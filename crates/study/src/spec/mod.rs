@@ -67,6 +67,9 @@ pub struct Spec {
     /// Cells that are not run, and why.
     #[serde(default)]
     pub skip: Vec<Skip>,
+    /// Rows of container databases without their objects, which the bed writes before a cell.
+    #[serde(default)]
+    pub prefill: Option<Prefill>,
     /// What a cell does, as parts of a native workload.
     #[serde(default)]
     pub workload: Option<Template>,
@@ -301,6 +304,19 @@ pub struct Template {
     pub after: String,
     /// Name of the stage of `point` that is measured.
     pub measured: String,
+}
+
+/// Containers with rows and without the objects of these rows, with `${{ variable }}` in each value. The bed's script
+/// `prefill` makes them; a system without one cannot run a cell that wants rows.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prefill {
+    /// Beginning of the containers' names, which go on with 1, 2, ..
+    pub prefix: Text,
+    /// How many containers.
+    pub containers: Text,
+    /// Rows in each; with 0 nothing is done.
+    pub rows: Text,
 }
 
 /// A job of fio, with `${{ variable }}` in its values.

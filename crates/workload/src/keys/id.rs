@@ -12,6 +12,7 @@ pub enum KeyId {
     ContainerSuffix,
     ObjectPrefix,
     ObjectSuffix,
+    ObjectNames,
     Content,
     Chunked,
     HashCheck,

@@ -159,6 +159,14 @@ pub const KEYS: &[Key] = &[
     ),
     op(KeyId::ObjectSuffix, ("osuffix", "object_suffix"), ValueKind::Text, "", "End of object names."),
     op(
+        KeyId::ObjectNames,
+        ("onames", "object_names"),
+        ValueKind::Words(&["counted", "scattered"]),
+        "counted",
+        "`counted`: the number as it is, so that names follow each other in a store's index; `scattered`: 16 hexadecimal \
+         digits made of it, so that they lie in it as random names do.",
+    ),
+    op(
         KeyId::Content,
         ("content", "content"),
         ValueKind::Words(&["random", "zero"]),

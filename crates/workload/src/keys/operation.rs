@@ -6,7 +6,7 @@ use cosmark_units::{bytes_text, parse_bool, parse_integer, parse_size};
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::{KEYS, Key, KeyId, ValueKind};
 use crate::model::selector::{IntSelector, SelectorError};
-use crate::model::{Content, Division, FileSelection, OpKind, Operation, RangeRead};
+use crate::model::{Content, Division, FileSelection, ObjectNames, OpKind, Operation, RangeRead};
 
 /// Multipart part size when nobody says otherwise.
 pub const DEFAULT_PART_SIZE_BYTES: u64 = 5 << 20;
@@ -100,6 +100,7 @@ pub fn blank(kind: OpKind) -> Operation {
         container_suffix: String::new(),
         object_prefix: Key::of(KeyId::ObjectPrefix).default.to_owned(),
         object_suffix: String::new(),
+        object_names: ObjectNames::default(),
         content: Content::Random,
         chunked: false,
         hash_check: false,
@@ -232,6 +233,7 @@ pub(crate) fn assign(op: &mut Operation, id: KeyId, value: &str, dialect: Dialec
         KeyId::ContainerSuffix => value.clone_into(&mut op.container_suffix),
         KeyId::ObjectPrefix => value.clone_into(&mut op.object_prefix),
         KeyId::ObjectSuffix => value.clone_into(&mut op.object_suffix),
+        KeyId::ObjectNames => op.object_names = object_names(value)?,
         KeyId::Content => op.content = content(value, dialect)?,
         KeyId::Chunked => op.chunked = boolean(id, value)?,
         KeyId::HashCheck => op.hash_check = boolean(id, value)?,
@@ -303,6 +305,13 @@ fn file_selection(value: &str) -> Result<FileSelection, Problem> {
             "known: sequential uniform range (the first letter is enough)",
         )),
     }
+}
+
+fn object_names(value: &str) -> Result<ObjectNames, Problem> {
+    let found = ObjectNames::ALL.into_iter().find(|(_, word)| *word == value);
+    found.map(|(names, _)| names).ok_or_else(|| {
+        Problem::new(format!("unknown kind of names `{}`", shown(value)), "known: counted scattered")
+    })
 }
 
 fn boolean(id: KeyId, value: &str) -> Result<bool, Problem> {
@@ -382,6 +391,7 @@ pub(crate) fn value_text(op: &Operation, id: KeyId, dialect: Dialect) -> Option<
         KeyId::ContainerSuffix => Some(op.container_suffix.clone()),
         KeyId::ObjectPrefix => Some(op.object_prefix.clone()),
         KeyId::ObjectSuffix => Some(op.object_suffix.clone()),
+        KeyId::ObjectNames => Some(op.object_names.word().to_owned()),
         KeyId::Content => Some(if op.content == Content::Zero { "zero" } else { "random" }.to_owned()),
         KeyId::Chunked => Some(op.chunked.to_string()),
         KeyId::HashCheck => Some(op.hash_check.to_string()),

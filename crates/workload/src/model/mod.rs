@@ -5,6 +5,7 @@
 pub(crate) mod arrivals;
 pub mod consistency;
 pub mod faults;
+mod names;
 pub mod nodes;
 mod op_kind;
 pub mod search;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use crate::diagnostics::Span;
 use crate::model::consistency::ConsistencySpec;
 use crate::model::faults::FaultSpec;
+pub use crate::model::names::ObjectNames;
 use crate::model::nodes::NodeSpec;
 pub use crate::model::op_kind::{Effect, OpKind, OperationRow};
 use crate::model::search::Search;
@@ -337,6 +339,8 @@ pub struct Operation {
     pub object_prefix: String,
     /// See [`Operation::object_prefix`].
     pub object_suffix: String,
+    /// How the number stands between them.
+    pub object_names: ObjectNames,
     /// What is written.
     pub content: Content,
     /// True: the length is not announced (chunked transfer coding).

@@ -110,7 +110,7 @@ pub struct OperationRow {
 
 const CONTAINER: &[KeyId] =
     &[KeyId::Containers, KeyId::ContainerName, KeyId::ContainerPrefix, KeyId::ContainerSuffix, KeyId::Name];
-const OBJECT: &[KeyId] = &[KeyId::Objects, KeyId::ObjectPrefix, KeyId::ObjectSuffix];
+const OBJECT: &[KeyId] = &[KeyId::Objects, KeyId::ObjectPrefix, KeyId::ObjectSuffix, KeyId::ObjectNames];
 const GENERATED: &[KeyId] = &[KeyId::Sizes, KeyId::Content];
 const CHUNKED: &[KeyId] = &[KeyId::Chunked];
 const HASHED: &[KeyId] = &[KeyId::HashCheck];

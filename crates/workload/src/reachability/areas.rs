@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::Operation;
+use crate::model::{ObjectNames, Operation};
 
 /// First and last container number, first and last object number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub(crate) struct Area {
     pub(crate) objects: (u64, u64),
 }
 
-/// Where names come from: prefixes and suffixes.
+/// Where names come from: prefixes and suffixes, and how numbers stand between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Naming([String; 4]);
+pub(crate) struct Naming([String; 4], ObjectNames);
 
 /// The area that an operation works on; `None` when it works on no numbered objects.
 pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
@@ -31,7 +31,7 @@ pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
         &operation.object_suffix,
     ];
     Some((
-        Naming(names.map(Clone::clone)),
+        Naming(names.map(Clone::clone), operation.object_names),
         Area { containers: containers.bounds(), objects: objects.bounds() },
     ))
 }
@@ -148,7 +148,7 @@ impl Existing {
     /// done to tell.
     pub(crate) fn left_in(&self, prefix: &str, suffix: &str, containers: (u64, u64)) -> Option<Area> {
         let same = |naming: &Naming| {
-            let Naming([own_prefix, own_suffix, ..]) = naming;
+            let Naming([own_prefix, own_suffix, ..], _) = naming;
             own_prefix == prefix && own_suffix == suffix
         };
         let areas = self.areas.iter().filter(|(naming, areas)| same(naming) && areas.len() <= Self::MOST);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn naming() -> Naming {
-        Naming(["c".into(), String::new(), "o".into(), String::new()])
+        Naming(["c".into(), String::new(), "o".into(), String::new()], ObjectNames::Counted)
     }
 
     fn square(containers: (u64, u64), objects: (u64, u64)) -> Area {
