@@ -229,9 +229,9 @@ fn swift_has_rows_without_objects_and_scattered_names_beside_them() {
          defaults: {{container_prefix: testbed-prefilled-, containers: 'r(1,2)', object_names: scattered}}\n\
          stages:\n\
          - {{name: prepare, {}}}\n\
-         - name: main\n  works:\n  - workers: 4\n    total_ops: 200\n    operations:\n    \
-           - {{type: read, containers: 'u(1,2)', objects: 'u(1,40)', verify: true, weight: 70}}\n    \
-           - {{type: write, containers: 'u(1,2)', objects: 'u(41,60)', sizes: c(1)KB, weight: 30}}\n",
+         - name: main\n  works:\n  - name: main\n    workers: 4\n    total_ops: 200\n    operations:\n    \
+           - {{type: read, containers: 'u(1,2)', objects: 'u(1,40)', verify: true, ratio: 70}}\n    \
+           - {{type: write, containers: 'u(1,2)', objects: 'u(41,60)', sizes: c(1)KB, ratio: 30}}\n",
         works("prepare")
     );
     std::fs::write(&workload, text).unwrap();
