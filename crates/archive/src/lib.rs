@@ -8,6 +8,7 @@
 
 pub mod cosbench;
 mod csv;
+mod datasets;
 mod directory;
 mod error;
 mod ledger;
@@ -29,6 +30,9 @@ pub use csv::intervals::IntervalLine;
 pub use csv::layout::{OperationLayout, StageLayout, WorkLayout, layout_of};
 pub use csv::line::harmless;
 pub use csv::timeline::{TimelineEntry, TimelineValue};
+pub use datasets::{
+    DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
+};
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{FaultInForce, FaultJournal, FaultNote, Heal};
 pub use directory::index::{

@@ -3,6 +3,7 @@
 mod baseline;
 mod certify;
 mod controller;
+mod datasets;
 mod driver;
 mod faults;
 mod lbn;
@@ -14,13 +15,13 @@ mod verify_data;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
-
 use crate::exit::Exit;
 use crate::paint::When;
 pub use baseline::BaselineArgs;
 pub use certify::CertifyArgs;
+use clap::{Args as ClapArgs, Parser, Subcommand};
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
+pub use datasets::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, NodeArgs, ReachArgs};
 pub use faults::{FaultsArgs, FaultsCommand, NoteArgs};
 pub use lbn::LbnArgs;
@@ -124,6 +125,8 @@ pub enum Command {
     Note(NoteArgs),
     /// Show and heal what runs have made to fail and not healed
     Faults(FaultsArgs),
+    /// List, check and remove the data sets that runs with `fill:` wrote
+    Datasets(DatasetsArgs),
     /// Measure what a store's machines can do by themselves; or make a run the baseline of its workload
     Baseline(BaselineArgs),
     /// Predict what the measured store would do with more machines, another mix, size or load

@@ -64,7 +64,7 @@ pub fn environment() -> Environment {
     system.insert("os.name".into(), "Linux".into());
     system.insert("os.arch".into(), std::env::consts::ARCH.into());
     system.retain(|_, value: &mut String| !value.is_empty());
-    Environment { system }
+    Environment { system, ..Environment::default() }
 }
 
 fn user_name() -> Option<String> {

@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use cosmark_archive::known_datasets;
 use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
-use cosmark_workload::{Diagnostic, Format, Severity, Target, Workload};
+use cosmark_workload::{Diagnostic, Environment, Format, Severity, Target, Workload};
 
 use crate::diagnose;
 use crate::exit::Problem;
@@ -24,6 +25,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Where runs are archived when nobody says otherwise.
+const ARCHIVE: &str = "archive";
 /// Files beyond this are no workload.
 const LARGEST: u64 = 64 << 20;
 
@@ -61,11 +64,26 @@ pub fn load(
     target: Option<&Path>,
     settings: &[String],
 ) -> Result<Loaded, Problem> {
+    load_beside(catalog, file, target, settings, Path::new(ARCHIVE))
+}
+
+/// The same beside another archive, whose data sets may be named.
+///
+/// # Errors
+/// When one of the mistakes is an error.
+pub fn load_beside(
+    catalog: &Catalog,
+    file: &Path,
+    target: Option<&Path>,
+    settings: &[String],
+    archive: &Path,
+) -> Result<Loaded, Problem> {
     let source = read_text(file)?;
     let file_name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let base_name =
         file.file_name().map_or_else(|| "stdin".into(), |name| name.to_string_lossy().into_owned());
-    load_text(catalog, source, &file_name, &base_name, target, settings)
+    let target = target.map(|path| load_target(catalog, path)).transpose()?;
+    load_for(catalog, source, (&file_name, &base_name), target, settings, archive)
 }
 
 /// The same for a text that is at hand.
@@ -81,7 +99,7 @@ pub fn load_text(
     settings: &[String],
 ) -> Result<Loaded, Problem> {
     let target = target.map(|path| load_target(catalog, path)).transpose()?;
-    load_for(catalog, source, shown_name, base_name, target, settings)
+    load_for(catalog, source, (shown_name, base_name), target, settings, Path::new(ARCHIVE))
 }
 
 /// The same for a target that is at hand.
@@ -91,13 +109,14 @@ pub fn load_text(
 pub fn load_for(
     catalog: &Catalog,
     source: String,
-    shown_name: &str,
-    base_name: &str,
+    (shown_name, base_name): (&str, &str),
     target: Option<Target>,
     settings: &[String],
+    archive: &Path,
 ) -> Result<Loaded, Problem> {
+    let environment = Environment { datasets: known_datasets(archive), ..host::environment() };
     let Reading { workload, mistakes: diagnostics, format } =
-        read_workload(catalog, &host::environment(), &source, base_name, target.as_ref());
+        read_workload(catalog, &environment, &source, base_name, target.as_ref());
     diagnose::show(shown_name, &source, &diagnostics);
     let mut workload = workload.ok_or_else(|| refused(shown_name, &diagnostics))?;
     apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;

@@ -11,6 +11,7 @@ mod consistency;
 mod diagnose;
 mod exit;
 mod faults;
+mod fill;
 mod fit;
 mod goals;
 mod host;
@@ -69,6 +70,7 @@ fn main() -> std::process::ExitCode {
         Command::Tag(tag) => cmd::tag::run(&tag),
         Command::Note(note) => cmd::note::run(&note),
         Command::Faults(faults) => cmd::faults::run(&faults),
+        Command::Datasets(datasets) => cmd::datasets::run(&datasets),
         Command::Baseline(baseline) => cmd::baseline::run(&baseline),
         Command::Export(export) => cmd::export::run(&export),
         Command::Plan(plan) => cmd::plan::run(&plan),

@@ -173,7 +173,7 @@ impl ReadBackListener for Files<'_> {
 }
 
 /// The counts of a reading in its record.
-fn fill(record: &mut DurabilityRecord, standing: &Standing) {
+pub fn fill(record: &mut DurabilityRecord, standing: &Standing) {
     let count = |class| standing.count(class);
     record.bytes = standing.bytes;
     record.right = count(Class::Right);

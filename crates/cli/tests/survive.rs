@@ -5,6 +5,8 @@
 mod bed;
 #[path = "survive/clean.rs"]
 mod clean;
+#[path = "survive/datasets.rs"]
+mod datasets;
 #[path = "survive/disks.rs"]
 mod disks;
 #[path = "survive/faults.rs"]

@@ -7,6 +7,7 @@ mod beside;
 mod canary;
 mod catalog;
 pub mod clean;
+pub mod dataset;
 pub mod describe;
 mod health;
 mod load;

@@ -26,6 +26,8 @@ pub struct Choice {
     pub size_bytes: u64,
     /// First byte of a ranged read.
     pub first_byte: u64,
+    /// The version that is written; `None` = one that no other write of the worker has.
+    pub version: Option<u64>,
 }
 
 /// The generator of worker `worker` of a work: seeds of neighbours have nothing in common.
@@ -94,6 +96,7 @@ impl Mix {
             object: choosers.objects.as_mut().map_or(0, |chooser| chooser.pick(rng)),
             size_bytes: choosers.sizes.as_mut().map_or(0, |chooser| chooser.pick(rng)),
             first_byte,
+            version: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod choice;
 mod content;
 mod files;
+pub mod fill;
 mod flow;
 mod guard;
 mod hashcheck;

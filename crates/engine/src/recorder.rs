@@ -21,6 +21,8 @@ pub struct ThreadRecorder {
     /// When its workers were let go.
     began: Cell<Option<Began>>,
     work: u16,
+    /// What is logged is handed over at once: a run that is killed is to know what was acknowledged.
+    at_once: bool,
 }
 
 impl ThreadRecorder {
@@ -35,6 +37,7 @@ impl ThreadRecorder {
             last_end_ns: Cell::new(0),
             began: Cell::new(None),
             work: mission.index,
+            at_once: mission.work.pass.is_some(),
         }
     }
 
@@ -96,6 +99,7 @@ impl ThreadRecorder {
     pub fn hand_over(&self, events: &mpsc::Sender<EngineEvent>, all: bool) -> bool {
         let mut recorder = self.sums.borrow_mut();
         let ready: Vec<_> = recorder.take_ready().collect();
+        let all = all || self.at_once;
         let mut refused_ones = Vec::new();
         for snapshot in ready {
             if !refused_ones.is_empty() {

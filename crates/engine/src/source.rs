@@ -3,6 +3,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::choice::{Choice, Mix, Walk};
+use crate::fill::FillWalk;
 
 /// A mix without end, or one pass over ranges.
 pub enum Source {
@@ -10,6 +11,8 @@ pub enum Source {
     Mix(Mix),
     /// One pass of a special work.
     Walk(Walk),
+    /// A pass over a data set.
+    Fill(FillWalk),
 }
 
 impl Source {
@@ -19,6 +22,7 @@ impl Source {
         match self {
             Self::Mix(mix) => Some(mix.next(rng)),
             Self::Walk(walk) => walk.next(rng),
+            Self::Fill(walk) => walk.advance(),
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::choice::{Mix, Walk, generator};
+use crate::fill::FillWalk;
 use crate::flow::Flow;
 use crate::guard::{WATCH_EVERY, Watch};
 use crate::memory;
@@ -258,6 +259,9 @@ impl Workers {
 fn source(running: &Running, place: WorkerIndex) -> Result<Source, cosmark_workload::choose::ChooseError> {
     use cosmark_workload::model::WorkKind;
     let work = &running.mission.work;
+    if let (Some(pass), Some(operation)) = (&work.pass, work.operations.first()) {
+        return FillWalk::new(pass, operation, running.mission.seed, place).map(Source::Fill);
+    }
     match (work.kind, work.operations.first()) {
         (WorkKind::Normal, _) | (_, None) => {
             Mix::new(&work.operations, &running.files, place).map(Source::Mix)

@@ -166,7 +166,7 @@ impl Worker {
         if creates && state.created != Some(choice.container) && self.create(running, state, choice).await {
             return;
         }
-        state.version = state.version.wrapping_add(1);
+        state.version = choice.version.unwrap_or_else(|| state.version.wrapping_add(1));
         state.marks = Marks::default();
         state.timing.reset(choice.op);
         let (containers, objects) = &state.names[usize::from(choice.op)];

@@ -26,11 +26,11 @@ pub use recorder::{Recorder, SlicePlan};
 pub use results::{
     BottleneckResult, CandidateResult, ChangeCell, ClientFacts, ClientRecord, ConsistencyClass,
     ConsistencyFrom, ConsistencyPoint, ConsistencyResult, ConsistencySums, ConsistencyVisible, DiskPattern,
-    DriverResult, EfficiencyResult, EndpointResult, FalseDips, FaultFigure, FaultResult, HealthyResult,
-    LOOK_EDGES_US, LadderStepResult, Latencies, LookBin, LookCell, LookClass, LookFrom, LoopKind, NicRecord,
-    NodeResult, OperationResult, PERCENTILES, PartResult, Percentile, ProxyCost, QuantityResult, RawCluster,
-    RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind, SLOT_FIGURES, SizeClassResult, SlotFigure,
-    SlotPart, SlotResult, UnitResult, Waiting,
+    DriverResult, EfficiencyResult, EndpointResult, FalseDips, FaultFigure, FaultResult, FillPoint,
+    FillResult, HealthyResult, LOOK_EDGES_US, LadderStepResult, Latencies, LookBin, LookCell, LookClass,
+    LookFrom, LoopKind, NicRecord, NodeResult, OperationResult, PERCENTILES, PartResult, Percentile,
+    ProxyCost, QuantityResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind,
+    SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart, SlotResult, UnitResult, Waiting,
 };
 pub use sample::{Sample, WireTimes};
 pub use snapshot::{OpSnapshot, Phase, Snapshot};

@@ -1,7 +1,9 @@
 //! Checks a submission: its mistakes, its stages, and what can be said before any load. Nothing is sent.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use cosmark_archive::known_datasets;
 use cosmark_driver::secrets::resolve;
 use cosmark_driver::{Catalog, Permit, Reading, ReadsPlugins, apply_settings, read_target, read_workload};
 use cosmark_workload::model::{Effect, Operation, Stage, Work, WorkKind};
@@ -24,6 +26,8 @@ pub struct Reader {
     pub permit: Option<Permit>,
     /// The drivers. What none of those elsewhere allows is refused when it is submitted; about the rest they decide themselves.
     pub pool: Arc<dyn DriverPool>,
+    /// The archive's directory, whose data sets submissions may name.
+    pub archive: PathBuf,
 }
 
 /// A submission that was read.
@@ -44,8 +48,9 @@ impl Reader {
         secrets: Secrets,
         permit: Option<Permit>,
         pool: Arc<dyn DriverPool>,
+        archive: PathBuf,
     ) -> Self {
-        Self { catalog: catalog.reading(ReadsPlugins::Never), environment, secrets, permit, pool }
+        Self { catalog: catalog.reading(ReadsPlugins::Never), environment, secrets, permit, pool, archive }
     }
 
     /// Reads a submission that is new: drivers that are there now would have to do it.
@@ -75,8 +80,9 @@ impl Reader {
             mistakes.extend(found.iter().map(|one| without_place("target: ", one)));
         }
         let name = submission.file_name.as_deref().unwrap_or("workload");
+        let environment = Environment { datasets: known_datasets(&self.archive), ..self.environment.clone() };
         let Reading { workload, mistakes: found, .. } =
-            read_workload(&self.catalog, &self.environment, &submission.source, name, target.as_ref());
+            read_workload(&self.catalog, &environment, &submission.source, name, target.as_ref());
         mistakes.splice(0..0, found.iter().map(|one| mistake(&submission.source, one)));
         let mut workload = workload.filter(|_| !target_refused);
         if let Some(read) = &mut workload {

@@ -154,8 +154,14 @@ async fn run(
     let listener = listen(setup.listen)?;
     let address = listener.local_addr().map_err(ServiceError::Start)?;
     let secrets = Secrets::open(Arc::clone(&state))?;
-    let reader =
-        Reader::new(setup.catalog, setup.environment.clone(), secrets.clone(), permit, Arc::clone(&pool));
+    let reader = Reader::new(
+        setup.catalog,
+        setup.environment.clone(),
+        secrets.clone(),
+        permit,
+        Arc::clone(&pool),
+        setup.archive.clone(),
+    );
     let (queue, completed) = queue_of(&setup, store, pool, Arc::new(reader));
     let standing_by = Leader::nobody();
     let (leader_sender, leader) = watch::channel(shared.is_some().then_some(standing_by));

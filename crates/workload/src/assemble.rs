@@ -104,6 +104,7 @@ pub(crate) fn blank_work(kind: WorkKind) -> Work {
         afr_per_million: if kind == WorkKind::Normal { DEFAULT_AFR_PER_MILLION } else { 0 },
         driver: None,
         load: Load::Closed,
+        pass: None,
         histogram: true,
         auth: no_target(),
         storage: no_target(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use cosmark_metrics::results::Statistic;
 
 use crate::diagnostics::{Diagnostic, Mistakes, Span, shown};
+use crate::model::dataset::{self, FillPass};
 use crate::model::search::Loads;
 use crate::model::selector::{IntSelector, OPEN_END};
 use crate::model::{Arrivals, Effect, Load, OpKind, Operation, Stage, Work, WorkKind, Workload};
@@ -98,8 +99,32 @@ fn check_work(work: &Work, mistakes: &mut Mistakes) {
     }
     for operation in &work.operations {
         check_operation(operation, work, mistakes);
+        if let Some(used) = operation.dataset.as_ref().filter(|_| dataset::harms(operation)) {
+            let message = format!("{} takes objects away that later runs count on", operation.kind.word());
+            let hint = format!("name no data set here; `cosmark datasets clean {}` removes it", used.name);
+            mistakes.error(operation.span, message, hint);
+        }
+    }
+    if let Some(pass) = &work.pass {
+        check_pass(pass, work, mistakes);
     }
     bucket_names(work, mistakes);
+}
+
+/// A pass is over the objects that its work names.
+fn check_pass(pass: &FillPass, work: &Work, mistakes: &mut Mistakes) {
+    let fits = work.operations.first().is_some_and(|operation| {
+        let containers = operation.containers.as_ref().map(|containers| containers.count());
+        let objects = operation.objects.as_ref().map(|objects| objects.bounds());
+        let last =
+            containers.map(|containers| dataset::cell_of(pass.objects.saturating_sub(1), containers).object);
+        matches!(operation.kind, OpKind::Prepare | OpKind::Cleanup)
+            && objects.zip(last).is_some_and(|((lo, hi), last)| lo == 1 && hi == last + 1)
+    });
+    if !fits {
+        let message = "the pass over a data set does not fit the containers and objects of its work";
+        mistakes.error(work.span, message, "change the stage with fill: instead of what became of it");
+    }
 }
 
 fn limits(work: &Work, mistakes: &mut Mistakes) {

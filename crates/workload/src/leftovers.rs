@@ -3,7 +3,7 @@
 
 use crate::Workload;
 use crate::model::selector::IntSelector;
-use crate::model::{Effect, ObjectNames, OpKind, Operation, TargetSpec, Work};
+use crate::model::{Effect, ObjectNames, OpKind, Operation, TargetSpec, Work, WorkKind};
 
 /// Names that a workload gives: all that begin and end so and have one of these numbers between.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,8 +126,11 @@ fn has(selector: &IntSelector, number: u64) -> bool {
 #[must_use]
 pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Leftover> {
     let mut found: Vec<Leftover> = Vec::new();
+    // Data sets are there for later runs, and so are their containers.
+    let works = || workload.stages.iter().flat_map(|stage| &stage.works);
+    let kept: Vec<_> = works().filter(|work| work.pass.is_some()).filter_map(naming_of).map(Some).collect();
     for (index, stage) in workload.stages.iter().enumerate().filter(|(index, _)| begun(*index)) {
-        for work in &stage.works {
+        for work in stage.works.iter().filter(|work| !kept.contains(&naming_of(work))) {
             for operation in &work.operations {
                 for (containers, objects) in made_by(operation) {
                     let (auth, storage) = (work.auth.clone(), work.storage.clone());
@@ -141,6 +144,35 @@ pub fn leftovers(workload: &Workload, begun: &dyn Fn(usize) -> bool) -> Vec<Left
         }
     }
     found
+}
+
+/// What the data set of this name is in a store: its objects, and the containers that were made for it.
+#[must_use]
+pub fn dataset_leftovers(workload: &Workload, name: &str) -> Vec<Leftover> {
+    let stages = || workload.stages.iter().enumerate();
+    let works = || stages().flat_map(|(index, stage)| stage.works.iter().map(move |work| (index, work)));
+    let own = |work: &Work| work.pass.as_ref().is_some_and(|pass| pass.dataset == name);
+    let names: Vec<_> =
+        works().filter(|(_, work)| own(work)).filter_map(|(_, work)| naming_of(work)).collect();
+    let mut found = Vec::new();
+    let made = works().filter(|(_, work)| naming_of(work).is_some_and(|naming| names.contains(&naming)));
+    for (stage, work) in made.filter(|(_, work)| own(work) || work.kind == WorkKind::Init) {
+        for (containers, objects) in work.operations.iter().flat_map(made_by) {
+            let (auth, storage) = (work.auth.clone(), work.storage.clone());
+            let one = Leftover { stage, auth, storage, containers, objects };
+            let same = |other: &Leftover| Leftover { stage, ..other.clone() } == one;
+            if !found.iter().any(same) {
+                found.push(one);
+            }
+        }
+    }
+    found
+}
+
+/// Store and names of the containers of a special work.
+fn naming_of(work: &Work) -> Option<(&TargetSpec, NameRule)> {
+    let operation = work.operations.first().filter(|_| work.kind != WorkKind::Normal)?;
+    Some((&work.storage, NameRule::containers(operation)?))
 }
 
 /// The containers that a work makes where they are missing.

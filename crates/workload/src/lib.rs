@@ -28,12 +28,13 @@ pub use keys::reference::reference_markdown;
 pub use keys::schema::json_schema;
 pub use keys::setting::apply_setting;
 pub use keys::{attributes, operation};
+pub use model::dataset::{self, DataSetFacts, DataSetUse, FillPass};
 pub use model::selector::{IntSelector, SizeSelector, SizeUnit};
 pub use model::target::{Target, apply_target, parse_target};
 pub use model::{Workload, search, selector, threshold};
 pub use plan::choose::{Chooser, SizeChooser};
 pub use plan::share::{Slice, WorkerIndex};
-pub use plan::{choose, drivers, schedule, share};
+pub use plan::{choose, drivers, permutation, schedule, share};
 pub use reachability::read_sizes;
 
 use diagnostics::Mistakes;
@@ -43,6 +44,8 @@ use diagnostics::Mistakes;
 pub struct Environment {
     /// Values of `${sys:name}` in XML, by name: what COSBench took from the Java system properties, e.g. `user.name`.
     pub system: BTreeMap<String, String>,
+    /// Data sets that operations may name, by name.
+    pub datasets: BTreeMap<String, DataSetFacts>,
 }
 
 /// What a workload file is written in.
@@ -83,7 +86,7 @@ pub fn parse_what_is_there(
     let mut mistakes = Mistakes::default();
     let workload = match format {
         Format::Xml => xml::parse(source, environment, &mut mistakes),
-        Format::Yaml => yaml::parse(source, &mut mistakes),
+        Format::Yaml => yaml::parse(source, environment, &mut mistakes),
     };
     if let Some(workload) = &workload {
         check::into(workload, &mut mistakes);

@@ -42,6 +42,7 @@ pub fn of_work(work: &mut Work) -> impl Iterator<Item = Named<'_>> {
         afr_per_million: _,
         driver: _,
         load,
+        pass: _,
         histogram: _,
         // Their keys say what they reach: `cosmark_adaptor_api::Reach`.
         auth: _,
@@ -85,6 +86,7 @@ fn of_operation(operation: &mut Operation) -> Option<Named<'_>> {
         delimiter: _,
         copy_suffix: _,
         batch: _,
+        dataset: _,
         config_text: _,
         span: _,
     } = operation;

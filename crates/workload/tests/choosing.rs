@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use cosmark_workload::choose::{ChooseError, Permutation, Zipf, below};
+use cosmark_workload::choose::{ChooseError, Zipf, below};
+use cosmark_workload::permutation::Permutation;
 use cosmark_workload::share::slice_of;
 use cosmark_workload::{Chooser, IntSelector, SizeChooser, Slice, WorkerIndex};
 use rand_xoshiro::Xoshiro256PlusPlus;

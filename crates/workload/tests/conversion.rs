@@ -308,6 +308,7 @@ fn work() -> impl Strategy<Value = Work> {
             afr_per_million: limits.2,
             driver: flag.then(|| "driver1".to_owned()),
             load,
+            pass: None,
             histogram: !flag,
             auth: TargetSpec { kind: "none".to_owned(), config: Config::default(), span: Span::default() },
             storage,

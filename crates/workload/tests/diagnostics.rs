@@ -21,7 +21,7 @@ fn data() -> Vec<PathBuf> {
 }
 
 fn environment() -> Environment {
-    Environment { system: [("user.name".to_owned(), "tester".to_owned())].into() }
+    Environment { system: [("user.name".to_owned(), "tester".to_owned())].into(), ..Environment::default() }
 }
 
 fn rendered(source: &str, diagnostics: &[Diagnostic]) -> String {

@@ -91,6 +91,7 @@ impl CosbenchStage {
             efficiency: Vec::new(),
             faults: Vec::new(),
             consistency: None,
+            fill: None,
             operations,
         }
     }

@@ -21,6 +21,7 @@ fn writer(dir: &Path) -> LedgerWriter {
         prefix: prefix.to_owned(),
         suffix: String::new(),
         numbered: true,
+        scattered: false,
     };
     let space = Space {
         site: cosmark_ledger::Site { stage: 0, work: 0 },

@@ -22,6 +22,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use crate::datasets::{Fills, note_overwriting};
 use crate::ledger::LedgerWriter;
 use crate::oplog::columns::Columns;
 use crate::parts::names::{Names, words};
@@ -153,8 +154,8 @@ impl OpLog {
         Self::begin(dir, Some(layout), None, epoch)
     }
 
-    /// What of a run is to be kept: every operation, if `operations`, and a ledger, if `ledger` or the workload asks for that;
-    /// `None` = neither.
+    /// What of a run is to be kept: every operation, if `operations`, a ledger, if `ledger` or the workload asks for that, and
+    /// how far data sets are that it writes; `None` = nothing.
     ///
     /// # Errors
     /// As [`OpLog::create`], and when no ledger of this workload can be kept.
@@ -167,10 +168,14 @@ impl OpLog {
         let plan = (ledger || workload.durability).then(|| Plan::of(workload)).transpose();
         let plan =
             plan.map_err(|problem| ArchiveError::OpLog(format!("no ledger can be kept: {problem}")))?;
-        if !operations && plan.is_none() {
+        if let Some(archive) = run.path().parent() {
+            note_overwriting(archive, &run.record().id, workload)?;
+        }
+        let fills = Fills::begin(run.path(), &run.record().id, workload)?;
+        if !operations && plan.is_none() && fills.is_none() {
             return Ok(None);
         }
-        Self::begin(run.path(), operations.then(|| run.layout()), plan, epoch).map(Some)
+        Self::start(run.path(), operations.then(|| run.layout()), plan, fills, epoch).map(Some)
     }
 
     /// Starts what is asked for: the log of operations, for which there is a `layout`, and the ledger that `plan` describes.
@@ -183,6 +188,16 @@ impl OpLog {
         plan: Option<Plan>,
         epoch: Timestamp,
     ) -> Result<Self, ArchiveError> {
+        Self::start(dir, layout, plan, None, epoch)
+    }
+
+    fn start(
+        dir: &Path,
+        layout: Option<&[StageLayout]>,
+        plan: Option<Plan>,
+        fills: Option<Fills>,
+        epoch: Timestamp,
+    ) -> Result<Self, ArchiveError> {
         let opened = |layout| {
             let mut writer = PartWriter::new(dir, layout, epoch)?;
             writer.table.open()?;
@@ -191,6 +206,7 @@ impl OpLog {
         let thread = LogThread {
             table: layout.map(opened).transpose()?,
             ledger: plan.map(|plan| LedgerWriter::create(dir, plan)).transpose()?,
+            fills,
             trouble: None,
         };
         let (channel, receiver) = sync_channel(WAITING_BATCHES);
@@ -237,6 +253,7 @@ impl OpLog {
 struct LogThread {
     table: Option<PartWriter>,
     ledger: Option<LedgerWriter>,
+    fills: Option<Fills>,
     /// The first failure.
     trouble: Option<ArchiveError>,
 }
@@ -264,7 +281,7 @@ impl LogThread {
             }
             self.of_table(PartWriter::close_old_part);
             self.of_ledger(LedgerWriter::flush_old);
-            if self.table.is_none() && self.ledger.is_none() {
+            if self.table.is_none() && self.ledger.is_none() && self.fills.is_none() {
                 return self.trouble.map_or(Ok(0), Err);
             }
         }
@@ -289,7 +306,18 @@ impl LogThread {
         }
     }
 
+    /// Data sets whose progress could not be written: what is not known to be done is written again by the next run.
+    fn of_fills(&mut self, call: impl FnOnce(&mut Fills) -> Result<(), ArchiveError>) {
+        if let Some(fills) = &mut self.fills
+            && let Err(error) = call(fills)
+        {
+            self.fills = None;
+            self.trouble.get_or_insert(error);
+        }
+    }
+
     fn add(&mut self, batch: &OpBatch) {
+        self.of_fills(|fills| fills.add((batch.stage, batch.work), &batch.samples));
         self.of_table(|table| table.add(batch));
         self.of_ledger(|ledger| {
             ledger.add((batch.stage, batch.work), &batch.samples, batch.clock_offset_ns, batch.clock_error_ns)
@@ -297,6 +325,7 @@ impl LogThread {
     }
 
     fn finish(mut self) -> Result<u64, ArchiveError> {
+        self.of_fills(Fills::flush);
         if let Some(ledger) = self.ledger.take()
             && let Err(error) = ledger.finish()
         {
@@ -307,6 +336,7 @@ impl LogThread {
     }
 
     fn leave(mut self) -> Result<u64, ArchiveError> {
+        self.of_fills(Fills::flush);
         self.of_ledger(LedgerWriter::flush);
         self.of_table(PartWriter::close_part);
         let rows = self.table.as_ref().map_or(0, PartWriter::rows);

@@ -11,8 +11,8 @@ pub(crate) mod state;
 pub(crate) mod verdict;
 
 use cosmark_metrics::{
-    BottleneckResult, ConsistencyResult, EfficiencyResult, FaultResult, LoopKind, NodeResult, OpSnapshot,
-    OperationResult,
+    BottleneckResult, ConsistencyResult, EfficiencyResult, FaultResult, FillResult, LoopKind, NodeResult,
+    OpSnapshot, OperationResult,
 };
 use cosmark_workload::model::{Operation, Stage, Work, Workload};
 use jiff::Timestamp;
@@ -183,6 +183,9 @@ pub struct StageRecord {
     /// How soon what was written was seen beside its load; null unless the workload asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency: Option<ConsistencyResult>,
+    /// How far a pass over a data set came, and its rate over the objects stored; null for other stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<FillResult>,
     /// Results, work by work, in the order of the workload; empty when it never ran.
     #[serde(default)]
     pub operations: Vec<OperationResult>,
@@ -271,6 +274,7 @@ impl StageRecord {
             efficiency: Vec::new(),
             faults: Vec::new(),
             consistency: None,
+            fill: None,
             operations: Vec::new(),
         }
     }

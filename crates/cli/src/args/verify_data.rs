@@ -58,7 +58,7 @@ pub struct VerifyDataArgs {
     pub quiet: bool,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if rate.is_finite() && rate >= 0.01 {
         Ok(rate)

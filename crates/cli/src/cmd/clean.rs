@@ -194,7 +194,8 @@ fn has_news(cleaned: &CleanedContainer) -> bool {
         || cleaned.failed > 0
 }
 
-fn line(cleaned: &CleanedContainer, dry_run: bool) -> String {
+/// What became of a container, one line.
+pub fn line(cleaned: &CleanedContainer, dry_run: bool) -> String {
     let verb = if dry_run { "would be deleted" } else { "deleted" };
     let mut text = format!("{}: {} objects {verb}", cleaned.name, grouped(cleaned.objects));
     if cleaned.failed > 0 {

@@ -22,10 +22,10 @@ pub fn run(args: &DemoArgs) -> Outcome {
     let loaded = load_for(
         &CATALOG,
         WORKLOAD.to_owned(),
-        "workloads/demo.yaml",
-        "demo.yaml",
+        ("workloads/demo.yaml", "demo.yaml"),
         Some(target(&store)?),
         &settings,
+        &args.options.archive,
     )?;
     let ended = execute(loaded, None, &args.options)?;
     let outcome = report(&ended, &args.options);

@@ -10,6 +10,7 @@ pub mod clean;
 pub mod compare;
 pub mod controller;
 pub mod convert;
+pub mod datasets;
 pub mod demo;
 pub mod driver;
 pub mod drivers;

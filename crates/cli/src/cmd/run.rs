@@ -15,19 +15,19 @@ use crate::args::{ManyArgs, RunArgs, RunOptions};
 use crate::cmd::remote::{self, Earlier, Remote};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::live::{self, Live};
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, load_beside};
 use crate::paint::{Ink, To, paint};
 use crate::progress::Terminal;
 use crate::readback::{self, Wish, WithinRun};
 use crate::registry::{CATALOG, READING};
 use crate::secrets::{ForElsewhere, Own};
-use crate::{consistency, faults, goals, host, nodes, raw, signals, table, verdict};
+use crate::{consistency, faults, fill, goals, host, nodes, raw, signals, table, verdict};
 
 /// Runs the subcommand.
 pub fn run(args: &RunArgs) -> Outcome {
     // Drivers elsewhere load what they are allowed to; nothing is loaded here for them.
     let catalog = if args.many.nats.is_some() { READING } else { CATALOG };
-    let loaded = load(&catalog, &args.file, args.target.as_deref(), &args.set)?;
+    let loaded = load_beside(&catalog, &args.file, args.target.as_deref(), &args.set, &args.options.archive)?;
     let scripts = args.scripts.clone().or_else(|| scripts_beside(&args.file));
     let ended = match &args.many.nats {
         Some(url) => execute_at(loaded, &Place::Drivers { url, many: &args.many }, &args.options)?,
@@ -142,6 +142,9 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
     };
     let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
     workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
+    for note in cosmark_archive::admit(&options.archive, &mut workload).map_err(Problem::usage)? {
+        eprintln!("cosmark: {note}");
+    }
     Ok(Prepared {
         known: Secrets::of(&catalog, &workload),
         hidden: secrets::hidden(&catalog, &workload),
@@ -330,6 +333,10 @@ pub fn print_results(record: &cosmark_archive::RunRecord, path: &Path) {
     let costs = faults::text(record);
     if !costs.is_empty() {
         println!("{costs}");
+    }
+    let filled = fill::text(record);
+    if !filled.is_empty() {
+        println!("{filled}");
     }
     let seen = consistency::text(record);
     if !seen.is_empty() {

@@ -6,6 +6,7 @@ mod clocks;
 mod consistency;
 mod endpoints;
 mod faults;
+mod fill;
 mod loss;
 mod pause;
 mod peer;
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 
 use crate::job::{EndClass, RunJob, StopLevel};
 use crate::observe::{Observer, Progress, SliceNews, StageNews};
+use crate::stage::fill::FillCurve;
 use crate::tally::{Tally, WorkInterval};
 use crate::thresholds::Measured;
 use endpoints::EndpointNames;
@@ -54,6 +56,8 @@ pub struct StageRun<'r, 'a> {
     of: usize,
     step: u32,
     tally: Tally,
+    /// The rate over the objects stored, of a pass over a data set.
+    curve: Option<FillCurve>,
     /// What every driver said at last.
     reports: Vec<(usize, MissionReport)>,
     failure: Option<Failure>,
@@ -95,6 +99,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
             step: job.next_step(),
             job,
             tally,
+            curve: FillCurve::of(&stage),
             index,
             of,
             reports: Vec::new(),
@@ -424,6 +429,9 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
         let snapshot = &*self.endpoints.renumber(snapshot, launch.endpoints_of(snapshot.work));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
+        if let Some(curve) = &mut self.curve {
+            curve.add(start_ns, snapshot);
+        }
         if let Some(faults) = &mut self.job.faults {
             faults.slice(start_ns, end_ns, snapshot);
         }

@@ -46,6 +46,7 @@ impl StageRun<'_, '_> {
             record.pauses = pauses.flatten().collect();
             record.nodes = self.nodes(&record);
             record.faults = self.faults();
+            record.fill = self.curve.take().map(|curve| curve.result(record.window_s.unwrap_or(0.0)));
             record.consistency = self.probed.take().map(|sums| consistency::result(&self.redacted(sums)));
             record.beside = std::mem::take(&mut self.beside).into_values().collect();
         }

@@ -54,6 +54,7 @@ pub fn operation(kind: OpKind, containers: &str, objects: &str) -> Operation {
         delimiter: String::new(),
         copy_suffix: "-copy".into(),
         batch: 100,
+        dataset: None,
         config_text: String::new(),
         span: Span::default(),
     }
@@ -79,6 +80,7 @@ pub fn work(kind: WorkKind, workers: u32, operations: Vec<Operation>) -> Work {
         afr_per_million: 0,
         driver: None,
         load: Load::Closed,
+        pass: None,
         histogram: true,
         auth: target(),
         storage: target(),

@@ -6,6 +6,7 @@ mod bound;
 mod client;
 mod consistency;
 mod faults;
+mod fill;
 mod latencies;
 mod metric;
 mod nodes;
@@ -25,6 +26,7 @@ pub use faults::{
     FalseDips, FaultFigure, FaultResult, HealthyResult, ProxyCost, SLOT_FIGURES, SlotFigure, SlotPart,
     SlotResult,
 };
+pub use fill::{FillPoint, FillResult};
 pub use latencies::{Latencies, PERCENTILES, Percentile};
 pub use metric::{Amount, Better, Metric, Names, Reading, Statistic, Times, Unit};
 pub use nodes::{

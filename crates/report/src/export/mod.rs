@@ -3,6 +3,7 @@
 
 mod consistency;
 pub mod encode;
+mod fill;
 mod influx;
 pub mod point;
 mod run_points;
@@ -120,6 +121,13 @@ pub const FORMATS: &[Format] = &[
         ending: "csv",
         binary: false,
         write: consistency::table,
+    },
+    Format {
+        name: "fill",
+        what: "the rate of passes over data sets by the objects stored, as a table (needs fill:)",
+        ending: "csv",
+        binary: false,
+        write: fill::table,
     },
     Format {
         name: "nodes",

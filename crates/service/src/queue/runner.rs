@@ -112,7 +112,9 @@ impl Runner {
         orders: Orders,
     ) -> Result<Option<Ended>, String> {
         let Orders { stop, abandon, resumed, .. } = orders;
-        let workload = self.workload(entry)?;
+        let mut workload = self.workload(entry)?;
+        let notes = cosmark_archive::admit(&self.archive, &mut workload)?;
+        notes.iter().for_each(|note| live.log("INFO", "controller", note));
         let known = Hidden::of(&self.reader.catalog, &workload);
         let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
         dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;

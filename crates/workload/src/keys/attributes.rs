@@ -5,7 +5,10 @@
 //!
 //! A time says its unit everywhere but in COSBench's XML, whose attributes are whole seconds.
 
+mod of_stages;
+
 use crate::keys::ValueKind;
+pub use crate::keys::attributes::of_stages::{CONSISTENCY, FAULT, FILL};
 use crate::keys::values::{self, Access, Value};
 use crate::model::arrivals::Parts;
 use crate::model::search::Search;
@@ -211,6 +214,12 @@ pub const STAGE: &[AttributeRow] = &[
         "",
         "How soon readers see what was written, probed beside the load: `true`, `false`, or a map.",
     ),
+    row(
+        ("", "fill"),
+        ValueKind::Nested("fill"),
+        "",
+        "Write a data set of this name, instead of works: it goes on where it was cut off, and is there for later runs.",
+    ),
     row(("division", ""), ValueKind::Text, "", "Tolerated and ignored: belongs to the work."),
     row(("", "works"), ValueKind::Nested("works"), "required", "The works; they run at the same time."),
 ];
@@ -292,6 +301,13 @@ pub const WORK: &[AttributeRow] = &[
     .access(Access::Load(values::RATE)),
     row(("", "pace"), ValueKind::Nested("pace"), "", "Closed loop with a pause or a rate per worker.")
         .normal_only(),
+    row(
+        ("", "pass"),
+        ValueKind::Text,
+        "",
+        "Which objects of a data set a special work goes over, and in which order: what Cosmark makes of `fill`.",
+    )
+    .access(Access::Work(values::PASS)),
     row(("id", ""), ValueKind::Text, "", "Tolerated and ignored."),
     CONFIG,
     AUTH,
@@ -387,138 +403,6 @@ pub const SEARCH: &[AttributeRow] = &[
         .access(Access::Search(values::MAX_TRIALS)),
     row(("", "max_time"), ValueKind::Duration, "24h", "No trial begins later.")
         .access(Access::Search(values::MAX_TIME)),
-];
-
-/// `consistency:` of a workload or a stage.
-pub const CONSISTENCY: &[AttributeRow] = &[
-    row(
-        ("", "share"),
-        ValueKind::Percent,
-        "1 %",
-        "Requests of the prober for each operation of the load, at most; up to 10 %. Below 1000 operations per second 1 % says little.",
-    ),
-    row(
-        ("", "readers"),
-        ValueKind::Count,
-        "4",
-        "Connections of each driver that only read and list; up to 64.",
-    ),
-    row(("", "lists"), ValueKind::Bool, "true", "Listings are looked at, too, where the storage has them."),
-    row(
-        ("", "reach"),
-        ValueKind::Duration,
-        "60s",
-        "Looks reach so far after an acknowledgement, as far as the runtime has room for it; from 10ms to 60s.",
-    ),
-    row(
-        ("", "container"),
-        ValueKind::Text,
-        "one of its own, made before the load and taken away after it",
-        "An existing container or bucket to write the probed objects to.",
-    ),
-];
-
-/// An entry of `faults:` of a stage.
-pub const FAULT: &[AttributeRow] = &[
-    row(("", "name"), ValueKind::Text, "required", "Its name in the results."),
-    row(
-        ("", "type"),
-        ValueKind::Words(&["bed", "command", "signal", "proxy", "none"]),
-        "required",
-        "How it is made; `none` is a slot without a fault, for comparison.",
-    ),
-    row(
-        ("", "at"),
-        ValueKind::Text,
-        "steady",
-        "When its first slot begins: a time after the load began (`90s`), `steady` (the rate has not moved for 30 s), or `10000 \
-         objects` (so many have been written). A fault before it in the list ends first.",
-    ),
-    row(
-        ("", "hold"),
-        ValueKind::Duration,
-        "required but for `none`",
-        "From when it is made to when it is healed.",
-    ),
-    row(("", "slot"), ValueKind::Duration, "required", "How long is looked at, from when it is made on."),
-    row(("", "repeats"), ValueKind::Count, "3", "Slots, one after another."),
-    row(
-        ("", "keep"),
-        ValueKind::Duration,
-        "60s, or half of what is left of the slot",
-        "How long the rate has to stay in the band to be called back.",
-    ),
-    row(("", "within"), ValueKind::Duration, "2m", "A command that takes longer is ended."),
-    row(
-        ("", "noticed"),
-        ValueKind::Text,
-        "asks the bed, where it knows",
-        "Command whose exit code 0 says that the store has noticed; asked twice a second.",
-    ),
-    row(
-        ("", "whole"),
-        ValueKind::Text,
-        "asks the bed, where it knows",
-        "Command whose exit code 0 says that redundancy is whole; asked once a second after healing.",
-    ),
-    row(
-        ("", "limit"),
-        ValueKind::Duration,
-        "",
-        "Seconds whose 99th percentile of the response time is beyond are counted.",
-    ),
-    row(
-        ("", "bed"),
-        ValueKind::Text,
-        "",
-        "`bed`: directory of a test bed, whose `faults` script makes, proves and heals it.",
-    ),
-    row(
-        ("", "verb"),
-        ValueKind::Text,
-        "",
-        "`bed`: what the script is to do, e.g. `kill`, `pause`, `devfail`.",
-    ),
-    row(("", "target"), ValueKind::Text, "", "`bed`: to what, e.g. `node.2`."),
-    row(("", "argument"), ValueKind::Text, "", "`bed`: and how much, e.g. the milliseconds of `delay`."),
-    row(("", "inject"), ValueKind::Text, "", "`command`: makes the fault (`sh -c`)."),
-    row(
-        ("", "heal"),
-        ValueKind::Text,
-        "",
-        "`command`, `signal: KILL`: heals it; is run as often as it takes, also when nothing is broken any more.",
-    ),
-    row(
-        ("", "proof"),
-        ValueKind::Text,
-        "",
-        "`command`: says by its exit code 0 that the fault is there; what it prints is kept.",
-    ),
-    row(("", "host"), ValueKind::Text, "", "`command`: all of them run there, by ssh: `user@host`."),
-    row(("", "signal"), ValueKind::Words(&["STOP", "KILL"]), "", "`signal`: which one."),
-    row(("", "process"), ValueKind::Text, "", "`signal`: exact name of the processes."),
-    row(("", "pid_file"), ValueKind::Text, "", "`signal`: the file with the number of the process, instead."),
-    row(
-        ("", "of"),
-        ValueKind::Text,
-        "",
-        "`proxy`: host and port of the store, as in its endpoint; the load goes through a proxy that stands before it.",
-    ),
-    row(
-        ("", "delay"),
-        ValueKind::Duration,
-        "",
-        "`proxy`: everything arrives so much later, in both directions.",
-    ),
-    row(("", "stall"), ValueKind::Bool, "", "`proxy`: nothing arrives any more, connections stay."),
-    row(("", "reset"), ValueKind::Bool, "", "`proxy`: connections are reset, new ones too."),
-    row(("", "refuse"), ValueKind::Bool, "", "`proxy`: new connections are refused, old ones reset."),
-    row(
-        ("", "bandwidth"),
-        ValueKind::Text,
-        "",
-        "`proxy`: all connections together move at most so much, e.g. `1MB/s`.",
-    ),
 ];
 
 /// An operation.

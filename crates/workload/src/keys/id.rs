@@ -33,6 +33,7 @@ pub enum KeyId {
     Delimiter,
     CopySuffix,
     Batch,
+    DataSet,
     Name,
     Weight,
     Histogram,

@@ -303,6 +303,14 @@ pub const KEYS: &[Key] = &[
         "Objects per request. The number that is chosen from `objects` stands for the batch in which it lies: 1 to 100, 101 to 200, ..",
     ),
     op(
+        KeyId::DataSet,
+        ("dataset", "dataset"),
+        ValueKind::Text,
+        "",
+        "Name of a data set that a stage with `fill` or an earlier run wrote: gives `containers`, `objects`, `sizes` and the names; \
+         what is written beside it holds instead.",
+    ),
+    op(
         KeyId::Name,
         ("name", "name"),
         ValueKind::Text,

@@ -5,6 +5,7 @@ use cosmark_units::{bytes_text, parse_bool, parse_integer, parse_size};
 
 use crate::diagnostics::{Mistakes, Span, shown};
 use crate::keys::{KEYS, Key, KeyId, ValueKind};
+use crate::model::dataset::DataSetUse;
 use crate::model::selector::{IntSelector, SelectorError};
 use crate::model::{Content, Division, FileSelection, ObjectNames, OpKind, Operation, RangeRead};
 
@@ -118,6 +119,7 @@ pub fn blank(kind: OpKind) -> Operation {
         delimiter: String::new(),
         copy_suffix: Key::of(KeyId::CopySuffix).default.to_owned(),
         batch: DEFAULT_BATCH,
+        dataset: None,
         config_text: String::new(),
         span: Span::default(),
     }
@@ -275,6 +277,12 @@ pub(crate) fn assign(op: &mut Operation, id: KeyId, value: &str, dialect: Dialec
                 return Err(Problem::new(message, format!("set batch to {MOST_BATCH} or less")));
             }
         }
+        KeyId::DataSet => {
+            let read = value.parse::<DataSetUse>();
+            op.dataset = Some(
+                read.map_err(|message| Problem::new(message, "`cosmark datasets` lists what there is"))?,
+            );
+        }
         KeyId::Name => {
             if value.is_empty() {
                 return Err(Problem::new("the name is empty", "leave `name` out to use the type"));
@@ -418,6 +426,7 @@ pub(crate) fn value_text(op: &Operation, id: KeyId, dialect: Dialect) -> Option<
         KeyId::Delimiter => Some(op.delimiter.clone()).filter(|text| !text.is_empty()),
         KeyId::CopySuffix => Some(op.copy_suffix.clone()),
         KeyId::Batch => Some(op.batch.to_string()),
+        KeyId::DataSet => op.dataset.as_ref().map(ToString::to_string),
         KeyId::Name => Some(op.name.clone()),
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! How each single value of a workload, stage, work, load or search is read and written, as native YAML has it; the tables
 //! of [`crate::keys::attributes`] name them. Reading and writing stand side by side: what is written is read back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_units::{
@@ -204,6 +205,17 @@ pub(crate) const HISTOGRAM: Value<Work> = Value {
         )
     },
     get: |work| Some(work.histogram.to_string()),
+};
+
+pub(crate) const PASS: Value<Work> = Value {
+    set: |work, text| {
+        let read = text.parse().map_err(|problem| {
+            let hint = "it is written by Cosmark: write a stage with fill: instead".to_owned();
+            (format!("the pass over a data set cannot be read: {problem}"), hint)
+        });
+        put(&mut work.pass, read.map(|pass| Some(Arc::new(pass))))
+    },
+    get: |work| work.pass.as_ref().map(ToString::to_string),
 };
 
 // ---- its load ---------------------------------------------------------------------------------------------------

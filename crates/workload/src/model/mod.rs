@@ -4,6 +4,7 @@
 
 pub(crate) mod arrivals;
 pub mod consistency;
+pub mod dataset;
 pub mod faults;
 mod names;
 pub mod nodes;
@@ -13,10 +14,12 @@ pub mod selector;
 pub mod target;
 pub mod threshold;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnostics::Span;
 use crate::model::consistency::ConsistencySpec;
+use crate::model::dataset::{DataSetUse, FillPass};
 use crate::model::faults::FaultSpec;
 pub use crate::model::names::ObjectNames;
 use crate::model::nodes::NodeSpec;
@@ -188,6 +191,8 @@ pub struct Work {
     pub driver: Option<String>,
     /// How operations are started.
     pub load: Load,
+    /// It writes or ages a data set: which objects, in which order. Special works only.
+    pub pass: Option<Arc<FillPass>>,
     /// False: no response-time histogram and no percentiles (COSBench `histogram=false`).
     pub histogram: bool,
     /// Where a session comes from.
@@ -375,6 +380,8 @@ pub struct Operation {
     pub copy_suffix: String,
     /// `bulkdelete`: objects per request, see [`Operation::batch_of`].
     pub batch: u32,
+    /// The data set whose objects it works on.
+    pub dataset: Option<DataSetUse>,
     /// The effective config text, COSBench style, for its CSV column Config-Info.
     pub config_text: String,
     /// Where it stands in the source.

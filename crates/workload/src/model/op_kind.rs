@@ -110,7 +110,8 @@ pub struct OperationRow {
 
 const CONTAINER: &[KeyId] =
     &[KeyId::Containers, KeyId::ContainerName, KeyId::ContainerPrefix, KeyId::ContainerSuffix, KeyId::Name];
-const OBJECT: &[KeyId] = &[KeyId::Objects, KeyId::ObjectPrefix, KeyId::ObjectSuffix, KeyId::ObjectNames];
+const OBJECT: &[KeyId] =
+    &[KeyId::Objects, KeyId::ObjectPrefix, KeyId::ObjectSuffix, KeyId::ObjectNames, KeyId::DataSet];
 const GENERATED: &[KeyId] = &[KeyId::Sizes, KeyId::Content];
 const CHUNKED: &[KeyId] = &[KeyId::Chunked];
 const HASHED: &[KeyId] = &[KeyId::HashCheck];

@@ -1,8 +1,7 @@
 //! Choosing at run time: container numbers, object numbers, sizes. No allocation, no lock, nothing shared; every stream
 //! is fixed by seed and worker. Sources: unbiased bounded integers after Lemire, "Fast Random Integer Generation in an
 //! Interval" (2019); Zipf by rejection-inversion after Hörmann and Derflinger, "Rejection-inversion to generate variates
-//! from monotone discrete distributions" (1996); scattering by a Feistel network with cycle walking (Black and Rogaway,
-//! "Ciphers with Arbitrary Finite Domains", 2002).
+//! from monotone discrete distributions" (1996).
 
 use std::fmt;
 
@@ -10,6 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
 use crate::model::selector::{IntSelector, MAX_THETA, MAX_ZIPF_NUMBERS, SizeSelector};
+use crate::plan::permutation::Permutation;
 use crate::plan::share::{Slice, WorkerIndex, slice_of};
 
 /// Why a worker cannot choose.
@@ -298,56 +298,4 @@ fn exp_m1_over(t: f64) -> f64 {
 /// `ln(1 + t) / t`, 1 at 0.
 fn ln_1p_over(t: f64) -> f64 {
     if t.abs() > 1e-8 { t.ln_1p() / t } else { 1.0 - t / 2.0 }
-}
-
-/// A fixed bijection of 0..n: the same in every worker, operation, driver and run.
-#[derive(Debug, Clone)]
-pub struct Permutation {
-    n: u64,
-    half_bits: u32,
-}
-
-/// Any constants do, as long as they never change: results of different runs are compared.
-const ROUND_KEYS: [u64; 6] = [
-    0x243f_6a88_85a3_08d3,
-    0x1319_8a2e_0370_7344,
-    0xa409_3822_299f_31d0,
-    0x082e_fa98_ec4e_6c89,
-    0x4528_21e6_38d0_1377,
-    0xbe54_66cf_34e9_0c6c,
-];
-
-impl Permutation {
-    /// The bijection of 0..n; `n` ≥ 1.
-    #[must_use]
-    pub fn new(n: u64) -> Permutation {
-        let bits = 64 - n.max(2).saturating_sub(1).leading_zeros();
-        Permutation { n: n.max(1), half_bits: bits.div_ceil(2) }
-    }
-
-    /// Image of `x`; `x` < n.
-    #[inline]
-    #[must_use]
-    pub fn apply(&self, x: u64) -> u64 {
-        if self.n == 1 {
-            return 0;
-        }
-        let mut y = self.feistel(x);
-        // The network permutes the next power of four; walking its cycle from a point inside 0..n comes back inside.
-        while y >= self.n {
-            y = self.feistel(y);
-        }
-        y
-    }
-
-    fn feistel(&self, x: u64) -> u64 {
-        let mask = (1u64 << self.half_bits) - 1;
-        let (mut left, mut right) = (x >> self.half_bits, x & mask);
-        for key in ROUND_KEYS {
-            let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (left, right) = (right, left ^ ((mixed ^ (mixed >> 32)) & mask));
-        }
-        (left << self.half_bits) | right
-    }
 }

@@ -2,5 +2,6 @@
 
 pub mod choose;
 pub mod drivers;
+pub mod permutation;
 pub mod schedule;
 pub mod share;

@@ -36,6 +36,13 @@ pub(crate) fn area(operation: &Operation) -> Option<(Naming, Area)> {
     ))
 }
 
+/// The area of the data set that an operation names.
+pub(crate) fn lying(operation: &Operation) -> Option<(Naming, Area)> {
+    let used = operation.dataset.as_ref()?;
+    let (naming, _) = area(operation)?;
+    Some((naming, Area { containers: used.containers, objects: used.objects }))
+}
+
 /// Comparisons that this thread made, so that tests can tell how they grow.
 #[cfg(test)]
 pub(crate) mod effort {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::model::{Effect, OpKind, Operation, Stage, Work, WorkKind, Workload};
-use crate::reachability::areas::{Area, Naming, area};
+use crate::reachability::areas::{Area, Naming, area, lying};
 use crate::reachability::pieces::{begun_pieces, is_in_order, pieces, ranges};
 pub use crate::reachability::read_bytes::{read_bytes, read_bytes_of_stages};
 
@@ -107,6 +107,7 @@ pub fn missing(workload: &Workload, counts: Option<Counts<'_>>) -> Vec<Missing> 
         for (work_index, work) in stage.works.iter().enumerate().filter(|(_, work)| keeps(work)) {
             let store = store_of(work);
             created(&store, work, &mut containers);
+            lies_there(&store, work, keys.entry(store.clone()).or_default(), &mut containers);
             stores.entry(store).or_default().push((work_index, work));
         }
         for (store, works) in stores {
@@ -162,6 +163,23 @@ fn draws_of<'a>(
         }
     }
     (by_naming, known)
+}
+
+/// What an earlier run wrote and this one names: the objects of data sets, with their containers.
+fn lies_there(
+    store: &str,
+    work: &Work,
+    keys: &mut BTreeMap<Naming, Keys>,
+    containers: &mut BTreeMap<String, Containers>,
+) {
+    for operation in &work.operations {
+        let Some((naming, there)) = lying(operation) else { continue };
+        join(containers.entry(container_naming(store, operation)).or_default(), there.containers);
+        let keys = keys.entry(naming).or_default();
+        if keys.cells.iter().all(|cell| !cell.area.overlaps(there)) {
+            keys.cells.push(Cell { area: there, exists: 1.0, cause: None });
+        }
+    }
 }
 
 fn store_of(work: &Work) -> String {

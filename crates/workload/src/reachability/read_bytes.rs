@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::selector::SizeSelector;
 use crate::model::{OpKind, Stage, WorkKind, Workload};
-use crate::reachability::areas::{Area, Naming, area};
+use crate::reachability::areas::{Area, Naming, area, lying};
 use crate::reachability::{Counts, is_write, size};
 
 /// Bytes of the distinct objects that the reads of a stage touch, as far as the workload tells their sizes: `None` when a
@@ -41,6 +41,15 @@ impl Written {
 
     fn add(&mut self, stage: &Stage) {
         let operations = stage.works.iter().flat_map(|work| &work.operations);
+        for operation in operations.clone() {
+            if let (Some((naming, area)), Some(used)) = (lying(operation), &operation.dataset) {
+                let there = self.0.entry(naming).or_default();
+                let one = (area, used.sizes.mean_bytes());
+                if there.len() < Self::MOST && !there.contains(&one) {
+                    there.push(one);
+                }
+            }
+        }
         for operation in operations.filter(|operation| is_write(operation.kind)) {
             let Some((naming, area)) = area(operation) else { continue };
             let Some(mean) = operation.sizes.as_ref().map(SizeSelector::mean_bytes) else { continue };

@@ -2,8 +2,10 @@
 //! and references to secrets. Described in `docs/reference/workload-yaml.md`.
 
 mod consistency;
+mod dataset;
 mod faults;
 pub(crate) mod fields;
+mod fill;
 mod goals;
 pub(crate) mod matrix;
 mod nodes;
@@ -14,6 +16,7 @@ use std::time::Duration;
 
 use cosmark_units::Complaint;
 
+use crate::Environment;
 use crate::assemble::{self, MAX_OPERATIONS, MAX_PER_PARENT, MAX_STAGES, NO_STORAGE, no_target};
 use crate::diagnostics::{Mistakes, shown};
 use crate::keys::attributes;
@@ -27,9 +30,10 @@ use crate::yaml::fields::{Fields, settings, text_of};
 use crate::yaml::tree::{Node, NodeKind};
 
 /// Reads a workload; `None` when there is none to speak of.
-pub(crate) fn parse(source: &str, mistakes: &mut Mistakes) -> Option<Workload> {
-    let root = tree::read(source, mistakes)?;
+pub(crate) fn parse(source: &str, environment: &Environment, mistakes: &mut Mistakes) -> Option<Workload> {
+    let mut root = tree::read(source, mistakes)?;
     tree::report_duplicates(&root, mistakes);
+    dataset::expand(&mut root, environment, mistakes);
     let fields = Fields::of(&root, "a workload", mistakes)?;
     let mut reader = YamlReader { mistakes, operations: 0, stored: true, consistency: None, order: Order(0) };
     let mut workload = reader.workload(&fields)?;
@@ -182,6 +186,10 @@ impl YamlReader<'_> {
         let Some(fields) = Fields::of(node, "a stage", self.mistakes) else { return };
         if stages.len() >= MAX_STAGES {
             self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES}"));
+            return;
+        }
+        if let Some(own) = fields.get("fill") {
+            stages.extend(fill::stages(self, &fields, own, level));
             return;
         }
         let mut cells = Vec::new();

@@ -73,6 +73,7 @@ pub fn json_schema() -> Value {
         ]},
         "search": object("Trials of several loads", attributes::SEARCH, false, &["over"]),
         "faults": {"type": "array", "items": object("Something that is made to fail", attributes::FAULT, false, &["name", "type", "slot"])},
+        "fill": object("A data set that is written", attributes::FILL, false, &["dataset", "sizes"]),
         "consistency": {"anyOf": [
             {"type": ["boolean", "string"]},
             object("A prober beside the load", attributes::CONSISTENCY, false, &[]),

@@ -1,0 +1,231 @@
+//! Which positions of a pass the store has acknowledged: a bit each in `pass-K.done`, and in `pass-K.log` those that came since
+//! it was written, eight bytes each, appended as they come. A process that is killed loses none that it was told of.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::ArchiveError;
+use crate::directory::files::write_whole;
+
+const MAGIC: &[u8; 8] = b"cosmfill";
+/// Bytes of the log beyond which the bits are written, where they are fewer.
+const LOG_BYTES: u64 = 1 << 20;
+
+/// Positions of a pass that are done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    bits: Vec<u64>,
+    len: u64,
+    count: u64,
+}
+
+fn done_path(dir: &Path, step: u32) -> PathBuf {
+    dir.join(format!("pass-{step}.done"))
+}
+
+fn log_path(dir: &Path, step: u32) -> PathBuf {
+    dir.join(format!("pass-{step}.log"))
+}
+
+/// The file's bytes; none where there is no file.
+fn bytes_of(path: &Path) -> Result<Vec<u8>, ArchiveError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(ArchiveError::io("read", path)(error)),
+    }
+}
+
+impl Done {
+    /// None of `len`.
+    #[must_use]
+    pub fn none(len: u64) -> Self {
+        let words = usize::try_from(len.div_ceil(64)).unwrap_or(usize::MAX);
+        Self { bits: vec![0; words], len, count: 0 }
+    }
+
+    /// Those of pass `step` of the data set in `dir`, of `len`.
+    pub(crate) fn read(dir: &Path, step: u32, len: u64) -> Result<Self, ArchiveError> {
+        let mut done = Self::none(len);
+        let path = done_path(dir, step);
+        let bytes = bytes_of(&path)?;
+        if !bytes.is_empty() {
+            let fits = bytes.len() == 16 + done.bits.len() * 8
+                && bytes.starts_with(MAGIC)
+                && bytes.get(8..16).is_some_and(|own| own == len.to_le_bytes());
+            if !fits {
+                return Err(ArchiveError::Unreadable {
+                    path,
+                    problem: "it does not say which objects were written".to_owned(),
+                    remedy: "restore the file from a copy, or remove it: what it had is written again",
+                });
+            }
+            for (word, bytes) in done.bits.iter_mut().zip(bytes[16..].chunks_exact(8)) {
+                *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            }
+            // No bit beyond the end.
+            if let Some(last) = done.bits.last_mut().filter(|_| !len.is_multiple_of(64)) {
+                *last &= (1 << (len % 64)) - 1;
+            }
+            done.count = done.bits.iter().map(|word| u64::from(word.count_ones())).sum();
+        }
+        for position in bytes_of(&log_path(dir, step))?.chunks_exact(8) {
+            done.set(u64::from_le_bytes(position.try_into().unwrap_or_default()));
+        }
+        Ok(done)
+    }
+
+    /// Marks one; true when it was not done.
+    pub fn set(&mut self, position: u64) -> bool {
+        let word = usize::try_from(position / 64).ok().filter(|_| position < self.len);
+        let Some(word) = word.and_then(|at| self.bits.get_mut(at)) else { return false };
+        let bit = 1 << (position % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        self.count += u64::from(new);
+        new
+    }
+
+    /// True when it is done.
+    #[must_use]
+    pub fn has(&self, position: u64) -> bool {
+        let word = usize::try_from(position / 64).ok().and_then(|at| self.bits.get(at));
+        word.is_some_and(|word| word & (1 << (position % 64)) != 0)
+    }
+
+    /// How many are done.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True when there is nothing to do at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All are done.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.count == self.len
+    }
+
+    /// Stretches that are not done, as first and last, at most `most`.
+    #[must_use]
+    pub fn left(&self, most: usize) -> Vec<(u64, u64)> {
+        let mut left: Vec<(u64, u64)> = Vec::new();
+        let mut position = 0;
+        while position < self.len {
+            let word =
+                usize::try_from(position / 64).ok().and_then(|at| self.bits.get(at)).copied().unwrap_or(0);
+            // Whole words at once: a billion positions are looked at in a moment.
+            if position.is_multiple_of(64) && word == u64::MAX {
+                position += 64;
+                continue;
+            }
+            let end = if position.is_multiple_of(64) && word == 0 {
+                (position + 64).min(self.len)
+            } else {
+                position + 1
+            };
+            if !self.has(position) {
+                let full = left.len() == most;
+                match left.last_mut() {
+                    Some(last) if last.1 + 1 == position => last.1 = end - 1,
+                    _ if full => return left,
+                    _ => left.push((position, end - 1)),
+                }
+            }
+            position = end;
+        }
+        left
+    }
+
+    fn write(&self, dir: &Path, step: u32) -> Result<(), ArchiveError> {
+        write_whole(&done_path(dir, step), true, |out| {
+            out.write_all(MAGIC)?;
+            out.write_all(&self.len.to_le_bytes())?;
+            let mut buffer = Vec::with_capacity(1 << 16);
+            for words in self.bits.chunks(1 << 13) {
+                buffer.clear();
+                words.iter().for_each(|word| buffer.extend_from_slice(&word.to_le_bytes()));
+                out.write_all(&buffer)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Nothing of pass `step` is done any more.
+    pub(crate) fn forget(dir: &Path, step: u32) -> Result<(), ArchiveError> {
+        for path in [done_path(dir, step), log_path(dir, step)] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(ArchiveError::io("remove", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Those of a pass that runs.
+pub(crate) struct Progress {
+    dir: PathBuf,
+    step: u32,
+    done: Done,
+    log: File,
+    log_bytes: u64,
+}
+
+impl Progress {
+    /// Goes on with what there is.
+    pub(crate) fn open(dir: &Path, step: u32, len: u64) -> Result<Self, ArchiveError> {
+        let done = Done::read(dir, step, len)?;
+        let path = log_path(dir, step);
+        let log = OpenOptions::new().create(true).append(true).open(&path);
+        let log = log.map_err(ArchiveError::io("open", &path))?;
+        // An entry that a kill cut short would shift those behind it.
+        let log_bytes = u64::from(log.metadata().map_err(ArchiveError::io("read", &path))?.len() > 0);
+        let mut progress = Self { dir: dir.to_owned(), step, done, log, log_bytes };
+        progress.flush()?;
+        Ok(progress)
+    }
+
+    pub(crate) fn add(&mut self, positions: impl Iterator<Item = u64>) -> Result<(), ArchiveError> {
+        let mut new = Vec::new();
+        for position in positions {
+            if self.done.set(position) {
+                new.extend_from_slice(&position.to_le_bytes());
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let path = || log_path(&self.dir, self.step);
+        self.log.write_all(&new).map_err(|error| ArchiveError::io("write", &path())(error))?;
+        self.log_bytes += new.len() as u64;
+        let bits = self.done.len / 8;
+        if self.log_bytes > bits.max(LOG_BYTES) { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the bits; the log begins anew.
+    pub(crate) fn flush(&mut self) -> Result<(), ArchiveError> {
+        if self.log_bytes == 0 {
+            return Ok(());
+        }
+        self.done.write(&self.dir, self.step)?;
+        let path = log_path(&self.dir, self.step);
+        self.log.set_len(0).map_err(ArchiveError::io("write", &path))?;
+        self.log_bytes = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! How far data sets are, and who may write and read them.
+
+use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+use super::*;
+use crate::datasets::admit::enter;
+
+const FILL: &str =
+    "- {name: f, fill: {dataset: d, objects: 500, containers: 'r(1,4)', sizes: c(1)KB, delete: 10 %}}\n";
+const READ: &str =
+    "- {name: m, works: [{name: w, workers: 1, runtime: 60s, operations: [{type: read, dataset: d}]}]}\n";
+
+fn workload(archive: &Path, stages: &str, host: &str) -> Workload {
+    let text =
+        format!("name: x\nseed: 5\nstorage: {{type: s3, endpoint: 'http://{host}/'}}\nstages:\n{stages}");
+    let environment = Environment { datasets: known_datasets(archive), ..Environment::default() };
+    let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &environment);
+    assert!(mistakes.iter().all(|one| !one.message.contains("data set")), "{mistakes:?}");
+    workload.unwrap_or_else(|| panic!("{mistakes:?}"))
+}
+
+/// The passes of a run with this id as if it began now.
+fn begun(archive: &Path, id: &str, workload: &Workload) -> Fills {
+    let run = archive.join(format!("{id}-x"));
+    Fills::begin(&run, id, workload).unwrap().unwrap()
+}
+
+/// Samples of objects of pass 0, acknowledged or not.
+fn samples(fills: &Fills, positions: impl Iterator<Item = u64>, status: u16) -> Vec<Sample> {
+    let own = &fills.passes[0];
+    let of = |position| {
+        let cell = cosmark_workload::dataset::cell_of(own.pass.object_at(position), 4);
+        let outcome = if status < 300 {
+            cosmark_metrics::Outcome::OK
+        } else {
+            cosmark_metrics::Outcome::failed("http")
+        };
+        Sample {
+            container: 1 + cell.container,
+            object: 1 + cell.object,
+            status,
+            outcome,
+            ..Sample::default()
+        }
+    };
+    positions.map(of).collect()
+}
+
+#[test]
+fn a_pass_goes_on_from_what_was_acknowledged_wherever_it_was_killed() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let mut first = workload(path, FILL, "a");
+    assert_eq!(admit(path, &mut first), Ok(Vec::new()));
+    let mut fills = begun(path, "w1", &first);
+    fills.add((1, 0), &samples(&fills, (0..100).chain(150..200), 200)).unwrap();
+    fills.add((1, 0), &samples(&fills, 100..150, 503)).unwrap();
+    // A kill: nothing is flushed, and an entry is cut short.
+    drop(fills);
+    let log = path.join(".datasets/d/pass-0.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    assert_eq!(bytes.len(), 150 * 8);
+    bytes.extend_from_slice(&[7, 0, 0]);
+    std::fs::write(&log, bytes).unwrap();
+    let mut second = workload(path, FILL, "a");
+    second.seed = Some(99);
+    let notes = admit(path, &mut second).unwrap();
+    assert_eq!(notes, ["data set d: goes on, 150 of 600 writes and deletions are done"]);
+    let pass = second.stages[1].works[0].pass.as_ref().unwrap();
+    assert_eq!((pass.seed, pass.left.as_deref()), (Some(5), Some(&[(100, 149), (200, 499)][..])));
+    let mut fills = begun(path, "w2", &second);
+    fills.add((1, 0), &samples(&fills, (100..150).chain(200..500), 200)).unwrap();
+    fills.flush().unwrap();
+    drop(fills);
+    let set = DataSet::find(path, "d").unwrap().unwrap();
+    let done = set.done().unwrap();
+    assert!(done[0].is_whole() && done[1].count() == 0);
+    assert_eq!(set.state().unwrap(), DataSetState::Partial);
+    assert_eq!(set.record.runs.iter().map(|run| run.from).collect::<Vec<_>>(), [0, 150]);
+}
+
+fn whole(path: &Path) -> DataSet {
+    let mut own = workload(path, FILL, "a");
+    admit(path, &mut own).unwrap();
+    let mut fills = begun(path, "w1", &own);
+    for pass in &mut fills.passes {
+        let count = pass.pass.count;
+        pass.progress.add(0..count).unwrap();
+    }
+    drop(fills);
+    DataSet::find(path, "d").unwrap().unwrap()
+}
+
+#[test]
+fn a_data_set_is_read_where_it_lies_while_it_is_whole_and_nowhere_else() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let mut set = whole(path);
+    assert_eq!(set.state().unwrap(), DataSetState::Whole);
+    let mut reads = workload(path, READ, "a");
+    assert_eq!(admit(path, &mut reads), Ok(Vec::new()));
+    let elsewhere = admit(path, &mut workload(path, READ, "user:word@b")).unwrap_err();
+    assert!(elsewhere.contains("another store") && elsewhere.contains("http://b"), "{elsewhere}");
+    assert!(!elsewhere.contains("word"), "{elsewhere}");
+    // The same again has nothing to do; another one of this name is refused.
+    let mut again = workload(path, FILL, "a");
+    assert_eq!(admit(path, &mut again).unwrap(), ["data set d: whole, nothing is left to write"]);
+    assert!(again.stages[1].works[0].pass.as_ref().unwrap().left.as_ref().unwrap().is_empty());
+    for (other, says) in [
+        (FILL.replace("500", "600"), "other objects"),
+        (FILL.replace("c(1)", "c(2)"), "other sizes"),
+        (FILL.replace("delete: 10 %", "delete: 20 %"), "order and ageing"),
+    ] {
+        let refused = admit(path, &mut workload(path, &other, "a")).unwrap_err();
+        assert!(refused.contains(says), "{refused}");
+    }
+    let hold = set.hold().unwrap();
+    set.set_cleaned(&hold).unwrap();
+    let gone = admit(path, &mut reads).unwrap_err();
+    assert!(gone.contains("was removed"), "{gone}");
+    assert!(known_datasets(path)["d"].refused.is_some());
+    let none = tempfile::tempdir().unwrap();
+    let unknown = admit(none.path(), &mut reads).unwrap_err();
+    assert!(unknown.contains("knows no data set `d`"), "{unknown}");
+}
+
+#[test]
+fn two_runs_do_not_write_one_data_set_at_a_time() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let own = workload(path, FILL, "a");
+    let first = begun(path, "w1", &own);
+    let second = Fills::begin(&path.join("w2-x"), "w2", &own);
+    assert!(matches!(second, Err(ArchiveError::InUse { .. })), "a second one began");
+    drop(first);
+    assert!(Fills::begin(&path.join("w2-x"), "w2", &own).is_ok());
+}
+
+#[test]
+fn damaged_records_are_named_and_hold_nobody_up() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    let set = whole(path);
+    let head = path.join(".datasets/d/dataset.json");
+    let good = std::fs::read_to_string(&head).unwrap();
+    for wrong in [
+        "",
+        "{",
+        &good.replace("\"d\"", "\"e\""),
+        &good.replace("\"schema\": 1", "\"schema\": 2"),
+        &good.replace("step=1", "step=7"),
+    ] {
+        std::fs::write(&head, wrong).unwrap();
+        let error = DataSet::find(path, "d").unwrap_err().to_string();
+        assert!(error.contains("dataset.json"), "{error}");
+        assert!(known_datasets(path).is_empty());
+    }
+    std::fs::write(&head, &good).unwrap();
+    std::fs::write(path.join(".datasets/d/pass-0.done"), b"cosmfillxxxx").unwrap();
+    assert!(set.state().is_err());
+    assert!(known_datasets(path)["d"].refused.as_ref().unwrap().contains("is not known"));
+    for name in ["../d", "", "D", "d/e"] {
+        assert!(DataSet::find(path, name).unwrap().is_none(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_left_is_told_in_stretches_as_a_look_at_each_position_would() {
+    for len in [1_u64, 63, 64, 65, 1000] {
+        for every in [1, 2, 3, 64, 65, 200] {
+            let mut done = Done::none(len);
+            for position in (0..len).filter(|position| position / every % 2 == 0) {
+                assert!(done.set(position), "new");
+            }
+            assert!(!done.set(len) && !done.has(len));
+            let listed: Vec<u64> =
+                done.left(usize::MAX).into_iter().flat_map(|(first, last)| first..=last).collect();
+            let looked: Vec<u64> = (0..len).filter(|position| !done.has(*position)).collect();
+            assert_eq!(listed, looked, "{len} {every}");
+            assert_eq!(done.count() + looked.len() as u64, len);
+            assert!(done.left(2).len() <= 2);
+        }
+    }
+}
+
+#[test]
+fn who_overwrites_a_data_set_is_remembered() {
+    let archive = tempfile::tempdir().unwrap();
+    let path = archive.path();
+    whole(path);
+    let writes = workload(path, &READ.replace("type: read", "type: write"), "a");
+    for _ in 0..2 {
+        note_overwriting(path, "w9", &writes).unwrap();
+        note_overwriting(path, "w3", &workload(path, READ, "a")).unwrap();
+    }
+    assert_eq!(DataSet::find(path, "d").unwrap().unwrap().record.overwritten_by, ["w9"]);
+    let own = workload(path, FILL, "a");
+    let (_, work, pass) = passes_of(&own).next().unwrap();
+    enter(path, &path.join(".datasets/d"), "w1", &own, work, pass).unwrap();
+    assert_eq!(DataSet::find(path, "d").unwrap().unwrap().record.runs.len(), 1);
+}

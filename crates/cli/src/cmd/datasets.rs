@@ -1,0 +1,398 @@
+//! `cosmark datasets`: the data sets of an archive, and whether the store still has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use comfy_table::{Cell, CellAlignment, Table};
+use cosmark_archive::{
+    DataSet, DataSetState, Done, DurabilityFinding, DurabilityRecord, Run, Timestamp, open_run,
+};
+use cosmark_driver::clean::{CleanedContainer, Cleaning};
+use cosmark_driver::dataset::Expected;
+use cosmark_driver::readback::{Finding, Manner, ReadBack, ReadBackListener, Standing};
+use cosmark_ledger::{Site, Space, Template};
+use cosmark_stats::bootstrap::Random;
+use cosmark_workload::leftovers::dataset_leftovers;
+use cosmark_workload::model::{Effect, TargetSpec, Work};
+use cosmark_workload::{FillPass, SizeSelector, Workload};
+use serde_json::{Value, json};
+
+use crate::args::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
+use crate::cmd::clean::{line, workload_of};
+use crate::exit::{Exit, Outcome, Problem};
+use crate::readback::{fill, text};
+use crate::registry::CATALOG;
+use crate::runs::find;
+use crate::units::{self, grouped};
+
+/// Findings that are shown.
+const MOST_EXAMPLES: usize = 20;
+/// What looks broken is looked at again after so long.
+const SETTLE: Duration = Duration::from_secs(2);
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Runs the subcommand.
+pub fn run(args: &DatasetsArgs) -> Outcome {
+    match &args.command {
+        DatasetsCommand::List { archive, json } => list(archive, *json),
+        DatasetsCommand::Show { name, archive, json } => show(&known(name, archive)?, *json),
+        DatasetsCommand::Check(check) => self::check(check),
+        DatasetsCommand::Clean { name, archive, target, dry_run } => {
+            clean(known(name, archive)?, archive, target.as_deref(), *dry_run)
+        }
+    }
+}
+
+fn known(name: &str, archive: &Path) -> Result<DataSet, Problem> {
+    let shown = archive.display();
+    DataSet::find(archive, name)?.ok_or_else(|| {
+        Problem::usage(format!(
+            "no data set {name} in {shown}; `cosmark datasets list --archive {shown}` shows what is there"
+        ))
+    })
+}
+
+fn list(archive: &Path, as_json: bool) -> Outcome {
+    if !archive.is_dir() {
+        let shown = archive.display();
+        return Err(Problem::usage(format!("there is no archive {shown}; name one with --archive DIR")));
+    }
+    let mut sets = Vec::new();
+    for set in DataSet::all(archive)? {
+        match set {
+            Ok(set) => sets.push(set),
+            Err(error) => eprintln!("cosmark: {error}"),
+        }
+    }
+    if as_json {
+        let all: Result<Vec<Value>, Problem> = sets.iter().map(as_value).collect();
+        return print(&json!(all?));
+    }
+    if sets.is_empty() {
+        println!("no data sets in {}; a stage with fill: writes one", archive.display());
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new();
+    table.load_style(crate::out::frame());
+    table.set_header(["data set", "state", "objects", "sizes", "about", "store", "last run"]);
+    for set in &sets {
+        let record = &set.record;
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let last = record.runs.last().map_or("-", |run| run.run.as_str());
+        table.add_row([
+            Cell::new(&record.name),
+            Cell::new(set.state()?.word()),
+            right(grouped(record.objects)),
+            Cell::new(&record.sizes),
+            right(units::bytes(about_bytes(set))),
+            Cell::new(record.store.join(" ")),
+            Cell::new(last),
+        ]);
+    }
+    println!("{table}");
+    Ok(Exit::Done)
+}
+
+fn print(value: &Value) -> Outcome {
+    let text = serde_json::to_string_pretty(value).map_err(|cause| Problem::ours(cause.to_string()))?;
+    println!("{text}");
+    Ok(Exit::Done)
+}
+
+/// By the mean of its sizes.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn about_bytes(set: &DataSet) -> f64 {
+    set.used().map_or(0.0, |used| used.sizes.mean_bytes() * set.record.objects as f64)
+}
+
+fn as_value(set: &DataSet) -> Result<Value, Problem> {
+    let mut value = serde_json::to_value(&set.record).map_err(|cause| Problem::ours(cause.to_string()))?;
+    value["state"] = json!(set.state()?.word());
+    value["about_bytes"] = json!(about_bytes(set));
+    let done = set.done()?;
+    value["done"] = json!(done.iter().map(Done::count).collect::<Vec<_>>());
+    Ok(value)
+}
+
+fn show(set: &DataSet, as_json: bool) -> Outcome {
+    if as_json {
+        return print(&as_value(set)?);
+    }
+    let record = &set.record;
+    let (first, last) = record.containers;
+    println!("{} {}", record.name, set.state()?.word());
+    println!("  store: {}", record.store.join(" "));
+    println!(
+        "  {} objects, {} each, about {} in all, seed {}",
+        grouped(record.objects),
+        record.sizes,
+        units::bytes(about_bytes(set)),
+        record.seed
+    );
+    let prefix = &record.container_prefix;
+    println!("  containers {prefix}{first} to {prefix}{last}, objects {}N", record.object_prefix);
+    for (pass, done) in passes(set)?.iter().zip(set.done()?) {
+        let what = match (pass.round, pass.step) {
+            (0, _) => "fill".to_owned(),
+            (round, _) => format!("ageing, round {round}, pass {}", pass.step),
+        };
+        println!("  {what}: {} of {} done", grouped(done.count()), grouped(done.len()));
+    }
+    for run in &record.runs {
+        println!("  {} from {} on, at {}", run.run, grouped(run.from), run.at);
+    }
+    if !record.overwritten_by.is_empty() {
+        println!("  objects of it were overwritten by {}", record.overwritten_by.join(", "));
+    }
+    if let Some(at) = record.cleaned {
+        println!("  removed from the store at {at}");
+    }
+    if set.state()? == DataSetState::Partial {
+        println!("the run that fills it goes on where it was: repeat its command");
+    }
+    Ok(Exit::Done)
+}
+
+fn passes(set: &DataSet) -> Result<Vec<FillPass>, Problem> {
+    set.passes().map_err(|problem| Problem::usage(format!("{}: {problem}", set.record.name)))
+}
+
+/// The workload of the newest run that wrote it and is still archived, with its secrets.
+fn workload_that_filled(
+    set: &DataSet,
+    archive: &Path,
+    target: Option<&Path>,
+    anywhere: bool,
+) -> Result<(Workload, Vec<Run>), Problem> {
+    let runs: Vec<Run> = set
+        .record
+        .runs
+        .iter()
+        .rev()
+        .filter_map(|run| open_run(&find(&run.run, archive).ok()?).ok())
+        .collect();
+    let newest = runs.first().ok_or_else(|| {
+        let name = &set.record.name;
+        Problem::usage(format!(
+            "none of the runs that wrote {name} is in the archive any more: nobody knows how to log in"
+        ))
+    })?;
+    Ok((workload_of(newest, target, anywhere)?, runs))
+}
+
+/// The works that write it, by stage and work.
+fn works_of<'w>(workload: &'w Workload, name: &str) -> Vec<(Site, &'w Work)> {
+    let stages = workload.stages.iter().enumerate();
+    let works = stages.flat_map(|(stage, own)| {
+        own.works.iter().enumerate().map(move |(work, own)| (Site { stage, work }, own))
+    });
+    works.filter(|(_, work)| work.pass.as_ref().is_some_and(|pass| pass.dataset == name)).collect()
+}
+
+fn check(args: &DatasetCheckArgs) -> Outcome {
+    let set = known(&args.name, &args.archive)?;
+    let record = &set.record;
+    if record.cleaned.is_some() {
+        return Err(Problem::usage(format!("{} was removed from the store", record.name)));
+    }
+    let (workload, _) = workload_that_filled(&set, &args.archive, args.target.as_deref(), true)?;
+    let works = works_of(&workload, &record.name);
+    let Some((site, work)) = works.first() else {
+        return Err(Problem::usage(format!("the run that wrote {} no longer says how", record.name)));
+    };
+    let passes = passes(&set)?;
+    let deletes = passes.iter().map(|pass| {
+        let own = works.iter().find(|(_, work)| work.pass.as_ref().is_some_and(|own| own.step == pass.step));
+        own.and_then(|(_, work)| work.operations.first())
+            .is_some_and(|operation| operation.kind.row().effect == Effect::Deletes)
+    });
+    let sizes: SizeSelector = set.used().map_err(Problem::usage)?.sizes;
+    let acknowledged = set.done()?;
+    let done = |step: usize, position: u64| acknowledged.get(step).is_some_and(|done| done.has(position));
+    let expected = Expected {
+        passes: &passes,
+        deletes: deletes.collect(),
+        done: &done,
+        seed: record.seed,
+        sizes,
+        containers: record.containers,
+        objects: record.objects,
+    };
+    let template = |prefix: &str| Template {
+        prefix: prefix.to_owned(),
+        suffix: String::new(),
+        numbered: true,
+        scattered: false,
+    };
+    let space = Space {
+        site: *site,
+        containers: template(&record.container_prefix),
+        objects: Some(template(&record.object_prefix)),
+        written: true,
+        deleted: false,
+    };
+    let read = read(args, &expected, space, (work.auth.clone(), work.storage.clone()))?;
+    let found = match read {
+        Ok(found) => found,
+        Err(problem) => {
+            eprintln!("cosmark: {problem}");
+            return Ok(Exit::Target);
+        }
+    };
+    tell(args, &set, &found)
+}
+
+fn tell(args: &DatasetCheckArgs, set: &DataSet, found: &DurabilityRecord) -> Outcome {
+    if args.json {
+        print(&serde_json::to_value(found).unwrap_or_default())?;
+    } else {
+        println!("data set {} {}", set.record.name, set.state()?.word());
+        text(found).iter().for_each(|line| println!("{line}"));
+        if found.stale > 0 && !set.record.overwritten_by.is_empty() {
+            println!(
+                "  stale here may mean overwritten: {} wrote to it",
+                set.record.overwritten_by.join(", ")
+            );
+        }
+    }
+    Ok(match (found.broken(), found.complete) {
+        (1.., _) => Exit::Broken,
+        (0, false) => Exit::Cancelled,
+        (0, true) if found.read() == 0 || found.unreadable > 0 => Exit::Target,
+        (0, true) => Exit::Done,
+    })
+}
+
+/// Reads until the end or Ctrl-C.
+fn read(
+    args: &DatasetCheckArgs,
+    expected: &Expected<'_>,
+    space: Space,
+    target: (TargetSpec, TargetSpec),
+) -> Result<Result<DurabilityRecord, String>, Problem> {
+    let sample = Some(args.sample).filter(|sample| (1..expected.objects).contains(sample));
+    let mut random = Random::new(args.seed);
+    let mut objects = expected.entries(sample, move || random.next_u64());
+    let stopped = Arc::new(AtomicBool::new(false));
+    let record = DurabilityRecord {
+        started: Some(Timestamp::now()),
+        through: vec![target.1.kind.clone()],
+        ledger_complete: true,
+        objects: expected.objects,
+        sample,
+        ..DurabilityRecord::default()
+    };
+    let mut listener =
+        Telling { record, stopped: Arc::clone(&stopped), quiet: args.quiet, last_line: Instant::now() };
+    let manner = Manner {
+        workers: usize::from(args.workers),
+        rate_per_s: args.rate,
+        settle: SETTLE,
+        listings: false,
+        in_doubt: false,
+    };
+    let spaces = [space];
+    let targets: BTreeMap<Site, (TargetSpec, TargetSpec)> = [(spaces[0].site, target)].into();
+    let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
+    let mut standing = Standing::default();
+    let read = crate::host::runtime()?.block_on(async {
+        let asked = tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        });
+        let read = what.run(&mut objects, &mut standing, &mut listener).await;
+        asked.abort();
+        read
+    });
+    Ok(read.map(|complete| {
+        let mut record = listener.record;
+        fill(&mut record, &standing);
+        (record.complete, record.ended) = (complete, Some(Timestamp::now()));
+        record
+    }))
+}
+
+struct Telling {
+    record: DurabilityRecord,
+    stopped: Arc<AtomicBool>,
+    quiet: bool,
+    last_line: Instant,
+}
+
+impl ReadBackListener for Telling {
+    fn found(&mut self, finding: &Finding) -> Result<(), String> {
+        let Finding { container, object, class, detail } = finding.clone();
+        if class.is_broken() && self.record.examples.len() < MOST_EXAMPLES {
+            let class = class.word().to_owned();
+            self.record.examples.push(DurabilityFinding { class, container, object, detail });
+        }
+        Ok(())
+    }
+
+    fn reached(&mut self, standing: &Standing) -> Result<bool, String> {
+        if !self.quiet && self.last_line.elapsed() >= TELL_EVERY {
+            self.last_line = Instant::now();
+            let all = self.record.sample.unwrap_or(self.record.objects);
+            eprintln!(
+                "read {} of {} objects, {} broken",
+                grouped(standing.decided()),
+                grouped(all),
+                grouped(standing.broken())
+            );
+        }
+        Ok(!self.stopped.load(Ordering::Relaxed))
+    }
+}
+
+fn clean(mut set: DataSet, archive: &Path, target: Option<&Path>, dry_run: bool) -> Outcome {
+    if set.record.cleaned.is_some() {
+        println!("data set {}: removed before", set.record.name);
+        return Ok(Exit::Done);
+    }
+    let hold = set.hold()?;
+    let (workload, runs) = workload_that_filled(&set, archive, target, false)?;
+    let left = dataset_leftovers(&workload, &set.record.name);
+    let containers = || runs.iter().flat_map(|run| &run.record.stages).map(|stage| &stage.containers);
+    // Those that its own first run made were there for the next one.
+    let created: BTreeSet<String> = containers().flat_map(|one| one.created.iter().cloned()).collect();
+    let found = containers().flat_map(|one| one.found.iter().cloned()).filter(|name| !created.contains(name));
+    let cleaning = Cleaning {
+        catalog: CATALOG,
+        leftovers: &left,
+        written: None,
+        found: found.collect(),
+        created,
+        containers: false,
+        dry_run,
+    };
+    let mut tell = |cleaned: &CleanedContainer| eprintln!("{}", line(cleaned, dry_run));
+    let cleaned = match crate::host::runtime()?.block_on(cleaning.run(&mut tell)) {
+        Ok(cleaned) => cleaned,
+        Err(text) => {
+            eprintln!("cosmark: {text}; nothing was removed");
+            return Ok(Exit::Target);
+        }
+    };
+    let objects: u64 = cleaned.iter().map(|one| one.objects).sum();
+    let troubled =
+        cleaned.iter().any(|one| one.failed > 0 || (one.note.is_some() && !one.removed && one.objects == 0));
+    let removed = cleaned.iter().filter(|one| one.removed).count();
+    let verb = if dry_run { "would be removed" } else { "removed" };
+    println!("data set {}: {} objects and {removed} containers {verb}", set.record.name, grouped(objects));
+    if dry_run {
+        return Ok(Exit::Done);
+    }
+    if cleaned.iter().any(|one| one.failed > 0) {
+        eprintln!("cosmark: not all of it could be removed: repeat the command");
+        return Ok(Exit::Target);
+    }
+    if troubled {
+        eprintln!("cosmark: see above what stays");
+    }
+    set.set_cleaned(&hold)?;
+    Ok(Exit::Done)
+}

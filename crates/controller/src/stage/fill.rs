@@ -1,0 +1,128 @@
+//! The rate of a pass over a data set, kept as it runs: a bounded number of stretches of time, made twice as long where they
+//! become too many.
+
+use cosmark_metrics::{FillPoint, FillResult, Snapshot};
+use cosmark_workload::FillPass;
+use cosmark_workload::model::Stage;
+
+/// Most stretches.
+const MOST: usize = 240;
+const FIRST_NS: u64 = 1_000_000_000;
+
+/// What was done in each stretch since the load began.
+pub struct FillCurve {
+    pass: FillPass,
+    width_ns: u64,
+    /// Successes and their body bytes.
+    bins: Vec<(u64, u64)>,
+}
+
+impl FillCurve {
+    /// Of a stage that is a pass over a data set.
+    pub fn of(stage: &Stage) -> Option<Self> {
+        let pass = stage.works.first()?.pass.as_deref()?.clone();
+        Some(Self { pass, width_ns: FIRST_NS, bins: Vec::new() })
+    }
+
+    /// Adds what ended in a slice that began at `start_ns` after the load.
+    pub fn add(&mut self, start_ns: u64, snapshot: &Snapshot) {
+        let ok = snapshot.ops.iter().map(|op| op.ok).sum::<u64>();
+        let bytes = snapshot.ops.iter().map(|op| op.bytes).sum::<u64>();
+        if ok == 0 {
+            return;
+        }
+        while start_ns / self.width_ns >= MOST as u64 {
+            self.width_ns = self.width_ns.saturating_mul(2);
+            let pairs = self.bins.chunks(2);
+            self.bins = pairs
+                .map(|pair| pair.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)))
+                .collect();
+        }
+        let at = usize::try_from(start_ns / self.width_ns).unwrap_or(MOST);
+        if self.bins.len() <= at {
+            self.bins.resize(at + 1, (0, 0));
+        }
+        if let Some(bin) = self.bins.get_mut(at) {
+            *bin = (bin.0 + ok, bin.1 + bytes);
+        }
+    }
+
+    /// What came of it in `window_s` seconds.
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    pub fn result(&self, window_s: f64) -> FillResult {
+        let before = self.pass.count.saturating_sub(self.pass.left());
+        let (mut done, width_s) = (before, self.width_ns as f64 / 1e9);
+        let last = self.bins.len().saturating_sub(1);
+        let mut curve = Vec::with_capacity(self.bins.len());
+        for (at, (ok, bytes)) in self.bins.iter().enumerate() {
+            done += ok;
+            let from_s = at as f64 * width_s;
+            // The last one is as long as there was load in it.
+            let to_s = from_s + width_s;
+            let to_s = if at == last && window_s > from_s { to_s.min(window_s) } else { to_s };
+            let seconds = (to_s - from_s).max(1e-3);
+            curve.push(FillPoint {
+                objects: done,
+                at_s: to_s,
+                rate_per_s: *ok as f64 / seconds,
+                bytes_per_s: *bytes as f64 / seconds,
+            });
+        }
+        // A moment at the end is no stretch.
+        if let [.., second, end] = curve.as_mut_slice()
+            && end.at_s - second.at_s < width_s / 5.0
+        {
+            second.objects = end.objects;
+            curve.pop();
+        }
+        FillResult {
+            dataset: self.pass.dataset.clone(),
+            objects: self.pass.count,
+            before,
+            done: done.min(self.pass.count),
+            dataset_objects: self.pass.objects,
+            curve,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_metrics::{OpSnapshot, Phase};
+
+    use super::*;
+
+    fn curve(left: &str) -> FillCurve {
+        let pass = format!("d objects=100000 count=100000 {left}").parse().unwrap();
+        FillCurve { pass, width_ns: FIRST_NS, bins: Vec::new() }
+    }
+
+    fn slice(ok: u64) -> Snapshot {
+        let op = OpSnapshot { ok, bytes: ok * 10, ..OpSnapshot::default() };
+        Snapshot { work: 0, phase: Phase::Window, start_ns: 0, end_ns: 0, ops: vec![op] }
+    }
+
+    #[test]
+    fn a_curve_counts_every_object_once_however_long_it_takes() {
+        for seconds in [1_u64, 7, 240, 241, 5000] {
+            let mut curve = curve("");
+            (0..seconds).for_each(|second| curve.add(second * FIRST_NS, &slice(10)));
+            let result = curve.result(seconds as f64);
+            assert!(result.curve.len() <= MOST, "{}", result.curve.len());
+            assert_eq!(result.curve.last().unwrap().objects, 10 * seconds);
+            assert_eq!((result.done, result.before), (10 * seconds, 0));
+            assert!(result.curve.iter().all(|point| (point.rate_per_s - 10.0).abs() < 1e-6), "{result:?}");
+            assert!(result.curve.iter().all(|point| (point.bytes_per_s - 100.0).abs() < 1e-6));
+            assert!(result.curve.windows(2).all(|pair| pair[0].objects < pair[1].objects));
+        }
+    }
+
+    #[test]
+    fn a_curve_goes_on_where_an_earlier_run_was() {
+        let mut curve = curve("left=40000-99999");
+        curve.add(0, &slice(500));
+        let result = curve.result(0.5);
+        assert_eq!((result.before, result.done), (40_000, 40_500));
+        assert_eq!((result.curve[0].objects, result.curve[0].rate_per_s), (40_500, 1000.0));
+    }
+}

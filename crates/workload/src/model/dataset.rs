@@ -1,0 +1,392 @@
+//! Data sets: objects that one run writes and later runs read by name. All of a data set follows from a few numbers: which
+//! object stands at which position, how long it is, which version a pass writes. So a fill that was cut off goes on from
+//! the positions that are left, and whoever knows the numbers can check any object.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::selector::{IntSelector, SizeSelector};
+use crate::model::{Effect, Operation};
+use crate::plan::permutation::Permutation;
+
+/// Most objects of a data set: a bit for each is kept in memory while it is filled.
+pub const MOST_OBJECTS: u64 = 1_000_000_000;
+/// Longest name of a data set.
+pub const LONGEST_NAME: usize = 40;
+/// Most stretches of positions that one order names; what lies beyond them is for the next run.
+pub const MOST_STRETCHES: usize = 4_000;
+
+/// True for a name that a data set may have: it begins names of buckets.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(inner) && !name.starts_with('-')
+}
+
+/// One pass over a data set, or over a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FillPass {
+    /// Name of the data set.
+    pub dataset: String,
+    /// Objects of the whole data set; above 0.
+    pub objects: u64,
+    /// Which pass of the data set it is, from 0.
+    pub step: u32,
+    /// Passes of the data set.
+    pub steps: u32,
+    /// The version that it writes: 0 when the data set is filled, then the number of the round of ageing.
+    pub round: u32,
+    /// The objects follow one another as if by chance.
+    pub scattered: bool,
+    /// First position in that order, and how many follow; the order is a circle.
+    pub start: u64,
+    /// Positions of the pass; above 0.
+    pub count: u64,
+    /// What the contents follow from; `None` = the seed of the run.
+    pub seed: Option<u64>,
+    /// What of its positions (0 to `count` - 1) is left to do, as first and last; `None` = all.
+    pub left: Option<Vec<(u64, u64)>>,
+}
+
+/// A place in the grid of a data set: 0-based container and object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// Index of the container in its range.
+    pub container: u64,
+    /// Index of the object in its range.
+    pub object: u64,
+}
+
+/// The place of object `number` (0-based) of a data set over `containers` containers: one container after the other.
+#[must_use]
+pub fn cell_of(number: u64, containers: u64) -> Cell {
+    let containers = containers.max(1);
+    Cell { container: number % containers, object: number / containers }
+}
+
+/// The object at this place; `None` beyond the end of numbers.
+#[must_use]
+pub fn number_of(cell: Cell, containers: u64) -> Option<u64> {
+    cell.object.checked_mul(containers.max(1))?.checked_add(cell.container)
+}
+
+impl FillPass {
+    /// The object (0-based, of the whole data set) that this position of the pass is about.
+    #[must_use]
+    pub fn object_at(&self, position: u64) -> u64 {
+        let objects = self.objects.max(1);
+        let at = (u128::from(self.start) + u128::from(position)) % u128::from(objects);
+        let at = u64::try_from(at).unwrap_or(0);
+        if self.scattered { Permutation::new(objects).apply(at) } else { at }
+    }
+
+    /// The position of the pass that is about this object; `None` when none is.
+    #[must_use]
+    pub fn position_of(&self, object: u64) -> Option<u64> {
+        if object >= self.objects {
+            return None;
+        }
+        let at = if self.scattered { Permutation::new(self.objects).invert(object) } else { object };
+        let position = (at + (self.objects - self.start % self.objects)) % self.objects;
+        (position < self.count).then_some(position)
+    }
+
+    /// Positions that are left.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        match &self.left {
+            None => self.count,
+            Some(left) => left.iter().map(|(first, last)| last - first + 1).sum(),
+        }
+    }
+
+    /// Which write of this object a pass of `round` makes, from the data set's seed.
+    #[must_use]
+    pub fn version(seed: u64, round: u32, object: u64) -> u64 {
+        spread(seed ^ spread(object ^ (u64::from(round) << 48)))
+    }
+
+    /// What the length of this object is drawn with.
+    #[must_use]
+    pub fn size_seed(seed: u64, object: u64) -> u64 {
+        spread(spread(seed ^ 0x7369_7a65) ^ object)
+    }
+}
+
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014).
+fn spread(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
+}
+
+impl fmt::Display for FillPass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.scattered { "scattered" } else { "sequential" };
+        let Self { dataset, objects, step, steps, round, start, count, .. } = self;
+        write!(
+            f,
+            "{dataset} objects={objects} step={step} steps={steps} round={round} order={order} start={start} count={count}"
+        )?;
+        if let Some(seed) = self.seed {
+            write!(f, " seed={seed}")?;
+        }
+        if let Some(left) = &self.left {
+            let stretches: Vec<String> = left.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+            write!(f, " left={}", stretches.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for FillPass {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.split_ascii_whitespace();
+        let dataset =
+            words.next().filter(|name| is_name(name)).ok_or("it begins with no name of a data set")?;
+        let mut pass = Self {
+            dataset: dataset.to_owned(),
+            objects: 0,
+            step: 0,
+            steps: 1,
+            round: 0,
+            scattered: false,
+            start: 0,
+            count: 0,
+            seed: None,
+            left: None,
+        };
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is no key=value"))?;
+            let number = || value.parse::<u64>().map_err(|_| format!("`{word}` has no whole number"));
+            let small = || value.parse::<u32>().map_err(|_| format!("`{word}` has no whole number"));
+            match key {
+                "objects" => pass.objects = number()?,
+                "step" => pass.step = small()?,
+                "steps" => pass.steps = small()?,
+                "round" => pass.round = small()?,
+                "order" => pass.scattered = value == "scattered",
+                "start" => pass.start = number()?,
+                "count" => pass.count = number()?,
+                "seed" => pass.seed = Some(number()?),
+                "left" => pass.left = Some(stretches(value)?),
+                _ => return Err(format!("`{key}` is no part of a pass")),
+            }
+        }
+        pass.checked()
+    }
+}
+
+impl FillPass {
+    fn checked(self) -> Result<Self, String> {
+        let within = (1..=MOST_OBJECTS).contains(&self.objects) && (1..=self.objects).contains(&self.count);
+        if !within || self.start >= self.objects || self.step >= self.steps || self.steps > 1_000 {
+            return Err("its numbers do not fit one another".to_owned());
+        }
+        let mut next = 0;
+        for (first, last) in self.left.iter().flatten() {
+            if *first < next || last < first || *last >= self.count {
+                return Err("what is left is not in order, or beyond its end".to_owned());
+            }
+            next = last + 1;
+        }
+        Ok(self)
+    }
+}
+
+fn stretches(text: &str) -> Result<Vec<(u64, u64)>, String> {
+    let mut all = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let ends =
+            part.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        all.push(ends.ok_or_else(|| format!("`{part}` is no stretch first-last"))?);
+        if all.len() > MOST_STRETCHES {
+            return Err(format!("more than {MOST_STRETCHES} stretches are left"));
+        }
+    }
+    Ok(all)
+}
+
+/// What an operation that names a data set works on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSetUse {
+    /// Its name.
+    pub name: String,
+    /// First and last container.
+    pub containers: (u64, u64),
+    /// First and last object of every container.
+    pub objects: (u64, u64),
+    /// How long its objects are.
+    pub sizes: SizeSelector,
+}
+
+impl fmt::Display for DataSetUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, containers, objects, sizes } = self;
+        write!(f, "{name} r({},{}) r({},{}) {sizes}", containers.0, containers.1, objects.0, objects.1)
+    }
+}
+
+impl FromStr for DataSetUse {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let [name, containers, objects, sizes] = words[..] else {
+            return Err("a data set is a name, with its containers, objects and sizes behind it".to_owned());
+        };
+        if !is_name(name) {
+            return Err(format!("`{name}` is no name of a data set"));
+        }
+        let range = |text: &str| match text.parse::<IntSelector>() {
+            Ok(IntSelector::Range { lo, hi }) if lo <= hi && hi > 0 => Ok((lo, hi)),
+            _ => Err(format!("`{text}` is no range r(1,4)")),
+        };
+        let sizes = sizes.parse::<SizeSelector>().map_err(|error| error.message)?;
+        Ok(Self { name: name.to_owned(), containers: range(containers)?, objects: range(objects)?, sizes })
+    }
+}
+
+/// A data set as an archive or a workload knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSetFacts {
+    /// What it is.
+    pub of: DataSetUse,
+    /// Names of its containers: before and behind the number.
+    pub container_names: (String, String),
+    /// Names of its objects: before and behind the number.
+    pub object_names: (String, String),
+    /// Why nothing may read it now, and what to do; `None` = it may be read.
+    pub refused: Option<String>,
+}
+
+impl DataSetFacts {
+    /// The keys of an operation that works on it, as in native YAML; `in_order` where a special work walks it.
+    #[must_use]
+    pub fn keys(&self, in_order: bool) -> Vec<(&'static str, String)> {
+        let DataSetUse { containers, objects, sizes, .. } = &self.of;
+        let kind = if in_order { 'r' } else { 'u' };
+        let mut keys = vec![
+            ("containers", format!("{kind}({},{})", containers.0, containers.1)),
+            ("objects", format!("{kind}({},{})", objects.0, objects.1)),
+            ("sizes", sizes.to_string()),
+            ("object_names", "counted".to_owned()),
+        ];
+        let names = [
+            ("container_prefix", &self.container_names.0),
+            ("container_suffix", &self.container_names.1),
+            ("object_prefix", &self.object_names.0),
+            ("object_suffix", &self.object_names.1),
+        ];
+        keys.extend(names.into_iter().map(|(key, name)| (key, name.clone())));
+        keys
+    }
+}
+
+/// Why an operation may not work on a data set: later runs count on its objects.
+#[must_use]
+pub fn harms(operation: &Operation) -> bool {
+    matches!(operation.kind.row().effect, Effect::Deletes | Effect::RemovesContainer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(objects: u64, start: u64, count: u64, scattered: bool) -> FillPass {
+        let text = format!(
+            "d objects={objects} start={start} count={count} order={}",
+            if scattered { "scattered" } else { "sequential" }
+        );
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_pass_is_about_each_of_its_objects_once_and_knows_where() {
+        for objects in [1_u64, 2, 3, 7, 64, 1000] {
+            for (start, count) in [(0, objects), (objects / 2, objects.div_ceil(3)), (objects - 1, objects)] {
+                for scattered in [false, true] {
+                    let pass = pass(objects, start, count, scattered);
+                    let mut seen = std::collections::BTreeSet::new();
+                    for position in 0..count {
+                        let object = pass.object_at(position);
+                        assert!(object < objects && seen.insert(object), "{pass} {position}");
+                        assert_eq!(pass.position_of(object), Some(position), "{pass}");
+                    }
+                    let others = (0..objects).filter(|object| !seen.contains(object));
+                    assert!(others.into_iter().all(|object| pass.position_of(object).is_none()), "{pass}");
+                    assert_eq!(pass.position_of(objects), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_object_has_a_place_of_its_own() {
+        for containers in [1, 3, 4] {
+            for number in 0..50 {
+                assert_eq!(number_of(cell_of(number, containers), containers), Some(number));
+            }
+        }
+        assert_eq!(number_of(Cell { container: 1, object: u64::MAX }, 2), None);
+    }
+
+    #[test]
+    fn a_pass_is_read_back_as_it_was_written_and_a_damaged_one_is_refused() {
+        let mut one = pass(1000, 3, 500, true);
+        (one.seed, one.left) = (Some(7), Some(vec![(0, 0), (5, 499)]));
+        assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
+        assert_eq!(one.left(), 496);
+        one.left = Some(Vec::new());
+        assert_eq!(one.to_string().parse::<FillPass>().unwrap(), one);
+        for wrong in [
+            "",
+            "D objects=1 count=1",
+            "-d objects=1 count=1",
+            "d",
+            "d objects=0 count=0",
+            "d objects=5 count=6",
+            "d objects=5 count=5 start=5",
+            "d objects=5 count=5 step=1",
+            "d objects=5 count=5 left=3-2",
+            "d objects=5 count=5 left=2-3,3-4",
+            "d objects=5 count=5 left=0-5",
+            "d objects=5 count=5 left=x",
+            "d objects=5 count=5 colour=red",
+            "d objects=5000000000 count=1",
+            "d objects=5 count=-1",
+            "d objects",
+        ] {
+            assert!(wrong.parse::<FillPass>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_names_a_data_set_is_read_back_as_it_was_written() {
+        let one: DataSetUse = "pebbles r(1,4) r(1,250) c(10)KB".parse().unwrap();
+        assert_eq!(one.to_string().parse::<DataSetUse>().unwrap(), one);
+        for wrong in [
+            "pebbles",
+            "a b c d",
+            "p r(1,4) u(1,9) c(1)KB",
+            "p r(0,0) r(1,2) c(1)KB",
+            "P r(1,1) r(1,1) c(1)KB",
+        ] {
+            assert!(wrong.parse::<DataSetUse>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_two_writes_of_an_object_are_one_and_neighbours_have_nothing_in_common() {
+        let mut seen = std::collections::BTreeSet::new();
+        for object in 0..1000 {
+            for round in 0..4 {
+                assert!(seen.insert(FillPass::version(1, round, object)));
+            }
+            assert!(seen.insert(FillPass::size_seed(1, object)));
+        }
+    }
+}
