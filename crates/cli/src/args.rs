@@ -351,6 +351,9 @@ pub struct ConvertArgs {
     /// Workload file or access log; - reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// File with the auth and storage to write instead of the workload's, whose own may be of a kind that is not spoken
+    #[arg(long, value_name = "FILE")]
+    pub target: Option<PathBuf>,
     /// It is an access log of this format: s3, combined or plain; needed only for standard input
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,

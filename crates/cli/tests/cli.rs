@@ -170,6 +170,28 @@ fn a_time_of_a_storage_says_its_unit_except_in_the_xml_of_cosbench() {
 }
 
 #[test]
+fn a_workload_for_a_storage_that_is_not_spoken_is_converted_with_a_target() {
+    let directory = tempfile::tempdir().unwrap();
+    let xml = directory.path().join("old.xml");
+    let text = r#"<workload name="old"><storage type="manta" config="user=u;key=k"/><workflow><workstage name="main"><work
+        name="main" workers="1" totalOps="1"><operation type="read" config="containers=c(1);objects=c(1)"/></work>
+        </workstage></workflow></workload>"#;
+    fs::write(&xml, text).unwrap();
+    let refused = run(directory.path(), &["convert", xml.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert!(stderr(&refused).contains("manta"), "{}", stderr(&refused));
+    let target = directory.path().join("target.yaml");
+    fs::write(&target, "storage: {type: mock, delay: 2ms}\n").unwrap();
+    let converted =
+        run(directory.path(), &["convert", xml.to_str().unwrap(), "--target", target.to_str().unwrap()]);
+    assert_eq!(converted.status.code(), Some(0), "{}", stderr(&converted));
+    assert!(stdout(&converted).contains("delay: 2ms"), "{}", stdout(&converted));
+    assert!(!stdout(&converted).contains("manta"), "{}", stdout(&converted));
+    let again = workload(directory.path(), &stdout(&converted));
+    assert_eq!(run(directory.path(), &["check", &again]).status.code(), Some(0));
+}
+
+#[test]
 fn ctrl_c_ends_the_run_cleanly_with_an_archive_that_says_cancelled() {
     let directory = tempfile::tempdir().unwrap();
     let file = workload(

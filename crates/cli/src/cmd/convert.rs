@@ -27,7 +27,7 @@ pub fn run(args: &ConvertArgs) -> Outcome {
     if let Some(format) = log {
         return arrivals::run(args, format);
     }
-    let loaded = load(&READING, &args.file, None, &[])?;
+    let loaded = load(&READING, &args.file, args.target.as_deref(), &[])?;
     let text = match loaded.format {
         Format::Xml => native_yaml(&READING, &loaded.workload),
         Format::Yaml => {
