@@ -458,6 +458,16 @@ fn scripts_for_cosbench_go_on_working() {
             .contains("<workload name=\"from-cosbench\"")
     );
     assert!(c.curl(&[], &format!("/controller/download-log.do?id=w1&{login}")).1.contains("s1-main"));
+    // Scripts wait for this line, as COSBench spells it, of runs that finish and of no others.
+    let short = dir.path().join("short.xml");
+    fs::write(&short, fs::read_to_string(&file).unwrap().replace("runtime=\"300\"", "totalOps=\"4\""))
+        .unwrap();
+    let form = format!("config=@{}", short.display());
+    assert_eq!(c.curl(&["-F", &form], &cli("submit")), (200, "Accepted with ID: w2\n".to_owned()));
+    c.wait_for("w2", &["finished"]);
+    let said = || fs::read_to_string(dir.path().join("controller.log")).unwrap();
+    within(|| said().contains("sucessfully processed workload w2").then_some(()));
+    assert!(!said().contains("processed workload w1"), "{}", said());
     // Refusals, as COSBench words them, but for the status.
     assert_eq!(c.curl(&[], &format!("{}&id=w99", cli("workload"))), (404, "Not Found\n".to_owned()));
     assert_eq!(c.curl(&["-F", "other=x"], &cli("submit")), (200, "Bad Request".to_owned()));

@@ -248,7 +248,8 @@ impl Tally {
         let mut intervals = Vec::new();
         loop {
             let end_ns = (self.next_interval + 1).saturating_mul(self.interval_ns);
-            let complete = elapsed_ns >= end_ns;
+            // Held back until a rest that follows is long enough for a row of its own.
+            let complete = elapsed_ns >= end_ns.saturating_add(self.interval_ns / SHORTEST_ROW);
             let ready = if all { last.is_some_and(|last| self.next_interval <= last) } else { complete };
             if !ready {
                 return intervals;
@@ -283,5 +284,68 @@ impl Tally {
     /// Results, work by work, and over time where they were kept.
     pub fn into_windows(self) -> (Vec<Vec<OpSnapshot>>, Vec<Vec<Batches>>) {
         (self.works.into_iter().map(|work| work.window).collect(), self.batches.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+    use super::*;
+
+    fn stage() -> Stage {
+        let text = "name: x\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: w, workers: 1, runtime: 10s, \
+                    interval: 5s, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+        let (workload, mistakes) = parse_what_is_there(text, Format::Yaml, &Environment::default());
+        workload.unwrap_or_else(|| panic!("{mistakes:?}")).stages.remove(0)
+    }
+
+    /// `ok` operations that ended between these two moments.
+    fn ended(from_ms: u64, to_ms: u64, ok: u64) -> Snapshot {
+        let ops = vec![OpSnapshot { ok, ..OpSnapshot::default() }];
+        Snapshot {
+            work: 0,
+            phase: Phase::Window,
+            start_ns: from_ms * 1_000_000,
+            end_ns: to_ms * 1_000_000,
+            ops,
+        }
+    }
+
+    /// Successes and seconds of all rows, told every `step_ms` up to `end_ms`.
+    fn rows(snapshots: &[Snapshot], step_ms: usize, end_ms: u64) -> Vec<(u64, f64)> {
+        let stage = stage();
+        let mut tally = Tally::new(&stage, 1, false);
+        let mut rows = Vec::new();
+        let mut waiting = snapshots.iter().peekable();
+        for now_ms in (0..end_ms).step_by(step_ms) {
+            while let Some(snapshot) = waiting.next_if(|one| one.end_ns <= now_ms * 1_000_000) {
+                tally.add(0, snapshot, 0, &stage);
+            }
+            rows.extend(tally.take_intervals(Duration::from_millis(now_ms), false, &stage));
+        }
+        waiting.for_each(|snapshot| tally.add(0, snapshot, 0, &stage));
+        rows.extend(tally.take_intervals(Duration::from_millis(end_ms), true, &stage));
+        rows.iter().map(|row| (row.operations.iter().map(|op| op.ok).sum(), row.seconds)).collect()
+    }
+
+    #[test]
+    fn what_ends_a_moment_after_the_load_makes_no_row_of_a_wild_rate_whenever_it_is_told() {
+        let steady = [ended(0, 5_000, 500), ended(5_000, 10_000, 500), ended(10_000, 10_003, 4)];
+        for step_ms in [100, 700, 1_000, 5_000] {
+            let rows = rows(&steady, step_ms, 10_003);
+            assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), [500, 504], "{step_ms}: {rows:?}");
+            assert!(
+                rows.iter().all(|row| (99.0..102.0).contains(&(row.0 as f64 / row.1))),
+                "{step_ms}: {rows:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_rest_that_is_long_enough_has_its_own_row_and_nothing_is_lost() {
+        let steady = [ended(0, 5_000, 500), ended(5_000, 10_000, 500), ended(10_000, 12_500, 250)];
+        let rows = rows(&steady, 400, 12_500);
+        assert_eq!(rows, [(500, 5.0), (500, 5.0), (250, 2.5)]);
     }
 }

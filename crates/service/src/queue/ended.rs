@@ -88,6 +88,7 @@ impl RunQueue {
             summary.class = outcome.class.map(|class| crate::live::class_word(class).to_owned());
             summary.ended = Some(Timestamp::now().to_string());
             (summary.stage, summary.progress, summary.remaining_s) = (None, None, None);
+            (summary.left_s, summary.left_open) = (None, 0);
             if let Some(run) = &verdict {
                 let verdict = &run.record.verdict;
                 summary.verdict = Some(crate::live::overall_word(verdict.overall).to_owned());
@@ -96,6 +97,10 @@ impl RunQueue {
         });
         if let Some(run) = verdict {
             live.tell(&RunEvent::Verdict(crate::live::news_of(&run.record.verdict)));
+        }
+        if outcome.state == "finished" {
+            // In COSBench's own spelling, for scripts that wait for this line.
+            (self.tell)(&format!("sucessfully processed workload {id}"));
         }
         live.tell(&RunEvent::End { state: outcome.state });
         {
