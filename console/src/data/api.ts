@@ -65,7 +65,11 @@ running: Array<string>,
 /**
  * Runs that may run at the same time.
  */
-concurrency: number, };
+concurrency: number, 
+/**
+ * The command that lets a driver of another machine join, where drivers can.
+ */
+join: string | null, };
 
 export type DriverState = "idle" | "busy" | "drained" | "refused" | "lost";
 
@@ -396,6 +400,26 @@ progress: number | null,
  * Seconds until the running stage ends, where that is known.
  */
 remaining_s: number | null, 
+/**
+ * Seconds until the run ends, as far as its stages say how long they last; none when it waits or is over.
+ */
+left_s: number | null, 
+/**
+ * Stages that run or are to come of which nobody knows how long they last: they come on top of `left_s`.
+ */
+left_open: number, 
+/**
+ * The store: type and address of the first storage of its workload.
+ */
+target: string | null, 
+/**
+ * Operations per second of its stage with the highest rate.
+ */
+throughput_per_s: number | null, 
+/**
+ * The 99th percentile of the response time of that stage's slowest operation, ms.
+ */
+p99_ms: number | null, 
 /**
  * `true`, `true_with_limits`, `not_proven` or `false`.
  */

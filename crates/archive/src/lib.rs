@@ -44,6 +44,7 @@ pub use directory::open::{open_run, open_so_far};
 pub use directory::process::is_this_process;
 pub use directory::raw::{newest_raw_limits, raw_limits};
 pub use directory::reader::{FoundRun, Run, list};
+pub use directory::remove::remove_run;
 pub use directory::run_dir::{RunDir, ScriptLevel};
 pub use directory::{Archive, KilledRun, NewRun, Source};
 pub use error::ArchiveError;

@@ -180,12 +180,26 @@ pub fn mistake(source: &str, one: &Diagnostic) -> Mistake {
 }
 
 fn sentences(workload: &Workload) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for check in cosmark_verdict::preflight(workload) {
-        let stage = check.stage.map(|id| format!("{id}: ")).unwrap_or_default();
-        lines.push(format!("{} {stage}{}", check.id, check.message));
+    let checks = cosmark_verdict::preflight(workload);
+    said_once(checks.into_iter().map(|check| (check.stage, format!("{} {}", check.id, check.message))))
+}
+
+/// What holds for several stages is said once, with the first of them.
+fn said_once(said: impl Iterator<Item = (Option<String>, String)>) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for (stage, text) in said {
+        match lines.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, stages)) => stages.extend(stage),
+            None => lines.push((text, stage.into_iter().collect())),
+        }
     }
-    lines
+    let line = |(text, stages): (String, Vec<String>)| match stages.as_slice() {
+        [] => text,
+        [first, second] => format!("{text} ({first}, {second})"),
+        [first] => format!("{text} ({first})"),
+        [first, others @ ..] => format!("{text} ({first} and {} more)", others.len()),
+    };
+    lines.into_iter().map(line).collect()
 }
 
 fn previews(workload: &Workload) -> Vec<StagePreview> {
@@ -197,15 +211,12 @@ fn preview(stage: &Stage, index: usize) -> StagePreview {
         values.into_iter().try_fold(0_u64, |sum, value| value.map(|value| sum.saturating_add(value)))
     };
     let works = &stage.works;
-    let timed = works.iter().all(|work| !work.runtime.is_zero());
-    let longest =
-        works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
     StagePreview {
         id: stage.id(index),
         name: stage.name.clone(),
         works: works.iter().map(|work| work.name.clone()).collect(),
         workers: works.iter().fold(0, |sum, work| sum.saturating_add(work.workers)),
-        seconds: timed.then(|| (longest + stage.closure_delay).as_secs_f64()),
+        seconds: stage.planned().map(|planned| planned.as_secs_f64()),
         operations: sum(works.iter().map(operations).collect()),
         bytes_written: sum(works.iter().map(bytes_written).collect()),
     }
@@ -247,4 +258,21 @@ fn bytes_written(work: &Work) -> Option<u64> {
         .filter_map(|op| op.sizes.as_ref().map(|sizes| share(op) * sizes.mean_bytes()))
         .sum();
     Some((operations * mean).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_before_a_run_is_said_once_however_many_stages_it_is_true_of() {
+        let note = |stage: &str| (Some(stage.to_owned()), "V9 the window is short".to_owned());
+        let said =
+            said_once([note("s1-a"), (None, "V3 fine".to_owned()), note("s2-b"), note("s3-c")].into_iter());
+        assert_eq!(said, ["V9 the window is short (s1-a and 2 more)", "V3 fine"]);
+        assert_eq!(
+            said_once([note("s1-a"), note("s2-b")].into_iter()),
+            ["V9 the window is short (s1-a, s2-b)"]
+        );
+    }
 }

@@ -75,6 +75,8 @@ pub struct Setup {
     pub anonymous_loopback: bool,
     /// Machines of stores, looked at while runs speak to these stores.
     pub stores: Arc<Stores>,
+    /// The command that lets a driver of another machine join, as pages show it; without secrets and places on this machine.
+    pub join: Option<String>,
 }
 
 /// The driver of a controller without NATS.
@@ -168,7 +170,15 @@ async fn run(
     let access =
         Access::new(tokens, key, secured.is_some()).with_anonymous_loopback(setup.anonymous_loopback);
     let (name, epoch) = (setup.name.clone(), millis_since_1970());
-    let app = Arc::new(App { name, queue: Arc::clone(&queue), access, secrets, leader, epoch });
+    let app = Arc::new(App {
+        name,
+        queue: Arc::clone(&queue),
+        access,
+        secrets,
+        leader,
+        epoch,
+        join: setup.join.clone(),
+    });
     let scheme = if secured.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}");
     state.write("address", format!("{url}\n").as_bytes())?;

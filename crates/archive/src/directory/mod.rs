@@ -10,6 +10,7 @@ pub(crate) mod open;
 pub(crate) mod process;
 pub(crate) mod raw;
 pub(crate) mod reader;
+pub(crate) mod remove;
 mod reserve;
 pub(crate) mod run_dir;
 mod scripts;

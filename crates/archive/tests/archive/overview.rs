@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cosmark_archive::{RunState, change_tags, overview, set_baseline, tags};
+use cosmark_archive::{ArchiveError, RunState, change_tags, overview, remove_run, set_baseline, tags};
 
 use crate::support::{mixed, new_run, open, run_to_the_end, successes};
 
@@ -128,4 +128,28 @@ fn a_run_that_cosbench_made_is_listed_as_its_tables_say() {
         );
         assert!(run.headline.as_ref().is_some_and(|headline| headline.throughput_per_s > 0.0), "{run:?}");
     }
+}
+
+#[test]
+fn a_run_that_is_deleted_is_gone_its_number_is_not_given_again_and_what_is_in_use_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, second) = (a_run(home.path(), "a"), a_run(home.path(), "a"));
+    set_baseline(&first, "a", true).unwrap();
+    let refused = |dir: &Path| matches!(remove_run(dir), Err(ArchiveError::InUse { .. }));
+    assert!(refused(&first) && first.join("run.json").is_file(), "a baseline stays");
+    // One that was begun to be deleted before is no hindrance.
+    fs::create_dir(home.path().join(".deleted-w2-a")).unwrap();
+    remove_run(&second).unwrap();
+    let left: Vec<_> = overview(home.path()).unwrap().into_iter().map(|run| run.number).collect();
+    assert_eq!(left, [1]);
+    assert!(!home.path().join(".deleted-w2-a").exists() && !second.exists());
+    assert_eq!(a_run(home.path(), "a").file_name().unwrap(), "w3-a");
+    let running = home.path().join("w3-a");
+    let text = fs::read_to_string(running.join("run.json")).unwrap();
+    fs::write(running.join("run.json"), text.replacen("\"finished\"", "\"running\"", 1)).unwrap();
+    let state = overview(home.path()).unwrap()[1].state;
+    assert_eq!(refused(&running), state == Some(RunState::Running), "{state:?}");
+    let foreign = home.path().join("w9-cosbench");
+    fs::create_dir(&foreign).unwrap();
+    assert!(remove_run(&foreign).is_err() && foreign.is_dir(), "what cannot be read stays");
 }

@@ -81,6 +81,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         admit: admitted(&args.admit)?,
         anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
+        join: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -110,7 +111,11 @@ fn local(args: &ControllerArgs) -> Result<LocalSetup, Problem> {
 }
 
 /// A controller whose drivers join over NATS: the one that was named, or one that is started here.
-fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runtime) -> Result<(), Problem> {
+fn over_nats(
+    args: &ControllerArgs,
+    mut setup: Setup,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<(), Problem> {
     let name = format!("controller {}", setup.name);
     let mut server = None;
     let state = StateDir::open(&setup.state)?;
@@ -119,10 +124,9 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
     let options = match &args.nats {
         Some(url) => {
             let options = nats::options(url, &args.login);
-            eprintln!(
-                "cosmark: drivers join, each with the login of a driver, by: cosmark driver --join {} --trust {key}",
-                options.shown()
-            );
+            let join = join_command(&options.shown(), None, key);
+            eprintln!("cosmark: drivers join, each with the login of a driver, by: {join}");
+            setup.join = Some(join);
             options
         }
         None => {
@@ -130,12 +134,14 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
             (wanted.listen, wanted.port) = (args.nats_listen, args.nats_port);
             let started = LocalServer::start(wanted).map_err(|error| nats::problem(&error))?;
             let options = started.nats_options();
+            let login = started.driver_login();
             eprintln!(
-                "cosmark: NATS at {}; drivers join with: cosmark driver --join {} --nats-nkey-file {} --trust {key}",
+                "cosmark: NATS at {}; drivers join with: {}",
                 options.shown(),
-                options.shown(),
-                started.driver_login().display()
+                join_command(&options.shown(), Some(&login), key)
             );
+            let url = reached_at(args.nats_listen, &options.shown(), &setup.host.hostname);
+            setup.join = Some(join_command(&url, login.file_name().map(Path::new), key));
             let tell = Arc::clone(&setup.tell);
             let kept = SupervisedServer::keep(started, move |text| tell(text));
             server = Some(kept.map_err(|error| nats::problem(&error))?);
@@ -149,6 +155,22 @@ fn over_nats(args: &ControllerArgs, setup: Setup, runtime: &tokio::runtime::Runt
     })?;
     drop(server);
     Ok(())
+}
+
+/// The command by which a driver joins.
+fn join_command(url: &str, login: Option<&Path>, key: &str) -> String {
+    let login = login.map(|file| format!(" --nats-nkey-file {}", file.display())).unwrap_or_default();
+    format!("cosmark driver --join {url}{login} --trust {key}")
+}
+
+/// Where other machines reach a `nats-server` that listens at `listen`: at every address means by this machine's name.
+fn reached_at(listen: std::net::IpAddr, shown: &str, hostname: &str) -> String {
+    let port = shown.rsplit(':').next().unwrap_or_default();
+    match listen {
+        every if every.is_unspecified() => format!("nats://{hostname}:{port}"),
+        std::net::IpAddr::V6(address) => format!("nats://[{address}]:{port}"),
+        std::net::IpAddr::V4(address) => format!("nats://{address}:{port}"),
+    }
 }
 
 /// What others are told of the driver in this process.
@@ -267,4 +289,57 @@ fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
         }
     }
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::args::Args;
+
+    fn is_understood(command: &str) -> bool {
+        Args::try_parse_from(command.split_whitespace()).is_ok()
+    }
+
+    #[test]
+    fn the_line_that_brings_a_driver_is_one_that_the_command_line_understands() {
+        let everywhere = reached_at("0.0.0.0".parse().unwrap(), "nats://127.0.0.1:4333", "lab-7");
+        assert_eq!(everywhere, "nats://lab-7:4333");
+        assert_eq!(reached_at("::1".parse().unwrap(), "nats://[::1]:4222", "lab-7"), "nats://[::1]:4222");
+        for login in [None, Some(Path::new("driver.nkey"))] {
+            let line = join_command(&everywhere, login, "UDXU4RCSJNZOIQHZNWXHXORD");
+            assert!(is_understood(&line), "{line}");
+        }
+        assert!(!is_understood("cosmark driver --nats nats://lab-7:4222"));
+    }
+
+    /// Words behind `cosmark` in the texts of the console.
+    fn named_commands(text: &str) -> Vec<&str> {
+        let words = text.split("cosmark ").skip(1).filter_map(|rest| rest.split([' ', '`', '"', '<']).next());
+        words.filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()) && !word.is_empty()).collect()
+    }
+
+    #[test]
+    fn every_command_that_the_console_names_is_one_of_the_command_line() {
+        let known = Args::command();
+        let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../console/src"));
+        let (mut waiting, mut named) = (vec![sources.to_owned()], 0);
+        while let Some(path) = waiting.pop() {
+            if path.is_dir() {
+                waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for word in lines.flat_map(named_commands) {
+                named += 1;
+                assert!(known.find_subcommand(word).is_some(), "{}: cosmark {word}", path.display());
+            }
+        }
+        assert!(named >= 3, "{named}");
+        assert_eq!(named_commands("<code>cosmark drive --join</code>"), ["drive"]);
+    }
 }

@@ -121,7 +121,7 @@ impl<'r, 'a> StageRun<'r, 'a> {
 
     /// Runs it to its end, its pause included.
     pub async fn run(mut self, observer: &mut dyn Observer) -> StageEnd {
-        let planned = self.planned();
+        let planned = self.stage.planned();
         observer.stage_begins(&StageNews { stage: &self.stage, index: self.index, of: self.of, planned });
         if !self.stage.works.is_empty() {
             self.enter(StageState::Booting);
@@ -143,15 +143,6 @@ impl<'r, 'a> StageRun<'r, 'a> {
             self.state = state;
             self.job.dir.enter_stage(self.index, state);
         }
-    }
-
-    /// How long the load lasts, where time ends every work.
-    fn planned(&self) -> Option<Duration> {
-        let works = &self.stage.works;
-        let timed = works.iter().all(|work| !work.runtime.is_zero());
-        let longest =
-            works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max().unwrap_or_default();
-        timed.then_some(longest + self.stage.closure_delay)
     }
 
     /// Cuts the shares among the drivers that are there.

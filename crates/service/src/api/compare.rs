@@ -10,7 +10,8 @@ use cosmark_report::compare::{Comparison, Loaded, Options, compare as put_side_b
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Given, Params, blocking, json};
-use super::runs::{Filter, directory, select};
+use super::archived::directory;
+use super::history::{Filter, select};
 use super::{No, Shared};
 
 /// Runs that are put side by side at most.

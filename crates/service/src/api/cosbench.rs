@@ -11,8 +11,9 @@ use axum::response::{IntoResponse, Response};
 use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
 
 use super::answer::blocking;
+use super::archived::directory;
 use super::files::{attachment, is_foreign};
-use super::runs::{directory, find, source};
+use super::runs::{find, source};
 use super::{No, Shared};
 use crate::api::types::{Role, RunSummary, Submission};
 use crate::auth::tokens::Identity;

@@ -20,7 +20,8 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::answer::{Given, Params, blocking, json};
-use super::runs::{directory, open};
+use super::archived::directory;
+use super::runs::open;
 use super::{No, Shared};
 use crate::api::types::{FileInfo, LogLine};
 

@@ -2,6 +2,7 @@
 //! access rules, the OpenAPI document and the reference page are made from the rows.
 
 mod answer;
+mod archived;
 mod bounds;
 mod catalog;
 mod compare;
@@ -9,6 +10,7 @@ mod console;
 mod cosbench;
 mod events;
 mod files;
+mod history;
 mod metrics;
 pub mod openapi;
 mod routes;
@@ -64,6 +66,8 @@ pub struct App {
     pub leader: tokio::sync::watch::Receiver<Option<crate::queue::store::Leader>>,
     /// When this process began, part of the ids of events.
     pub epoch: u64,
+    /// The command that lets a driver of another machine join.
+    pub join: Option<String>,
 }
 
 /// As every handler sees it.

@@ -2,7 +2,7 @@
 
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
-use super::{Shared, catalog, compare, cosbench, events, files, metrics, runs, session, system};
+use super::{Shared, catalog, compare, cosbench, events, files, history, metrics, runs, session, system};
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,12 +84,22 @@ use Reply::{Events, Json, Many, Media, Nothing, One};
 const FILTERS: &[(&str, &str)] = &[
     (
         "state",
-        "only runs in this state: active, queuing, processing, finished, failed, terminated or cancelled",
+        "only runs in this state: active, ended, queuing, processing, finished, failed, terminated or cancelled",
     ),
-    ("search", "only runs with this text in their id, name or tags"),
+    ("search", "only runs with this text in their id, name, target or tags"),
     ("tag", "only runs with this tag; several by commas = all of them"),
+    ("verdict", "only runs with this verdict: true, true_with_limits, not_proven or false"),
+    ("baseline", "1: only the baselines of their workloads"),
+    ("since", "only runs that began on this day (UTC) or at this moment, or later"),
+    ("until", "only runs that began on this day (UTC) or at this moment, or before"),
+    (
+        "sort",
+        "by id (without it), name, target, state, verdict, started, took, throughput or p99; runs without a value come last",
+    ),
+    ("down", "0: the least first"),
     ("limit", "at most so many, 1 to 1000; 100 without it"),
-    ("before", "only runs with a lower number than this one's, for the next page"),
+    ("skip", "without the first so many, for the next page"),
+    ("before", "only runs with a lower number than this one's"),
 ];
 
 /// Every route.
@@ -103,9 +113,10 @@ pub const ROUTES: &[Route] = &[
     route!(patch "/api/v1/drivers/{name}" Operate One("DriverInfo"), system::drain, "Give a driver no new work, or work again", body "Drain"),
     route!(delete "/api/v1/drivers/{name}" Operate Nothing, system::forget, "Forget a driver that is lost"),
     route!(post "/api/v1/check" View One("CheckResult"), runs::check, "What a submission would do: mistakes, stages, what can be said before any load; nothing is sent", body "Submission"),
-    route!(get "/api/v1/runs" View Many("RunSummary"), runs::list, "Runs, newest first: those that wait or run, and the archive", query FILTERS),
+    route!(get "/api/v1/runs" View Many("RunSummary"), history::list, "Runs, newest first: those that wait or run, and the archive", query FILTERS),
     route!(post "/api/v1/runs" Operate One("Submitted"), runs::submit, "Put a workload into the queue (201)", body "Submission"),
     route!(get "/api/v1/runs/{id}" View One("RunSummary"), runs::one, "One run"),
+    route!(delete "/api/v1/runs/{id}" Operate Nothing, history::remove, "Delete a run that is over from the archive, with all its files; a baseline, and what other programs made, stay"),
     route!(get "/api/v1/runs/{id}/record" View Json("run.json, see run.schema.json"), runs::record, "The record of a run; of a running one, as it stands"),
     route!(patch "/api/v1/runs/{id}/queue" Operate One("RunSummary"), runs::reorder, "Move a run that waits", body "QueueMove"),
     route!(post "/api/v1/runs/{id}/cancel" Operate One("RunSummary"), runs::cancel, "End a run: operations in flight may end, or not", body "Cancel"),

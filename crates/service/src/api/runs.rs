@@ -1,68 +1,30 @@
 //! Runs: submit, list, change.
 
-use std::path::{Path as FsPath, PathBuf};
+use std::path::Path as FsPath;
 
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
-use cosmark_archive::{
-    RunGlance, RunRecord, RunState, add_note, change_tags, open_run, overview, set_baseline,
-};
+use cosmark_archive::{RunRecord, add_note, change_tags, open_run, overview, set_baseline};
 use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{hidden, hide_in_source};
 use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
-use serde::Deserialize;
 
-use super::answer::{Body, Given, Params, blocking, json};
+use super::answer::{Body, Given, blocking, json};
+use super::archived::{directory, number_of, unknown};
+use super::history::summarize;
 use super::{App, No, Shared};
 use crate::api::types::{
     Baseline, Cancel, CheckResult, Note, QueueMove, RunSummary, SourceText, Submission, Submitted,
     SystemEvent, TagChange,
 };
 use crate::auth::tokens::Identity;
-use crate::live::overall_word;
 use crate::queue::runner::find_run;
 
-/// Filters of a list of runs.
-#[derive(Debug, Default, Deserialize)]
-pub struct Filter {
-    state: Option<String>,
-    search: Option<String>,
-    tag: Option<String>,
-    /// At most so many.
-    pub limit: Option<usize>,
-    before: Option<String>,
-}
-
-/// Runs of a list without a limit.
-const USUAL: usize = 100;
 /// Bytes of a note: with the name of who says it there is room for it in an event.
 const LONGEST_NOTE: usize = 3000;
-/// Runs of a list at most.
-const MOST: usize = 1000;
-
-/// The number in `w12`.
-pub fn number_of(id: &str) -> Option<u64> {
-    let digits = id.strip_prefix('w')?;
-    let good = !digits.is_empty() && digits.len() < 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    good.then(|| digits.parse().ok()).flatten()
-}
-
-/// What there is to say where a run is not.
-pub fn unknown(id: &str) -> No {
-    No::unknown(format!("there is no run {id}; `cosmark list --controller` and GET /api/v1/runs list them"))
-}
-
-/// The directory of a run.
-pub fn directory(app: &App, id: &str) -> Result<PathBuf, No> {
-    let found = number_of(id).and_then(|number| find_run(&app.queue.runner().archive, number));
-    found.ok_or_else(|| match app.queue.find(id) {
-        Some(_) => No::new(StatusCode::CONFLICT, format!("{id} waits in the queue: it has no archive yet")),
-        None => unknown(id),
-    })
-}
 
 /// The record of a run; of a running one with the results of its running stage as they stand.
 pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
@@ -71,94 +33,6 @@ pub fn open(app: &App, id: &str) -> Result<cosmark_archive::Run, No> {
         Some(live) => Ok(live.so_far(path)?),
         None => Ok(open_judged(&path)?),
     }
-}
-
-fn state_word(state: Option<RunState>) -> &'static str {
-    match state {
-        Some(RunState::Running) => "processing",
-        // As COSBench would have it: something ended it.
-        Some(RunState::Killed) | None => "terminated",
-        Some(state) => state.word(),
-    }
-}
-
-/// A run of the archive.
-fn summary_of(run: &RunGlance) -> RunSummary {
-    let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    let time = |at: Option<cosmark_archive::Timestamp>| at.map(|at| at.to_string());
-    RunSummary {
-        id: format!("w{}", run.number),
-        name: run.name.clone(),
-        state: state_word(run.state).to_owned(),
-        reason: run.reason.clone().or_else(|| run.problem.clone()),
-        submitted: time(run.submitted),
-        started: time(run.started),
-        ended: time(run.ended),
-        priority: 0,
-        position: None,
-        stage: None,
-        stages_done: count(run.stages_over),
-        stages: count(run.stages),
-        progress: None,
-        remaining_s: None,
-        verdict: run.verdict.map(|verdict| overall_word(verdict).to_owned()),
-        verdict_reason: run.verdict_reason.clone(),
-        operations: run.kinds.clone(),
-        tags: run.tags.iter().cloned().collect(),
-        baseline: run.baseline,
-        submitted_by: None,
-        drivers: run.drivers.clone(),
-        lost: Vec::new(),
-        waits_for: None,
-        class: None,
-    }
-}
-
-/// A run of the archive, and how it ended if the archive had no room to be told.
-fn summarize(app: &App, run: &RunGlance) -> RunSummary {
-    let archived = summary_of(run);
-    let ended = |live: &RunSummary| !matches!(live.state.as_str(), "queuing" | "processing");
-    let lately = app.queue.live(&archived.id).filter(|_| archived.state == "processing");
-    lately.map(|live| live.summary()).filter(ended).unwrap_or(archived)
-}
-
-/// All runs that fit, newest first. Reads the archive.
-pub fn select(app: &App, filter: &Filter) -> Result<Vec<RunSummary>, No> {
-    let limit = filter.limit.unwrap_or(USUAL).clamp(1, MOST);
-    let before = match &filter.before {
-        None => u64::MAX,
-        Some(id) => {
-            number_of(id).ok_or_else(|| No::bad(format!("before: {id} is no id of a run, such as w12")))?
-        }
-    };
-    let active = app.queue.active();
-    let archive = &app.queue.runner().archive;
-    let archived = if archive.is_dir() { overview(archive)? } else { Vec::new() };
-    let is_active = |id: &str| active.iter().any(|run| run.id == id);
-    let archived: Vec<RunSummary> =
-        archived.iter().map(|run| summarize(app, run)).filter(|run| !is_active(&run.id)).collect();
-    let mut all: Vec<RunSummary> =
-        active.into_iter().chain(archived).filter(|run| fits(run, filter)).collect();
-    all.retain(|run| number_of(&run.id).is_some_and(|number| number < before));
-    all.sort_by_key(|run| std::cmp::Reverse(number_of(&run.id)));
-    all.truncate(limit);
-    Ok(all)
-}
-
-fn fits(run: &RunSummary, filter: &Filter) -> bool {
-    let is_active = matches!(run.state.as_str(), "queuing" | "processing");
-    let state = filter.state.as_deref().filter(|state| !state.is_empty());
-    let text = filter.search.as_deref().map(str::to_lowercase).filter(|text| !text.is_empty());
-    let has = |text: &String| {
-        let words =
-            [run.id.as_str(), run.name.as_str()].into_iter().chain(run.tags.iter().map(String::as_str));
-        words.into_iter().any(|word| word.to_lowercase().contains(text))
-    };
-    let tags =
-        filter.tag.as_deref().unwrap_or_default().split(',').map(str::trim).filter(|tag| !tag.is_empty());
-    state.is_none_or(|state| if state == "active" { is_active } else { run.state == state })
-        && text.as_ref().is_none_or(has)
-        && tags.into_iter().all(|tag| run.tags.iter().any(|own| own == tag))
 }
 
 /// One run, wherever it is.
@@ -196,11 +70,6 @@ pub async fn submit(
 ) -> Result<Response, No> {
     let (id, mistakes) = app.queue.submit(submission, &who.name).await?;
     Ok((StatusCode::CREATED, axum::Json(Submitted { id, mistakes })).into_response())
-}
-
-/// `GET runs`
-pub async fn list(State(app): State<Shared>, Params(filter): Params<Filter>) -> Given<Vec<RunSummary>> {
-    json(blocking(move || select(&app, &filter)).await?)
 }
 
 /// `GET runs/ID`

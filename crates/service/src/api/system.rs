@@ -32,6 +32,7 @@ pub async fn status_of(app: &App) -> Status {
         queued: count(active.iter().filter(|run| run.position.is_some()).count()),
         running,
         concurrency: count(app.queue.concurrency()),
+        join: app.join.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is going on now: events for those who watch, sums of the stages that run.
 
 pub mod feed;
+mod plan;
 mod run;
 mod series;
 pub mod sums;
@@ -9,6 +10,7 @@ mod tests;
 mod watcher;
 
 pub use feed::{Batch, Feed, Line};
+pub use plan::RunPlan;
 pub use run::{LiveRun, class_word, news_of, overall_word};
 pub use series::{CourseSeen, Courses};
 pub use watcher::{RunListener, Watcher};

@@ -9,9 +9,10 @@ use cosmark_report::data::SeriesNews;
 use cosmark_verdict::judge_so_far;
 
 use super::feed::Feed;
+use super::plan::{Left, RunPlan};
 use super::series::{CourseSeen, Courses};
 use super::sums::StageSums;
-use crate::api::types::{LogLine, RunEvent, RunSummary, VerdictNews};
+use crate::api::types::{LogLine, RunEvent, RunSummary, StageNews, VerdictNews};
 
 /// Events of a run that are kept for those who come later: about two hours of a few operations.
 const MOST_BYTES: usize = 16 << 20;
@@ -24,6 +25,7 @@ pub struct LiveRun {
     pub feed: Arc<Feed>,
     seen: Mutex<Seen>,
     courses: Mutex<Courses>,
+    plan: Mutex<RunPlan>,
 }
 
 struct Seen {
@@ -73,7 +75,7 @@ impl LiveRun {
         let id = summary.id.clone();
         let seen = Mutex::new(Seen { summary, path: None, sums: None });
         let feed = Arc::new(Feed::new(MOST_BYTES));
-        Arc::new(Self { id, feed, seen, courses: Mutex::default() })
+        Arc::new(Self { id, feed, seen, courses: Mutex::default(), plan: Mutex::default() })
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -96,6 +98,27 @@ impl LiveRun {
     /// Its archive is there.
     pub fn begins_at(&self, path: PathBuf) {
         self.seen().path = Some(path);
+    }
+
+    /// What it is to do: told before its first stage, so that its length is seen.
+    pub fn plans(&self, plan: RunPlan) {
+        for (index, id, planned_s) in plan.known() {
+            self.tell(&RunEvent::Stage(StageNews {
+                id: id.to_owned(),
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+                state: StageState::Waiting.word().to_owned(),
+                load_started: None,
+                planned_s,
+                reason: None,
+            }));
+        }
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+    }
+
+    /// What is left of it: see [`RunPlan::left`].
+    #[must_use]
+    pub fn left(&self, behind: usize, own_s: Option<f64>) -> Left {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).left(behind, own_s)
     }
 
     /// Changes the summary and tells those who watch it.

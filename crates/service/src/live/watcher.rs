@@ -128,9 +128,11 @@ impl Observer for Watcher {
         self.give(progress.watermark, false);
         if self.summed.elapsed() >= SUMMARY_EVERY {
             self.summed = Instant::now();
+            let own_s = progress.remaining.map(|left| left.as_secs_f64());
+            let left = self.live.left(progress.of.saturating_sub(progress.index + 1), own_s);
             self.live.change(|summary| {
-                summary.progress = progress.done;
-                summary.remaining_s = progress.remaining.map(|left| left.as_secs_f64());
+                (summary.progress, summary.remaining_s) = (progress.done, own_s);
+                (summary.left_s, summary.left_open) = (Some(left.known_s), left.open);
             });
             (self.changed)();
         }
@@ -197,12 +199,16 @@ impl ArchiveListener for RunListener {
         }));
         let over = record.stages.iter().filter(|stage| stage.state.is_done()).count();
         let current = (!stage.state.is_over()).then(|| stage.id.clone());
+        let behind = record.stages.len().saturating_sub(index + 1);
+        // Between two stages nothing is left of the first.
+        let left = self.live.left(behind, current.is_none().then_some(0.0));
         self.live.change(|summary| {
             if summary.started.is_none() {
                 summary.started = record.started.map(|at| at.to_string());
             }
             if summary.stage != current || current.is_none() {
                 (summary.progress, summary.remaining_s) = (None, None);
+                (summary.left_s, summary.left_open) = (Some(left.known_s), left.open);
                 summary.lost.clear();
             }
             summary.stage = current;

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::check::Reader;
 use crate::drivers::{DriverPool, PoolJob};
-use crate::live::{LiveRun, RunListener, Watcher};
+use crate::live::{LiveRun, RunListener, RunPlan, Watcher};
 use crate::queue::nodes::{self, Stores};
 use crate::queue::store::QueueEntry;
 
@@ -120,6 +120,7 @@ impl Runner {
         dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
         live.begins_at(dir.path().to_owned());
         live.courses().show_as_report(&workload);
+        live.plans(RunPlan::of(&workload));
         let changed: Arc<dyn Fn() + Send + Sync> = {
             let (changed, id) = (Arc::clone(&self.changed), entry.id.clone());
             Arc::new(move || changed(&id))

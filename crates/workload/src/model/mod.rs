@@ -124,6 +124,15 @@ impl Stage {
     pub fn id(&self, index: usize) -> String {
         format!("s{}-{}", index + 1, self.name)
     }
+
+    /// How long its load lasts and what it waits after it, where time ends every work. A search is not counted: nobody knows how many
+    /// trials it takes.
+    #[must_use]
+    pub fn planned(&self) -> Option<Duration> {
+        let timed = self.works.iter().all(|work| !work.runtime.is_zero());
+        let longest = self.works.iter().map(|work| work.rampup + work.runtime + work.rampdown).max();
+        timed.then_some(longest.unwrap_or_default() + self.closure_delay)
+    }
 }
 
 /// `script.sh(arg1,arg2)`.

@@ -11,12 +11,14 @@ mod access;
 mod doing;
 mod lost;
 mod note;
+mod run;
 mod submission;
 
 pub use access::{Login, SecretValue};
 pub use doing::DriverDoing;
 pub use lost::LostDriver;
 pub use note::Note;
+pub use run::RunSummary;
 pub use submission::Submission;
 
 /// Version of this interface; its paths begin with `/api/v1`.
@@ -71,6 +73,9 @@ pub struct Status {
     pub running: Vec<String>,
     /// Runs that may run at the same time.
     pub concurrency: u32,
+    /// The command that lets a driver of another machine join, where drivers can.
+    #[serde(default)]
+    pub join: Option<String>,
 }
 
 /// How a driver is doing.
@@ -227,64 +232,6 @@ pub struct Submitted {
     pub id: String,
     /// Warnings.
     pub mistakes: Vec<Mistake>,
-}
-
-/// A run, wherever it is: in the queue, running, or in the archive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct RunSummary {
-    /// Such as `w12`.
-    pub id: String,
-    /// Name of the workload.
-    pub name: String,
-    /// `queuing`, `processing`, `finished`, `failed`, `terminated` or `cancelled`, as in COSBench.
-    pub state: String,
-    /// Why it ended so, one sentence.
-    pub reason: Option<String>,
-    /// RFC 3339.
-    pub submitted: Option<String>,
-    /// RFC 3339.
-    pub started: Option<String>,
-    /// RFC 3339.
-    pub ended: Option<String>,
-    /// Priority in the queue.
-    pub priority: i32,
-    /// Place in the queue from 0; none when it does not wait.
-    pub position: Option<u32>,
-    /// Id of the stage that is running.
-    pub stage: Option<String>,
-    /// Stages that are over, and all.
-    pub stages_done: u32,
-    /// All stages.
-    pub stages: u32,
-    /// Part of the running stage that is over, 0 to 1.
-    pub progress: Option<f64>,
-    /// Seconds until the running stage ends, where that is known.
-    pub remaining_s: Option<f64>,
-    /// `true`, `true_with_limits`, `not_proven` or `false`.
-    pub verdict: Option<String>,
-    /// First reason of the verdict.
-    pub verdict_reason: Option<String>,
-    /// Kinds of operations, such as `read` and `write`.
-    pub operations: Vec<String>,
-    /// Tags.
-    pub tags: Vec<String>,
-    /// Whether it is the baseline of its workload.
-    pub baseline: bool,
-    /// Who submitted it: the name of the token.
-    pub submitted_by: Option<String>,
-    /// Drivers that work or worked on it.
-    pub drivers: Vec<String>,
-    /// Drivers that the running stage has lost: it goes on without them.
-    #[serde(default)]
-    pub lost: Vec<LostDriver>,
-    /// What a run that waits waits for beside its turn, in words: `waiting for 250 drivers, 200 are there`.
-    #[serde(default)]
-    pub waits_for: Option<String>,
-    /// What the exit code of `cosmark submit --wait` is made of: `finished`, `missed`, `failed`, `target`, `workload`, `ours` or
-    /// `cancelled`; known of runs that ended lately.
-    #[serde(default)]
-    pub class: Option<String>,
 }
 
 /// A move in the queue.
