@@ -70,6 +70,10 @@ async function otherScreens() {
       if (/empty|unknown|not-found/.test(name)) continue;
       await page.goto(still.url + path);
       await page.locator(wanted).first().waitFor();
+      if (path.startsWith("/submit")) {
+        const button = await page.getByRole("button", { name: "Submit", exact: true }).boundingBox();
+        check(button && button.y + button.height < 700, `${name} on a ${device}: the button Submit is not in sight`);
+      }
       await fits(page, `${name} on a ${device}`);
       await shot(page, `${name}-${device}`, device === "phone");
     }
@@ -138,6 +142,21 @@ async function keyboard() {
     return rows > 0 && rows < 14 && page.url().includes("search=nightly");
   });
   await page.locator("body").press("Escape");
+  // Sorted and filtered by the controller, over all runs; a run is deleted after one question.
+  await page.goto(`${still.url}/`);
+  await page.locator(".history tbody tr").nth(5).waitFor();
+  const cells = (at) => page.locator(`.history tbody tr td:nth-child(${at})`).allTextContents();
+  await page.locator(".history").getByRole("button", { name: "op/s" }).click();
+  await until("the history is sorted by rate", async () => {
+    const rates = (await cells(5)).map((text) => Number(text.replace(/[^\d.]/g, "")));
+    return rates.length > 5 && rates.every((rate, at) => rate > 0 && (at === 0 || rates[at - 1] >= rate)) && page.url().includes("sort=throughput");
+  });
+  await page.getByRole("combobox", { name: "Verdict" }).selectOption("not_proven");
+  await until("the history shows one verdict", async () => { const verdicts = await cells(8); return verdicts.length > 0 && verdicts.every((one) => /not proven/.test(one)); });
+  const doomed = (await cells(2))[0];
+  await page.getByRole("button", { name: `Delete ${doomed}`, exact: true }).click();
+  await page.getByRole("button", { name: "Delete the run" }).click();
+  await until("the deleted run is gone from the history", async () => !(await cells(2)).includes(doomed));
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("g");
   await page.keyboard.press("t");

@@ -4,7 +4,7 @@
 // Log in and out, test a target, keep a secret, submit by editor, by form and by matrix, watch live, cancel, compare, download, lose the
 // controller and go on when it is back. Screenshots go to e2e/artefacts.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -371,6 +371,31 @@ async function compareAndPerformance() {
   await both("not-found");
 }
 
+/** The archive's own figures in the history; the controller sorts and filters; a deleted run is gone from the disk. */
+async function history() {
+  await page.goto(`${base}/`);
+  const rows = page.locator(".history tbody tr");
+  await rows.nth(1).waitFor();
+  const cells = (at) => page.locator(`.history tbody tr td:nth-child(${at})`).allTextContents();
+  check((await cells(4)).some((text) => text.includes(`s3 127.0.0.1`)), `no run of the history has its target: ${await cells(4)}`);
+  await page.locator(".history").getByRole("button", { name: "op/s" }).click();
+  await until("the history is sorted by rate", async () => {
+    const rates = (await cells(5)).map((text) => (/\d/.test(text) ? Number(text.replace(/[^\d.]/g, "")) * (text.endsWith("k") ? 1000 : 1) : -1));
+    return page.url().includes("sort=throughput") && rates[0] > 0 && rates.every((rate, at) => at === 0 || rates[at - 1] >= rate);
+  });
+  await page.getByRole("combobox", { name: "State" }).selectOption("cancelled");
+  await until("the history shows one state", async () => { const states = await cells(7); return states.length > 0 && states.every((text) => text.includes("cancelled")); });
+  const doomed = (await cells(2))[0];
+  const directory = () => readdirSync(join(work, "archive")).filter((name) => name.startsWith(`${doomed}-`));
+  check(directory().length === 1, `${doomed} has no directory`);
+  await page.getByRole("button", { name: `Delete ${doomed}`, exact: true }).click();
+  await page.getByRole("alertdialog").waitFor();
+  await both("delete");
+  await page.getByRole("button", { name: "Delete the run" }).click();
+  await until("the deleted run is gone from the history", async () => !(await cells(2)).includes(doomed));
+  check(directory().length === 0, `${doomed} is still on the disk`);
+}
+
 async function logout() {
   await page.goto(`${base}/`);
   await page.getByRole("button", { name: /^Settings and log out/ }).click();
@@ -396,7 +421,7 @@ async function end() {
 process.on("SIGTERM", () => void end().then(() => process.exit(1)));
 await parts([
   ["log in", login], ["target and secret", targetAndSecret], ["by editor", byEditor], ["by form and matrix", byForm], ["queue, a killed controller, cancel", queueAndCancel],
-  ["compare and performance", compareAndPerformance], ["log out", logout],
+  ["compare and performance", compareAndPerformance], ["history", history], ["log out", logout],
 ], true);
 await shot(page, "real-last", false).catch(() => undefined);
 await end();

@@ -55,6 +55,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     controller: "lab-1", version: "0.1.0", api_version: 1, leader: "lab-1", controllers: ["lab-1", "lab-2"], nats_connected: true, nats: "nats://127.0.0.1:4222",
     now: stamp(), drivers_alive: [...fleet.values()].filter((one) => ["idle", "busy", "drained"].includes(one.state)).length,
     queued: waiting().length, running: running().map((run) => run.summary.id), concurrency: 1,
+    join: "cosmark driver --join nats://127.0.0.1:4222 --nats-nkey-file driver.nkey --trust UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4",
   });
   const isOver = (run) => ["finished", "failed", "terminated", "cancelled"].includes(run.summary.state);
   const waiting = () => [...runs.values()].filter((run) => run.summary.state === "queuing").sort((a, b) => b.summary.priority - a.summary.priority || a.order - b.order);
@@ -79,7 +80,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       order: number, clients: new Set(), news: [], random: random(number * 7919), timer: null, at: null, bins: [], source: more.source ?? "name: mixed\nstages: []\n",
       summary: {
         id, name, state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: stamp(), started: null, ended: null, priority: 0, position: null, stage: null, stages_done: 0, stages: STAGES.length,
-        progress: null, remaining_s: null, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
+        progress: null, remaining_s: null, left_s: null, left_open: 0, target: `s3 10.0.0.${1 + (number % 3)}`, throughput_per_s: more.summary?.ended ? 5200 - ((number * 37) % 400) : null, p99_ms: more.summary?.ended ? 15.5 + (number % 7) : null, verdict: null, verdict_reason: null, operations: ["read", "write"], tags: [], baseline: false, submitted_by: "laptop", drivers: [], ...more.summary,
       },
     };
     runs.set(id, run);
@@ -241,8 +242,9 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     Object.assign(stage, { state: "running", load_started: stamp() });
     say(run, "stage", { ...stage });
     log(run, "INFO", stage.id, `${stage.id} begins`);
-    change(run, { stage: stage.id, stages_done: run.at.stage, progress: 0, remaining_s: stage.planned_s });
+    change(run, { stage: stage.id, stages_done: run.at.stage, progress: 0, remaining_s: stage.planned_s, left_s: leftOf(run, stage.planned_s) });
   }
+  const leftOf = (run, own) => own + run.stages.slice(run.at.stage + 1).reduce((sum, stage) => sum + stage.planned_s, 0);
   function advance(run) {
     const stage = run.stages[run.at.stage];
     const from = run.at.t;
@@ -263,7 +265,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
       log(run, from > 70 && from < 80 ? "WARN" : "INFO", "driver-1", from > 70 && from < 80 ? "the store answered 503 to 126 requests" : `${rows[0].count} operations in the last interval`);
     }
     if (run.at.t >= stage.planned_s) return nextStage(run);
-    if (Math.round(from) % 2 === 0) change(run, { progress: run.at.t / stage.planned_s, remaining_s: stage.planned_s - run.at.t, ...(main && from > 20 ? { verdict: "true_with_limits", verdict_reason: "The clock of driver-2 is only known to 41 µs." } : {}) });
+    if (Math.round(from) % 2 === 0) change(run, { progress: run.at.t / stage.planned_s, remaining_s: stage.planned_s - run.at.t, left_s: leftOf(run, stage.planned_s - run.at.t), ...(main && from > 20 ? { verdict: "true_with_limits", verdict_reason: "The clock of driver-2 is only known to 41 µs." } : {}) });
     return undefined;
   }
   function finish(run, state, reason) {
@@ -272,7 +274,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     log(run, "INFO", "controller", `${run.summary.id} is ${state}`);
     const good = state === "finished";
     change(run, {
-      state, reason, ended: stamp(), stage: null, progress: null, remaining_s: null, stages_done: good ? STAGES.length : run.summary.stages_done,
+      state, reason, ended: stamp(), stage: null, progress: null, remaining_s: null, left_s: null, stages_done: good ? STAGES.length : run.summary.stages_done,
       verdict: good ? "true_with_limits" : "not_proven", verdict_reason: good ? "The clock of driver-2 is only known to 41 µs." : "The run did not finish.",
     });
     say(run, "end", { state });
@@ -405,8 +407,11 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     ["GET", /^runs$/, ({ query }) => {
       const word = (query.get("search") ?? "").toLowerCase();
       const all = [...runs.values()].reverse().map((run) => run.summary)
-        .filter((one) => (!query.get("state") || one.state === query.get("state")) && (!query.get("tag") || one.tags.includes(query.get("tag"))) && `${one.id} ${one.name} ${one.tags.join(" ")}`.toLowerCase().includes(word));
-      const from = query.get("before") ? all.findIndex((one) => one.id === query.get("before")) + 1 : 0;
+        .filter((one) => (!query.get("state") || (query.get("state") === "ended" ? one.ended !== null : one.state === query.get("state"))) && (!query.get("verdict") || one.verdict === query.get("verdict")) && (query.get("baseline") !== "1" || one.baseline) &&
+          (!query.get("since") || one.started >= query.get("since")) && (!query.get("tag") || one.tags.includes(query.get("tag"))) && `${one.id} ${one.name} ${one.tags.join(" ")}`.toLowerCase().includes(word));
+      const key = { throughput: "throughput_per_s", p99: "p99_ms", name: "name", target: "target", started: "started" }[query.get("sort")];
+      if (key) all.sort((a, b) => (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0) * (query.get("down") === "0" ? 1 : -1));
+      const from = Number(query.get("skip") ?? 0);
       return all.slice(from, from + Number(query.get("limit") ?? 100));
     }],
     ["GET", /^compare$/, ({ query }) => compareOf(query.get("runs").split(","))],
@@ -418,6 +423,10 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     ["GET", /^schema$/, () => JSON.parse(schema)],
     ["GET", /^secrets$/, () => [...secrets]],
     ["PUT", /^secrets\/([^/]+)$/, ({ parts }) => void secrets.add(parts[0])],
+    ["DELETE", /^runs\/([^/]+)$/, ({ run }) => {
+      if (run.summary.baseline) throw [409, `${run.summary.id} cannot be deleted: it is the baseline of its workload.`];
+      runs.delete(run.summary.id);
+    }],
     ["DELETE", /^secrets\/([^/]+)$/, ({ parts }) => void secrets.delete(parts[0])],
     ["GET", /^runs\/([^/]+)$/, ({ run }) => run.summary],
     ["PATCH", /^runs\/([^/]+)\/queue$/, ({ run, body }) => {

@@ -102,6 +102,16 @@ export function byteInterval(max: number, parts = 4): number {
   return step * unit;
 }
 
+/** A share ends at all of it. */
+function shareScale(most: number): Option {
+  return most > 0.5 && most <= 1 ? { max: 1, interval: 0.25 } : {};
+}
+
+/** Text of axes, px: larger where the chart is, as on a screen on a wall. */
+export function axisText(width: number): number {
+  return width >= 1600 ? 16 : width >= 1000 ? 13 : 11;
+}
+
 function byteScale(max: number): Option {
   const interval = byteInterval(max);
   return { interval, max: Math.ceil(max / interval) * interval };
@@ -141,12 +151,12 @@ function xText(model: LineModel, x: number): string {
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
 
-function axisStyle(palette: Palette) {
+function axisStyle({ palette, width }: View) {
   return {
     axisLine: { lineStyle: { color: palette.grid } },
     axisTick: { lineStyle: { color: palette.grid } },
     splitLine: { lineStyle: { color: palette.grid } },
-    axisLabel: { color: palette.soft, fontSize: 11 },
+    axisLabel: { color: palette.soft, fontSize: axisText(width) },
   };
 }
 
@@ -186,11 +196,11 @@ function timeAxis(view: View, end: number): Option {
     type: "value",
     min,
     max,
-    ...axisStyle(view.palette),
+    ...axisStyle(view),
     splitLine: { show: false },
     splitNumber: parts,
     ...(interval ? { interval } : {}),
-    axisLabel: { color: view.palette.soft, fontSize: 11, hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / (interval ?? 5)), formatter: (value: number) => clock(value) },
+    axisLabel: { color: view.palette.soft, fontSize: axisText(view.width), hideOverlap: true, showMaxLabel: view.zoom === null && Number.isInteger(end / (interval ?? 5)), formatter: (value: number) => clock(value) },
   };
 }
 
@@ -235,8 +245,8 @@ function markLines(model: ChartModel, view: View): Option {
 
 function xAxis(model: LineModel, view: View, end: number): Option {
   const { palette } = view;
-  const style = axisStyle(palette);
-  const label = { color: palette.soft, fontSize: 11, hideOverlap: true };
+  const style = axisStyle(view);
+  const label = { color: palette.soft, fontSize: axisText(view.width), hideOverlap: true };
   switch (model.x) {
     case "time":
       return timeAxis(view, end);
@@ -294,13 +304,14 @@ function lineOption(model: LineModel, view: View): Option {
     xAxis: xAxis(model, view, end),
     yAxis: {
       type: log ? "log" : "value",
-      ...axisStyle(palette),
+      ...axisStyle(view),
       splitNumber: 4,
       ...(log && values.length ? { min: least, max: most, axisTick: { customValues: ticks } } : { min: 0 }),
       ...(!log && model.unit === "bytes_per_s" && values.length ? byteScale(Math.max(...values)) : {}),
+      ...(!log && model.unit === "share" && values.length ? shareScale(Math.max(...values)) : {}),
       axisLabel: {
         color: palette.soft,
-        fontSize: 11,
+        fontSize: axisText(view.width),
         hideOverlap: true,
         ...(ticks.length ? { customValues: ticks } : {}),
         formatter: (value: number) => short(value, model.unit),
@@ -339,12 +350,12 @@ function heatOption(model: HeatModel, view: View): Option {
       type: "value",
       min: model.yFrom,
       max: model.yTo,
-      ...axisStyle(palette),
+      ...axisStyle(view),
       splitLine: { show: false },
       axisTick: { customValues: ticks },
       axisLabel: {
         color: palette.soft,
-        fontSize: 11,
+        fontSize: axisText(view.width),
         customValues: ticks,
         formatter: (value: number) => short(10 ** (value - 6), "ms"),
       },

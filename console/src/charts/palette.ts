@@ -50,9 +50,12 @@ export function operationColours(operations: { op: string; sample: string }[]): 
   let next = 0;
   return result.map((colour) => {
     if (colour >= 0) return colour;
-    while (taken.has(next % 8) && next < 8) next += 1;
-    taken.add(next % 8);
-    return next % 8;
+    while (next < 8 && taken.has(next)) next += 1;
+    if (next < 8) taken.add(next);
+    // When none is free they go round.
+    const free = next % 8;
+    if (next >= 8) next += 1;
+    return free;
   });
 }
 

@@ -3,7 +3,7 @@ import { operation, stage, times } from "../data/sample";
 import { conditions, figures, leading, measured } from "../report/figures";
 import { toCsv } from "./csv";
 import { afterLegendClick, NONE } from "./legend";
-import { byteInterval, logTicks, optionOf, sentenceOf, timeStep, valuesOf } from "./model";
+import { axisText, byteInterval, logTicks, optionOf, sentenceOf, timeStep, valuesOf } from "./model";
 import { heatColour, operationColours, PALETTES } from "./palette";
 import * as charts from "./stage";
 
@@ -148,4 +148,26 @@ describe("headline figures", () => {
 
 test("ticks of time stand where people count: whole minutes, not 50 s", () => {
   expect([timeStep(260, 6), timeStep(60, 6), timeStep(3600, 8), timeStep(7, 6), timeStep(1, 6)]).toEqual([60, 10, 600, 2, undefined]);
+});
+
+describe("axes", () => {
+  const view = (width: number) => ({ palette: PALETTES.light, hidden: NONE, zoom: null, log: false, width });
+  const shares = (values: number[]) => ({
+    kind: "lines", x: "time", id: "busy", title: "Busy", hint: "", unit: "share", xEnd: 3, lines: [{ name: "cpu", colour: 0, points: values.map((y, at): [number, number] => [at, y]) }],
+  }) as const;
+  test("of shares end at all of it, and only where nothing is above", () => {
+    const most = (values: number[]) => (optionOf({ ...shares(values), lines: [{ name: "cpu", colour: 0, points: values.map((y, at): [number, number] => [at, y]) }] }, view(600)) as { yAxis: { max?: number } }).yAxis.max;
+    expect([most([0.2, 1]), most([0.2, 0.97]), most([0.01, 0.02]), most([0.5, 3.2])]).toEqual([1, 1, undefined, undefined]);
+  });
+  test("have larger text where the chart is large", () => {
+    expect([axisText(390), axisText(1200), axisText(1800)]).toEqual([11, 13, 16]);
+  });
+});
+
+test("more operations than colours are told apart by dashes, and more than can be told apart are not drawn", () => {
+  const many = Array.from({ length: 50 }, (_, at) => operation({ name: `op${at}`, op: "custom", sample: "custom", tag: `t${at}` }));
+  const model = charts.throughput(stage(many));
+  expect(model.lines).toHaveLength(charts.MOST_LINES);
+  expect(new Set(model.lines.map((line) => `${line.colour} ${line.dash ?? "solid"}`)).size).toBe(charts.MOST_LINES);
+  expect(model.hint).toContain("of 50");
 });

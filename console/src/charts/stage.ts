@@ -89,19 +89,41 @@ export function over(stage: { time: TimeAxis | null; phases: PhaseSpan[]; events
 
 const NOTHING = "Nothing was recorded over time: the stage was too short, or the archive lacks histograms.hlog.";
 
+/** Eight colours tell eight operations apart; who has a colour second is dashed, who has it third dotted. */
+function dashesOf(colours: number[]): Pick<Line, "dash">[] {
+  const used = new Map<number, number>();
+  return colours.map((colour) => {
+    const before = used.get(colour) ?? 0;
+    used.set(colour, before + 1);
+    return before === 0 ? {} : { dash: before % 2 === 1 ? "dashed" : "dotted" };
+  });
+}
+
+/** Lines of a chart at most: those of most operations. The others are in the tables. */
+export const MOST_LINES = 24;
+
+/** The lines of a chart that can be told apart, and what is said of the others. */
+function readable(lines: Line[], hint: string): { lines: Line[]; hint: string } {
+  if (lines.length <= MOST_LINES) return { lines, hint };
+  const size = (line: Line) => line.points.reduce((sum, [, y]) => sum + (y ?? 0), 0);
+  const kept = new Set([...lines].sort((a, b) => size(b) - size(a)).slice(0, MOST_LINES));
+  return { lines: lines.filter((line) => kept.has(line)), hint: `${hint} The ${MOST_LINES} largest of ${lines.length}; the table has all.` };
+}
+
 /** Operations per second. */
 export function throughput(stage: StageCourse): LineModel {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
+  const dashes = dashesOf(colours);
   const lines: Line[] = [];
   stage.operations.forEach((operation, at) => {
     if (!time || !operation.series) return;
-    lines.push({ name: names[at]!, colour: colours[at]!, points: rates(time, operation.series.count) });
+    lines.push({ name: names[at]!, colour: colours[at]!, ...dashes[at], points: rates(time, operation.series.count) });
   });
   return {
-    ...over(stage), id: "throughput", title: "Throughput", unit: "per_s", lines,
-    hint: "Successful operations per second.",
+    ...over(stage), id: "throughput", title: "Throughput", unit: "per_s",
+    ...readable(lines, "Successful operations per second."),
     empty: lines.length ? undefined : NOTHING,
   };
 }
@@ -111,14 +133,15 @@ export function bandwidth(stage: StageCourse): LineModel | null {
   const { time } = stage;
   const names = operationNames(stage.operations);
   const colours = operationColours(stage.operations);
+  const dashes = dashesOf(colours);
   const lines: Line[] = [];
   stage.operations.forEach((operation, at) => {
     const bytes = operation.series?.bytes;
     if (!time || !bytes?.some((value) => value > 0)) return;
-    lines.push({ name: names[at]!, colour: colours[at]!, points: rates(time, bytes) });
+    lines.push({ name: names[at]!, colour: colours[at]!, ...dashes[at], points: rates(time, bytes) });
   });
   if (!lines.length) return null;
-  return { ...over(stage), id: "bandwidth", title: "Bandwidth", unit: "bytes_per_s", lines, hint: "Body bytes of successful operations per second." };
+  return { ...over(stage), id: "bandwidth", title: "Bandwidth", unit: "bytes_per_s", ...readable(lines, "Body bytes of successful operations per second.") };
 }
 
 const KIND_NAMES: Record<string, string> = { response: "Response time", service: "Service time", first_byte: "Time to first byte" };

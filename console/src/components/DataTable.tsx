@@ -10,6 +10,15 @@ export interface Column<Row> {
   /** Exact value, on hover. */
   exact?(row: Row): string;
   text?: boolean;
+  /** The word by which rows are sorted when its head is pressed. */
+  sort?: string;
+}
+
+/** By what rows are sorted, and which way. */
+export interface Sorting {
+  by: string;
+  down: boolean;
+  onSort(by: string): void;
 }
 
 export function DataTable<Row>(props: {
@@ -19,6 +28,7 @@ export function DataTable<Row>(props: {
   keyOf(row: Row, at: number): string;
   onRow?: (row: Row) => void;
   selected?: (row: Row) => boolean;
+  sorting?: Sorting;
 }) {
   const { columns, rows, label } = props;
   return (
@@ -27,8 +37,10 @@ export function DataTable<Row>(props: {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" className={column.text ? "text" : ""} title={column.title}>
-                {column.head}
+              <th key={column.head} scope="col" className={column.text ? "text" : ""} title={column.title} aria-sort={sortOf(column, props.sorting)}>
+                {props.sorting && column.sort !== undefined
+                  ? <button type="button" className="sort" onClick={() => props.sorting!.onSort(column.sort!)}>{column.head}<span aria-hidden="true">{props.sorting.by === column.sort ? (props.sorting.down ? " ↓" : " ↑") : ""}</span></button>
+                  : column.head}
               </th>
             ))}
           </tr>
@@ -47,6 +59,11 @@ export function DataTable<Row>(props: {
       </table>
     </div>
   );
+}
+
+function sortOf<Row>(column: Column<Row>, sorting: Sorting | undefined): "ascending" | "descending" | undefined {
+  if (!sorting || column.sort !== sorting.by) return undefined;
+  return sorting.down ? "descending" : "ascending";
 }
 
 /** Rows beyond this are in the CSV alone. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { stage as stageOf, operation } from "../data/sample";
 import type { ReportData } from "../data/types";
-import { cdfs, operationsOf, ratio, scaling, type Side } from "./compare/models";
+import type { CompareRow, Comparison } from "../data/service";
+import { cdfs, differingFirst, operationsOf, ratio, scaling, sharedNotes, type Side } from "./compare/models";
 import { abilities } from "./pages/Targets";
 import { metricName, metricsOf, passes, rowOf, sorted, unitOf } from "./performance";
 
@@ -63,4 +64,30 @@ describe("runs side by side", () => {
 
 test("what an adaptor can is read from a list, a sentence or flags", () => {
   expect([abilities(["store"]), abilities("store, list"), abilities({ store: true, bulk_delete: true, list: false }), abilities(null)]).toEqual([["store"], ["store", "list"], ["store", "bulk delete"], []]);
+});
+
+test("rows that differ come first, the largest change at the top", () => {
+  const row = (metric: string, outcome: CompareRow["outcome"], change: number | null) => ({ metric, outcome, ratio: change }) as CompareRow;
+  const rows = [row("a", "no_difference_shown", 1.5), row("b", "worse", 1.1), row("c", "better", 0.5), row("d", "not_tested", null)];
+  expect(differingFirst(rows).map((one) => one.metric)).toEqual(["c", "b", "a", "d"]);
+});
+
+test("what is said of every pair is said once", () => {
+  const pair = (b: string, warnings: string[]) => ({ a: "w1", b, rows: [], warnings });
+  const comparison = { pairs: [pair("w2", ["hosts differ", "short"]), pair("w3", ["hosts differ"])] } as unknown as Comparison;
+  expect(sharedNotes(comparison)).toEqual(["hosts differ"]);
+  expect(sharedNotes({ ...comparison, pairs: comparison.pairs.slice(0, 1) })).toEqual([]);
+});
+
+test("what prepares and cleans up is in the history where it is asked for", () => {
+  const rows = [{ run: "w1", op: "prepare", operation: "prepare" }, { run: "w1", op: "read", operation: "read" }].map(rowOf);
+  const shown = (more: object) => rows.filter((row) => passes(row, { ...NO_FILTER, ...more })).map((row) => row["op"]);
+  expect(shown({})).toEqual(["read"]);
+  expect(shown({ setup: true })).toEqual(["prepare", "read"]);
+  expect(shown({ operation: "prepare" })).toEqual(["prepare"]);
+});
+
+test("the history is in order of time, not of text", () => {
+  const rows = ["2026-10-02T08:00:00Z", "2026-09-30T08:00:00Z", "2026-10-02T07:59:59.5Z"].map((submitted, at) => rowOf({ run: `w${at}`, submitted }));
+  expect(sorted(rows, "started", false).map((row) => row["run"])).toEqual(["w1", "w2", "w0"]);
 });

@@ -64,7 +64,12 @@ export interface Filter {
   state: string;
   verdict: string;
   workers: string;
+  /** Also what prepares and cleans up. */
+  setup?: boolean;
 }
+
+/** What prepares and cleans up. */
+const SETUP = new Set(["init", "prepare", "mprepare", "cleanup", "dispose", "delay"]);
 
 export function passes(row: Flat, filter: Filter): boolean {
   const text = `${row["run"]} ${row["name"]} ${row["stage_name"] ?? row["stage"]} ${row["work"]} ${row["tags"] ?? ""}`.toLowerCase();
@@ -73,6 +78,7 @@ export function passes(row: Flat, filter: Filter): boolean {
     (!filter.operation || row["operation"] === filter.operation) &&
     (!filter.state || row["state"] === filter.state) &&
     (!filter.verdict || row["verdict"] === filter.verdict) &&
+    (filter.setup === true || filter.operation !== "" || !SETUP.has(String(row["op"] ?? row["operation"]))) &&
     (!filter.workers || String(row["workers"]) === filter.workers)
   );
 }

@@ -3,12 +3,14 @@ import type { DriverInfo, RunSummary, Status } from "../data/api";
 import { movesFor } from "./pages/home/order";
 import { after, EMPTY, inOrder } from "./system";
 import { age, lasted } from "./ui/time";
-import { widths } from "./run/Timeline";
+import { joinHints } from "./pages/home/Join";
+import { boxNames, widths } from "./run/Timeline";
+import { leftOf, progressOf } from "./ui/marks";
 
 export function run(id: string, more: Partial<RunSummary> = {}): RunSummary {
   return {
     id, name: "mixed", state: "queuing", reason: null, waits_for: null, class: null, lost: [], submitted: null, started: null, ended: null, priority: 0, position: 0, stage: null, stages_done: 0, stages: 5,
-    progress: null, remaining_s: null, verdict: null, verdict_reason: null, operations: [], tags: [], baseline: false, submitted_by: null, drivers: [], ...more,
+    progress: null, remaining_s: null, left_s: null, left_open: 0, target: null, throughput_per_s: null, p99_ms: null, verdict: null, verdict_reason: null, operations: [], tags: [], baseline: false, submitted_by: null, drivers: [], ...more,
   };
 }
 
@@ -63,8 +65,36 @@ test("ages and times that passed", () => {
   expect(lasted(null, null, now)).toBe("–");
 });
 
-test("stages are drawn by their time, and none too thin to be read", () => {
-  const wide = widths([1, 1000, null]);
-  expect(Math.min(...wide)).toBeGreaterThanOrEqual(0.35);
-  expect(wide[1]).toBeGreaterThan(wide[0]!);
+test("stages are drawn by their planned time, whatever their number", () => {
+  const wide = widths([0.8, 96, 86_400, null]);
+  const all = wide.reduce((sum, one) => sum + one, 0);
+  expect(wide[0]! / all).toBeLessThan(0.001);
+  expect(wide[2]! / wide[1]!).toBeCloseTo(900);
+  expect(wide[3]! / all).toBeLessThan(0.06);
+  expect(widths([null, null])).toEqual([1, 1]);
+});
+
+test("names of stages that begin alike are told apart by their ends", () => {
+  expect(boxNames(["s1-init", "s2-w(4)KB_r100_8", "s3-w(4)KB_r100_64"])).toEqual(["init", "…B_r100_8", "…_r100_64"]);
+});
+
+describe("progress", () => {
+  const now = Date.parse("2026-01-05T08:01:36Z");
+  const begun = { started: "2026-01-05T08:00:00Z", stages: 2, stages_done: 1, left_s: 86_304, left_open: 0 };
+  test("counts planned seconds and not stages, with the clock time of the end", () => {
+    expect(progressOf(run("w1", begun), now)).toBeCloseTo(96 / 86_400, 5);
+    expect(leftOf(run("w1", begun), now)).toBe("23:58:24 left, until 2026-01-06 08:00:00 UTC");
+  });
+  test("says that stages of unknown length come on top", () => {
+    expect(leftOf(run("w1", { ...begun, left_s: 60, left_open: 1 }), now)).toBe("at least 60\u00a0s left, not before 2026-01-05 08:02:36 UTC");
+  });
+  test("goes by stages where none says how long it lasts", () => {
+    expect(progressOf(run("w1", { ...begun, left_s: 0, left_open: 1, progress: 0.5 }), now)).toBe(0.75);
+    expect(leftOf(run("w1", { ...begun, left_s: 0, left_open: 1 }), now)).toBeNull();
+  });
+});
+
+test("the command that brings a driver is the controller's own, with what is to be known of it", () => {
+  expect(joinHints("cosmark driver --join nats://127.0.0.1:4222 --nats-nkey-file driver.nkey --trust K")).toHaveLength(2);
+  expect(joinHints("cosmark driver --join nats://lab-7:4222 --trust K")[0]).toContain("login of a driver");
 });

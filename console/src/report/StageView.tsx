@@ -28,7 +28,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
         <p className="empty">{stage.state === "aborted" ? "This stage never began: an earlier one stopped the run." : "This stage has no results: it only waited, or it did not get as far as its load."}</p>
       ) : (
         <ZoomContext.Provider value={zoom}>
-          <Headline stage={stage} />
+          <Headline stage={stage} names={names} />
           <h3>By operation, response time</h3>
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
@@ -57,7 +57,8 @@ function Card(props: { label: string; value: string; title?: string; lines: (str
 }
 
 /** The numbers that are quoted; a rate never without its share of failures. */
-function Headline({ stage }: { stage: StageData }) {
+function Headline({ stage, names }: { stage: StageData; names: string[] }) {
+  const nameOf = (one: OperationData) => names[stage.operations.indexOf(one)] ?? one.name;
   const sums = figures(stage);
   const ended = sums.count + sums.failures;
   const failed = sums.failedShare === null ? "nothing ended" : `${share(sums.failedShare)} failed (${grouped(sums.failures)} of ${grouped(ended)})`;
@@ -70,15 +71,15 @@ function Headline({ stage }: { stage: StageData }) {
           label="Bandwidth"
           value={short(sums.bandwidth, "bytes_per_s")}
           title={exact(sums.bandwidth, "bytes_per_s")}
-          lines={moved.length > 1 ? moved.slice(0, 3).map((one) => `${one.name} ${short(one.bandwidth_bytes_per_s, "bytes_per_s")}`) : ["of bodies, without headers"]}
+          lines={moved.length > 1 ? moved.slice(0, 3).map((one) => `${nameOf(one)} ${short(one.bandwidth_bytes_per_s, "bytes_per_s")}`) : ["of bodies, without headers"]}
         />
       )}
       {leading(stage, 2).map((one) => {
         const times = one.response_ms;
         return (
           <Card
-            key={one.tag}
-            label={`Response time, ${one.name}`}
+            key={`${one.work} ${one.tag}`}
+            label={`Response time, ${nameOf(one)}`}
             value={short(times?.p50 ?? times?.mean, "ms")}
             title={exact(times?.p50 ?? times?.mean, "ms")}
             lines={[

@@ -1,4 +1,5 @@
 // Whether the numbers can be believed: first the word and its reason, at the end all checks.
+import { useMemo, useState } from "react";
 import { DataTable, type Column } from "../components/DataTable";
 import type { CheckData, RunFacts, VerdictData } from "../data/types";
 import { NO_VALUE, significant } from "../format";
@@ -13,7 +14,7 @@ const WORDS: Record<string, { word: string; sign: string; means: string }> = {
 const STATUS: Record<string, { word: string; sign: string; rank: number }> = {
   fail: { word: "fail", sign: "✕", rank: 0 },
   warn: { word: "warning", sign: "!", rank: 1 },
-  not_run: { word: "not made", sign: "?", rank: 2 },
+  not_run: { word: "not run", sign: "?", rank: 2 },
   pass: { word: "pass", sign: "✓", rank: 3 },
 };
 
@@ -58,16 +59,52 @@ const COLUMNS: Column<CheckData>[] = [
   { head: "what it means", text: true, cell: (check) => <span className="sentence">{check.message}</span> },
 ];
 
-export function Checks({ verdict }: { verdict: VerdictData }) {
+/** What passes or was not run, one row for each check, however many stages it was asked of. */
+interface FoldedRow {
+  check: CheckData;
+  stages: string[];
+}
+
+/** Failures and warnings by themselves, the gravest first; the others folded by check. */
+export function folded(checks: CheckData[]): { telling: CheckData[]; quiet: FoldedRow[] } {
   const rank = (check: CheckData) => STATUS[check.status]?.rank ?? 2;
-  const rows = [...verdict.checks].sort((a, b) => rank(a) - rank(b));
+  const telling = checks.filter((check) => rank(check) < 2).sort((a, b) => rank(a) - rank(b));
+  const quiet = new Map<string, FoldedRow>();
+  for (const check of checks.filter((one) => rank(one) >= 2)) {
+    const key = `${check.status} ${check.id}`;
+    const row = quiet.get(key) ?? { check, stages: [] };
+    row.stages.push(check.stage ?? "the run");
+    quiet.set(key, row);
+  }
+  return { telling, quiet: [...quiet.values()].sort((a, b) => rank(a.check) - rank(b.check)) };
+}
+
+/** Rows that are shown without being asked for. */
+const MOST_TELLING = 25;
+
+const QUIET: Column<FoldedRow>[] = [
+  { head: "result", text: true, cell: ({ check }) => COLUMNS[0]!.cell(check) },
+  { head: "check", text: true, cell: ({ check }) => COLUMNS[1]!.cell(check) },
+  { head: "stages", text: true, cell: ({ stages }) => (stages.length > 2 ? `${stages.length} stages` : stages.join(", ")), exact: ({ stages }) => stages.join(", ") },
+  { head: "what it means", text: true, cell: ({ check, stages }) => <span className="sentence">{stages.length > 1 && <span className="soft">{stages[0]}: </span>}{check.message}</span> },
+];
+
+export function Checks({ verdict }: { verdict: VerdictData }) {
+  const [all, setAll] = useState(false);
+  const { telling, quiet } = useMemo(() => folded(verdict.checks), [verdict.checks]);
+  const one = (check: CheckData, at: number) => `${check.id}-${check.stage}-${at}`;
+  const shown = all ? telling : telling.slice(0, MOST_TELLING);
   return (
     <section aria-labelledby="checks">
       <h2 id="checks">Checks of the verdict</h2>
-      {rows.length === 0 ? (
-        <p className="empty">This run was not judged, so no check was made.</p>
-      ) : (
-        <DataTable label="All checks" columns={COLUMNS} rows={rows} keyOf={(check, at) => `${check.id}-${check.stage}-${at}`} />
+      {verdict.checks.length === 0 && <p className="empty">This run was not judged, so no check was run.</p>}
+      {shown.length > 0 && <DataTable label="Checks that warn or fail" columns={COLUMNS} rows={shown} keyOf={one} />}
+      {telling.length > shown.length && <p><button type="button" className="button small" onClick={() => setAll(true)}>Show {telling.length - shown.length} more that warn or fail</button></p>}
+      {quiet.length > 0 && (
+        <details open={telling.length === 0 && verdict.checks.length <= MOST_TELLING}>
+          <summary>{verdict.checks.length - telling.length} checks that pass or were not run</summary>
+          <DataTable label="Checks that pass or were not run" columns={QUIET} rows={quiet} keyOf={(row) => `${row.check.status}-${row.check.id}`} />
+        </details>
       )}
     </section>
   );

@@ -35,7 +35,7 @@ export function MatrixForm({ form, onChange }: { form: Form; onChange(form: Form
           <NumberField label="Ramp-up" unit="s" value={form.rampupS} onChange={(rampupS) => set({ rampupS })} />
           <NumberField label="Measured" unit="s" min={1} value={form.runtimeS} onChange={(runtimeS) => set({ runtimeS })} />
           <NumberField label="Pause after it" unit="s" value={form.delayS} onChange={(delayS) => set({ delayS })} />
-          <NumberField label="Repetitions" min={1} max={100} value={form.repeat} hint="in a drawn order each time" onChange={(repeat) => set({ repeat })} />
+          <NumberField label="Repetitions" min={1} max={100} value={form.repeat} hint="in a random order each time" onChange={(repeat) => set({ repeat })} />
         </div>
       </Group>
       <Group title="Before and after">

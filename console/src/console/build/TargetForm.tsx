@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Adaptor } from "../../data/service";
 import { get } from "../api";
 import { SelectField, TextField } from "../ui/fields";
-import { firstKeys, type Given, type Target, type TargetPart } from "./target";
+import { firstKeys, formKeys, type Given, type Target, type TargetPart } from "./target";
 
 export function useAdaptors() {
   return useQuery({ queryKey: ["adaptors"], queryFn: ({ signal }) => get<Adaptor[]>("adaptors", signal), staleTime: Infinity });
@@ -40,7 +40,7 @@ interface PartProps {
 function Part({ label, part, adaptors, secrets, none, onChange }: PartProps) {
   const adaptor = adaptors.find((one) => one.name === part.type);
   const first = adaptor ? firstKeys(adaptor) : [];
-  const others = adaptor?.keys.filter((key) => !first.includes(key)) ?? [];
+  const others = adaptor ? formKeys(adaptor).filter((key) => !first.includes(key)) : [];
   const set = (name: string, given: Given) => onChange({ ...part, keys: { ...part.keys, [name]: given } });
   const field = (key: Adaptor["keys"][number]) => (
     <KeyField key={key.name} meta={key} given={part.keys[key.name] ?? { text: "", secret: key.secret && secrets.length > 0 }} secrets={secrets} onChange={(given) => set(key.name, given)} />

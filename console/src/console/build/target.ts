@@ -39,7 +39,12 @@ export function targetValue(target: Target): { [key: string]: Value | undefined 
   return { auth, storage: partValue(target.storage) };
 }
 
+/** Keys that do something. Others are accepted so that old workloads can be read, or name what is not spoken. */
+export function formKeys(adaptor: Adaptor): Adaptor["keys"] {
+  return adaptor.keys.filter((key) => !/\bno effect\b|\bis not spoken\b/.test(key.summary ?? key.help ?? ""));
+}
+
 /** Keys that are asked for at once: those that are required, secret, or say where the store is. */
 export function firstKeys(adaptor: Adaptor): Adaptor["keys"] {
-  return adaptor.keys.filter((key) => key.required || key.secret || /^(endpoint|url|auth_url|dir|path|accesskey|username|region|pool|path_style_access|project|account)$/.test(key.name));
+  return formKeys(adaptor).filter((key) => key.required || key.secret || /^(endpoint|url|auth_url|dir|path|accesskey|username|region|pool|path_style_access|project|account)$/.test(key.name));
 }

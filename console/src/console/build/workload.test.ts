@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { withoutSecrets, submissionOf, draft } from "../submit/draft";
+import { fieldMistakes, troubleOf } from "./mistakes";
+import { firstKeys, formKeys } from "./target";
 import { sumsOf } from "../submit/Preview";
 import { list, MATRIX, matrixYaml, SIMPLE, simpleYaml, sizes } from "./workload";
 import { scalar, toYaml } from "./yaml";
@@ -74,4 +76,31 @@ test("a submission has what was chosen and nothing that was left empty", () => {
 test("sums of stages say how many last until they are done", () => {
   const stage = { id: "s1", name: "a", works: [], workers: 1, seconds: 30, operations: null, bytes_written: 5 };
   expect(sumsOf([stage, { ...stage, seconds: null, operations: 9 }])).toEqual({ seconds: 30, open: 1, bytes: 10, operations: 9 });
+});
+
+describe("mistakes of the workload that a form makes", () => {
+  const yaml = simpleYaml({ ...SIMPLE, size: "64XB", loads: [{ ...SIMPLE.loads[0]!, name: "warm" }, { ...SIMPLE.loads[0]!, name: "main", rate: "fast" }] });
+  const at = (word: string, last = false) => {
+    const lines = yaml.split("\n");
+    const line = last ? lines.findLastIndex((one) => one.includes(word)) : lines.findIndex((one) => one.includes(word));
+    return { severity: "error", message: `${word} is wrong.`, hint: null, line: line + 1, column: lines[line]!.indexOf(word) + 1, end_line: line + 1, end_column: 0 };
+  };
+  test("are shown at their fields, in the load where they are", () => {
+    const found = fieldMistakes(yaml, [at("64XB"), at("fast")]);
+    expect(troubleOf(found, ["sizes"])).toContain("64XB");
+    expect(troubleOf(found, ["rate", "arrivals"], "main")).toContain("fast");
+    expect(troubleOf(found, ["rate", "arrivals"], "warm")).toBeNull();
+  });
+  test("a warning or a mistake without a place is at no field", () => {
+    expect(fieldMistakes(yaml, [{ ...at("64XB"), severity: "warning" }, { ...at("64XB"), line: 0 }]).size).toBe(0);
+  });
+});
+
+test("keys that do nothing are in no form", () => {
+  const key = (name: string, summary: string, more = {}) => ({ name, default: null, secret: false, summary, ...more });
+  const s3 = { kind: "storage", name: "s3", aliases: [], summary: "", keys: [
+    key("endpoint", "address of the store"), key("account", "OpenIO's own protocol, which is not spoken: use its S3 gateway"), key("logging", "accepted for COSBench's sake, no effect: never logged"), key("part_size", "size of parts"),
+  ] };
+  expect(formKeys(s3).map((one) => one.name)).toEqual(["endpoint", "part_size"]);
+  expect(firstKeys(s3).map((one) => one.name)).toEqual(["endpoint"]);
 });

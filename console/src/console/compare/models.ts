@@ -2,6 +2,7 @@
 import type { Line, LineModel } from "../../charts/model";
 import { valueOf } from "../../data/metric";
 import { METRICS } from "../../data/metrics";
+import type { CompareRow, Comparison } from "../../data/service";
 import type { OperationData, ReportData, StageData } from "../../data/types";
 import type { Unit } from "../../format";
 import { figures, measured } from "../../report/figures";
@@ -78,4 +79,17 @@ export const FIGURES: Figure[] = METRICS.flatMap((metric) =>
 /** Relative to the first side; null where one of them has no value. */
 export function ratio(first: number | null, other: number | null): number | null {
   return first === null || other === null || first === 0 ? null : other / first;
+}
+
+/** Rows that differ first, the largest change at the top; then those that do not, in their order. */
+export function differingFirst(rows: CompareRow[]): CompareRow[] {
+  const differs = (row: CompareRow) => row.outcome === "better" || row.outcome === "worse";
+  const size = (row: CompareRow) => (row.ratio === null || row.ratio <= 0 ? 0 : Math.abs(Math.log(row.ratio)));
+  return [...rows.filter(differs).sort((a, b) => size(b) - size(a)), ...rows.filter((row) => !differs(row))];
+}
+
+/** Notes that each of several pairs has: they are said once. */
+export function sharedNotes(comparison: Comparison): string[] {
+  const [first, ...others] = comparison.pairs;
+  return others.length === 0 ? [] : first!.warnings.filter((note) => others.every((pair) => pair.warnings.includes(note)));
 }

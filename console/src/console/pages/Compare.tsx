@@ -12,7 +12,7 @@ import type { ReportData } from "../../data/types";
 import { exact, NO_VALUE, share, short, significant } from "../../format";
 import { measured } from "../../report/figures";
 import { get, ofRun } from "../api";
-import { cdfs, FIGURES, labelOf, operationOf, operationsOf, ratio, scaling, type Figure, type Side } from "../compare/models";
+import { cdfs, differingFirst, FIGURES, labelOf, operationOf, operationsOf, ratio, scaling, sharedNotes, type Figure, type Side } from "../compare/models";
 import { useShownTheme } from "../prefs";
 import { useAddress } from "../ui/address";
 import { say } from "../ui/notices";
@@ -234,7 +234,8 @@ function Tested({ ids }: { ids: string[] }) {
           <>
             {comparison.sentence && <p className="compare-sentence">{comparison.sentence}.</p>}
             <p className="hint">Intervals hold with {share(comparison.confidence)} all together. Less than {share(comparison.least)} is not called a difference.</p>
-            {comparison.pairs.map((pair) => <Pair key={`${pair.a} ${pair.b}`} pair={pair} />)}
+            {comparison.pairs.map((pair) => <Pair key={`${pair.a} ${pair.b}`} pair={pair} shared={sharedNotes(comparison)} />)}
+            <Notes notes={sharedNotes(comparison)} of="every pair" />
           </>
         )}
       </Answer>
@@ -242,9 +243,20 @@ function Tested({ ids }: { ids: string[] }) {
   );
 }
 
-function Pair({ pair }: { pair: ComparePair }) {
+/** Notes behind the figures: how many, and on demand what they say. */
+function Notes({ notes, of }: { notes: string[]; of: string }) {
+  if (notes.length === 0) return null;
+  return (
+    <details className="compare-notes">
+      <summary>{notes.length} note{notes.length === 1 ? "" : "s"} on {of}</summary>
+      <ul className="remarks">{notes.map((one) => <li key={one}>{one}</li>)}</ul>
+    </details>
+  );
+}
+
+function Pair({ pair, shared }: { pair: ComparePair; shared: string[] }) {
   const [all, setAll] = useState(false);
-  const rows = all ? pair.rows : pair.rows.filter((row) => row.outcome !== "not_tested");
+  const rows = differingFirst(all ? pair.rows : pair.rows.filter((row) => row.outcome !== "not_tested"));
   const reach = Math.max(0.02, ...pair.rows.flatMap((row) => [row.low, row.high, row.ratio]).filter((one): one is number => one !== null && Number.isFinite(one)).map((one) => Math.abs(Math.log(Math.max(1e-3, one)))));
   const value = (row: CompareRow, one: number | null) => (row.unit === "ms" ? short(one, "ms") : row.unit === "share" ? short(one, "share") : short(one, "per_s"));
   const columns: Column<CompareRow>[] = [
@@ -263,9 +275,9 @@ function Pair({ pair }: { pair: ComparePair }) {
   return (
     <div className="pair">
       <h3>{pair.b} against {pair.a}</h3>
-      {pair.warnings.length > 0 && <ul className="remarks">{pair.warnings.map((one) => <li key={one}>{one}</li>)}</ul>}
       {rows.length === 0 ? <Empty title="Nothing of these two could be tested." /> : <DataTable label={`${pair.b} against ${pair.a}`} columns={columns} rows={rows} keyOf={(row) => `${row.stage} ${row.operation} ${row.metric}`} />}
       {pair.rows.length > rows.length && <button type="button" className="button small" onClick={() => setAll(true)}>Show {pair.rows.length - rows.length} that were not tested</button>}
+      <Notes notes={pair.warnings.filter((one) => !shared.includes(one))} of={`${pair.b} against ${pair.a}`} />
     </div>
   );
 }

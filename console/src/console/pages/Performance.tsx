@@ -46,10 +46,10 @@ function Matrix({ rows }: { rows: MatrixRow[] }) {
   const sort = address.get("sort") ?? "started";
   const down = address.get("down") !== "0";
   const text = (key: string) => address.get(key) ?? "";
-  const filter: Filter = { search: text("search"), operation: text("operation"), state: text("state"), verdict: text("verdict"), workers: text("workers") };
+  const filter: Filter = { search: text("search"), operation: text("operation"), state: text("state"), verdict: text("verdict"), workers: text("workers"), setup: text("setup") === "1" };
   const shown = sorted(flat.filter((row) => passes(row, filter)), sort, down);
   const toggle = (metric: string) => setAddress({ metrics: (chosen.includes(metric) ? chosen.filter((one) => one !== metric) : metrics.filter((one) => chosen.includes(one) || one === metric)).join(",") || "none" });
-  const select = (key: keyof Filter, column: string, label: string, any: string) => (
+  const select = (key: "operation" | "workers" | "state" | "verdict", column: string, label: string, any: string) => (
     <select aria-label={label} value={filter[key]} onChange={(event) => setAddress({ [key]: event.target.value })}>
       <option value="">{any}</option>
       {valuesOf(flat, column).map((one) => <option key={one} value={one}>{one.replaceAll("_", " ")}</option>)}
@@ -72,6 +72,7 @@ function Matrix({ rows }: { rows: MatrixRow[] }) {
           {select("workers", "workers", "Workers", "any workers")}
           {select("state", "state", "State", "any state")}
           {select("verdict", "verdict", "Verdict", "any verdict")}
+          <label className="check"><input type="checkbox" checked={filter.setup === true} onChange={(event) => setAddress({ setup: event.target.checked ? "1" : "" })} /> init, prepare, cleanup</label>
           <span className="actions right">
             <button type="button" className="button" onClick={() => void copyText(location.href).then((done) => say(done ? "The link to this view is copied" : "The browser does not let this page copy", done ? "good" : "bad"))}>Copy the link</button>
             <button type="button" className="button" onClick={() => save("performance.csv", new Blob([csv()], { type: "text/csv" }))}>Save CSV</button>

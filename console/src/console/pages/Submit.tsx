@@ -4,6 +4,7 @@ import { Link, useLocation } from "wouter";
 import { useQuery } from "@tanstack/react-query";
 import type { CheckResult, LibraryEntry, Mistake, SourceText, Submitted } from "../../data/api";
 import { call, get, ofRun, Refused, sentence } from "../api";
+import { fieldMistakes } from "../build/mistakes";
 import { MatrixForm } from "../build/MatrixForm";
 import { SimpleForm } from "../build/SimpleForm";
 import { useAdaptors, useSecrets } from "../build/TargetForm";
@@ -44,6 +45,7 @@ export default function Submit({ how }: { how: string }) {
   const submission = useMemo(() => submissionOf(source, fileName, now.options), [source, fileName, now.options]);
   const [checked, check] = useCheck(JSON.stringify(submission));
   const mistakes = checked.result?.mistakes ?? NONE;
+  const inFields = useMemo(() => fieldMistakes(source, mistakes), [source, mistakes]);
 
   const submit = async () => {
     setSending(true);
@@ -66,25 +68,25 @@ export default function Submit({ how }: { how: string }) {
         <nav aria-label="Ways to write it" className="ways">
           {WAYS.map(([one, name]) => <Link key={one} href={`/submit/${one}`} aria-current={way === one ? "page" : undefined}>{name}</Link>)}
         </nav>
+        <div className="actions submit-actions">
+          <button type="button" className="button" onClick={() => check()} disabled={checked.busy}>Check</button>
+          <button
+            type="button" className="button primary" disabled={!mayOperate || sending || checked.result?.ok === false}
+            title={mayOperate ? (checked.result?.ok === false ? "The workload has mistakes" : undefined) : "Your token may only look"} onClick={() => void submit()}
+          >
+            {sending ? "Submitting" : "Submit"}
+          </button>
+        </div>
       </div>
       <div className="submit-body">
         <div className="submit-left">
-          {way === "form" && <section className="panel"><SimpleForm form={now.simple} onChange={(simple) => change({ simple })} /></section>}
+          {way === "form" && <section className="panel"><SimpleForm form={now.simple} mistakes={inFields} onChange={(simple) => change({ simple })} /></section>}
           {way === "matrix" && <section className="panel"><MatrixForm form={now.matrix} onChange={(matrix) => change({ matrix })} /></section>}
           {way === "editor" && <EditorPanel mistakes={mistakes} onCheck={() => check()} />}
         </div>
-        <aside className="submit-right" aria-label="What it would do">
+        <aside className="submit-right" aria-label="Plan and options">
           <section className="panel">
             <Preview checked={checked} fromForm={way !== "editor"} />
-            <div className="actions submit-actions">
-              <button type="button" className="button" onClick={() => check()} disabled={checked.busy}>Check again</button>
-              <button
-                type="button" className="button primary" disabled={!mayOperate || sending || checked.result?.ok === false}
-                title={mayOperate ? undefined : "Your token may only look"} onClick={() => void submit()}
-              >
-                {sending ? "Submitting" : "Submit"}
-              </button>
-            </div>
             {!mayOperate && <p className="hint">Your token may only look; to submit, log in with a token of the role operate.</p>}
           </section>
           <section className="panel"><OptionFields options={now.options} onChange={(options) => change({ options })} /></section>

@@ -7,10 +7,11 @@ import type { TargetTest } from "../../data/api";
 import type { Adaptor, AdaptorKey } from "../../data/service";
 import { short } from "../../format";
 import { call, sentence } from "../api";
-import { NO_TARGET, targetValue, type Target } from "../build/target";
+import { targetValue, type Target } from "../build/target";
 import { TargetForm, useAdaptors } from "../build/TargetForm";
 import { toYaml } from "../build/yaml";
 import { useSession } from "../session";
+import { useStore } from "../store";
 import { change, draft } from "../submit/draft";
 import { say } from "../ui/notices";
 import { Answer, Empty } from "../ui/states";
@@ -85,7 +86,8 @@ function One({ adaptor }: { adaptor: Adaptor }) {
 
 function TestTarget() {
   const { mayOperate } = useSession();
-  const [target, setTarget] = useState<Target>(NO_TARGET);
+  const { target } = useStore(draft);
+  const setTarget = (next: Target) => change({ target: next });
   const [own, setOwn] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const [result, setResult] = useState<(Omit<TargetTest, "ms"> & { ms: number | null }) | null>(null);

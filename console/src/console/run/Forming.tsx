@@ -2,7 +2,7 @@
 import type { VerdictNews } from "../../data/api";
 import { VerdictMark } from "../ui/marks";
 
-const STATUS: Record<string, [string, string]> = { fail: ["✕", "fail"], warn: ["!", "warning"], not_run: ["?", "not made"], pass: ["✓", "pass"] };
+const STATUS: Record<string, [string, string]> = { fail: ["✕", "fail"], warn: ["!", "warning"], not_run: ["?", "not run"], pass: ["✓", "pass"] };
 
 export function Forming({ verdict }: { verdict: VerdictNews | null }) {
   return (

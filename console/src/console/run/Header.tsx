@@ -6,7 +6,8 @@ import { apiPath, call, ofRun } from "../api";
 import type { LiveRun } from "../live/run";
 import { useSession } from "../session";
 import { attempt } from "../ui/notices";
-import { StateMark, VerdictMark } from "../ui/marks";
+import { leftOf, Progress, progressOf, StateMark, VerdictMark } from "../ui/marks";
+import { share } from "../../format";
 import { Moment, lasted, useNow } from "../ui/time";
 import { CancelButton } from "./actions";
 import { NoteButton } from "./NoteButton";
@@ -36,6 +37,9 @@ export function Header({ run, live, onRetry, onChanged }: Props) {
           {run.submitted_by && <span>by {run.submitted_by}</span>}
           {waiting && <span className="trouble-line">not live: connection lost <button type="button" className="button small" onClick={onRetry}>Try now</button></span>}
         </p>
+        {!ended && run.started && progressOf(run, now) !== null && (
+          <p className="run-progress"><Progress value={progressOf(run, now)} label={`Progress of ${run.name}`} /> <span className="figure soft">{share(Math.floor(progressOf(run, now)! * 1000) / 1000)}</span> <span className="figure soft">{leftOf(run, now)}</span></p>
+        )}
         <Tags run={run} onChanged={onChanged} />
       </div>
       <div className="actions">
@@ -52,7 +56,7 @@ export function Header({ run, live, onRetry, onChanged }: Props) {
             </button>
             <button
               type="button" className="button"
-              onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue again`)}
+              onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue`)}
             >
               Resubmit
             </button>

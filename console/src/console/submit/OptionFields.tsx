@@ -11,13 +11,13 @@ export function OptionFields({ options, onChange }: { options: Options; onChange
   const targets = (library.data ?? []).filter((one) => one.kind === "target");
   return (
     <>
-      <div className="panel-head"><h2>With it</h2></div>
+      <div className="panel-head"><h2>Options</h2></div>
       <div className="grid narrow">
         <TextField label="Tags" value={options.tags} placeholder="nightly, v19" hint="separated by commas" onChange={(tags) => set({ tags })} />
         <NumberField label="Priority" value={options.priority} hint="higher runs first" min={-100} max={100} onChange={(priority) => set({ priority })} />
         <TextField label="Drivers" value={options.drivers} placeholder="all" hint="how many, or labels: 3, zone=a" onChange={(drivers) => set({ drivers })} />
         <TextField label="Wait for drivers" value={options.waitForDrivers} placeholder="2m" hint="that are not there" onChange={(waitForDrivers) => set({ waitForDrivers })} />
-        <TextField label="Seed" value={options.seed} placeholder="drawn" hint="the same seed gives the same requests" onChange={(seed) => set({ seed: seed.replace(/\D/g, "") })} />
+        <TextField label="Seed" value={options.seed} placeholder="random" hint="the same seed gives the same requests" onChange={(seed) => set({ seed: seed.replace(/\D/g, "") })} />
       </div>
       <Check label="Keep a log of every operation (operations.parquet)" value={options.operationLog} onChange={(operationLog) => set({ operationLog })} />
       <details open={options.target !== ""}>

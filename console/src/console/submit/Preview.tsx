@@ -34,7 +34,7 @@ export function Preview({ checked, fromForm }: { checked: { result: CheckResult 
   return (
     <>
       <div className="panel-head">
-        <h2>What it would do</h2>
+        <h2>Plan</h2>
         <span className="check-word" role="status">
           {busy ? <span className="soft">checking</span> : trouble ? <span className="trouble">not checked</span>
             : result === null ? null : result.ok ? <span className="status pass">✓ can be run{warnings > 0 && `, ${warnings} warning${warnings === 1 ? "" : "s"}`}</span>

@@ -1,5 +1,6 @@
 // What is being prepared for submission. It stays while other pages are looked at, and over a reload.
 import type { Submission } from "../../data/api";
+import { NO_TARGET, type Target } from "../build/target";
 import { MATRIX, SIMPLE, type MatrixForm, type SimpleForm } from "../build/workload";
 import { Store } from "../store";
 
@@ -8,6 +9,8 @@ export interface Draft {
   fileName: string | null;
   simple: SimpleForm;
   matrix: MatrixForm;
+  /** The target that was tested last. */
+  target: Target;
   options: Options;
 }
 
@@ -57,7 +60,7 @@ stages:
 
 const KEY = "cosmark-draft";
 const FRESH: Draft = {
-  text: START, fileName: null, simple: SIMPLE, matrix: MATRIX,
+  text: START, fileName: null, simple: SIMPLE, matrix: MATRIX, target: NO_TARGET,
   options: { target: "", tags: "", priority: 0, drivers: "", waitForDrivers: "", operationLog: false, seed: "", settings: "" },
 };
 
@@ -91,13 +94,12 @@ export function change(more: Partial<Draft>): void {
 
 /** What was typed into a field for secrets is not written down. */
 export function withoutSecrets(one: Draft): Draft {
-  const clean = <F extends SimpleForm | MatrixForm>(form: F): F => {
-    const part = (from: F["target"]["storage"]) => ({
-      ...from, keys: Object.fromEntries(Object.entries(from.keys).filter(([name, given]) => given.secret || !/secret|password|token|key$/i.test(name))),
-    });
-    return { ...form, target: { storage: part(form.target.storage), auth: part(form.target.auth) } };
-  };
-  return { ...one, simple: clean(one.simple), matrix: clean(one.matrix) };
+  const part = (from: Target["storage"]) => ({
+    ...from, keys: Object.fromEntries(Object.entries(from.keys).filter(([name, given]) => given.secret || !/secret|password|token|key$/i.test(name))),
+  });
+  const cleanTarget = (target: Target): Target => ({ storage: part(target.storage), auth: part(target.auth) });
+  const clean = <F extends SimpleForm | MatrixForm>(form: F): F => ({ ...form, target: cleanTarget(form.target) });
+  return { ...one, simple: clean(one.simple), matrix: clean(one.matrix), target: cleanTarget(one.target) };
 }
 
 export function submissionOf(source: string, fileName: string | null, options: Options): Submission {

@@ -22,16 +22,16 @@ export function TextField(props: Common & { value: string; onChange(value: strin
   );
 }
 
-export function NumberField(props: Common & { value: number; onChange(value: number): void; min?: number; max?: number; unit?: string }) {
+export function NumberField(props: Common & { value: number; onChange(value: number): void; min?: number; max?: number; unit?: string; trouble?: string | null }) {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{props.label}{props.unit && <span className="soft"> ({props.unit})</span>}</label>
       <input
-        id={id} type="number" inputMode="numeric" min={props.min ?? 0} max={props.max} value={Number.isFinite(props.value) ? props.value : ""} aria-describedby={props.hint ? `${id}-hint` : undefined}
+        id={id} type="number" inputMode="numeric" min={props.min ?? 0} max={props.max} value={Number.isFinite(props.value) ? props.value : ""} aria-describedby={props.hint || props.trouble ? `${id}-hint` : undefined} aria-invalid={props.trouble ? true : undefined}
         onChange={(event) => { const n = event.target.valueAsNumber; props.onChange(Number.isFinite(n) ? Math.max(props.min ?? 0, Math.round(n)) : (props.min ?? 0)); }}
       />
-      {props.hint && <span id={`${id}-hint`} className="hint">{props.hint}</span>}
+      {(props.hint || props.trouble) && <span id={`${id}-hint`} className={props.trouble ? "trouble" : "hint"}>{props.trouble ?? props.hint}</span>}
     </div>
   );
 }

@@ -10,6 +10,7 @@ import { Confirm } from "../../ui/Dialog";
 import { attempt } from "../../ui/notices";
 import { Empty } from "../../ui/states";
 import { Age } from "../../ui/time";
+import { JoinCommand } from "./Join";
 
 function path(driver: DriverInfo): string {
   return `drivers/${encodeURIComponent(driver.name)}`;
@@ -43,10 +44,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
   const [forget, setForget] = useState<DriverInfo | null>(null);
   if (drivers.length === 0) {
     return (
-      <Empty title="No driver has reported.">
-        <p>Start one on each machine that is to make load; it needs no open port, only the way to NATS:</p>
-        <p><code>cosmark driver --join nats://CONTROLLER:4222</code></p>
-      </Empty>
+      <Empty title="No driver has reported."><JoinCommand /></Empty>
     );
   }
   const columns: Column<DriverInfo>[] = [
@@ -74,7 +72,7 @@ export function Drivers({ drivers }: { drivers: DriverInfo[] }) {
     { head: "version", text: true, cell: (one) => one.version, exact: (one) => `messages of version ${one.message_version}; speaks ${one.adaptors.join(" ")}` },
     { head: "last seen", cell: (one) => <Age at={one.last_seen} /> },
     ...(mayOperate ? [{
-      head: "change", text: true,
+      head: "action", text: true,
       cell: (one: DriverInfo) => one.state === "lost" || one.state === "refused"
         ? <button type="button" className="button small" aria-label={`Forget ${one.name}`} onClick={() => setForget(one)}>Forget</button>
         : one.state === "drained"

@@ -8,9 +8,12 @@ import { call, get, ofRun } from "../../api";
 import { useSession } from "../../session";
 import { useStore } from "../../store";
 import { hasEnded, system } from "../../system";
+import { exact, moment, short } from "../../../format";
+import { Confirm } from "../../ui/Dialog";
 import { Empty, Failure, Loading } from "../../ui/states";
 import { StateMark, VerdictMark } from "../../ui/marks";
-import { Moment, lasted } from "../../ui/time";
+import { lasted } from "../../ui/time";
+import { useZone } from "../../prefs";
 import { attempt } from "../../ui/notices";
 import { useAddress } from "../../ui/address";
 
@@ -35,6 +38,23 @@ function useLater<T>(value: T, ms: number): T {
   return later;
 }
 
+/** A moment without seconds and zone, which the foot of the page names. */
+function Minute({ at }: { at: string | null }) {
+  useZone();
+  return at === null ? <>–</> : <time dateTime={at} className="moment">{moment(at).slice(0, 16)}</time>;
+}
+
+/** Without what is not asked for. */
+export function given(asked: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== ""));
+}
+
+/** A run that ends while pages are read moves the others on: each is shown once. */
+function once(runs: RunSummary[]): RunSummary[] {
+  const seen = new Set<string>();
+  return runs.filter((run) => !seen.has(run.id) && seen.add(run.id));
+}
+
 export function History() {
   const { history } = useStore(system);
   const { mayOperate } = useSession();
@@ -54,18 +74,18 @@ export function History() {
     // Only what was typed goes into the address.
   }, [wanted]);
 
+  const [since, until] = [address.get("since") ?? "", address.get("until") ?? ""];
+  const sort = address.get("sort") ?? "id";
+  const down = address.get("down") !== "0";
+  const [deleting, setDeleting] = useState<RunSummary | null>(null);
+
+  // The controller filters and sorts: what fits is found wherever it is, not only among the rows that are shown.
+  const asked = { search: wanted, state: state || "ended", tag, verdict, baseline: baseline ? "1" : "", since, until, sort, down: down ? "1" : "0" };
   const query = useInfiniteQuery({
-    queryKey: ["history", wanted, state, tag],
-    initialPageParam: "",
-    queryFn: ({ pageParam, signal }) => {
-      const params = new URLSearchParams({ limit: String(PAGE) });
-      if (wanted) params.set("search", wanted);
-      if (state) params.set("state", state);
-      if (tag) params.set("tag", tag);
-      if (pageParam) params.set("before", pageParam);
-      return get<RunSummary[]>(`runs?${params}`, signal);
-    },
-    getNextPageParam: (last) => (last.length < PAGE ? undefined : last[last.length - 1]?.id),
+    queryKey: ["history", asked],
+    initialPageParam: 0,
+    queryFn: ({ pageParam, signal }) => get<RunSummary[]>(`runs?${new URLSearchParams({ ...given(asked), limit: String(PAGE), skip: String(pageParam) })}`, signal),
+    getNextPageParam: (last, pages) => (last.length < PAGE ? undefined : pages.reduce((sum, page) => sum + page.length, 0)),
     // The rows stay while the next answer is on its way.
     placeholderData: (before) => before,
   });
@@ -77,9 +97,8 @@ export function History() {
     void client.invalidateQueries({ queryKey: ["history"] });
   }, [history, client]);
 
-  const all = (query.data?.pages.flat() ?? []).filter(hasEnded);
-  const rows = all.filter((run) => (!verdict || run.verdict === verdict) && (!baseline || run.baseline));
-  const filtered = Boolean(wanted || state || tag || verdict || baseline);
+  const rows = once((query.data?.pages.flat() ?? []).filter(hasEnded));
+  const filtered = Boolean(wanted || state || tag || verdict || baseline || since || until);
   const choose = (id: string, on: boolean) => {
     const next = new Set(chosen);
     if (on) next.add(id);
@@ -93,31 +112,36 @@ export function History() {
       head: "compare", text: true,
       cell: (run) => <input type="checkbox" aria-label={`Choose ${run.id} to compare`} checked={chosen.has(run.id)} onChange={(event) => choose(run.id, event.target.checked)} />,
     },
-    { head: "run", text: true, cell: (run) => <Link href={`/runs/${run.id}`}>{run.id}</Link> },
+    { head: "run", text: true, sort: "id", cell: (run) => <Link href={`/runs/${run.id}`}>{run.id}</Link> },
     {
-      head: "name", text: true,
+      head: "name", text: true, sort: "name",
       cell: (run) => (
         <span className="history-name">
-          <Link href={`/runs/${run.id}`}>{run.name}</Link>
+          <Link href={`/runs/${run.id}`} title={measuredOf(run.operations).join(", ") || undefined}>{run.name}</Link>
           {run.baseline && <span className="tag baseline" title="Others of this workload are compared with it">baseline</span>}
           {run.tags.map((one) => <button key={one} type="button" className="tag" title={`Show only runs with the tag ${one}`} onClick={() => setAddress({ tag: one })}>{one}</button>)}
         </span>
       ),
     },
-    { head: "state", text: true, cell: (run) => <StateMark state={run.state} />, exact: (run) => run.reason ?? "" },
-    { head: "verdict", text: true, cell: (run) => <VerdictMark verdict={run.verdict} reason={run.verdict_reason} /> },
-    { head: "operations", text: true, cell: (run) => measuredOf(run.operations).join(", ") || "–", exact: (run) => run.operations.join(", ") },
-    { head: "started", text: true, cell: (run) => <Moment at={run.started ?? run.submitted} /> },
-    { head: "took", cell: (run) => lasted(run.started, run.ended, 0) },
+    { head: "target", text: true, sort: "target", cell: (run) => <span className="history-target" title={run.target ?? undefined}>{run.target ?? "–"}</span> },
+    { head: "op/s", title: "Operations per second of the stage with the highest rate", sort: "throughput", cell: (run) => short(run.throughput_per_s, "per_s"), exact: (run) => exact(run.throughput_per_s, "per_s") },
+    { head: "p99", title: "Response time of that stage's slowest operation", sort: "p99", cell: (run) => short(run.p99_ms, "ms"), exact: (run) => exact(run.p99_ms, "ms") },
+    { head: "state", text: true, sort: "state", cell: (run) => <StateMark state={run.state} />, exact: (run) => run.reason ?? "" },
+    { head: "verdict", text: true, sort: "verdict", cell: (run) => <VerdictMark verdict={run.verdict} reason={run.verdict_reason} /> },
+    { head: "started", text: true, sort: "started", cell: (run) => <Minute at={run.started ?? run.submitted} />, exact: (run) => moment(run.started ?? run.submitted) },
+    { head: "took", sort: "took", cell: (run) => lasted(run.started, run.ended, 0) },
     ...(mayOperate ? [{
-      head: "again", text: true,
+      head: "action", text: true,
       cell: (run: RunSummary) => (
-        <button
-          type="button" className="button small" aria-label={`Resubmit ${run.id}`}
-          onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue again`)}
-        >
-          Resubmit
-        </button>
+        <span className="row-actions">
+          <button
+            type="button" className="button small" aria-label={`Resubmit ${run.id}`}
+            onClick={() => void attempt(async () => go(`/runs/${(await call<{ id: string }>("POST", ofRun(run.id, "/resubmit"))).id}`), `${run.name} is in the queue`)}
+          >
+            Resubmit
+          </button>
+          <button type="button" className="button small" aria-label={`Delete ${run.id}`} disabled={run.baseline} title={run.baseline ? "A baseline is not deleted" : "Delete this run and its files"} onClick={() => setDeleting(run)}>✕</button>
+        </span>
       ),
     }] : []),
   ];
@@ -136,6 +160,8 @@ export function History() {
             <option value="">any verdict</option>
             {VERDICTS.map(([value, word]) => <option key={value} value={value}>{word}</option>)}
           </select>
+          <label className="check">from <input type="date" aria-label="Began on this day or later" value={since} max={until || undefined} onChange={(event) => setAddress({ since: event.target.value })} /></label>
+          <label className="check">to <input type="date" aria-label="Began on this day or before" value={until} min={since || undefined} onChange={(event) => setAddress({ until: event.target.value })} /></label>
           <label className="check"><input type="checkbox" checked={baseline} onChange={(event) => setAddress({ baseline: event.target.checked ? "1" : "" })} /> baselines</label>
           {tag && <button type="button" className="tag removable" onClick={() => setAddress({ tag: "" })} aria-label={`Show all tags, not only ${tag}`}>{tag} ✕</button>}
         </div>
@@ -148,16 +174,28 @@ export function History() {
         </button>
       </div>
       {query.isPending ? <Loading what="The history" lines={6} />
-        : query.isError && all.length === 0 ? <Failure error={query.error} what="The history" onRetry={() => void query.refetch()} />
+        : query.isError && rows.length === 0 ? <Failure error={query.error} what="The history" onRetry={() => void query.refetch()} />
         : rows.length === 0 ? (
           filtered
-            ? <Empty title="No run fits these filters."><p><button type="button" className="button" onClick={() => { setSearch(""); setAddress({ search: "", state: "", tag: "", verdict: "", baseline: "" }); }}>Show all runs</button></p></Empty>
+            ? <Empty title="No run fits these filters."><p><button type="button" className="button" onClick={() => { setSearch(""); setAddress({ search: "", state: "", tag: "", verdict: "", baseline: "", since: "", until: "" }); }}>Show all runs</button></p></Empty>
             : <Empty title="No run has ended yet."><p>What has ended is listed here, with its verdict. <Link href="/submit">Submit the first workload</Link></p></Empty>
         ) : (
-          <DataTable label="Runs that have ended" columns={columns} rows={rows} keyOf={(run) => run.id} />
+          <DataTable label="Runs that have ended" columns={columns} rows={rows} keyOf={(run) => run.id} sorting={{ by: sort, down, onSort: (by) => setAddress({ sort: by, down: by === sort && down ? "0" : "1" }) }} />
         )}
+      <Confirm
+        title={`Delete ${deleting?.id ?? "the run"}?`} open={deleting !== null} onClose={() => setDeleting(null)} action="Delete the run" keep="Keep it"
+        onConfirm={async () => {
+          if (!deleting) return;
+          const { id } = deleting;
+          await attempt(() => call("DELETE", ofRun(id)), `${id} is deleted`);
+          choose(id, false);
+          await client.invalidateQueries({ queryKey: ["history"] });
+        }}
+      >
+        All its files are deleted from the archive, {deleting?.name} {deleting?.id} with its results, logs and report. This cannot be taken back.
+      </Confirm>
       {query.hasNextPage && (
-        <p className="more"><button type="button" className="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Older runs</button></p>
+        <p className="more"><button type="button" className="button" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>More runs</button></p>
       )}
     </section>
   );
