@@ -466,6 +466,46 @@ fn every_link_leads_to_a_file_that_is_there() {
     assert_eq!(links("[a](b.md#c) [d](https://e) [f](#g)\n```\n[h](i)\n```\n"), ["b.md#c"]);
 }
 
+/// Names in backticks in the last column of the table of a page.
+fn names_in_last_column(page: &str) -> Vec<&str> {
+    let rows = page.lines().filter(|line| line.starts_with('|') && !line.starts_with("|---")).skip(1);
+    rows.flat_map(|row| {
+        row.trim_end_matches('|').rsplit('|').next().unwrap_or("").split('`').skip(1).step_by(2)
+    })
+    .collect()
+}
+
+fn texts_of(place: &Path, kinds: &[&str], into: &mut String) {
+    for entry in fs::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !["target", "node_modules", "artefacts", "dist"].contains(&name.as_str()) {
+            texts_of(&path, kinds, into);
+        } else if kinds.iter().any(|kind| name.ends_with(kind)) {
+            into.push_str(&fs::read_to_string(&path).unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn every_test_of_what_was_found_wrong_is_there() {
+    let page = fs::read_to_string(root().join("docs/extend/kept-right.md")).unwrap();
+    let (mut rust, mut console) = (String::new(), String::new());
+    texts_of(&root().join("crates"), &[".rs"], &mut rust);
+    texts_of(&root().join("console/src"), &[".test.ts"], &mut console);
+    texts_of(&root().join("console/e2e"), &[".mjs"], &mut console);
+    let is_there = |name: &str| {
+        let of_rust = !name.contains(' ') && rust.contains(&format!("fn {name}("));
+        of_rust || (name.contains(' ') && console.contains(name))
+    };
+    let names = names_in_last_column(&page);
+    assert!(names.len() > 40, "{names:?}");
+    let missing: Vec<&&str> = names.iter().filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "docs/extend/kept-right.md names tests that do not exist: {missing:#?}");
+    assert!(!is_there("no_such_test") && !is_there("no such test at all"));
+    assert_eq!(names_in_last_column("| a | b |\n|---|---|\n| `x` | `c`, `d e` |\n`f`\n"), ["c", "d e"]);
+}
+
 #[test]
 fn the_index_names_every_page() {
     let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
