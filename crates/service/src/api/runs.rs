@@ -174,6 +174,9 @@ pub async fn note(
     let (shared, wanted) = (Shared::clone(&app), id.clone());
     blocking(move || {
         let dir = directory(&shared, &wanted)?;
+        if !dir.join("run.json").exists() {
+            return Err(No::new(StatusCode::CONFLICT, format!("{wanted} is about to begin: it has no timeline yet")));
+        }
         // The archive's own sentence names its place on this machine.
         let refused = |_| No::bad("the note cannot be kept: the run has as many events as it may, or its archive cannot be written");
         add_note(&dir, &said).map(drop).map_err(refused)
