@@ -378,6 +378,8 @@ async function history() {
   await rows.nth(1).waitFor();
   const cells = (at) => page.locator(`.history tbody tr td:nth-child(${at})`).allTextContents();
   check((await cells(4)).some((text) => text.includes(`s3 127.0.0.1`)), `no run of the history has its target: ${await cells(4)}`);
+  const driver = page.getByRole("region", { name: "Table of drivers" }).locator("tbody tr").first();
+  await comes(async () => /\d\u00a0%/.test(await driver.textContent()), "the driver in the controller has no load");
   await page.locator(".history").getByRole("button", { name: "op/s" }).click();
   await until("the history is sorted by rate", async () => {
     const rates = (await cells(5)).map((text) => (/\d/.test(text) ? Number(text.replace(/[^\d.]/g, "")) * (text.endsWith("k") ? 1000 : 1) : -1));

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::nats::{Bus, BusError, names};
 use member::Member;
+pub use registration::Busy;
 
 /// Says a sentence to whoever watches the driver.
 pub type Talk = Arc<dyn Fn(&str) + Send + Sync>;

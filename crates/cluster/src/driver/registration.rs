@@ -75,6 +75,7 @@ fn draw() -> u64 {
 pub struct Busy(Option<(proc::Processors, Instant)>);
 
 impl Busy {
+    /// The share, 0 to 1; `None` the first time, and where the system does not say it.
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
     pub fn share(&mut self) -> Option<f64> {
         let now = proc::processors()?;

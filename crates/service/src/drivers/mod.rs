@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::Timestamp;
+use cosmark_cluster::driver::Busy;
 use cosmark_cluster::nats::Bus;
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
 use cosmark_driver::{Catalog, LocalDriver, Options, Permit, try_target};
@@ -148,6 +149,23 @@ pub struct LocalPool {
 struct Now {
     drained: bool,
     runs: Vec<String>,
+    /// How busy this machine's processors were, and when that was asked last.
+    busy: Busy,
+    load: Option<f64>,
+    asked: Option<Instant>,
+}
+
+/// The load of this machine is the mean over at least so long.
+const LOAD_OVER: Duration = Duration::from_secs(1);
+
+impl Now {
+    fn load(&mut self) -> Option<f64> {
+        if self.asked.is_none_or(|asked| asked.elapsed() >= LOAD_OVER) {
+            self.asked = Some(Instant::now());
+            self.load = self.busy.share();
+        }
+        self.load
+    }
 }
 
 impl LocalPool {
@@ -164,15 +182,15 @@ impl LocalPool {
 
 impl DriverPool for LocalPool {
     fn drivers(&self) -> Vec<DriverInfo> {
-        let (state, run) = self.with_now(|now| {
+        let (state, run, load) = self.with_now(|now| {
             let state = match (now.drained, now.runs.is_empty()) {
                 (true, _) => DriverState::Drained,
                 (false, true) => DriverState::Idle,
                 (false, false) => DriverState::Busy,
             };
-            (state, now.runs.first().cloned())
+            (state, now.runs.first().cloned(), now.load())
         });
-        vec![DriverInfo { state, run, last_seen: Timestamp::now().to_string(), ..self.about.clone() }]
+        vec![DriverInfo { state, run, load, last_seen: Timestamp::now().to_string(), ..self.about.clone() }]
     }
 
     fn drain<'a>(&'a self, name: &'a str, drained: bool) -> Answer<'a, bool> {
