@@ -564,7 +564,6 @@ pub struct WatchArgs {
     #[command(flatten)]
     pub client: ClientArgs,
 }
-
 /// `cosmark man`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -575,7 +574,6 @@ pub struct ManArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
-
 /// `cosmark tag`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -593,7 +591,6 @@ pub struct TagArgs {
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
 }
-
 /// `cosmark completions`
 #[derive(ClapArgs)]
 pub struct CompletionsArgs {
