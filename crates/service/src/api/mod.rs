@@ -36,7 +36,7 @@ use crate::api::types::Role;
 use crate::auth::secrets::Secrets;
 use crate::auth::tokens::Identity;
 use crate::auth::{Access, Closed};
-use crate::http::relay;
+use crate::http::relay::{self, Unanswered};
 use crate::queue::RunQueue;
 use crate::queue::store::Leader;
 
@@ -149,10 +149,16 @@ async fn only_the_leader(State(app): State<Shared>, mut request: Request, next: 
             app.name
         ));
     }
-    relay::pass_on(app.access.key(), &leader, request).await.unwrap_or_else(|why| {
-        unavailable(format!(
-            "{name} leads and cannot be reached at {url} ({why}); ask again in a few seconds"
-        ))
+    relay::pass_on(app.access.key(), app.leader.clone(), &leader, request).await.unwrap_or_else(|error| {
+        unavailable(match error {
+            Unanswered::Away(why) => {
+                format!("{name} leads and cannot be reached at {url} ({why}); ask again in a few seconds")
+            }
+            Unanswered::Overtaken => format!(
+                "{name} led when it was asked, gave no answer, and leads no longer: ask again; whether it made a change that was \
+                 asked for, look first"
+            ),
+        })
     })
 }
 

@@ -21,6 +21,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 
 use crate::auth::keys::ClusterKey;
@@ -45,11 +46,42 @@ const OF_CONNECTION: [HeaderName; 8] = [
     header::EXPECT,
 ];
 
-/// Passes a request on to the leader, and gives its answer as it comes.
+/// Why a request that was passed on has no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The leader cannot be reached; why, a part of a sentence.
+    Away(String),
+    /// It took the request and gave no answer before another controller led.
+    Overtaken,
+}
+
+/// Passes a request on to the leader, and gives its answer as it comes. A leader that stands still is waited for until
+/// `leaders` names another one.
 ///
 /// # Errors
-/// Why the leader cannot be reached, a part of a sentence.
-pub async fn pass_on(key: &ClusterKey, leader: &Leader, request: Request) -> Result<Response, String> {
+/// Why there is no answer.
+pub async fn pass_on(
+    key: &ClusterKey,
+    leaders: watch::Receiver<Option<Leader>>,
+    leader: &Leader,
+    request: Request,
+) -> Result<Response, Unanswered> {
+    tokio::select! {
+        answer = send(key, leader, request) => answer.map_err(Unanswered::Away),
+        () = another_leads(leaders, leader) => Err(Unanswered::Overtaken),
+    }
+}
+
+/// Waits until another controller than `asked` leads, this one included. While nobody is known to lead, `asked` may.
+async fn another_leads(mut leaders: watch::Receiver<Option<Leader>>, asked: &Leader) {
+    let is_other = |now: &Leader| !now.name.is_empty() && now.name != asked.name;
+    if leaders.wait_for(|now| now.as_ref().is_none_or(is_other)).await.is_err() {
+        // This controller ends, and its connections with it.
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn send(key: &ClusterKey, leader: &Leader, request: Request) -> Result<Response, String> {
     let from = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let (mut parts, body) = request.into_parts();
     let base: Uri = leader.url.parse().map_err(|_| "its address is none".to_owned())?;
@@ -198,6 +230,31 @@ mod tests {
         assert_eq!(asked_by(&own, &Method::GET, &with(note(&foreign, from, &Method::GET))), None);
         assert_eq!(asked_by(&own, &Method::GET, &with("192.0.2.7|1|00".to_owned())), None);
         assert_eq!(asked_by(&own, &Method::GET, &HeaderMap::new()), None);
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_stands_still_is_waited_for_until_another_one_leads() {
+        let state = tempfile::tempdir().unwrap();
+        let key = ClusterKey::open(&StateDir::open(state.path()).unwrap()).unwrap();
+        // The system takes its connections; nobody reads them.
+        let still = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", still.local_addr().unwrap());
+        let led_by = |name: &str| Leader { name: name.to_owned(), url: url.clone(), certificate: None };
+        let (sender, leaders) = watch::channel(Some(led_by("a")));
+        for now in [Some(led_by("b")), None] {
+            sender.send_replace(Some(led_by("a")));
+            let (leader, request) = (led_by("a"), Request::new(Body::empty()));
+            let asked = pass_on(&key, leaders.clone(), &leader, request);
+            let mut asked = std::pin::pin!(asked);
+            // Who leads is not known for a moment, and then it is still the same one.
+            for same in [led_by(""), led_by("a")] {
+                sender.send_replace(Some(same));
+                let waited = tokio::time::timeout(std::time::Duration::from_millis(50), &mut asked).await;
+                assert!(waited.is_err(), "{waited:?}");
+            }
+            sender.send_replace(now);
+            assert_eq!(asked.await.map(drop), Err(Unanswered::Overtaken));
+        }
     }
 
     #[test]
