@@ -325,7 +325,7 @@ fn numbered<T: Copy>(cases: &[T], next: &AtomicUsize) -> Option<(usize, T)> {
 }
 
 #[test]
-fn whatever_dies_in_whatever_phase_nothing_hangs_and_no_total_is_wrong() {
+fn a_death_of_anything_in_any_phase_hangs_nothing_and_makes_no_total_wrong() {
     let cases: Vec<(Fault, StageState)> =
         FAULTS.iter().flat_map(|fault| PHASES.iter().map(move |phase| (*fault, *phase))).collect();
     // Six at a time: most of a case is waiting.
