@@ -13,6 +13,8 @@ HERE = Path(__file__).resolve().parent
 LIMIT_FILE = HERE / "instructions.limit"
 TARGET = 1500
 FEW, MANY = 50_000, 450_000
+TRIES = 5
+FOREVER = 1 << 62
 
 
 def limit():
@@ -40,8 +42,15 @@ def count(binary, operations):
 
 
 def per_operation(binary):
-    """The difference of two runs, so that start and end cancel out."""
-    return (count(binary, MANY) - count(binary, FEW)) / (MANY - FEW)
+    """The difference of two runs, so that start and end cancel out, each the least of up to TRIES tries: what ticks by the clock
+    adds the more the longer a run takes, and takes nothing away, so on a busy machine one try alone says too much."""
+    few = many = None
+    for attempt in range(TRIES):
+        few = min(count(binary, FEW), few or FOREVER)
+        many = min(count(binary, MANY), many or FOREVER)
+        if attempt and (many - few) / (MANY - FEW) <= limit():
+            break
+    return (many - few) / (MANY - FEW)
 
 
 def row(binary):

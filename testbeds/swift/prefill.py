@@ -10,7 +10,9 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import sqlite3
 import sys
+import time
 
 import swift.common.utils
 
@@ -21,11 +23,14 @@ from swift.common import constraints, storage_policy  # noqa: E402 (after the co
 constraints.reload_constraints()
 storage_policy.reload_storage_policies()
 
+from swift.common.exceptions import LockTimeout  # noqa: E402
 from swift.common.ring import Ring  # noqa: E402
 from swift.common.utils import Timestamp, hash_path, storage_directory  # noqa: E402
 from swift.container.backend import DATADIR, ContainerBroker  # noqa: E402
 
 BATCH = 10_000
+# Swift's own servers and daemons use the database at the same time.
+PATIENCE_S = 180
 # The same in every copy, so that replication finds nothing to do, and older than whatever is written later.
 WRITTEN = Timestamp(1_000_000_000).internal
 
@@ -45,12 +50,25 @@ def row(container, number):
     }
 
 
+def patiently(action):
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return action()
+        except (sqlite3.OperationalError, LockTimeout) as busy:
+            if time.monotonic() > until:
+                raise SystemExit(f"the database is in use for {PATIENCE_S} s: {busy}") from busy
+            time.sleep(0.5)
+
+
 def fill(path, account, container, rows):
     broker = ContainerBroker(str(path), account=account, container=container)
-    there = broker.get_info()["object_count"]
+    there = patiently(broker.get_info)["object_count"]
     for first in range(there, rows, BATCH):
-        broker.merge_items([row(container, number) for number in range(first, min(first + BATCH, rows))])
-    there = broker.get_info()["object_count"]
+        batch = [row(container, number) for number in range(first, min(first + BATCH, rows))]
+        # Asked again, it finds what it wrote and leaves it.
+        patiently(lambda batch=batch: broker.merge_items(batch))
+    there = patiently(broker.get_info)["object_count"]
     if there < rows:
         raise SystemExit(f"{path} has {there} rows instead of {rows}: objects were deleted from it; use another container")
     # Whoever comes next finds the rows on the device and not in the kernel's list of what is still to be written.
