@@ -11,7 +11,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 pub struct Segments {
     /// Sent.
     pub out: u64,
-    /// Of these, sent again.
+    /// Of these, sent again because they had not arrived. What the other end says to have got twice (DSACK, RFC 2883) is not
+    /// counted: it was sent again because the answer came late, as from a store that is slow to read (RFC 8985, section 7).
     pub again: u64,
 }
 
@@ -68,9 +69,11 @@ pub fn segments() -> Option<Segments> {
     Some(all.open.values().filter_map(|fd| of_socket(*fd)).fold(all.closed, Segments::plus))
 }
 
-/// Where the two counters lie in `struct tcp_info`.
+/// Where the counters lie in `struct tcp_info`.
 const TOTAL_RETRANS_AT: usize = 100;
 const SEGS_OUT_AT: usize = 136;
+/// Since Linux 4.19.
+const DSACK_DUPS_AT: usize = 216;
 
 #[cfg(target_os = "linux")]
 fn of_socket(fd: RawFd) -> Option<Segments> {
@@ -81,11 +84,18 @@ fn of_socket(fd: RawFd) -> Option<Segments> {
         libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut length)
     };
     let told = info.get(..usize::try_from(length).ok()?).filter(|_| result == 0)?;
+    of_info(told)
+}
+
+/// What a `struct tcp_info` of any length says.
+#[cfg(target_os = "linux")]
+fn of_info(info: &[u8]) -> Option<Segments> {
     let number = |at: usize| {
-        let bytes = told.get(at..at + 4)?;
+        let bytes = info.get(at..at + 4)?;
         Some(u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)))
     };
-    Some(Segments { out: number(SEGS_OUT_AT)?, again: number(TOTAL_RETRANS_AT)? })
+    let in_vain = number(DSACK_DUPS_AT).unwrap_or(0);
+    Some(Segments { out: number(SEGS_OUT_AT)?, again: number(TOTAL_RETRANS_AT)?.saturating_sub(in_vain) })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -100,6 +110,19 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
+
+    #[test]
+    fn what_arrived_twice_was_not_lost() {
+        let mut info = [0_u8; 232];
+        for (at, number) in [(TOTAL_RETRANS_AT, 30_u32), (SEGS_OUT_AT, 1000), (DSACK_DUPS_AT, 28)] {
+            info[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+        }
+        assert_eq!(of_info(&info), Some(Segments { out: 1000, again: 2 }));
+        assert_eq!(of_info(&info[..216]), Some(Segments { out: 1000, again: 30 }), "before Linux 4.19");
+        info[DSACK_DUPS_AT] = 31;
+        assert_eq!(of_info(&info), Some(Segments { out: 1000, again: 0 }), "the other end may say it twice");
+        assert_eq!(of_info(&info[..100]), None);
+    }
 
     #[test]
     fn segments_of_counted_connections_are_counted_open_and_closed_and_no_others() {
