@@ -9,7 +9,7 @@ use crate::diagnostics::shown;
 use crate::diagnostics::suggest;
 use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::operation::{self, Dialect};
-use crate::keys::values::{self, Access, parse_division};
+use crate::keys::values::{Access, parse_division};
 use crate::keys::{Key, KeyId, ValueKind};
 use crate::model::arrivals::{self, MAX_STEPS, Parts};
 use crate::model::{Arrivals, Load, Operation, Work, WorkKind};
@@ -245,7 +245,7 @@ fn rate(reader: &mut YamlReader<'_>, node: &Node, parts: &mut Parts) {
     let NodeKind::Mapping(_) = node.kind else {
         let text = crate::yaml::fields::text_of(node, "rate", reader.mistakes);
         if let Some((text, span)) = text
-            && let Err((message, hint)) = (values::RATE.set)(parts, text)
+            && let Err((message, hint)) = (attributes::ARRIVALS.set)(parts, text)
         {
             reader.mistakes.error(span, message, hint);
         }
