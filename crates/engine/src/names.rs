@@ -44,7 +44,7 @@ impl NameTemplate {
             self.text.truncate(prefix);
             match self.numbers {
                 ObjectNames::Counted => self.text.push_str(itoa::Buffer::new().format(number)),
-                ObjectNames::Scattered => ObjectNames::Scattered.push(number, &mut self.text),
+                ObjectNames::Scattered => push_scattered(number, &mut self.text),
             }
             if !self.suffix.is_empty() {
                 self.text.push_str(&self.suffix);
@@ -58,6 +58,13 @@ impl NameTemplate {
     pub fn last(&self) -> &str {
         &self.text
     }
+}
+
+/// Out of line, so that `write` stays small enough to stand in the loop of a worker.
+#[cold]
+#[inline(never)]
+fn push_scattered(number: u64, text: &mut String) {
+    ObjectNames::Scattered.push(number, text);
 }
 
 #[cfg(test)]

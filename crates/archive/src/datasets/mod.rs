@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use cosmark_metrics::Sample;
 use cosmark_workload::dataset::{Cell, is_name, number_of};
+use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{Effect, Work};
 use cosmark_workload::{DataSetFacts, DataSetUse, FillPass, Workload};
 use jiff::Timestamp;
@@ -300,23 +301,8 @@ fn lock(dir: &Path, name: &str) -> Result<File, ArchiveError> {
     }
 }
 
-/// Keys that say where a store is, and whose part of it.
-const PLACES: [&str; 14] = [
-    "endpoint",
-    "hosts",
-    "auth_url",
-    "storage_url",
-    "storage_url_override",
-    "url",
-    "directory",
-    "pool",
-    "namespace",
-    "account",
-    "username",
-    "tenant",
-    "project",
-    "bucket",
-];
+/// Keys that say whose part of a store it is; where the store is, say [`PLACES`].
+const PARTS: [&str; 5] = ["namespace", "username", "tenant", "project", "bucket"];
 
 /// Where a work's store is, without secrets.
 fn store_of(work: &Work) -> Vec<String> {
@@ -324,7 +310,7 @@ fn store_of(work: &Work) -> Vec<String> {
     for spec in [&work.storage, &work.auth] {
         for entry in &spec.config.entries {
             if let cosmark_workload::model::ConfigValue::Text(text) = &entry.value
-                && PLACES.contains(&entry.key.as_str())
+                && PLACES.iter().chain(&PARTS).any(|key| *key == entry.key)
             {
                 words.push(format!("{}={}", entry.key, without_login(text.trim())));
             }

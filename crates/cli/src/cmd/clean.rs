@@ -8,6 +8,7 @@ use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
 use cosmark_workload::leftovers::{leftovers, written_names};
+use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{ConfigValue, TargetSpec};
 use cosmark_workload::{Target, Workload};
 use serde_json::{Value, json};
@@ -148,19 +149,6 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
     Ok(workload)
 }
-
-/// Keys that say where a store is.
-const PLACES: [&str; 9] = [
-    "endpoint",
-    "hosts",
-    "auth_url",
-    "storage_url",
-    "storage_url_override",
-    "url",
-    "directory",
-    "pool",
-    "account",
-];
 
 /// What is different of the store that a run wrote to and the one where names like those of the run are to be deleted.
 fn another_store(ran: &Workload, given: &Workload) -> Option<String> {

@@ -5,6 +5,19 @@ use crate::model::nodes::NodeSpec;
 use crate::model::{TargetSpec, Workload};
 use crate::yaml;
 
+/// Keys of storages and auths that say where a store is.
+pub const PLACES: [&str; 9] = [
+    "endpoint",
+    "hosts",
+    "auth_url",
+    "storage_url",
+    "storage_url_override",
+    "url",
+    "directory",
+    "pool",
+    "account",
+];
+
 /// Auth and storage of a target file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Target {
