@@ -147,7 +147,7 @@ check_xattrs() {
 }
 
 write_configuration() {
-  local n kind user workers rsync_identity='' mount_check=false
+  local n kind user workers updater_interval rsync_identity='' mount_check=false
   user=$(id -un)
   # Started by root, rsync would serve as nobody; started by another user, it may not be told whom to be.
   if is_root; then rsync_identity=$'uid = root\ngid = root'; fi
@@ -163,12 +163,16 @@ write_configuration() {
     render "$HERE/templates/rsyncd.conf.in" "$ETC/node$n/rsyncd.conf" IP="$(node_ip "$n")" RSYNC_PORT=$RSYNC_PORT \
       IDENTITY="$rsync_identity" DEVICES="$(node_devices "$n")" CACHE="$BED_DIR/cache/$n"
     for kind in "${KINDS[@]}"; do
+      # The updater of containers starts a process for each partition, which only brings the sums of an account up to date:
+      # every 30 s this takes more of two processors than all requests.
+      updater_interval=$SWIFT_INTERVAL
+      [[ $kind != container ]] || updater_interval=3600
       workers=0 # serve in the one process
       [[ $kind != object ]] || workers=$SWIFT_OBJECT_WORKERS
       render "$HERE/templates/storage-server.conf.in" "$ETC/node$n/$kind-server.conf" KIND="$kind" \
         IP="$(node_ip "$n")" PORT="$(kind_port "$n" "$kind")" WORKERS="$workers" USER="$user" ETC="$ETC" \
         DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT \
-        INTERVAL="$SWIFT_INTERVAL" LOG_LEVEL="$SWIFT_LOG_LEVEL"
+        INTERVAL="$SWIFT_INTERVAL" UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
     done
   done
 }
