@@ -27,6 +27,8 @@ const MOST_EXAMPLES: usize = 20;
 const KEEP_EVERY: Duration = Duration::from_secs(1);
 /// How often a line says so.
 const TELL_EVERY: Duration = Duration::from_secs(5);
+/// How often is looked whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Of the bound of the share that is broken.
 const CONFIDENCE: f64 = 0.95;
 
@@ -268,7 +270,11 @@ pub async fn read_back(
     };
     let manner = Manner { listings: wish.manner.listings && sample.is_none(), ..wish.manner.clone() };
     let what = ReadBack { catalog: CATALOG, targets, spaces: &ledger.head.spaces, manner };
-    let came_to_the_end = what.run(&mut drawn, &mut standing, &mut listener).await?;
+    let over = until(is_over);
+    let came_to_the_end = what.run_until(&mut drawn, &mut standing, &mut listener, over).await?;
+    if !came_to_the_end {
+        listener.keep(&standing)?;
+    }
     fill(&mut listener.record, &standing);
     let Files { files, mut record, .. } = listener;
     record.ended = Some(Timestamp::now());
@@ -282,6 +288,13 @@ pub async fn read_back(
         record.note = Some("ended before all was read; --resume goes on".to_owned());
     }
     Ok(record)
+}
+
+/// Ends when this is so.
+pub async fn until(is_over: &dyn Fn() -> bool) {
+    while !is_over() {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 fn open_files(

@@ -299,14 +299,14 @@ fn read(
     let what = ReadBack { catalog: CATALOG, targets, spaces: &spaces, manner };
     let mut standing = Standing::default();
     let read = crate::host::runtime()?.block_on(async {
-        let asked = tokio::spawn(async move {
+        let over = async {
             if tokio::signal::ctrl_c().await.is_ok() {
                 stopped.store(true, Ordering::Relaxed);
+            } else {
+                std::future::pending().await
             }
-        });
-        let read = what.run(&mut objects, &mut standing, &mut listener).await;
-        asked.abort();
-        read
+        };
+        what.run_until(&mut objects, &mut standing, &mut listener, over).await
     });
     Ok(read.map(|complete| {
         let mut record = listener.record;

@@ -75,6 +75,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// Sends it a signal, such as SIGSTOP.
+    pub fn signal(&self, number: libc::c_int) {
+        signal(&self.child, number);
+    }
+
     /// `cosmark serve ..` on a free port.
     pub fn start(directory: &Path, args: &[&str]) -> Self {
         let mut child = cosmark(directory)

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use cosmark_archive::{CheckStatus, DataSet, DataSetState, open_run};
 use serde_json::Value;
 
-use crate::support::{Server, cosmark, run, run_json, stderr, stdout};
+use crate::support::{Server, cosmark, run, run_json, signal, stderr, stdout};
 
 const OBJECTS: u64 = 3001;
 const FILL: &str = "name: filling
@@ -83,7 +85,32 @@ fn a_fill_that_is_killed_goes_on_without_a_gap_or_a_double_and_is_known_to_later
     let of = |id: &str| record.verdict.checks.iter().find(|check| check.id == id).unwrap();
     assert_eq!(of("V13").status, CheckStatus::Pass, "{:?}", of("V13"));
     assert!(of("V14").message.contains("MB") || of("V14").value.is_some(), "{:?}", of("V14"));
+    a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(directory, &store);
     what_is_elsewhere_or_damaged_is_found(directory);
+}
+
+/// Each of its questions may take half a minute.
+fn a_reading_of_a_store_that_stands_still_ends_when_it_is_asked_to(directory: &Path, store: &Server) {
+    store.signal(libc::SIGSTOP);
+    let args = ["datasets", "check", "pebbles", "--quiet", "--json", "--target", "target.yaml"];
+    let child = cosmark(directory).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    crate::eventually("a handler of SIGINT", || is_caught(child.id(), libc::SIGINT));
+    let asked = Instant::now();
+    signal(&child, libc::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    store.signal(libc::SIGCONT);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(asked.elapsed() < Duration::from_secs(25), "it waited for the store: {:?}", asked.elapsed());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((found["complete"].as_bool(), found["lost"].as_u64()), (Some(false), Some(0)), "{found}");
+}
+
+fn is_caught(process: u32, signal: libc::c_int) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| {
+        u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask >> (signal - 1) & 1 == 1)
+    })
 }
 
 /// Another store is refused, a lost object is named, and what was removed is gone.

@@ -26,6 +26,8 @@ const MOST_IN_CHUNK: usize = 512;
 const MOST_SUSPECTS: usize = 4096;
 /// Names in a listing that are in no ledger and are asked for, of each container; others are only counted.
 const MOST_STRANGERS: usize = 10_000;
+/// What is on its way when the reading is ended has this long to come.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// How it is done.
 #[derive(Debug, Clone, PartialEq)]
@@ -175,6 +177,29 @@ impl ReadBack<'_> {
         }
         reading.look_again().await?;
         reading.listener.reached(reading.standing)
+    }
+
+    /// As [`ReadBack::run`], but ends soon after `over` comes to its end, also where a store answers nothing at all. `standing` is
+    /// then as it was before the objects that were on their way.
+    ///
+    /// # Errors
+    /// As [`ReadBack::run`].
+    pub async fn run_until(
+        &self,
+        objects: &mut dyn Iterator<Item = Result<Numbered, String>>,
+        standing: &mut Standing,
+        listener: &mut dyn ReadBackListener,
+        over: impl Future<Output = ()>,
+    ) -> Result<bool, String> {
+        let patience = async {
+            over.await;
+            tokio::time::sleep(LAST_ANSWERS).await;
+        };
+        tokio::select! {
+            biased;
+            ended = self.run(objects, standing, listener) => ended,
+            () = patience => Ok(false),
+        }
     }
 }
 
