@@ -270,12 +270,8 @@ pub async fn read_back(
     };
     let manner = Manner { listings: wish.manner.listings && sample.is_none(), ..wish.manner.clone() };
     let what = ReadBack { catalog: CATALOG, targets, spaces: &ledger.head.spaces, manner };
-    let over = until(is_over);
-    let came_to_the_end = what.run_until(&mut drawn, &mut standing, &mut listener, over).await?;
-    if !came_to_the_end {
-        listener.keep(&standing)?;
-    }
-    fill(&mut listener.record, &standing);
+    let came_to_the_end = what.run_until(&mut drawn, &mut standing, &mut listener, until(is_over)).await?;
+    listener.keep(&standing)?;
     let Files { files, mut record, .. } = listener;
     record.ended = Some(Timestamp::now());
     record.complete = came_to_the_end;

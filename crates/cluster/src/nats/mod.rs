@@ -2,7 +2,6 @@
 //! local `nats-server` for those who have none. Source: the NATS documentation (docs.nats.io), JetStream of server 2.9 or
 //! newer.
 
-mod alive;
 mod connect;
 mod error;
 pub mod names;
@@ -10,6 +9,7 @@ mod private_file;
 mod publish;
 mod registry;
 pub mod roles;
+mod run_leases;
 mod seal;
 pub mod server;
 mod setup;
@@ -19,11 +19,11 @@ mod stream_reader;
 mod supervisor;
 mod trust;
 
-pub use alive::{NotRenewed, Renewals};
 pub use connect::{Bus, LinkState, NatsOptions};
 pub use error::BusError;
 pub use publish::{Refused, Sent};
 pub use registry::{Present, Registry};
+pub use run_leases::{NotRenewed, Renewals};
 pub use seal::{Key, seal};
 pub use setup::Limits;
 pub use sign::{Identity, Signed, Unsigned, is_event_of, is_public_key, open_signed};

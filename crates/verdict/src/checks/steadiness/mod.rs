@@ -1,9 +1,9 @@
 //! Check of steadiness: stretches without success, stalls, start-up, drift, rounds, changes of level. Each work is looked at
 //! by itself: works of different length or kind add up to no curve.
 
-#[cfg(test)]
-mod long;
 mod stalls;
+#[cfg(test)]
+mod tests;
 mod unevenness;
 
 use cosmark_stats::changepoint::change_points;
