@@ -11,13 +11,12 @@ use cosmark_consistency::{Beside, Control, Joined, Lines, beside};
 use cosmark_engine::{Flow, LoadPermit, Mission, Pulse, SessionCache};
 use cosmark_metrics::ConsistencySums;
 use cosmark_wire::{Failure, FailureClass, StageOrder};
+use cosmark_workload::leftovers::PROBE;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 
 use crate::ask::{class_of, failure};
 
-/// How the container is called that a prober makes, and how its objects begin.
-const NAME: &str = "cosmark-probe-";
 /// A request of the prober is given up after this, whatever the storage's own limit is.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A prober that was told to end is dropped after this, a little later than it should have ended by itself.
@@ -84,7 +83,7 @@ impl Prober {
             );
             return Err(refused(text));
         }
-        let container = spec.container.clone().unwrap_or_else(|| format!("{NAME}{tag:016x}"));
+        let container = spec.container.clone().unwrap_or_else(|| format!("{PROBE}{tag:016x}"));
         let store = Store {
             adaptor: Arc::clone(&mission.adaptor),
             sessions: Arc::clone(&mission.sessions),
@@ -113,11 +112,16 @@ impl Prober {
             reach: spec.reach,
             patience: mission.adaptor.timeout().unwrap_or(PATIENCE).min(PATIENCE),
             container,
-            prefix: format!("{NAME}{tag:016x}/"),
+            prefix: format!("{PROBE}{tag:016x}/"),
             seed: order.seed ^ tag,
             ends_ns: None,
         };
         Ok(Some(Self { store: Some(store), plan, flow: Arc::clone(flow) }))
+    }
+
+    /// The container that it has made, for whoever comes after a kill.
+    pub fn made(&self) -> Option<&str> {
+        self.store.as_ref().filter(|store| store.is_own).map(|store| store.container.as_str())
     }
 
     /// Begins to probe; `ends_ns` is when the load ends by its plan. `None` = the system gives no thread.

@@ -292,6 +292,8 @@ enum Rule<'a> {
     /// Those of them that its operation log has.
     Written(&'a NameRule, Option<&'a HashSet<String>>),
     Files(BTreeSet<String>),
+    /// All that begin so.
+    Prefixed(&'a str),
 }
 
 impl Rule<'_> {
@@ -300,13 +302,14 @@ impl Rule<'_> {
             Self::Numbered(rule) => rule.gives(name),
             Self::Written(rule, names) => rule.gives(name) && names.is_some_and(|names| names.contains(name)),
             Self::Files(names) => names.contains(name),
+            Self::Prefixed(prefix) => name.starts_with(prefix),
         }
     }
 
     fn count(&self) -> u64 {
         match self {
             Self::Numbered(rule) => rule.count(),
-            Self::Written(..) | Self::Files(_) => self.names().count() as u64,
+            Self::Written(..) | Self::Files(_) | Self::Prefixed(_) => self.names().count() as u64,
         }
     }
 
@@ -317,6 +320,8 @@ impl Rule<'_> {
                 Box::new(names.iter().flat_map(|names| names.iter()).filter(|name| rule.gives(name)).cloned())
             }
             Self::Files(names) => Box::new(names.iter().cloned()),
+            // Only a listing knows them.
+            Self::Prefixed(_) => Box::new(std::iter::empty()),
         }
     }
 }
@@ -332,6 +337,7 @@ impl Cleaning<'_> {
                     Some(written) => Rule::Written(rule, written.get(container)),
                     None => Rule::Numbered(rule),
                 }),
+                Some(Objects::Prefixed(prefix)) => rules.push(Rule::Prefixed(prefix)),
                 Some(Objects::Files(directory)) => match files_of(Path::new(directory)) {
                     Ok(names) => rules.push(Rule::Files(names)),
                     Err(cause) => {

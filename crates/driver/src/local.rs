@@ -347,10 +347,11 @@ impl Job {
         Arc::clone(cache)
     }
 
-    fn load(&self, missions: Vec<Mission>, containers: ContainersBefore) -> Result<DriverEvent, Failure> {
+    fn load(&self, missions: Vec<Mission>, mut containers: ContainersBefore) -> Result<DriverEvent, Failure> {
         let works: Vec<usize> = missions.iter().map(|mission| usize::from(mission.index)).collect();
         let adaptors: Vec<_> = missions.iter().map(|mission| Arc::clone(&mission.adaptor)).collect();
         let prober = Prober::open(&self.order, missions.first(), &self.flow)?;
+        containers.missing.extend(prober.as_ref().and_then(Prober::made).map(str::to_owned));
         let _ = self.events.blocking_send(DriverEvent::Authed);
         let start = match self.barrier.wait(GO_PATIENCE) {
             Waited::Go(start) => start,

@@ -38,18 +38,48 @@ pub enum Objects {
     Numbered(NameRule),
     /// The names of the files of this directory of the driver.
     Files(String),
+    /// Whatever begins so.
+    Prefixed(String),
+}
+
+/// How the containers begin that probers beside a load make (`consistency:`), and the objects in them.
+pub const PROBE: &str = "cosmark-probe-";
+
+/// True for the name of a container that a prober has made.
+fn is_probed(name: &str) -> bool {
+    let digits = name.strip_prefix(PROBE).unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// What probers of stage `stage` left that were killed: of `created`, the containers that the stage has made, those with such a
+/// name, and what has the same name and a slash before its own in them.
+#[must_use]
+pub fn probed_leftovers(workload: &Workload, stage: usize, created: &[String]) -> Vec<Leftover> {
+    // The prober speaks to the store of the first work.
+    let Some(work) = workload.stages.get(stage).and_then(|stage| stage.works.first()) else {
+        return Vec::new();
+    };
+    let one = |name: &str, objects| Leftover {
+        stage,
+        auth: work.auth.clone(),
+        storage: work.storage.clone(),
+        containers: NameRule::whole(name),
+        objects,
+    };
+    let names = created.iter().filter(|name| is_probed(name));
+    names.flat_map(|name| [one(name, None), one(name, Some(Objects::Prefixed(format!("{name}/"))))]).collect()
 }
 
 impl NameRule {
+    /// This name and no other.
+    fn whole(name: &str) -> Self {
+        Self { prefix: name.to_owned(), suffix: String::new(), numbers: None, kind: ObjectNames::Counted }
+    }
+
     fn containers(operation: &Operation) -> Option<Self> {
         let numbers = operation.containers.as_ref().filter(|numbers| !numbers.is_nothing());
         match (&operation.container_name, numbers) {
-            (Some(name), _) => Some(Self {
-                prefix: name.clone(),
-                suffix: String::new(),
-                numbers: None,
-                kind: ObjectNames::Counted,
-            }),
+            (Some(name), _) => Some(Self::whole(name)),
             (None, Some(numbers)) => Some(Self {
                 prefix: operation.container_prefix.clone(),
                 suffix: operation.container_suffix.clone(),
@@ -187,7 +217,7 @@ pub fn containers_made(work: &Work) -> Vec<NameRule> {
 pub fn written_names(operation: &Operation) -> Option<(NameRule, NameRule)> {
     match objects_of(operation)? {
         Objects::Numbered(objects) => Some((NameRule::containers(operation)?, objects)),
-        Objects::Files(_) => None,
+        Objects::Files(_) | Objects::Prefixed(_) => None,
     }
 }
 

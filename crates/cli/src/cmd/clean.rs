@@ -7,7 +7,7 @@ use cosmark_archive::{Run, RunState, StageRecord, StageState, open_run};
 use cosmark_driver::clean::{CleanedContainer, Cleaning, Written};
 use cosmark_driver::secrets;
 use cosmark_metrics::Phase;
-use cosmark_workload::leftovers::{leftovers, written_names};
+use cosmark_workload::leftovers::{leftovers, probed_leftovers, written_names};
 use cosmark_workload::model::target::PLACES;
 use cosmark_workload::model::{ConfigValue, TargetSpec};
 use cosmark_workload::{Target, Workload};
@@ -36,7 +36,9 @@ pub fn run(args: &CleanArgs) -> Outcome {
     }
     let workload = workload_of(&run, args.target.as_deref(), args.another_address)?;
     let begun = |stage: usize| run.record.stages.get(stage).is_some_and(was_begun);
-    let left = leftovers(&workload, &begun);
+    let mut left = leftovers(&workload, &begun);
+    let stages = run.record.stages.iter().enumerate().filter(|(_, stage)| was_begun(stage));
+    left.extend(stages.flat_map(|(at, stage)| probed_leftovers(&workload, at, &stage.containers.created)));
     let written = written(&run, &workload);
     let begun = || run.record.stages.iter().filter(|stage| was_begun(stage)).map(|stage| &stage.containers);
     let cleaning = Cleaning {
