@@ -62,6 +62,29 @@ export interface Comparison {
   effect: number;
   sentence?: string;
   pairs: ComparePair[];
+  faults?: FaultsBeside | null;
+}
+
+/** What the faults of all sides cost, a column for each. */
+export interface FaultsBeside {
+  sides: { side: string; level_per_s: number | null; stretches: number; false_dips: number; false_dips_share_at_most: number | null }[];
+  faults: FaultBeside[];
+}
+
+export interface FaultBeside {
+  fault: string;
+  names: (string | null)[];
+  slots: number[];
+  void: number[];
+  rows: { figure: string; title: string; unit: string; cells: (FaultCell | null)[] }[];
+}
+
+export interface FaultCell {
+  mean: number | null;
+  low: number | null;
+  high: number | null;
+  slots: number;
+  reason: string | null;
 }
 
 /** A row of the history: facts of the run, of the stage, and every metric; nested figures keep their names. */

@@ -6,6 +6,7 @@
 //! called one.
 
 mod bounds;
+mod faults;
 mod load;
 mod rows;
 mod show;
@@ -14,6 +15,7 @@ use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
 use serde::{Serialize, Serializer};
 
+pub use faults::{FaultBeside, FaultCell, FaultRow, FaultSide, FaultsBeside};
 pub use load::{Loaded, load};
 pub use show::{junit, markdown, normalised, table};
 
@@ -214,6 +216,8 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// Conditions of `--fail-on` that could not be tested, with the reason; empty where that is allowed.
     pub untested: Vec<String>,
+    /// What the faults of all sides cost; null where no side has any.
+    pub faults: Option<FaultsBeside>,
 }
 
 impl Comparison {
@@ -249,6 +253,12 @@ impl Comparison {
     #[must_use]
     pub fn fails(&self) -> bool {
         self.rows().any(|row| row.fails)
+    }
+
+    /// No operation could be put beside another, and no fault either.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows().next().is_none() && self.faults.is_none()
     }
 
     /// Every row.
@@ -331,6 +341,7 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
             effect: options.effect,
             pairs: Vec::new(),
             untested: Vec::new(),
+            faults: None,
         };
     };
     let mut drafts: Vec<_> = others.iter().map(|other| rows::drafts(first, other)).collect();
@@ -350,7 +361,8 @@ pub fn compare(sides: &[Vec<Loaded>], options: &Options) -> Comparison {
         })
         .collect();
     let Options { confidence, least, effect, .. } = *options;
-    let mut made = Comparison { confidence, tests, least, effect, pairs, untested: Vec::new() };
+    let faults = faults::beside(sides);
+    let mut made = Comparison { confidence, tests, least, effect, pairs, untested: Vec::new(), faults };
     if !options.allow_untested {
         made.mark_untested(&options.fail_on);
     }

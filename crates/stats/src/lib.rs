@@ -10,6 +10,7 @@ pub mod proportions;
 pub mod quantile;
 pub mod rank;
 pub mod settle;
+pub mod slots;
 pub mod special;
 pub mod steady;
 pub mod usl;

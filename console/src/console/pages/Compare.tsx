@@ -13,6 +13,7 @@ import { exact, NO_VALUE, share, short, significant } from "../../format";
 import { measured } from "../../report/figures";
 import { get, ofRun } from "../api";
 import { cdfs, differingFirst, FIGURES, labelOf, operationOf, operationsOf, ratio, scaling, sharedNotes, type Figure, type Side } from "../compare/models";
+import { FaultsTable } from "../compare/FaultsTable";
 import { useShownTheme } from "../prefs";
 import { useAddress } from "../ui/address";
 import { say } from "../ui/notices";
@@ -236,6 +237,7 @@ function Tested({ ids }: { ids: string[] }) {
             <p className="hint">Intervals hold with {share(comparison.confidence)} all together. Less than {share(comparison.least)} is not called a difference.</p>
             {comparison.pairs.map((pair) => <Pair key={`${pair.a} ${pair.b}`} pair={pair} shared={sharedNotes(comparison)} />)}
             <Notes notes={sharedNotes(comparison)} of="every pair" />
+            {comparison.faults && <FaultsTable faults={comparison.faults} />}
           </>
         )}
       </Answer>

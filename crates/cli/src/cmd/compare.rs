@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Outcome {
         sides.push(loaded?);
     }
     let comparison = compare(&sides, &options);
-    if comparison.rows().next().is_none() {
+    if comparison.is_empty() {
         let notes: Vec<&str> =
             comparison.pairs.iter().flat_map(|pair| &pair.warnings).map(String::as_str).collect();
         return Err(Problem::usage(format!("nothing to compare: {}", notes.join("; "))));

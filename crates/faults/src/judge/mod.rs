@@ -1,13 +1,13 @@
 //! What faults cost, from what was done in each second and when what happened to them. Pure. The parts of a slot and
 //! resiliency: ISO/IEC 25045:2010; the band: A. Brown, D. A. Patterson, "Towards Availability Benchmarks" (USENIX 2000).
 
-mod figures;
 pub mod seconds;
 mod slot;
 
 use cosmark_metrics::{FalseDips, FaultResult, HealthyResult};
 use cosmark_stats::dip::{Band, LEAST_SECONDS, find};
 use cosmark_stats::proportions::clopper_pearson;
+use cosmark_stats::slots::figures;
 use cosmark_workload::model::faults::{FaultKind, FaultSpec};
 
 use seconds::Seconds;
@@ -83,7 +83,7 @@ pub fn results(
                 what: spec.kind.text(),
                 kind: spec.kind.word().to_owned(),
                 healthy: healthy.as_ref().map(Healthy::result),
-                figures: figures::over(&slots),
+                figures: figures(slots.iter()),
                 slots,
                 false_dips: false_dips.clone(),
                 proxy: None,

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{ArchiveError, Overall, Run, StageRecord, TimelineEntry, Verdict, open_run};
-use cosmark_metrics::OperationResult;
 use cosmark_metrics::nodes::costs;
+use cosmark_metrics::{FaultResult, OperationResult};
 use cosmark_stats::batches::Batches;
 use cosmark_workload::model::Load;
 use cosmark_workload::{Environment, Format, parse};
 
 /// A run that was read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// How the user called it.
     pub label: String,
@@ -28,6 +28,8 @@ pub struct Loaded {
     pub refuted: Option<String>,
     /// Stages in order.
     pub stages: Vec<LoadedStage>,
+    /// What was made to fail, with the stage in which that was.
+    pub faults: Vec<(String, FaultResult)>,
 }
 
 /// One of its stages.
@@ -99,6 +101,7 @@ pub fn load(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         state: run.record.state.word().to_owned(),
         refuted: refuted(&run.record.verdict),
         stages,
+        faults: faults(&run),
     })
 }
 
@@ -111,6 +114,14 @@ fn costs(stage: &StageRecord) -> Option<LoadedOperation> {
         published,
         ..LoadedOperation::default()
     })
+}
+
+fn faults(run: &Run) -> Vec<(String, FaultResult)> {
+    let of = |stage: &StageRecord| {
+        let id = stage.id.clone();
+        stage.faults.clone().into_iter().map(move |fault| (id.clone(), fault))
+    };
+    run.record.stages.iter().flat_map(of).collect()
 }
 
 fn refuted(verdict: &Verdict) -> Option<String> {
@@ -289,6 +300,7 @@ fn of_cosbench(label: &str, path: &Path) -> Result<Loaded, ArchiveError> {
         state,
         refuted: None,
         stages,
+        faults: Vec::new(),
     })
 }
 

@@ -133,6 +133,9 @@ pub fn table(comparison: &Comparison) -> String {
             let _ = writeln!(out, "{note}");
         });
     }
+    if let Some(faults) = &comparison.faults {
+        let _ = write!(out, "{}", faults.table());
+    }
     foot(comparison).iter().for_each(|line| {
         let _ = writeln!(out, "{line}");
     });
@@ -154,6 +157,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         notes(pair).iter().for_each(|note| {
             let _ = writeln!(out, "- {note}");
         });
+    }
+    if let Some(faults) = &comparison.faults {
+        let _ = write!(out, "\n{}", faults.markdown());
     }
     foot(comparison).iter().for_each(|line| {
         let _ = writeln!(out, "\n{line}");

@@ -59,6 +59,7 @@ fn run(random: &mut Random, seconds: u64, rate: f64, ms: f64, phi: f64) -> Loade
         state: "finished".into(),
         refuted: None,
         stages: vec![LoadedStage { name: "main".into(), waits: None, operations: vec![operation] }],
+        faults: Vec::new(),
     }
 }
 

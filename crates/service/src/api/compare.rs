@@ -49,7 +49,7 @@ pub async fn compare(State(app): State<Shared>, Params(wish): Params<CompareWish
                 sides.iter().map(|side| side.iter().map(load_one).collect()).collect();
             let effect = Options::default().effect.max(least);
             let comparison = put_side_by_side(&loaded?, &Options { least, effect, ..Options::default() });
-            if comparison.rows().next().is_none() {
+            if comparison.is_empty() {
                 let notes: Vec<&str> =
                     comparison.pairs.iter().flat_map(|pair| &pair.warnings).map(String::as_str).collect();
                 let text = format!("nothing to compare: {}", notes.join("; "));

@@ -1,20 +1,20 @@
-//! The figures of a fault: means of its slots and their intervals.
+//! The figures of a fault over its slots: means, and Student's intervals of them.
 
 use cosmark_metrics::{FaultFigure, SLOT_FIGURES, SlotFigure, SlotResult};
-use cosmark_stats::special::t_critical;
 
-use super::{mean, real};
+use crate::special::t_critical;
 
-/// Each figure over the slots that count.
-pub(crate) fn over(slots: &[SlotResult]) -> Vec<FaultFigure> {
+/// Each figure over the slots that count; of one run or of several.
+#[must_use]
+pub fn figures<'a>(slots: impl Iterator<Item = &'a SlotResult> + Clone) -> Vec<FaultFigure> {
     let figure = |row: &SlotFigure| {
-        let counted = || slots.iter().filter(|slot| slot.void.is_none());
-        let values: Vec<f64> = counted().filter_map(row.of).collect();
+        let counted = slots.clone().filter(|slot| slot.void.is_none());
+        let values: Vec<f64> = counted.filter_map(row.of).collect();
         let (low, high) = interval(&values).unzip();
-        let reasons = || slots.iter().filter_map(|slot| slot.unknown.get(row.figure));
+        let mut reasons = slots.clone().filter_map(|slot| slot.unknown.get(row.figure));
         let reason = values
             .is_empty()
-            .then(|| reasons().next().cloned().unwrap_or_else(|| "there is no slot that counts".to_owned()));
+            .then(|| reasons.next().cloned().unwrap_or_else(|| "there is no slot that counts".to_owned()));
         FaultFigure {
             figure: row.figure.to_owned(),
             title: row.title.to_owned(),
@@ -39,4 +39,13 @@ fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let variance = values.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / free;
     let half = t_critical(0.05, free) * (variance / real(values.len())).sqrt();
     Some((middle - half, middle + half))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / real(values.len().max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of slots")]
+fn real(count: usize) -> f64 {
+    count as f64
 }
