@@ -41,8 +41,8 @@ export interface Mark {
 export interface LineModel extends Common {
   kind: "lines";
   /** Seconds, place on the percentile axis, workers or operations in flight (by powers of two), operations per second, the number
-   * of a run in their order, or the place of a time since an acknowledgement. */
-  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order" | "after";
+   * of a run in their order, the place of a time since an acknowledgement, or objects that are stored. */
+  x: "time" | "nines" | "workers" | "in-flight" | "rate" | "order" | "after" | "objects";
   /** What stands at the places of an axis of runs. */
   xNames?: string[];
   unit: Unit;
@@ -147,6 +147,7 @@ function xText(model: LineModel, x: number): string {
   if (model.x === "workers") return `${exact(x, "count")} worker${x === 1 ? "" : "s"}`;
   if (model.x === "in-flight") return `${exact(x, "count")} in flight`;
   if (model.x === "rate") return exact(x, "per_s");
+  if (model.x === "objects") return `${exact(Math.round(x), "count")} objects stored`;
   if (model.x === "after") return `${short(timeAt(x), "ms")} after the acknowledgement`;
   return model.x === "time" ? `${clock(x)} after the load began` : `${percentile(x)} took no longer`;
 }
@@ -252,6 +253,8 @@ function xAxis(model: LineModel, view: View, end: number): Option {
       return timeAxis(view, end);
     case "rate":
       return { type: "value", min: 0, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "per_s") } };
+    case "objects":
+      return { type: "value", min: 0, max: end, ...style, axisLabel: { ...label, formatter: (value: number) => short(value, "count") } };
     case "in-flight":
     case "workers": {
       const places = [...new Set(model.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
@@ -410,7 +413,7 @@ export function optionOf(model: ChartModel, view: View): Option {
 /** All values of a chart. */
 export function valuesOf(model: ChartModel): ValueTable {
   if (model.kind === "lines") {
-    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run", after: "after_ms" }[model.x];
+    const first = { time: "time_s", nines: "percentile", workers: "workers", "in-flight": "in_flight", rate: "per_s", order: "run", after: "after_ms", objects: "objects" }[model.x];
     const names = model.lines.map((line) => ({ ...line, name: model.unit === "none" ? line.name : `${line.name} (${model.unit})` }));
     const table = tableOf(first, names);
     if (model.x === "nines") {

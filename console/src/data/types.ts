@@ -234,7 +234,11 @@ faults: Array<FaultData>,
 /**
  * How soon writes were seen beside the load; null where that was not asked.
  */
-consistency: ConsistencyData | null, };
+consistency: ConsistencyData | null, 
+/**
+ * How a pass over a data set went; null for other stages.
+ */
+fill: FillData | null, };
 
 export type TimeAxis = { 
 /**

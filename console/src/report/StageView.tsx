@@ -9,6 +9,7 @@ import { exact, grouped, share, short, type Unit } from "../format";
 import { conditions, figures, leading } from "./figures";
 import { Consistency } from "./Consistency";
 import { Events, Faults } from "./Faults";
+import { Fill } from "./Fill";
 import { Nodes } from "./Nodes";
 import { OperationsTable, type FigureRow } from "./OperationsTable";
 
@@ -32,6 +33,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
           <h3>By operation, response time</h3>
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
+          <Fill stage={stage} />
           <Faults stage={stage} />
           <Consistency stage={stage} />
           <Charts stage={stage} names={names} />

@@ -8,6 +8,7 @@ mod consistency;
 mod cosbench;
 mod counts;
 mod faults;
+mod fill;
 mod goals;
 mod logged;
 mod machines;
@@ -389,5 +390,6 @@ fn stage_data(
         events: faults::events(run, stage)?,
         faults: stage.faults.iter().map(faults::fault).collect(),
         consistency: stage.consistency.as_ref().map(consistency::seen),
+        fill: stage.fill.as_ref().map(fill::pass),
     })
 }

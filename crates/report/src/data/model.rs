@@ -6,6 +6,7 @@
 
 mod consistency;
 mod faults;
+mod fill;
 mod goals;
 mod machines;
 
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 pub use consistency::{ConsistencyClassData, ConsistencyData, ConsistencyPointData};
 pub use faults::{EventMark, FaultData, FaultFigureData, FaultSlotData, FaultSlotPart};
+pub use fill::{FillData, FillPointData};
 pub use goals::{LawData, LawPart, SearchData, ThresholdData, TrialData};
 pub use machines::{
     LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit,
@@ -167,6 +169,8 @@ pub struct StageData {
     pub faults: Vec<FaultData>,
     /// How soon writes were seen beside the load; null where that was not asked.
     pub consistency: Option<ConsistencyData>,
+    /// How a pass over a data set went; null for other stages.
+    pub fill: Option<FillData>,
 }
 
 /// A grid of bins of equal length from the start of the load; the last may be shorter.

@@ -360,6 +360,8 @@ fn types() -> String {
         ConsistencyClassData::decl(&config),
         ConsistencyPointData::decl(&config),
         FaultFigureData::decl(&config),
+        FillData::decl(&config),
+        FillPointData::decl(&config),
         NodeData::decl(&config),
         NodeUnit::decl(&config),
         ThresholdData::decl(&config),
