@@ -33,6 +33,17 @@ function interval(at: number, count: number): Interval {
   return { stage: "s1-main", start_s: at, end_s: at + 1, rows: [{ ...row, driver: null }, { ...row, driver: "d1" }] };
 }
 
+describe("what happened while a stage runs", () => {
+  test("stands on every chart over time, as far as time has come", () => {
+    const stage = new LiveStage("s1-main");
+    stage.add(news(0, 3, [operation([10, 20, 5])]));
+    stage.events = [
+      { at_s: 0, kind: "stage", text: "load begins" }, { at_s: 1.5, kind: "note", text: "fan swapped" }, { at_s: 9, kind: "note", text: "later" },
+    ];
+    for (const model of common(stage, "operation")) expect(model.marks).toEqual([{ at: 1.5, name: "fan swapped", kind: "note" }]);
+  });
+});
+
 describe("bins of a running stage", () => {
   test("are put together from what was told, the last of them anew", () => {
     const stage = new LiveStage("s1-main");

@@ -1,7 +1,7 @@
 // A running stage as the report would show it: its bins as the controller tells them, a part at a time. Nothing is computed here;
 // what a chart shows while a run goes on is what it shows afterwards.
 import type { Interval, IntervalRow } from "../../data/api";
-import type { ClientNews, ClientSeries, CountSeries, HeatMap, HeatNews, LatencyNews, LatencySeries, NodeChartData, NodeGap, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
+import type { ClientNews, ClientSeries, CountSeries, EventMark, HeatMap, HeatNews, LatencyNews, LatencySeries, NodeChartData, NodeGap, OperationNews, PartNews, PhaseSpan, SeriesNews, TimeAxis } from "../../data/types";
 
 /** One operation with all of its course that was told. */
 export interface LiveOperation extends Omit<OperationNews, "latency" | "heat"> {
@@ -23,6 +23,8 @@ export class LiveStage {
   node_charts: NodeChartData[] = [];
   /** When they did not answer. */
   node_gaps: NodeGap[] = [];
+  /** What happened, from the archive so far. */
+  events: EventMark[] = [];
   /** Rows of the last interval, of all drivers and endpoints together. */
   lastRows: IntervalRow[] = [];
   lastS = 1;

@@ -85,13 +85,16 @@ function LiveCharts({ run, stage, drawn, planned, name }: ChartsProps) {
   const shown = range ?? (lastS !== null && stage.endS > lastS ? ([stage.endS - lastS, stage.endS] as [number, number]) : null);
   const zoom = useMemo(() => ({ range: shown, set: (next: [number, number] | null) => { setRange(next); if (next === null) setLastS(null); } }), [shown?.[0], shown?.[1]]);
 
+  // Notes, lost drivers, faults: from the archive, which is read now and then.
+  const happened = useSoFar(run.id).data?.stages.find((one) => one.id === name)?.events;
   const models = useMemo(() => {
+    stage.events = happened ?? [];
     const all = common(stage, split);
     const [response, others] = percentiles(stage, operation);
     const times = split === "operation" ? response : percentileBy(stage, split, operation);
     return [all[0]!, times, all[1]!, heat(stage, operation), ...all.slice(2), ...others];
     // `drawn` says that the bins changed.
-  }, [stage, drawn, split, operation]);
+  }, [stage, drawn, split, operation, happened]);
 
   const [driver, setDriver] = useState<string | null>(null);
   const machine = useMemo(() => clients(stage, driver), [stage, drawn, driver]);

@@ -1,5 +1,6 @@
 // What a person says about a run, onto its timeline.
 import { useState, type FormEvent } from "react";
+import { useQueryClient } from "@tanstack/react-query";
 import type { RunSummary } from "../../data/api";
 import { call, ofRun } from "../api";
 import { useSession } from "../session";
@@ -11,6 +12,7 @@ const LONGEST = 3000;
 
 export function NoteButton({ run, onNoted }: { run: RunSummary; onNoted(): void }) {
   const { mayOperate } = useSession();
+  const queries = useQueryClient();
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
   const said = text.trim();
@@ -23,6 +25,8 @@ export function NoteButton({ run, onNoted }: { run: RunSummary; onNoted(): void 
       setText("");
       setOpen(false);
       onNoted();
+      // The charts show it at once, and not when they look again by themselves.
+      void queries.invalidateQueries({ queryKey: ["data-so-far", run.id] });
     }
   };
   return (
