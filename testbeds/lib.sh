@@ -15,6 +15,8 @@
 # and may define:
 #   bed_version        print name, version and variant of the system on one line, for status
 #   bed_release        called by down, after the processes ended
+#   bed_stays NAME     called after faults started it again: wait, for a bounded time, until it can be said to stay up; die if
+#                      it ended
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
@@ -386,6 +388,7 @@ fault_do() {
       ;;
     restart)
       start_and_wait 60 "${names[@]}"
+      if declare -F bed_stays >/dev/null; then for name in "${names[@]}"; do bed_stays "$name"; done; fi
       rm -f "$FAULT_DIR/$target.kill"
       ;;
     pause)

@@ -379,6 +379,28 @@ osds_are_up() {
   for n in "${OSDS[@]}"; do process_is_alive "osd.$n" || die "osd.$n ended; see $LOG_DIR/osd.$n.log"; done
   ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up"
 }
+
+# One whose store is damaged ends a moment after it began, while it reads its maps: only the monitor's word that it is up, or
+# some seconds of life where the monitor cannot be asked, say that it stays.
+bed_stays() { # bed_stays NAME
+  local least=$((SECONDS + 3)) most=$((SECONDS + 30))
+  until ((SECONDS >= least)) && osd_is_in_map "$1"; do
+    process_is_alive "$1" || die "$1 ended after it was started; see $LOG_DIR/$1.log and $LOG_DIR/$1.ceph.log"
+    if ((SECONDS >= most)); then
+      warn "$1 runs, and the monitor does not call it up after 30 s"
+      return 0
+    fi
+    sleep 0.3
+  done
+  process_is_alive "$1" || die "$1 ended after it was started; see $LOG_DIR/$1.log and $LOG_DIR/$1.ceph.log"
+}
+
+# osd_is_in_map NAME: up in the map of the cluster; true of others than OSDs.
+osd_is_in_map() {
+  [[ $1 == osd.* ]] || return 0
+  ceph_ask osd dump --format plain | grep "^$1 up" >/dev/null
+}
+
 groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+clean;'; }
 
 # An object by librados, by S3 and by Swift.
