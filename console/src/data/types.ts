@@ -980,6 +980,46 @@ high: number | null,
  */
 reason: string | null, };
 
+export type FillData = { 
+/**
+ * Name of the data set.
+ */
+dataset: string, 
+/**
+ * Objects of the pass.
+ */
+objects: number, 
+/**
+ * Of them, those that were done before this run.
+ */
+before: number, 
+/**
+ * Of them, those that are done now.
+ */
+done: number, 
+/**
+ * The rate over the objects that were done, in order.
+ */
+curve: Array<FillPointData>, };
+
+export type FillPointData = { 
+/**
+ * Objects that were done in its middle.
+ */
+objects: number, 
+/**
+ * Seconds since the load began, at its end.
+ */
+at_s: number, 
+/**
+ * Successes per second in it.
+ */
+per_s: number, 
+/**
+ * Their body bytes per second.
+ */
+bytes_per_s: number, };
+
 export type NodeData = { 
 /**
  * Its name.

@@ -2,6 +2,8 @@
 //! which it finds by the first word of their names.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "beds/faults.rs"]
+mod faults;
 mod support;
 
 use std::sync::atomic::{AtomicU32, Ordering};

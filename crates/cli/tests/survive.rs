@@ -5,6 +5,8 @@
 mod bed;
 #[path = "survive/clean.rs"]
 mod clean;
+#[path = "survive/daemons.rs"]
+mod daemons;
 #[path = "survive/datasets.rs"]
 mod datasets;
 #[path = "survive/disks.rs"]

@@ -10,6 +10,7 @@ use cosmark_archive::{EventKind, FaultInForce, FaultJournal, FaultNote, Heal, Ti
 use cosmark_metrics::{FaultResult, OpSnapshot};
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
+use crate::act::in_use::InUse;
 use crate::act::proxy::Proxies;
 use crate::act::{Answer, Hand, Question, hand};
 use crate::judge::seconds::Seconds;
@@ -237,6 +238,14 @@ impl Stage<'_> {
     fn with_fault(&self, spec: &FaultSpec, number: u32, hand: &mut dyn Hand, played: &mut Played) {
         let name = format!("{} {number}", spec.name);
         let what = spec.kind.text();
+        let in_use = InUse::take(&hand.acts_on()).and_then(|in_use| self.is_free(hand).map(|()| in_use));
+        let _held = match in_use {
+            Ok(in_use) => in_use,
+            Err(why) => {
+                played.void = Some(why);
+                return;
+            }
+        };
         let noted =
             FaultInForce::made_here(&self.playing.run, &self.playing.stage, &name, &what, hand.plan());
         let note = match self.playing.journal.note(&noted) {
@@ -261,12 +270,40 @@ impl Stage<'_> {
         }
         if played.void.is_none() {
             self.hold(spec, &name, played);
+            self.look_again(in_force.hand, played);
         }
         played.heal_s = Some(self.now_s());
         if in_force.heal() {
             played.healed_s = Some(self.now_s());
         } else {
             played.void.get_or_insert_with(|| "it could not be healed".to_owned());
+        }
+    }
+
+    /// What is to be made is not there yet. What healed it last may take a while to show.
+    fn is_free(&self, hand: &mut dyn Hand) -> Result<(), String> {
+        if hand.acts_on().is_empty() {
+            return Ok(());
+        }
+        let until = Instant::now() + PROOF_WITHIN;
+        // Where it cannot be told, it cannot be proved later either, and that is said then.
+        while let Ok(Some(proof)) = hand.landed() {
+            if Instant::now() > until || self.is_stopped() {
+                let proof = first_line(&proof);
+                return Err(format!(
+                    "it was there before it was made ({proof}): heal what somebody else has made"
+                ));
+            }
+            self.wait(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// What lasts until it is healed is still there now.
+    fn look_again(&self, hand: &mut dyn Hand, played: &mut Played) {
+        if hand.lasts() && !self.is_stopped() && hand.landed() == Ok(None) {
+            let why = "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it";
+            played.void = Some(why.to_owned());
         }
     }
 
@@ -502,11 +539,15 @@ pub fn heal_left(left: Vec<(FaultNote, FaultInForce)>) -> (Vec<String>, Vec<Stri
     let (mut healed, mut failed) = (Vec::new(), Vec::new());
     for (note, fault) in left {
         let name = format!("{} {} {} ({})", fault.run, fault.stage, fault.fault, fault.what);
-        let done =
-            crate::act::heal(&fault.heal).and_then(|_| note.forget().map_err(|error| error.to_string()));
+        let done = crate::act::heal(&fault.heal)
+            .and_then(|said| note.forget().map(|()| said).map_err(|error| error.to_string()));
         match done {
-            Ok(()) if fault.heal == Heal::Itself => healed.push(format!("{name} ended with its process")),
-            Ok(()) => healed.push(format!("{name} is healed")),
+            Ok(_) if fault.heal == Heal::Itself => healed.push(format!("{name} ended with its process")),
+            Ok(said) => {
+                let said = first_line(&said).replace(char::is_control, " ");
+                let more = if said.is_empty() { said } else { format!(": {said}") };
+                healed.push(format!("{name} is healed by {}{more}", fault.heal));
+            }
             Err(why) => failed.push(format!("{name} could not be healed: {why}")),
         }
     }

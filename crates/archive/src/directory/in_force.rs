@@ -34,8 +34,19 @@ pub enum Heal {
     },
     /// By SIGCONT to these processes: number, and start in clock ticks since boot.
     Continue(Vec<(u32, u64)>),
+    /// By putting the processes of these control groups back to where they were, and removing the groups.
+    Groups(Vec<LimitedGroup>),
     /// By itself: it was in the process that made it.
     Itself,
+}
+
+/// A control group that limits processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitedGroup {
+    /// Its directory, made for this.
+    pub made: PathBuf,
+    /// That of the group in which they were before.
+    pub back: PathBuf,
 }
 
 impl fmt::Display for Heal {
@@ -49,6 +60,10 @@ impl fmt::Display for Heal {
             Self::Continue(processes) => {
                 let numbers: Vec<String> = processes.iter().map(|(number, _)| number.to_string()).collect();
                 write!(f, "SIGCONT to {}", numbers.join(", "))
+            }
+            Self::Groups(groups) => {
+                let paths: Vec<_> = groups.iter().map(|group| group.made.display().to_string()).collect();
+                write!(f, "taking processes out of {}", shown(&paths.join(", ")))
             }
             Self::Itself => f.write_str("the end of the process that made it"),
         }

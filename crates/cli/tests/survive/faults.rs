@@ -77,7 +77,9 @@ fn a_fault_of_a_killed_run_is_healed_by_the_command_and_by_the_next_run() {
         } else {
             let healed = run(path, &["faults", "heal", "w1"]);
             assert_eq!(healed.status.code(), Some(0), "{}", stderr(&healed));
-            assert!(stdout(&healed).contains("is healed"));
+            assert!(stdout(&healed).contains("is healed by `sh -c rm -f there`"), "{}", stdout(&healed));
+            let again = run(path, &["faults", "heal"]);
+            assert_eq!((again.status.code(), stdout(&again).as_str()), (Some(0), "nothing to heal\n"));
         }
         assert!(!path.join("there").exists());
         assert_eq!(run(path, &["faults", "list"]).status.code(), Some(0));
@@ -167,6 +169,7 @@ fn commands_and_signals_of_a_workload_need_the_users_word_and_no_controller_make
     for fault in [
         format!("{FILE}, at: 5 objects, hold: 1s, slot: 2s"),
         "type: signal, signal: STOP, process: nobody, at: 5 objects, hold: 1s, slot: 2s".to_owned(),
+        "type: cgroup, process: nobody, cpu: 5 %, at: 5 objects, hold: 1s, slot: 2s".to_owned(),
         "type: none, at: 5 objects, slot: 2s, noticed: 'touch there'".to_owned(),
     ] {
         workload(path, &fault, 100);

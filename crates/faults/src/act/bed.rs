@@ -106,6 +106,14 @@ impl Hand for Bed {
         Heal::Command { words, directory: self.directory.clone(), within: self.within }
     }
 
+    fn acts_on(&self) -> Vec<String> {
+        vec![format!("{} {}", self.script, self.target)]
+    }
+
+    fn lasts(&self) -> bool {
+        true
+    }
+
     fn inject(&mut self) -> Result<String, String> {
         let mut words = vec![self.verb.as_str(), self.target.as_str()];
         words.extend(self.argument.as_deref());

@@ -152,6 +152,11 @@ impl Hand for Commands {
         Heal::Command { words: self.heal.clone(), directory: self.directory.clone(), within: self.within }
     }
 
+    fn acts_on(&self) -> Vec<String> {
+        // The same words in another directory are another thing.
+        vec![format!("{} in {}", self.inject.join(" "), self.directory.display())]
+    }
+
     fn inject(&mut self) -> Result<String, String> {
         let output = run(&self.inject, &self.directory, self.within)?;
         if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(&self.inject)) }

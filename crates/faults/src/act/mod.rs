@@ -1,8 +1,11 @@
-//! Making faults and healing them: by a test bed's script, by commands, by signals, by a proxy. Each way says before it acts
-//! how it is healed, and proves afterwards that it took hold.
+//! Making faults and healing them: by a test bed's script, by commands, by signals, by control groups, by a proxy. Each way
+//! says before it acts how it is healed, and proves afterwards that it took hold.
 
 mod bed;
+mod cgroup;
 pub mod command;
+pub mod in_use;
+mod process;
 pub mod proxy;
 mod signal;
 
@@ -18,6 +21,16 @@ use proxy::Proxies;
 pub trait Hand: Send {
     /// What heals it, for whoever comes after a kill.
     fn plan(&self) -> Heal;
+
+    /// What it acts on, in words that are the same to each cosmark of this machine; empty where nobody else can.
+    fn acts_on(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// It stays until somebody heals it: where it is gone before, somebody else did.
+    fn lasts(&self) -> bool {
+        false
+    }
 
     /// Makes it; what was printed.
     ///
@@ -57,9 +70,10 @@ pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>
         FaultKind::Command { inject, heal, proof, host } => {
             Box::new(command::Commands::of(inject, heal, proof.as_deref(), host.as_deref(), within)?)
         }
-        FaultKind::Signal { signal, process, heal } => {
-            Box::new(signal::Signal::of(*signal, process, heal.as_deref(), within)?)
+        FaultKind::Signal { signal, who, heal } => {
+            Box::new(signal::Signal::of(*signal, who, heal.as_deref(), within)?)
         }
+        FaultKind::Cgroup { who, limit } => Box::new(cgroup::Cgroup::of(who, limit)?),
         FaultKind::Proxy { of, how } => Box::new(proxies.hand(of, *how)?),
     }))
 }
@@ -134,10 +148,8 @@ pub fn heal(plan: &Heal) -> Result<String, String> {
             let output = command::run(words, directory, *within)?;
             if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(words)) }
         }
-        Heal::Continue(processes) => {
-            signal::go_on(processes);
-            Ok(String::new())
-        }
+        Heal::Continue(processes) => signal::go_on(processes),
+        Heal::Groups(groups) => cgroup::heal(groups),
         Heal::Itself => Ok(String::new()),
     }
 }
@@ -150,11 +162,13 @@ pub fn heal(plan: &Heal) -> Result<String, String> {
 pub fn may_run(spec: &FaultSpec, allowed: bool) -> Result<(), String> {
     let commands = spec.noticed.is_some() || spec.whole.is_some();
     match &spec.kind {
-        FaultKind::Command { .. } | FaultKind::Signal { .. } if !allowed => Err(format!(
-            "fault {}: {} acts on a machine; read it, and allow it by --allow-faults",
-            spec.name,
-            spec.kind.text()
-        )),
+        FaultKind::Command { .. } | FaultKind::Signal { .. } | FaultKind::Cgroup { .. } if !allowed => {
+            Err(format!(
+                "fault {}: {} acts on a machine; read it, and allow it by --allow-faults",
+                spec.name,
+                spec.kind.text()
+            ))
+        }
         _ if commands && !allowed => Err(format!(
             "fault {}: noticed: and whole: run commands; read them, and allow it by --allow-faults",
             spec.name

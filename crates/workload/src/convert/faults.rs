@@ -2,7 +2,9 @@
 
 use cosmark_units::duration_text;
 
-use crate::model::faults::{FaultAt, FaultKind, FaultProcess, FaultSignal, FaultSpec, ProxyFault};
+use crate::model::faults::{
+    FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec, ProxyFault,
+};
 
 /// What is only of this type.
 pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
@@ -16,16 +18,25 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
             let all = [("inject", inject.clone()), ("heal", heal.clone())];
             all.into_iter().chain(given("proof", proof)).chain(given("host", host)).collect()
         }
-        FaultKind::Signal { signal, process, heal } => {
+        FaultKind::Signal { signal, who, heal } => {
             let word = match signal {
                 FaultSignal::Stop => "STOP",
                 FaultSignal::Kill => "KILL",
             };
-            let process = match process {
-                FaultProcess::Named(name) => ("process", name.clone()),
-                FaultProcess::PidFile(file) => ("pid_file", file.clone()),
+            let signal = ("signal", word.to_owned());
+            std::iter::once(signal).chain(of_processes(who)).chain(given("heal", heal)).collect()
+        }
+        FaultKind::Cgroup { who, limit } => {
+            let limit = match limit {
+                FaultLimit::Cpu(percent) => vec![("cpu", format!("{percent} %"))],
+                FaultLimit::Read { bytes_per_s, disk } => {
+                    vec![("read", bytes_per_s.to_string()), ("disk", disk.clone())]
+                }
+                FaultLimit::Write { bytes_per_s, disk } => {
+                    vec![("write", bytes_per_s.to_string()), ("disk", disk.clone())]
+                }
             };
-            [("signal", word.to_owned()), process].into_iter().chain(given("heal", heal)).collect()
+            of_processes(who).chain(limit).collect()
         }
         FaultKind::Proxy { of, how } => {
             let how = match how {
@@ -39,6 +50,14 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
         }
         FaultKind::None => Vec::new(),
     }
+}
+
+fn of_processes(who: &FaultProcesses) -> impl Iterator<Item = (&'static str, String)> {
+    let process = match &who.process {
+        FaultProcess::Named(name) => ("process", name.clone()),
+        FaultProcess::PidFile(file) => ("pid_file", file.clone()),
+    };
+    std::iter::once(process).chain(who.children.then(|| ("children", "true".to_owned())))
 }
 
 /// What every fault has.

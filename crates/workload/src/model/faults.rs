@@ -79,9 +79,16 @@ pub enum FaultKind {
         /// Which one.
         signal: FaultSignal,
         /// Who gets it.
-        process: FaultProcess,
+        who: FaultProcesses,
         /// Heals what was killed.
         heal: Option<String>,
+    },
+    /// By a control group of the kernel's, into which processes of this machine are put.
+    Cgroup {
+        /// Who is limited.
+        who: FaultProcesses,
+        /// To what.
+        limit: FaultLimit,
     },
     /// By a proxy between client and store.
     Proxy {
@@ -105,11 +112,41 @@ pub enum FaultSignal {
 
 /// Processes of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultProcesses {
+    /// Which ones.
+    pub process: FaultProcess,
+    /// Those that they have started, too.
+    pub children: bool,
+}
+
+/// How processes of this machine are named.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultProcess {
     /// All with exactly this name.
     Named(String),
     /// The one whose number stands in this file.
     PidFile(String),
+}
+
+/// What a control group lets its processes have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultLimit {
+    /// So many percent of one processor, all of them together.
+    Cpu(u32),
+    /// So many bytes a second read from a disk.
+    Read {
+        /// The limit.
+        bytes_per_s: u64,
+        /// The block device, or what lies on it.
+        disk: String,
+    },
+    /// So many bytes a second written to a disk.
+    Write {
+        /// The limit.
+        bytes_per_s: u64,
+        /// The block device, or what lies on it.
+        disk: String,
+    },
 }
 
 /// What the proxy does while a fault holds.
@@ -131,7 +168,8 @@ pub enum ProxyFault {
 pub const FAULT_TYPES: &[(&str, &[&str])] = &[
     ("bed", &["bed", "verb", "target", "argument"]),
     ("command", &["inject", "heal", "proof", "host"]),
-    ("signal", &["signal", "process", "pid_file", "heal"]),
+    ("signal", &["signal", "process", "pid_file", "children", "heal"]),
+    ("cgroup", &["process", "pid_file", "children", "cpu", "read", "write", "disk"]),
     ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth"]),
     ("none", &[]),
 ];
@@ -144,6 +182,7 @@ impl FaultKind {
             Self::Bed { .. } => "bed",
             Self::Command { .. } => "command",
             Self::Signal { .. } => "signal",
+            Self::Cgroup { .. } => "cgroup",
             Self::Proxy { .. } => "proxy",
             Self::None => "none",
         }
@@ -159,16 +198,14 @@ impl FaultKind {
             }
             Self::Command { inject, host: Some(host), .. } => format!("{inject} (on {host})"),
             Self::Command { inject, host: None, .. } => inject.clone(),
-            Self::Signal { signal, process, .. } => {
+            Self::Signal { signal, who, .. } => {
                 let signal = match signal {
                     FaultSignal::Stop => "SIGSTOP",
                     FaultSignal::Kill => "SIGKILL",
                 };
-                match process {
-                    FaultProcess::Named(name) => format!("{signal} to {name}"),
-                    FaultProcess::PidFile(file) => format!("{signal} to the process of {file}"),
-                }
+                format!("{signal} to {}", who.text())
             }
+            Self::Cgroup { who, limit } => format!("{} for {}", limit.text(), who.text()),
             Self::Proxy { of, how } => format!("{} on the way to {of}", how.text()),
             Self::None => "no fault".to_owned(),
         }
@@ -178,6 +215,38 @@ impl FaultKind {
     #[must_use]
     pub fn acts_on_a_machine(&self) -> bool {
         !matches!(self, Self::Proxy { .. } | Self::None)
+    }
+}
+
+impl FaultProcess {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Named(name) => name.clone(),
+            Self::PidFile(file) => format!("the process of {file}"),
+        }
+    }
+}
+
+impl FaultProcesses {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let more = if self.children { " and what it has started" } else { "" };
+        format!("{}{more}", self.process.text())
+    }
+}
+
+impl FaultLimit {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Cpu(percent) => format!("{percent} % of a processor"),
+            Self::Read { bytes_per_s, disk } => format!("{bytes_per_s} bytes/s read from {disk}"),
+            Self::Write { bytes_per_s, disk } => format!("{bytes_per_s} bytes/s written to {disk}"),
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cosmark_units::parse_size;
+use cosmark_units::{parse_bool, parse_size};
 
 use crate::diagnostics::{Mistakes, shown, suggest};
 use crate::keys::attributes::{self, yaml_names};
 use crate::keys::values::{parse_time, parse_whole};
 use crate::model::faults::{
-    FAULT_TYPES, FaultAt, FaultKind, FaultProcess, FaultSignal, FaultSpec, MOST_FAULT_REPEATS, MOST_FAULTS,
-    ProxyFault,
+    FAULT_TYPES, FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec,
+    MOST_FAULT_REPEATS, MOST_FAULTS, ProxyFault,
 };
 use crate::model::{Load, Work};
 use crate::yaml::fields::Fields;
@@ -171,6 +171,11 @@ fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<Faul
             host: fields.get("host").and_then(|_| text("host", mistakes)),
         }),
         "signal" => signal(fields, mistakes),
+        "cgroup" => {
+            let who = processes(word, fields, mistakes);
+            let limit = limit(fields, mistakes);
+            Some(FaultKind::Cgroup { who: who?, limit: limit? })
+        }
         "proxy" => {
             let of = needed("of", "host and port of the store: of: 127.0.0.1:8080", mistakes)?;
             if of.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err())
@@ -202,17 +207,7 @@ fn signal(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
             "write signal: STOP or signal: KILL",
         );
     }
-    let named = fields.get("process").and_then(|_| fields.name("process", mistakes));
-    let file = fields.get("pid_file").and_then(|_| fields.name("pid_file", mistakes));
-    let process = match (named, file) {
-        (Some(name), None) => Some(FaultProcess::Named(name)),
-        (None, Some(file)) => Some(FaultProcess::PidFile(file)),
-        _ => {
-            let hint = "write process: with its exact name, or pid_file: with a path";
-            mistakes.error(fields.span, "a fault of type signal needs `process` or `pid_file`", hint);
-            None
-        }
-    };
+    let who = processes("signal", fields, mistakes);
     let heal = fields.get("heal").and_then(|_| fields.name("heal", mistakes));
     if signal == Some(FaultSignal::Kill) && heal.is_none() {
         let hint = "write the command that starts it again; `heal: true` where something else does";
@@ -221,7 +216,85 @@ fn signal(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
     if signal == Some(FaultSignal::Stop) && heal.is_some() {
         mistakes.error(fields.span, "what is stopped is healed by SIGCONT", "drop heal:");
     }
-    Some(FaultKind::Signal { signal: signal?, process: process?, heal })
+    Some(FaultKind::Signal { signal: signal?, who: who?, heal })
+}
+
+/// Whom a fault of this type acts on.
+fn processes(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultProcesses> {
+    let named = fields.get("process").and_then(|_| fields.name("process", mistakes));
+    let file = fields.get("pid_file").and_then(|_| fields.name("pid_file", mistakes));
+    let children = fields.get("children").and_then(|_| {
+        fields.read("children", mistakes, |text| {
+            let hint = "write true or false".to_owned();
+            parse_bool(text).ok_or((format!("`{}` is neither true nor false", shown(text)), hint))
+        })
+    });
+    let process = match (named, file) {
+        (Some(name), None) => FaultProcess::Named(name),
+        (None, Some(file)) => FaultProcess::PidFile(file),
+        _ => {
+            let hint = "write process: with its exact name, or pid_file: with a path";
+            mistakes.error(
+                fields.span,
+                format!("a fault of type {word} needs `process` or `pid_file`"),
+                hint,
+            );
+            return None;
+        }
+    };
+    Some(FaultProcesses { process, children: children.unwrap_or_default() })
+}
+
+/// More percent of a processor are no limit.
+const MOST_PERCENT: u32 = 100_000;
+
+/// What a control group lets its processes have.
+fn limit(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultLimit> {
+    let ways = ["cpu", "read", "write"];
+    let given: Vec<_> = ways.into_iter().filter(|key| fields.get(key).is_some()).collect();
+    let [way] = given[..] else {
+        let message = "a fault of type cgroup has one limit";
+        mistakes.error(fields.span, message, format!("write one of {}", ways.join(", ")));
+        return None;
+    };
+    let disk = fields.get("disk").and_then(|_| fields.name("disk", mistakes));
+    if way == "cpu" {
+        if disk.is_some() {
+            mistakes.error(fields.span, "`cpu` has no `disk`", "drop disk:, or limit read: or write:");
+        }
+        return fields.read("cpu", mistakes, |text| {
+            let plain = text.trim().strip_suffix('%').map(str::trim);
+            let percent = plain.and_then(|plain| plain.parse().ok());
+            let hint = "write percent of one processor, e.g. cpu: 20 % or cpu: 150 %".to_owned();
+            let fits = percent.filter(|percent| (1..=MOST_PERCENT).contains(percent));
+            fits.map(FaultLimit::Cpu).ok_or((format!("cpu is {}", shown(text)), hint))
+        });
+    }
+    let bytes_per_s = fields.read(way, mistakes, parse_bandwidth);
+    let Some(disk) = disk else {
+        if fields.get("disk").is_none() {
+            let hint = "write disk: with the block device, or with a path that lies on it";
+            mistakes.error(fields.span, format!("`{way}` needs `disk`"), hint);
+        }
+        return None;
+    };
+    let bytes_per_s = bytes_per_s?;
+    Some(if way == "read" {
+        FaultLimit::Read { bytes_per_s, disk }
+    } else {
+        FaultLimit::Write { bytes_per_s, disk }
+    })
+}
+
+/// `1MB/s`: above 0.
+fn parse_bandwidth(text: &str) -> Result<u64, (String, String)> {
+    let plain = text.trim().strip_suffix("/s").unwrap_or(text.trim());
+    let bytes = parse_size(plain)?;
+    if bytes == 0 {
+        Err((format!("{} lets nothing pass", shown(text)), "write e.g. 1MB/s".to_owned()))
+    } else {
+        Ok(bytes)
+    }
 }
 
 fn proxy(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<ProxyFault> {
@@ -240,16 +313,7 @@ fn proxy(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<ProxyFault> {
     };
     match way {
         "delay" => fields.time("delay", mistakes).map(|delay| ProxyFault::Delay(delay.min(LONGEST))),
-        "bandwidth" => fields.read("bandwidth", mistakes, |text| {
-            let plain = text.trim().strip_suffix("/s").unwrap_or(text.trim());
-            let bytes = parse_size(plain)?;
-            let hint = "write e.g. bandwidth: 1MB/s".to_owned();
-            if bytes == 0 {
-                Err(("a bandwidth of 0 is a stall".to_owned(), hint))
-            } else {
-                Ok(ProxyFault::Bandwidth(bytes))
-            }
-        }),
+        "bandwidth" => fields.read("bandwidth", mistakes, parse_bandwidth).map(ProxyFault::Bandwidth),
         "stall" => flag(ProxyFault::Stall, mistakes),
         "reset" => flag(ProxyFault::Reset, mistakes),
         _ => flag(ProxyFault::Refuse, mistakes),
@@ -311,7 +375,7 @@ fn fits(node: &Node, faults: &[FaultSpec], works: &[Work], mistakes: &mut Mistak
 mod tests {
     use std::time::Duration;
 
-    use crate::model::faults::{FaultAt, FaultKind, FaultProcess, FaultSignal, ProxyFault};
+    use crate::model::faults::{FaultAt, FaultKind, FaultLimit, FaultProcess, FaultSignal, ProxyFault};
     use crate::{Environment, Format, Workload, parse, to_yaml};
 
     fn with(faults: &str) -> String {
@@ -333,6 +397,8 @@ mod tests {
       - {name: e, type: proxy, of: '127.0.0.1:80', delay: 100ms, hold: 1s, slot: 20s, keep: 8s}
       - {name: f, type: proxy, of: '127.0.0.1:80', bandwidth: 1MB/s, hold: 1s, slot: 20s}
       - {name: g, type: none, slot: 30s, repeats: 1}
+      - {name: h, type: cgroup, process: swift-object-server, children: true, cpu: 20 %, hold: 1s, slot: 10s, repeats: 1}
+      - {name: i, type: cgroup, pid_file: /run/x.pid, write: 1MB/s, disk: /srv/node, hold: 1s, slot: 10s, repeats: 1}
 ";
 
     #[test]
@@ -340,14 +406,19 @@ mod tests {
         let (workload, mistakes) = read(ALL);
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
         let faults = &workload.stages[0].faults;
-        assert_eq!(faults.len(), 7);
+        assert_eq!(faults.len(), 9);
         assert_eq!((faults[0].at, faults[0].repeats), (FaultAt::After(Duration::from_secs(60)), 2));
         assert_eq!(
             (faults[2].at, faults[2].limit),
             (FaultAt::Objects(500), Some(Duration::from_millis(200)))
         );
-        let FaultKind::Signal { signal, process, .. } = &faults[2].kind else { panic!("{:?}", faults[2]) };
-        assert_eq!((*signal, process), (FaultSignal::Kill, &FaultProcess::Named("nginx".into())));
+        let FaultKind::Signal { signal, who, .. } = &faults[2].kind else { panic!("{:?}", faults[2]) };
+        assert_eq!((*signal, &who.process), (FaultSignal::Kill, &FaultProcess::Named("nginx".into())));
+        assert!(!who.children);
+        let FaultKind::Cgroup { who, limit } = &faults[7].kind else { panic!("{:?}", faults[7]) };
+        assert_eq!((who.children, limit), (true, &FaultLimit::Cpu(20)));
+        let FaultKind::Cgroup { limit, .. } = &faults[8].kind else { panic!("{:?}", faults[8]) };
+        assert_eq!(*limit, FaultLimit::Write { bytes_per_s: 1_000_000, disk: "/srv/node".into() });
         assert_eq!(faults[4].keep, Duration::from_secs(8));
         let FaultKind::Proxy { how: ProxyFault::Bandwidth(bytes), .. } = faults[5].kind else { panic!() };
         assert_eq!(bytes, 1_000_000);
@@ -381,6 +452,24 @@ mod tests {
             ("{name: a, type: signal, signal: KILL, process: x, hold: 1s, slot: 9s}", "needs `heal`"),
             ("{name: a, type: signal, signal: HUP, process: x, hold: 1s, slot: 9s}", "no signal of a fault"),
             ("{name: a, type: signal, signal: STOP, hold: 1s, slot: 9s}", "`process` or `pid_file`"),
+            ("{name: a, type: cgroup, process: x, hold: 1s, slot: 9s}", "has one limit"),
+            ("{name: a, type: cgroup, process: x, cpu: 9 %, read: 1MB, hold: 1s, slot: 9s}", "has one limit"),
+            ("{name: a, type: cgroup, process: x, cpu: 0 %, hold: 1s, slot: 9s}", "cpu is 0 %"),
+            ("{name: a, type: cgroup, process: x, cpu: 0.5, hold: 1s, slot: 9s}", "cpu is 0.5"),
+            (
+                "{name: a, type: cgroup, process: x, cpu: 5 %, disk: /x, hold: 1s, slot: 9s}",
+                "`cpu` has no `disk`",
+            ),
+            ("{name: a, type: cgroup, process: x, read: 1MB/s, hold: 1s, slot: 9s}", "needs `disk`"),
+            (
+                "{name: a, type: cgroup, process: x, read: 0/s, disk: /x, hold: 1s, slot: 9s}",
+                "lets nothing pass",
+            ),
+            ("{name: a, type: cgroup, cpu: 5 %, hold: 1s, slot: 9s}", "`process` or `pid_file`"),
+            (
+                "{name: a, type: cgroup, process: x, children: maybe, cpu: 5 %, hold: 1s, slot: 9s}",
+                "neither true nor false",
+            ),
             ("{name: a, type: proxy, of: 'h:1', stall: true, hold: 9s, slot: 9s}", "not longer than"),
             ("{name: a, type: none, slot: 90s, repeats: 0}", "repeats is 0"),
             ("{name: a, type: none, slot: 90s, repeats: 9}", "the load lasts"),
