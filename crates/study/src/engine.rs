@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::design::{Block, Design, Order};
 use crate::estimate;
-use crate::journal::{CellEnd, CellState, Journal, Step, digest, ended};
+use crate::journal::{Call, CellEnd, CellState, Journal, Rest, Step, digest, ended};
 use crate::measured::{Observation, Origin};
 use crate::spec::System;
 use crate::statistics::interval_of_mean;
@@ -73,6 +73,10 @@ pub trait Runner {
     fn measured(&mut self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation>;
     /// Shows how far the study is.
     fn progress(&mut self, progress: &Progress<'_>);
+    /// Whether somebody asked that the study stops; looked at before each cell.
+    fn is_to_stop(&mut self) -> bool {
+        false
+    }
 }
 
 /// How a study ended.
@@ -104,6 +108,8 @@ pub struct Engine<'a> {
     failed_in_a_row: u32,
     /// Runs that failed before and are done again.
     again: BTreeSet<String>,
+    /// What is noted when there is something to do.
+    call: Option<Call>,
 }
 
 impl<'a> Engine<'a> {
@@ -172,7 +178,14 @@ impl<'a> Engine<'a> {
             BTreeSet::new()
         };
         let began_s = runner.now_s();
-        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again })
+        Ok(Self { design, journal, limits, began_s, failed_in_a_row: 0, again, call: None })
+    }
+
+    /// The journal names the call that this is, unless it finds nothing to do.
+    #[must_use]
+    pub fn on_call(mut self, call: Call) -> Self {
+        self.call = Some(call);
+        self
     }
 
     /// Runs what is left, until all is done, the budget is spent or the user stops it. What was started is stopped.
@@ -180,6 +193,22 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// When a system does not serve, cells fail one after the other, or the journal cannot be written.
     pub fn run(&mut self, runner: &mut dyn Runner) -> Result<Outcome, String> {
+        let is_named = self.call.is_some();
+        let outcome = self.repetitions(runner);
+        if is_named && self.call.is_none() {
+            let (how, why) = match &outcome {
+                Ok(Outcome::Complete) => (Rest::Complete, None),
+                Ok(Outcome::BudgetSpent) => (Rest::BudgetSpent, None),
+                Ok(Outcome::Stopped) => (Rest::Stopped, None),
+                Err(why) => (Rest::Trouble, Some(why.clone())),
+            };
+            let noted = self.journal.append(Step::Rested { at_s: runner.date_s(), how, why });
+            return outcome.and_then(|outcome| noted.map(|()| outcome));
+        }
+        outcome
+    }
+
+    fn repetitions(&mut self, runner: &mut dyn Runner) -> Result<Outcome, String> {
         let repetitions = self.design.scale.repetitions;
         let most = repetitions.most.unwrap_or(repetitions.least);
         for repetition in 1..=most {
@@ -255,8 +284,14 @@ impl<'a> Engine<'a> {
         if left.is_empty() {
             return Ok(Outcome::Complete);
         }
+        if runner.is_to_stop() {
+            return Ok(Outcome::Stopped);
+        }
         if !self.has_time_for(left[0], runner)? {
             return Ok(Outcome::BudgetSpent);
+        }
+        if let Some(call) = self.call.take() {
+            self.journal.append(Step::Called { call })?;
         }
         let system = &design.spec.systems[block.system];
         let left_up = self.left_up();
@@ -310,6 +345,9 @@ impl<'a> Engine<'a> {
         runner: &mut dyn Runner,
     ) -> Result<Outcome, String> {
         for at in cells {
+            if runner.is_to_stop() {
+                return Ok(Outcome::Stopped);
+            }
             if !self.has_time_for(*at, runner)? {
                 return Ok(Outcome::BudgetSpent);
             }
@@ -317,7 +355,7 @@ impl<'a> Engine<'a> {
             let run = cell.run_name(&self.design.spec.name, repetition);
             self.show(&run, runner);
             let order = Order { design: self.design, cell, repetition, run: &run };
-            self.journal.append(Step::Begin { run: run.clone() })?;
+            self.journal.append(Step::Begin { run: run.clone(), at_s: runner.date_s() })?;
             let end = match runner.run(&order) {
                 Ok(end) => end,
                 Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
@@ -373,22 +411,32 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Runs that are over, runs of the least number of repetitions, and seconds that the rest will take.
+/// Runs that are over, runs of the least number of repetitions, and seconds that the rest will take: as estimated, times how much
+/// longer or shorter than estimated those took that are over.
 #[must_use]
 pub fn how_far(design: &Design<'_>, steps: &[Step]) -> (u64, u64, f64) {
     let ended = ended(steps);
     let (mut done, mut of, mut left_s) = (0, 0, 0.0);
+    let (mut took_s, mut expected_s) = (0.0, 0.0);
     for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+        let cell_s = estimate::cell_s(design, cell).unwrap_or(0.0);
         for repetition in 1..=design.scale.repetitions.least {
             of += 1;
-            if ended.contains_key(cell.run_name(&design.spec.name, repetition).as_str()) {
-                done += 1;
-            } else {
-                left_s += estimate::cell_s(design, cell).unwrap_or(0.0);
+            match ended.get(cell.run_name(&design.spec.name, repetition).as_str()) {
+                Some(end) => {
+                    done += 1;
+                    // One that failed, or whose time is not known, says nothing of the others.
+                    if end.state == CellState::Done && end.took_s > 0.0 {
+                        took_s += end.took_s;
+                        expected_s += cell_s;
+                    }
+                }
+                None => left_s += cell_s,
             }
         }
     }
-    (done, of, left_s)
+    let ratio = if expected_s > 0.0 && took_s.is_finite() { took_s / expected_s } else { 1.0 };
+    (done, of, left_s * ratio)
 }
 
 /// Everything that was measured so far, in the order of the study.

@@ -5,11 +5,18 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// A larger journal is none of a study.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// Name of the journal in a study's directory.
+pub const JOURNAL: &str = "journal.jsonl";
+
+/// Who looks whether a study runs holds its journal for a moment: it is asked for so often, so far apart.
+const ASKED: (u32, Duration) = (20, Duration::from_millis(50));
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +43,21 @@ pub enum Step {
         #[serde(default)]
         machine: Vec<String>,
     },
+    /// A call of the command that finds something to do begins.
+    Called {
+        /// What was called.
+        call: Call,
+    },
+    /// That call ended in order.
+    Rested {
+        /// Seconds since 1970.
+        at_s: u64,
+        /// How.
+        how: Rest,
+        /// Why it could not go on, where it could not.
+        #[serde(default)]
+        why: Option<String>,
+    },
     /// A system serves.
     Up {
         /// Its name.
@@ -54,6 +76,9 @@ pub enum Step {
     Begin {
         /// Name of its run.
         run: String,
+        /// Seconds since 1970; 0 in journals that did not say.
+        #[serde(default)]
+        at_s: u64,
     },
     /// A cell is over.
     End {
@@ -68,6 +93,37 @@ pub enum Step {
         /// Why it failed.
         why: Option<String>,
     },
+}
+
+/// A call of the command: what was asked for, and how to ask for it again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Call {
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub at_s: u64,
+    /// `--only` of systems and factors that are not within a run, levels by factor.
+    #[serde(default)]
+    pub only: BTreeMap<String, Vec<String>>,
+    /// The arguments behind the program's name.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// The directory in which it was called.
+    #[serde(default)]
+    pub directory: String,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rest {
+    /// Every cell was run as often as wanted.
+    Complete,
+    /// The budget of time is spent.
+    BudgetSpent,
+    /// The user stopped it.
+    Stopped,
+    /// It could not go on.
+    Trouble,
 }
 
 /// How a cell ended.
@@ -108,7 +164,7 @@ impl Journal {
     /// # Errors
     /// When it cannot be read or written, is damaged in its middle, or another process has it.
     pub fn open(directory: &Path) -> Result<Self, String> {
-        let path = directory.join("journal.jsonl");
+        let path = directory.join(JOURNAL);
         let shown = path.display().to_string();
         let failed = |cause: std::io::Error| format!("{shown}: {cause}");
         std::fs::create_dir_all(directory).map_err(|cause| format!("{}: {cause}", directory.display()))?;
@@ -119,15 +175,7 @@ impl Journal {
             .truncate(false)
             .open(&path)
             .map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(format!(
-                    "{shown}: another cosmark runs this study; wait for it, or give another --dir"
-                ));
-            }
-            Err(std::fs::TryLockError::Error(cause)) => return Err(failed(cause)),
-        }
+        hold(&file, &shown)?;
         let text = text_of(&mut file).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let steps = steps_of(&text[..whole], &shown)?;
@@ -150,12 +198,33 @@ impl Journal {
     }
 }
 
+/// Takes the journal for this process.
+fn hold(file: &File, shown: &str) -> Result<(), String> {
+    for asked in 1..=ASKED.0 {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(std::fs::TryLockError::WouldBlock) if asked < ASKED.0 => std::thread::sleep(ASKED.1),
+            Err(std::fs::TryLockError::WouldBlock) => break,
+            Err(std::fs::TryLockError::Error(cause)) => return Err(format!("{shown}: {cause}")),
+        }
+    }
+    Err(format!("{shown}: another cosmark runs this study; wait for it, or give another --dir"))
+}
+
+/// Whether a process runs the study of a directory: it holds the journal. False where that cannot be asked.
+#[must_use]
+pub fn is_held(directory: &Path) -> bool {
+    let Ok(file) = File::open(directory.join(JOURNAL)) else { return false };
+    // What is held here is let go of with the file.
+    matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock))
+}
+
 /// Reads the journal of a directory without holding it; empty where there is none.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn steps(directory: &Path) -> Result<Vec<Step>, String> {
-    let path = directory.join("journal.jsonl");
+    let path = directory.join(JOURNAL);
     let shown = path.display().to_string();
     let mut file = match File::open(&path) {
         Ok(file) => file,

@@ -1,7 +1,7 @@
 //! What cells measured: read from `run.json` of their runs, or from the JSON of fio. One observation for each point and operation.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use cosmark_archive::{CheckStatus, Overall, RunRecord, StageRecord, StageState, open_run};
 use cosmark_metrics::OperationResult;
@@ -11,6 +11,9 @@ use serde_json::Value;
 use crate::design::{Levels, Order};
 use crate::journal::CellEnd;
 use crate::spec::DISTANCES;
+
+/// What fio or a followed disk says is never larger.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// One operation of one point of one cell.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,24 +51,79 @@ pub struct Files<'a> {
     pub directory: &'a Path,
 }
 
-impl Origin for Files<'_> {
-    fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
-        if order.design.spec.fio.is_some() {
-            let text =
-                std::fs::read_to_string(self.directory.join("fio").join(&end.place)).unwrap_or_default();
-            return serde_json::from_str::<Value>(&text)
-                .map(|value| of_fio(order, &value, &end.place))
-                .unwrap_or_default();
+/// What a run that is over left.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Left {
+    /// What it measured at the points of its cell.
+    pub observations: Vec<Observation>,
+    /// Bytes that its operations moved, also those of stages that prepare; of fio those of its job.
+    pub bytes: u64,
+}
+
+impl Files<'_> {
+    /// The directory of a run in the archive; `None` where the place is no name of one, or leads elsewhere.
+    #[must_use]
+    pub fn run_directory(&self, place: &str) -> Option<PathBuf> {
+        let archive = self.directory.join("archive");
+        let path = archive.join(place);
+        (is_name(place) && is_directory(&archive) && is_directory(&path)).then_some(path)
+    }
+
+    /// Reads what a run left; nothing where it cannot be read.
+    #[must_use]
+    pub fn left_by(&self, order: &Order<'_>, end: &CellEnd) -> Left {
+        if !is_name(&end.place) {
+            return Left::default();
         }
-        let run = open_run(&self.directory.join("archive").join(&end.place));
-        let mut all = run.map(|run| of_run(order, &run.record, &end.place)).unwrap_or_default();
+        if order.design.spec.fio.is_some() {
+            let text = text_of(&self.directory.join("fio").join(&end.place));
+            let Ok(value) = serde_json::from_str::<Value>(&text) else { return Left::default() };
+            return Left { observations: of_fio(order, &value, &end.place), bytes: bytes_of_fio(&value) };
+        }
+        let run = self.run_directory(&end.place).and_then(|path| open_run(&path).ok());
+        let Some(run) = run else { return Left::default() };
+        let mut observations = of_run(order, &run.record, &end.place);
         let file = self.directory.join("requests").join(format!("{}.json", end.place));
-        let values = std::fs::read_to_string(file).ok().map(|text| distances(&text)).unwrap_or_default();
-        for observation in &mut all {
+        let values = distances(&text_of(&file));
+        for observation in &mut observations {
             observation.values.extend(values.clone());
         }
-        all
+        let operations = run.record.stages.iter().flat_map(|stage| &stage.operations);
+        Left { observations, bytes: operations.fold(0, |sum, one| sum.saturating_add(one.bytes)) }
     }
+}
+
+impl Origin for Files<'_> {
+    fn measured(&self, order: &Order<'_>, end: &CellEnd) -> Vec<Observation> {
+        self.left_by(order, end).observations
+    }
+}
+
+/// Whether this names something in a directory, and nothing elsewhere.
+fn is_name(place: &str) -> bool {
+    let mut parts = Path::new(place).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+}
+
+/// Whether there is a directory, and no link to one.
+fn is_directory(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+/// The text of a regular file of a bearable size; empty otherwise.
+fn text_of(path: &Path) -> String {
+    let meta = std::fs::symlink_metadata(path);
+    if !meta.is_ok_and(|meta| meta.is_file() && meta.len() <= MOST_BYTES) {
+        return String::new();
+    }
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Bytes that a job of fio moved.
+fn bytes_of_fio(value: &Value) -> u64 {
+    let Some(job) = value.get("jobs").and_then(|jobs| jobs.get(0)) else { return 0 };
+    let of = |op: &str| job.get(op).and_then(|side| side.get("io_bytes")?.as_u64()).unwrap_or(0);
+    of("read").saturating_add(of("write"))
 }
 
 /// Shares of the distances of a followed disk.

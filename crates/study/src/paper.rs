@@ -37,25 +37,7 @@ pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: 
     }
     state(design, steps, parts);
     claims(design, &all, parts);
-    let drawn = figures(design, &all, published);
-    if !drawn.is_empty() {
-        parts.push(Part::Heading(2, "Figures".to_owned()));
-        parts.extend(drawn);
-    }
-    let slas = tables::slas(design, &all);
-    if !slas.is_empty() {
-        parts.push(Part::Heading(2, "Limits and best rows".to_owned()));
-        parts.extend(slas);
-    }
-    if let Some(table) = tables::efficiencies(design, &all) {
-        parts.push(Part::Heading(2, "Efficiency".to_owned()));
-        parts.push(table);
-    }
-    if let Some(table) = tables::beside(design, &all, published) {
-        parts.push(Part::Heading(2, "Published, here, ratio".to_owned()));
-        parts.push(table);
-    }
-    between_systems(design, &all, parts);
+    parts.extend(results(design, &all, published));
     bottlenecks(design, steps, files, parts);
     parts.push(Part::Heading(2, "Every cell".to_owned()));
     parts.push(tables::cells(design, &all));
@@ -63,6 +45,32 @@ pub fn paper(design: &Design<'_>, steps: &[Step], files: &Files<'_>, published: 
     set_up(design, steps, machine, parts);
     original(design, parts);
     paper
+}
+
+/// Figures and tables of what was measured so far: what a reader looks at while the study runs, and a part of its report.
+#[must_use]
+pub fn results(design: &Design<'_>, all: &[Observation], published: &[Published]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let drawn = figures(design, all, published);
+    if !drawn.is_empty() {
+        parts.push(Part::Heading(2, "Figures".to_owned()));
+        parts.extend(drawn);
+    }
+    let slas = tables::slas(design, all);
+    if !slas.is_empty() {
+        parts.push(Part::Heading(2, "Limits and best rows".to_owned()));
+        parts.extend(slas);
+    }
+    if let Some(table) = tables::efficiencies(design, all) {
+        parts.push(Part::Heading(2, "Efficiency".to_owned()));
+        parts.push(table);
+    }
+    if let Some(table) = tables::beside(design, all, published) {
+        parts.push(Part::Heading(2, "Published, here, ratio".to_owned()));
+        parts.push(table);
+    }
+    between_systems(design, all, &mut parts);
+    parts
 }
 
 /// The day on which a study was begun, and the machine that made the load.

@@ -8,7 +8,7 @@ use super::*;
 use crate::claims::{Finding, judge};
 use crate::design::Choice;
 use crate::differences::differences;
-use crate::spec::{Spec, read};
+use crate::spec::{OneOrMore, Spec, Where, read};
 
 const TEXT: &str = "
 name: t
@@ -79,6 +79,8 @@ struct Virtual {
     /// Relative noise of a cell, by the beginning of its id.
     noise: BTreeMap<&'static str, f64>,
     verdict: Overall,
+    /// Somebody asks that it stops after so many runs.
+    stop_after: Option<usize>,
 }
 
 impl Virtual {
@@ -143,6 +145,10 @@ impl Runner for Virtual {
     }
 
     fn progress(&mut self, _: &Progress<'_>) {}
+
+    fn is_to_stop(&mut self) -> bool {
+        self.stop_after.is_some_and(|most| self.ran.len() >= most)
+    }
 }
 
 impl Origin for Virtual {
@@ -246,7 +252,7 @@ fn a_study_that_was_cut_off_at_any_byte_of_its_journal_goes_on_without_a_double_
             let before = crate::journal::steps(directory.path()).unwrap();
             let done: BTreeSet<&str> = ended(&before).into_keys().collect();
             let begun = before.iter().filter_map(|step| match step {
-                Step::Begin { run } => Some(run.as_str()),
+                Step::Begin { run, .. } => Some(run.as_str()),
                 _ => None,
             });
             let there: BTreeSet<&str> = if ahead { begun.collect() } else { done.clone() };
@@ -426,4 +432,128 @@ fn a_planted_winner_is_found_equal_systems_differ_by_nothing_and_few_runs_show_n
     let mut wrong = Virtual::new();
     wrong.verdict = Overall::False;
     assert_eq!(findings("full", &mut wrong)["FASTER"].0, Finding::NotShown);
+}
+
+/// A call of the study's text, as the command makes it.
+fn called(design: &Design<'_>, directory: &std::path::Path, runner: &mut Virtual) -> Result<Outcome, String> {
+    let mut journal = Journal::open(directory)?;
+    crate::place::keep(directory, TEXT, "")?;
+    let only = design.choice.only.iter().map(|(factor, levels)| (factor.clone(), levels.0.clone())).collect();
+    let call = Call { at_s: 5, only, arguments: vec!["study".into(), "t".into()], directory: "/lab".into() };
+    Engine::new(design, TEXT, &mut journal, Limits::default(), runner)?.on_call(call).run(runner)
+}
+
+#[test]
+fn a_study_that_is_asked_to_stop_begins_no_other_cell_and_says_how_it_stands() {
+    use crate::place::{State, look};
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let state = |held| {
+        let look = look(directory.path()).unwrap();
+        let state = look.state(look.design().as_ref().ok(), held, false).0;
+        (state, look)
+    };
+    let mut runner = Virtual { stop_after: Some(5), ..Virtual::new() };
+    assert_eq!(called(&design, directory.path(), &mut runner), Ok(Outcome::Stopped));
+    assert_eq!((runner.ran.len(), runner.up.take()), (5, None), "what was started is stopped");
+    assert_eq!(
+        (state(false).0, state(true).0),
+        (State::Stopped, State::Stopping),
+        "while it writes its report"
+    );
+    // Killed in a cell: the journal ends with its beginning.
+    let journal = directory.path().join("journal.jsonl");
+    runner.stop_after = None;
+    assert_eq!(called(&design, directory.path(), &mut runner), Ok(Outcome::Complete));
+    let whole = std::fs::read_to_string(&journal).unwrap();
+    let cut = whole.rfind("\"step\":\"end\"").map(|at| whole[..at].rfind('\n').unwrap() + 1).unwrap();
+    std::fs::write(&journal, &whole[..cut]).unwrap();
+    let (found, seen) = state(false);
+    assert_eq!(found, State::CutOff);
+    assert_eq!(
+        seen.under_way().map(|(run, at_s)| (run.starts_with("t."), at_s)),
+        Some((true, 1_700_000_000))
+    );
+    std::fs::write(&journal, &whole).unwrap();
+    let (found, seen) = state(false);
+    assert_eq!((found, seen.under_way(), seen.calls().count()), (State::Complete, None, 2));
+    assert_eq!(seen.spent_s(), 12.0 * 30.0);
+    // A call that finds nothing to do changes nothing.
+    assert_eq!(called(&design, directory.path(), &mut runner), Ok(Outcome::Complete));
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), whole);
+    // Another text beside the journal is not taken for the one that was run.
+    std::fs::write(directory.path().join("study.yaml"), TEXT.replace("a test", "another")).unwrap();
+    let seen = look(directory.path()).unwrap();
+    assert!(seen.design().unwrap_err().contains("is not the one that was run"), "{seen:?}");
+}
+
+#[test]
+fn the_grid_has_every_point_of_all_calls_once_with_its_state_and_value() {
+    use crate::grid::{RunState, choices, runs, spots, together};
+    let spec = spec(TEXT);
+    let directory = in_memory();
+    let only = |system: &str| {
+        let only = Where::from([("system".to_owned(), OneOrMore(vec![system.to_owned()]))]);
+        let choice = Choice { scale: "quick".into(), seed: 1, only, ..Choice::default() };
+        Design::new(Box::leak(Box::new(spec.clone())), choice).unwrap()
+    };
+    let mut runner = Virtual::new();
+    runner.fails.insert("t.a.4KB.r2".to_owned());
+    assert_eq!(called(&only("a"), directory.path(), &mut runner), Ok(Outcome::Complete));
+    let seen = crate::place::look(directory.path()).unwrap();
+    assert_eq!(seen.design().unwrap().cells.len(), 2, "cells that nobody called for are not planned");
+    runner.stop_after = Some(5);
+    assert_eq!(called(&only("c"), directory.path(), &mut runner), Ok(Outcome::Stopped));
+    let seen = crate::place::look(directory.path()).unwrap();
+    let design = seen.design().unwrap();
+    let ids: Vec<&str> = design.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids, ["a.4KB", "a.1MB", "c.4KB", "c.1MB"]);
+    let all = observations(&design, &seen.steps, &runner);
+    assert_eq!(choices(&all), (vec!["throughput_per_s".to_owned()], vec!["read".to_owned()]));
+    let spots = spots(&design, &all, "throughput_per_s", "read");
+    assert_eq!(spots.len(), 8);
+    let worth: Vec<u32> =
+        spots.iter().map(|spot| spot.worth.as_ref().map_or(0, |worth| worth.repetitions)).collect();
+    assert_eq!((&worth[..4], worth[4..].iter().sum::<u32>()), (&[2, 2, 2, 2][..], 2));
+    assert!(
+        spots[0]
+            .worth
+            .as_ref()
+            .is_some_and(|worth| (99.0..101.0).contains(&worth.mean) && worth.ends.is_some())
+    );
+    let states =
+        |held| runs(&design, &seen.steps, held).iter().map(|runs| together(runs)).collect::<Vec<_>>();
+    assert_eq!(&states(false)[..2], [RunState::Failed, RunState::Done]);
+    assert!(states(false)[2..].iter().all(|state| *state == RunState::Waiting), "{:?}", states(false));
+    // The same journal while a cell is under way.
+    let mut steps = seen.steps.clone();
+    steps.push(Step::Begin { run: "t.c.1MB.r2".into(), at_s: 7 });
+    for (held, wanted) in [(true, RunState::Running), (false, RunState::CutOff)] {
+        let runs = runs(&design, &steps, held);
+        assert_eq!(runs[3].iter().find(|run| run.repetition == 2).map(|run| run.state), Some(wanted));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_study_is_known_better_by_what_is_over() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 1);
+    let (_, of, estimated_s) = how_far(&design, &[]);
+    let run = design.cells[0].run_name("t", 1);
+    let expected_s = estimated_s / of as f64;
+    let end = |state| Step::End {
+        run: run.clone(),
+        state,
+        place: "w1".into(),
+        took_s: 2.0 * expected_s,
+        why: None,
+    };
+    let (done, _, left_s) = how_far(&design, &[end(CellState::Done)]);
+    assert!(
+        done == 1 && (left_s / (estimated_s - expected_s) - 2.0).abs() < 0.01,
+        "{left_s} of {estimated_s}"
+    );
+    let (_, _, left_s) = how_far(&design, &[end(CellState::Failed)]);
+    assert!((left_s - (estimated_s - expected_s)).abs() < 0.01, "{left_s} of {estimated_s}");
 }

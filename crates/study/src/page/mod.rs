@@ -45,7 +45,8 @@ impl Field {
     }
 
     /// The text with a word where colour does not tell.
-    fn words(&self) -> String {
+    #[must_use]
+    pub fn words(&self) -> String {
         match self.look {
             Look::Plain | Look::NotRun => self.text.clone(),
             Look::False => format!("{} (FALSE)", self.text),
