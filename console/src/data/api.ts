@@ -788,3 +788,315 @@ reason: string | null,
  * Checks that warn or fail: id, stage, status, sentence.
  */
 findings: Array<[string, string, string, string]>, };
+
+export type StudyState = "running" | "stopping" | "complete" | "stopped" | "budget_spent" | "trouble" | "cut_off" | "unreadable";
+
+export type StudySummary = { 
+/**
+ * Name of its directory, by which it is asked for.
+ */
+id: string, 
+/**
+ * Name of the study; empty where that cannot be read.
+ */
+name: string, 
+/**
+ * Its title.
+ */
+title: string, 
+/**
+ * How much of it is run: quick, scaled or full.
+ */
+scale: string, 
+/**
+ * With the published flaws.
+ */
+as_published: boolean, 
+/**
+ * How it stands.
+ */
+state: StudyState, 
+/**
+ * Why, one sentence.
+ */
+reason: string | null, 
+/**
+ * When it was begun, RFC 3339.
+ */
+begun: string | null, 
+/**
+ * When something was last written down, RFC 3339.
+ */
+changed: string | null, 
+/**
+ * Runs that are over, of those that are planned.
+ */
+done: number, 
+/**
+ * Runs that are planned: the least number of repetitions of each cell.
+ */
+planned: number, 
+/**
+ * Runs that failed.
+ */
+failed: number, 
+/**
+ * Seconds that its runs took so far.
+ */
+spent_s: number, 
+/**
+ * Seconds that the rest will take, as estimated and corrected by what is over; null where that is not known.
+ */
+left_s: number | null, 
+/**
+ * Name of the run that runs, or that was cut off.
+ */
+under_way: string | null, 
+/**
+ * When that was begun, RFC 3339.
+ */
+under_way_since: string | null, 
+/**
+ * Changes whenever something of the study does: what was asked for with the same is still right.
+ */
+version: string, };
+
+export type StudyFactor = { 
+/**
+ * Its name; `system` is one.
+ */
+name: string, 
+/**
+ * For people, with unit.
+ */
+label: string, 
+/**
+ * Its levels, for people, in the order of the study.
+ */
+levels: Array<string>, 
+/**
+ * Its levels are stages of one run.
+ */
+within: boolean, };
+
+export type StudyClaim = { 
+/**
+ * Its id.
+ */
+id: string, 
+/**
+ * What it says.
+ */
+says: string, 
+/**
+ * agrees, disagrees, not shown, emulated, or not testable here.
+ */
+finding: string, 
+/**
+ * Why: values, intervals, what is missing.
+ */
+why: string, };
+
+export type Study = { 
+/**
+ * The study at a glance.
+ */
+summary: StudySummary, 
+/**
+ * What it asks.
+ */
+question: string, 
+/**
+ * Where the published numbers are from.
+ */
+source: string | null, 
+/**
+ * The machine that makes the load, a line each.
+ */
+machine: Array<string>, 
+/**
+ * What was made smaller at this scale, a sentence each.
+ */
+shrunk: Array<string>, 
+/**
+ * What is varied, systems first.
+ */
+factors: Array<StudyFactor>, 
+/**
+ * Figures that something was measured of, by their ids.
+ */
+metrics: Array<string>, 
+/**
+ * Operations that were measured.
+ */
+operations: Array<string>, 
+/**
+ * Bytes that its runs moved so far.
+ */
+bytes: number, 
+/**
+ * Runs that are over and not read yet: ask again.
+ */
+unread: number, 
+/**
+ * What the authors or readers concluded.
+ */
+claims: Array<StudyClaim>, 
+/**
+ * The command that goes on, for who may operate.
+ */
+command: string | null, 
+/**
+ * Whether this controller may be asked to go on.
+ */
+may_go_on: boolean, };
+
+export type StudyRunState = "waiting" | "cut_off" | "running" | "done" | "failed" | "not_run";
+
+export type StudyRun = { 
+/**
+ * Its name, by which its results are asked for.
+ */
+name: string, 
+/**
+ * Which repetition, from 1.
+ */
+repetition: number, 
+/**
+ * How it stands.
+ */
+state: StudyRunState, 
+/**
+ * Seconds that it took.
+ */
+took_s: number | null, 
+/**
+ * Why it failed.
+ */
+reason: string | null, };
+
+export type StudyCell = { 
+/**
+ * System and levels.
+ */
+id: string, 
+/**
+ * How its runs stand together.
+ */
+state: StudyRunState, 
+/**
+ * Its runs.
+ */
+runs: Array<StudyRun>, };
+
+export type StudyPoint = { 
+/**
+ * Number of its cell in `cells`.
+ */
+cell: number, 
+/**
+ * For each factor the number of its level.
+ */
+levels: Array<number>, 
+/**
+ * Why it is not run.
+ */
+refused: string | null, 
+/**
+ * The gravest verdict of its repetitions: true, true_with_limits, not_proven or false.
+ */
+verdict: string | null, 
+/**
+ * Why it is that, or why its responses are too long for the window.
+ */
+why: string | null, 
+/**
+ * Mean of the figure over its repetitions.
+ */
+value: number | null, 
+/**
+ * Lower end of the 95 % interval of the mean, of two repetitions or more.
+ */
+low: number | null, 
+/**
+ * Upper end of it.
+ */
+high: number | null, 
+/**
+ * Repetitions that have the figure.
+ */
+repetitions: number, };
+
+export type StudyGrid = { 
+/**
+ * The figure's id; empty where nothing was measured.
+ */
+metric: string, 
+/**
+ * The operation; empty where nothing was measured.
+ */
+operation: string, 
+/**
+ * Cells with their runs.
+ */
+cells: Array<StudyCell>, 
+/**
+ * Points.
+ */
+points: Array<StudyPoint>, 
+/**
+ * Points beyond the most that an answer has.
+ */
+left_out: number, 
+/**
+ * Of the study at this moment.
+ */
+version: string, };
+
+export type StudyField = { 
+/**
+ * Its text, with a word where its look says something.
+ */
+text: string, 
+/**
+ * plain, false, hollow, best or not_run.
+ */
+look: string, };
+
+export type StudyPart = { "kind": "heading", 
+/**
+ * Its order: 2, 3 or 4.
+ */
+order: number, 
+/**
+ * Its text.
+ */
+text: string, } | { "kind": "text", 
+/**
+ * Its text.
+ */
+text: string, } | { "kind": "list", 
+/**
+ * Its items.
+ */
+items: Array<string>, } | { "kind": "table", 
+/**
+ * Above it.
+ */
+caption: string, 
+/**
+ * Names of its columns.
+ */
+columns: Array<string>, 
+/**
+ * Its rows.
+ */
+rows: Array<Array<StudyField>>, } | { "kind": "figure", 
+/**
+ * Below it.
+ */
+caption: string, 
+/**
+ * SVG: to be shown as a picture, not as a part of the page.
+ */
+svg: string, };

@@ -3,11 +3,20 @@
 
 use std::future::Future;
 use std::io;
+use std::sync::LazyLock;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::{Exit, Problem};
+
+/// Whether something in this process asked that it ends, as Ctrl-C would: a request to stop that it was to look for.
+static ASKED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::Sender::new(false));
+
+/// Ends what this process does, and what it begins later, as one Ctrl-C does.
+pub fn ask() {
+    ASKED.send_replace(true);
+}
 
 /// What this process is asked to end by.
 pub struct Ends {
@@ -15,6 +24,8 @@ pub struct Ends {
     terminate: Signal,
     /// Not there under nohup. Counts once: the system tells it of the terminal, and then the shell that ends.
     hangup: Option<Signal>,
+    /// Counts once, also for who listens only after it was asked.
+    asked: Option<watch::Receiver<bool>>,
 }
 
 impl Ends {
@@ -26,7 +37,7 @@ impl Ends {
         // Whoever started this to outlive its terminal has said so before.
         let hangup = if is_ignored(libc::SIGHUP) { None } else { Some(signal(SignalKind::hangup())?) };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, hangup })
+        Ok(Self { interrupt, terminate, hangup, asked: Some(ASKED.subscribe()) })
     }
 
     /// Waits for the next one.
@@ -35,6 +46,7 @@ impl Ends {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             () = recv(&mut self.hangup) => self.hangup = None,
+            () = heard(&mut self.asked) => self.asked = None,
         }
     }
 }
@@ -42,6 +54,15 @@ impl Ends {
 async fn recv(signal: &mut Option<Signal>) {
     if let Some(signal) = signal
         && signal.recv().await.is_some()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+async fn heard(asked: &mut Option<watch::Receiver<bool>>) {
+    if let Some(asked) = asked
+        && asked.wait_for(|is_asked| *is_asked).await.is_ok()
     {
         return;
     }

@@ -2,4 +2,7 @@
 
 pub mod bed;
 pub mod fio;
+pub mod go_on;
 pub mod runner;
+pub mod status;
+pub mod stops;

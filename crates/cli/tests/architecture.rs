@@ -58,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "metrics",
             "nodes",
             "report",
+            "study",
             "verdict",
             "wire",
             "workload",
@@ -347,8 +348,11 @@ fn a_run_on_one_machine_is_built_without_nats_services_and_pictures() {
         ON_ONE_MACHINE.iter().flat_map(|from| ways_to(&manifests, from, NOT_ON_ONE_MACHINE)).collect();
     nothing("A crate below comes with what it must do without:", &ways);
     let there = ways_to(&manifests, "service", NOT_ON_ONE_MACHINE);
-    for way in ["service -> cluster -> async-nats", "service -> report -> resvg"] {
-        assert!(there.iter().any(|one| one == way), "{way}: {there:?}");
+    for way in ["cluster -> async-nats", "report -> resvg"] {
+        assert!(
+            there.iter().any(|one| one.starts_with("service -> ") && one.ends_with(way)),
+            "{way}: {there:?}"
+        );
     }
     let (a, b) =
         ("[dependencies]\ncosmark-b.workspace = true\n", "[dependencies]\naxum = \"1\"\n[x]\nhyper = 1\n");

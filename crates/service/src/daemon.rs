@@ -29,6 +29,7 @@ use crate::queue::runner::Runner;
 use crate::queue::store::{FileStore, KvStore, Leader, Store};
 use crate::queue::{End, RunQueue};
 use crate::state::StateDir;
+use crate::studies::{Studies, StudiesSetup};
 
 /// A status goes to those who watch at least this often.
 const STATUS_EVERY: Duration = Duration::from_secs(10);
@@ -75,6 +76,8 @@ pub struct Setup {
     pub anonymous_loopback: bool,
     /// Machines of stores, looked at while runs speak to these stores.
     pub stores: Arc<Stores>,
+    /// Where studies are, and whether they may be started from here.
+    pub studies: StudiesSetup,
     /// The command that lets a driver of another machine join, as pages show it; without secrets and places on this machine.
     pub join: Option<String>,
 }
@@ -175,6 +178,7 @@ async fn run(
         queue: Arc::clone(&queue),
         access,
         secrets,
+        studies: Studies::new(setup.studies.clone()),
         leader,
         epoch,
         join: setup.join.clone(),

@@ -13,6 +13,7 @@ mod http;
 pub mod live;
 mod queue;
 mod state;
+mod studies;
 
 pub use auth::keys::ClusterKey;
 pub use daemon::{LocalSetup, Setup, run_local, run_with_nats};
@@ -22,3 +23,4 @@ pub use http::serve::Tls;
 pub use queue::nodes::Stores;
 pub use queue::store::{Answer, FileStore, Leader, QueueEntry, Store};
 pub use state::StateDir;
+pub use studies::{GoOn, StudiesSetup};

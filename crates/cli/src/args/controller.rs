@@ -58,6 +58,13 @@ pub struct ControllerArgs {
     /// Directory that keeps the results
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
+    /// Show the studies (`cosmark study`) whose directories are in this one; default: the directory in which the
+    /// directory of the results is
+    #[arg(long, value_name = "DIR")]
+    pub studies: Option<PathBuf>,
+    /// Let who may operate run the last command of a study again, as this user, from the console
+    #[arg(long)]
+    pub studies_go_on: bool,
     /// Directory that keeps the queue, tokens and secrets; default: $XDG_STATE_HOME/cosmark or ~/.local/state/cosmark
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

@@ -12,6 +12,8 @@ use clap::Args as ClapArgs;
   cosmark study slides --scale quick                 run it on the test bed; the same command goes on after a kill
   cosmark study slides --system swift=target.yaml    the same on a store of your own
   cosmark study status                               how far each study of this directory is
+  cosmark study status slides                        the same of one, with its cells as a table
+  cosmark controller --local                         in the same directory: all of it in the browser, under Studies
   cosmark study slides --report                      make the report again from what was measured so far
   cosmark study new mine                             write mine/study.yaml, then: cosmark study mine/study.yaml --plan
   cosmark study schema                               the JSON Schema of study.yaml, for editors

@@ -1,6 +1,6 @@
 //! `cosmark controller`: the service, until Ctrl-C.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use cosmark_driver::secrets::resolve_nodes;
 use cosmark_service::api::types::{DriverInfo, DriverState, Role as TokenRole};
 use cosmark_service::auth::tokens::{self, role_of};
 use cosmark_service::{
-    ClusterKey, LocalSetup, ServiceError, Setup, StateDir, Stores, Tls, run_local, run_with_nats,
+    ClusterKey, GoOn, LocalSetup, ServiceError, Setup, StateDir, Stores, StudiesSetup, Tls, run_local,
+    run_with_nats,
 };
 use cosmark_wire::MESSAGE_VERSION;
 
@@ -23,6 +24,7 @@ use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_target;
 use crate::registry::CATALOG;
 use crate::secrets::Own;
+use crate::study::go_on::go_on;
 use crate::{host, nats, signals};
 
 /// Seconds that operations in flight may take after the load has ended.
@@ -81,6 +83,7 @@ pub fn run(args: &ControllerArgs) -> Outcome {
         admit: admitted(&args.admit)?,
         anonymous_loopback: args.anonymous_loopback,
         stores: Arc::new(stores(&args.nodes)?),
+        studies: studies(args),
         join: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -98,6 +101,16 @@ pub fn run(args: &ControllerArgs) -> Outcome {
     }
     runtime.shutdown_timeout(Duration::from_secs(2));
     Ok(Exit::Done)
+}
+
+/// Where studies are: where they were said to be, or beside the results.
+fn studies(args: &ControllerArgs) -> StudiesSetup {
+    let beside = || {
+        let parent = args.archive.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.map_or_else(|| PathBuf::from("."), Path::to_owned)
+    };
+    let root = args.studies.clone().unwrap_or_else(beside);
+    StudiesSetup { root, go_on: args.studies_go_on.then(|| Arc::new(go_on) as GoOn) }
 }
 
 /// The driver in this process.

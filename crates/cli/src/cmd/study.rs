@@ -9,11 +9,12 @@ use cosmark_study::claims::judge;
 use cosmark_study::design::{Choice, Design};
 use cosmark_study::engine::{Engine, Limits, Outcome as Ending, how_far, observations};
 use cosmark_study::estimate::{Cost, cell_s, cost};
-use cosmark_study::journal::{CellState, Journal, Step, ended, steps};
+use cosmark_study::journal::{Call, CellState, Journal, Step, ended, steps};
 use cosmark_study::library::{LIBRARY, NEW_PUBLISHED, NEW_STUDY, find};
 use cosmark_study::measured::Files;
 use cosmark_study::page::{self, Part};
 use cosmark_study::paper::paper;
+use cosmark_study::place::{TARGET_LINE, forget_stop, keep};
 use cosmark_study::published::{Published, numbers, read as read_published};
 use cosmark_study::spec::{OneOrMore, Spec, Where, json_schema, read};
 use cosmark_workload::units::parse_duration;
@@ -27,6 +28,7 @@ use crate::registry::CATALOG;
 use crate::study::bed::Bed;
 use crate::study::fio::Device;
 use crate::study::runner::{Here, Settings, minutes, systems};
+use crate::study::status::status;
 
 /// Runs the subcommand.
 pub fn run(args: &StudyArgs) -> Outcome {
@@ -97,6 +99,8 @@ fn new(name: &str) -> Outcome {
 struct Loaded {
     spec: Spec,
     text: String,
+    /// `published.csv`.
+    csv: String,
     published: Vec<Published>,
 }
 
@@ -119,7 +123,7 @@ fn load(what: &str) -> Result<Loaded, Problem> {
         .ok_or_else(|| Problem::usage(format!("{shown}: {}; nothing was run", diagnose::count(&mistakes))))?;
     let tables = read_published(&csv).map_err(Problem::usage)?;
     let published = numbers(&spec, &tables).map_err(Problem::usage)?;
-    Ok(Loaded { spec, text, published })
+    Ok(Loaded { spec, text, csv, published })
 }
 
 /// `FACTOR=LEVEL,LEVEL`.
@@ -167,7 +171,7 @@ fn targets(spec: &Spec, given: &[String]) -> Result<BTreeMap<String, PathBuf>, P
 }
 
 fn study(args: &StudyArgs) -> Outcome {
-    let Loaded { mut spec, text, published } = load(&args.what)?;
+    let Loaded { mut spec, text, csv, published } = load(&args.what)?;
     let targets = targets(&spec, &args.system)?;
     for system in &mut spec.systems {
         if targets.contains_key(&system.name) {
@@ -213,6 +217,7 @@ fn study(args: &StudyArgs) -> Outcome {
         directory: &directory,
         targets,
         text: &with_targets(&text, &args.system),
+        csv: &csv,
         published: &published,
     };
     execute(&design, args, limits, here)
@@ -223,6 +228,7 @@ struct Place<'a> {
     directory: &'a Path,
     targets: BTreeMap<String, PathBuf>,
     text: &'a str,
+    csv: &'a str,
     published: &'a [Published],
 }
 
@@ -233,7 +239,7 @@ fn default_directory(name: &str, args: &StudyArgs) -> PathBuf {
 
 /// What was measured at one place does not go on at another.
 fn with_targets(text: &str, given: &[String]) -> String {
-    given.iter().fold(text.to_owned(), |text, target| format!("{text}\n# --system {target}"))
+    given.iter().fold(text.to_owned(), |text, target| format!("{text}\n{TARGET_LINE}{target}"))
 }
 
 /// A mistake in the workload of any cell is found before the first is run.
@@ -263,7 +269,7 @@ fn check_workloads(design: &Design<'_>) -> Result<(), Problem> {
 }
 
 fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'_>) -> Outcome {
-    let Place { directory, targets, text, published } = place;
+    let Place { directory, targets, text, csv, published } = place;
     for system in systems(design) {
         let known = targets.contains_key(&system.name) || system.block.is_some();
         if !known && Bed::of(&args.testbeds, system).map_err(Problem::usage)?.is_none() {
@@ -283,9 +289,11 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         seed: args.seed,
     };
     let mut runner = Here::new(settings)?;
-    let ending = Engine::new(design, text, &mut journal, limits, &mut runner)
-        .map_err(Problem::usage)?
-        .run(&mut runner);
+    let engine = Engine::new(design, text, &mut journal, limits, &mut runner).map_err(Problem::usage)?;
+    // Who looks at the directory reads what is run there.
+    keep(directory, text, csv).map_err(Problem::usage)?;
+    let ending = engine.on_call(this_call(design)).run(&mut runner);
+    forget_stop(directory).map_err(Problem::usage)?;
     // What was measured is shown however it ended.
     write_report(design, &journal.steps, directory, published)?;
     let ending = ending.map_err(|why| Problem::from(std::io::Error::other(why)))?;
@@ -309,6 +317,18 @@ fn execute(design: &Design<'_>, args: &StudyArgs, limits: Limits, place: Place<'
         return Ok(Exit::StageFailed);
     }
     Ok(Exit::Done)
+}
+
+/// This call of the command, as somebody else may repeat it.
+fn this_call(design: &Design<'_>) -> Call {
+    let only = design.choice.only.iter().map(|(factor, levels)| (factor.clone(), levels.0.clone()));
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    Call {
+        at_s: u64::try_from(Timestamp::now().as_second()).unwrap_or(0),
+        only: only.collect(),
+        arguments: std::env::args_os().skip(1).map(text).collect(),
+        directory: std::env::current_dir().map(|path| text(path.into())).unwrap_or_default(),
+    }
 }
 
 /// The Ceph of the test bed, or that of the environment.
@@ -381,53 +401,6 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
         let _ = writeln!(out, "\nnot run:\n{}", refused.join("\n"));
     }
     Ok(out)
-}
-
-/// How far studies are.
-fn status(name: Option<&str>, directory: Option<&Path>) -> Outcome {
-    let mut places: Vec<PathBuf> = directory.map(Path::to_owned).into_iter().collect();
-    if places.is_empty() {
-        let entries =
-            std::fs::read_dir(".").map_err(|cause| Problem::usage(format!("this directory: {cause}")))?;
-        places.extend(
-            entries.flatten().map(|entry| entry.path()).filter(|path| path.join("journal.jsonl").is_file()),
-        );
-        places.sort();
-    }
-    let mut found = false;
-    for place in places {
-        let done = steps(&place).map_err(Problem::usage)?;
-        let Some(Step::Design { study, scale, as_published, at_s, .. }) = done.first() else { continue };
-        if name.is_some_and(|name| name != study) {
-            continue;
-        }
-        found = true;
-        let date = Timestamp::from_second(i64::try_from(*at_s).unwrap_or(0))
-            .map_or_else(|_| String::new(), |at| at.to_string());
-        let ended = ended(&done);
-        let failed = ended.values().filter(|end| end.state == CellState::Failed).count();
-        let shown = place.strip_prefix(".").unwrap_or(&place).display();
-        let flawed = if *as_published { " --as-published" } else { "" };
-        let of = find(study)
-            .and_then(|entry| read(entry.text).0)
-            .and_then(|spec| {
-                let choice =
-                    Choice { scale: scale.clone(), as_published: *as_published, ..Choice::default() };
-                Design::new(&spec, choice).ok().map(|design| how_far(&design, &done))
-            })
-            .map_or_else(String::new, |(_, of, left_s)| format!(" of {of} runs, {} left", minutes(left_s)));
-        println!(
-            "{shown}: {study} --scale {scale}{flawed}, begun {date}: {} done{of}, {failed} failed",
-            ended.len()
-        );
-        if let Some(Step::Begin { run }) = done.last() {
-            println!("  under way, or cut off: {run}");
-        }
-    }
-    if !found {
-        println!("no study here; `cosmark study list` names those that can be run");
-    }
-    Ok(Exit::Done)
 }
 
 /// Writes all forms of the report and says what the claims came to.

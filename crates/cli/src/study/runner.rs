@@ -19,6 +19,7 @@ use crate::registry::CATALOG;
 use crate::requests::Beside;
 use crate::study::bed::Bed;
 use crate::study::fio::Device;
+use crate::study::stops::Stops;
 use crate::{host, units};
 
 /// Seeds of runs are below this, so that every JSON reader gives them back unchanged.
@@ -44,6 +45,8 @@ pub struct Here {
     pub seed: u64,
     /// Runs of the archive that are over, by name.
     earlier: BTreeMap<String, CellEnd>,
+    /// Looks for a request to stop.
+    stops: Stops,
     began: Instant,
     runtime: tokio::runtime::Runtime,
 }
@@ -93,7 +96,21 @@ impl Here {
         }
         let runtime = host::runtime()?;
         let began = Instant::now();
-        Ok(Self { directory, beds, targets, device, threads, no_nodes, quiet, seed, earlier, began, runtime })
+        let stops = Stops::look_for(&directory)?;
+        Ok(Self {
+            directory,
+            beds,
+            targets,
+            device,
+            threads,
+            no_nodes,
+            quiet,
+            seed,
+            earlier,
+            stops,
+            began,
+            runtime,
+        })
     }
 
     /// The target file of a system: the user's, or its bed's.
@@ -354,6 +371,10 @@ impl Runner for Here {
                 progress.run
             );
         }
+    }
+
+    fn is_to_stop(&mut self) -> bool {
+        self.stops.is_asked()
     }
 }
 

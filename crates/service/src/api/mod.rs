@@ -16,6 +16,7 @@ pub mod openapi;
 mod routes;
 mod runs;
 mod session;
+mod studies;
 mod system;
 pub mod types;
 
@@ -39,6 +40,7 @@ use crate::auth::{Access, Closed};
 use crate::http::relay::{self, Unanswered};
 use crate::queue::RunQueue;
 use crate::queue::store::Leader;
+use crate::studies::Studies;
 
 pub use answer::No;
 pub use routes::{Access as Rule, ROUTES, Reply, Route};
@@ -62,6 +64,8 @@ pub struct App {
     pub access: Access,
     /// Secrets by name.
     pub secrets: Secrets,
+    /// Studies on this machine.
+    pub studies: Studies,
     /// Who leads, if not this controller; set by whoever looks after the lease.
     pub leader: tokio::sync::watch::Receiver<Option<crate::queue::store::Leader>>,
     /// When this process began, part of the ids of events.

@@ -40,6 +40,10 @@ fn schemas() -> Map<String, Value> {
         SchemaGenerator::subschema_for::<types::ConvertText>,
         SchemaGenerator::subschema_for::<types::Converted>,
         SchemaGenerator::subschema_for::<types::SecretValue>,
+        SchemaGenerator::subschema_for::<types::StudySummary>,
+        SchemaGenerator::subschema_for::<types::Study>,
+        SchemaGenerator::subschema_for::<types::StudyGrid>,
+        SchemaGenerator::subschema_for::<types::StudyPart>,
         SchemaGenerator::subschema_for::<types::SystemEvent>,
         SchemaGenerator::subschema_for::<types::RunEvent>,
     ];

@@ -2,7 +2,9 @@
 
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 
-use super::{Shared, catalog, compare, cosbench, events, files, history, metrics, runs, session, system};
+use super::{
+    Shared, catalog, compare, cosbench, events, files, history, metrics, runs, session, studies, system,
+};
 
 /// Who may use a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +144,16 @@ pub const ROUTES: &[Route] = &[
         ("threshold", "per cent: smaller differences are not called differences; 1 without it"),
     ]),
     route!(get "/api/v1/matrix" View Json("rows: one per run, stage and operation"), compare::matrix, "Every result of the history in one table", query FILTERS),
+    route!(get "/api/v1/studies" View Many("StudySummary"), studies::list, "Studies (`cosmark study`), those that changed last in front"),
+    route!(get "/api/v1/studies/{study}" View One("Study"), studies::one, "One study without its cells: question, factors, cost so far, claims"),
+    route!(get "/api/v1/studies/{study}/grid" View One("StudyGrid"), studies::grid, "The cells of a study, each point with its state and a figure of an operation", query &[
+        ("metric", "the figure, as `metrics` of the study names it; the first of them without it"),
+        ("operation", "of this operation, as `operations` of the study names it; the first of them without it"),
+    ]),
+    route!(get "/api/v1/studies/{study}/figures" View Many("StudyPart"), studies::figures, "Figures and tables of what was measured so far: those of the report"),
+    route!(get "/api/v1/studies/{study}/runs/{run}/data" View Json("the data of the report"), studies::data, "What the report shows of a run of a study that is over"),
+    route!(post "/api/v1/studies/{study}/stop" Operate One("Study"), studies::stop, "Ask whoever runs a study on this machine to stop: the cell that runs ends and removes what it wrote"),
+    route!(post "/api/v1/studies/{study}/go-on" Operate One("Study"), studies::go_on, "Run the last command of a study again, where the operator started the controller with `--studies-go-on`"),
     route!(get "/api/v1/adaptors" View Json("storages and auths: names, capability, keys"), catalog::adaptors, "What can be spoken to"),
     route!(post "/api/v1/targets/test" Operate One("TargetTest"), catalog::test, "Let a driver log in at a target and ask it one cheap question", body "TargetText"),
     route!(get "/api/v1/library" View Many("LibraryEntry"), catalog::library, "Workloads and targets that come with Cosmark"),

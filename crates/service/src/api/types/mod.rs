@@ -12,6 +12,7 @@ mod doing;
 mod lost;
 mod note;
 mod run;
+mod study;
 mod submission;
 
 pub use access::{Login, SecretValue};
@@ -19,6 +20,10 @@ pub use doing::DriverDoing;
 pub use lost::LostDriver;
 pub use note::Note;
 pub use run::RunSummary;
+pub use study::{
+    Study, StudyCell, StudyClaim, StudyFactor, StudyField, StudyGrid, StudyPart, StudyPoint, StudyRun,
+    StudyRunState, StudyState, StudySummary,
+};
 pub use submission::Submission;
 
 /// Version of this interface; its paths begin with `/api/v1`.

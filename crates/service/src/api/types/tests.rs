@@ -47,6 +47,18 @@ fn types() -> String {
         IntervalRow::decl(&config),
         LogLine::decl(&config),
         VerdictNews::decl(&config),
+        StudyState::decl(&config),
+        StudySummary::decl(&config),
+        StudyFactor::decl(&config),
+        StudyClaim::decl(&config),
+        Study::decl(&config),
+        StudyRunState::decl(&config),
+        StudyRun::decl(&config),
+        StudyCell::decl(&config),
+        StudyPoint::decl(&config),
+        StudyGrid::decl(&config),
+        StudyField::decl(&config),
+        StudyPart::decl(&config),
     ];
     let mut text = format!(
         "// Generated from crates/service/src/api/types/mod.rs, which says what each field means:\n\
