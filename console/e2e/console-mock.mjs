@@ -25,6 +25,12 @@ const PAGES = [
   ["compare-empty", "/compare", "text=Choose two runs"],
   ["compare", "/compare?runs=w1,w2,w3", "[data-chart=cdf] canvas"],
   ["performance", "/performance", "[data-chart] canvas"],
+  ["studies", "/studies", "text=cannot be read"],
+  ["study", "/studies/study-iccl-quick", ".spot .number"],
+  ["study-cut-off", "/studies/study-slides-quick", ".spot-cut_off"],
+  ["study-unreadable", "/studies/study-torn", "text=no step of a study"],
+  ["study-run", "/studies/study-iccl-quick/runs/iccl.swift.read.128KB.r1", "[data-chart=throughput] canvas"],
+  ["study-unknown", "/studies/nothing", "text=does not exist"],
   ["targets", "/targets/storage/s3", "#adaptor"],
   ["secrets", "/secrets", ".secret-list"],
   ["run-ended", "/runs/w1", "[data-chart=throughput] canvas"],
@@ -92,6 +98,63 @@ async function whoMayOnlyLook() {
   await page.locator(".check-word .status").waitFor();
   await comes(() => page.getByRole("button", { name: "Submit", exact: true }).isDisabled(), "view: submitting is offered");
   await context.close();
+}
+
+/** A study as one thing: cells by state and figure, rows and columns by choice, a click on a cell, stop, go on, grey. */
+async function study() {
+  const { context, page } = await open(browser, still.url, "study");
+  await logIn(page, still.url, "operate");
+  await page.goto(`${still.url}/studies`);
+  await page.getByRole("link", { name: "Ceph against Swift: sizes, mixes and workers" }).click();
+  const grid = page.locator(".study-grid");
+  await grid.locator(".number").first().waitFor();
+  const shape = async () => [await grid.locator("tbody tr").count(), await grid.locator("tbody tr").first().locator("td").count()].join("x");
+  check((await shape()) === "12x4", `study: the grid is ${await shape()}`);
+  for (const [state, text] of [["failed", "✕"], ["running", "running"], ["waiting", "·"], ["not_run", "–"]]) {
+    check((await grid.locator(`.spot-${state}`).first().textContent()).includes(text), `study: a cell that is ${state} does not say so`);
+  }
+  const doubted = grid.locator(".spot.is-false");
+  check((await doubted.count()) === 1 && /^[\d\s.]+FALSE;/.test(await doubted.textContent()), `study: what is FALSE is not marked: ${await doubted.allTextContents()}`);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.evaluate(() => (document.documentElement.style.filter = "grayscale(1)"));
+  await shot(page, "study-grey");
+  await page.evaluate(() => (document.documentElement.style.filter = ""));
+  const numbers = () => grid.locator(".number").allTextContents();
+  const rates = await numbers();
+  await page.getByRole("combobox", { name: "Figure" }).selectOption("response_ms.p95");
+  await until("the other figure is shown", async () => (await numbers()).join() !== rates.join() && (await numbers()).every((text) => /s$/.test(text)));
+  await page.getByRole("combobox", { name: "object size" }).selectOption({ label: "only 4KB" });
+  await page.getByRole("combobox", { name: "system" }).selectOption("cols");
+  await until("rows and columns are as chosen", async () => (await shape()) === "2x8" && page.url().includes("f.system=cols"));
+  await page.reload();
+  await until("a link shows the same", async () => (await grid.locator(".number").count()) > 0 && (await shape()) === "2x8");
+  await axe(page, "study, chosen");
+  // Two repetitions: which one is asked; one: its run is opened.
+  await grid.locator("button.spot-inner").first().click();
+  await page.getByRole("dialog").getByRole("link", { name: "Repetition 2" }).click();
+  await page.waitForURL(/\/runs\/iccl\.swift\.read\.4KB\.r2$/);
+  await page.locator(".verdict").waitFor();
+  await page.getByRole("link", { name: /^Back to the study/ }).click();
+  await grid.locator("a.spot-inner").first().click();
+  await page.waitForURL(/\/runs\/iccl\./);
+  await page.goBack();
+  await page.locator(".study-figure img").waitFor();
+  check(await page.locator(".study-figure img").evaluate((image) => image.decode().then(() => image.naturalWidth > 0)), "study: its figure is no picture");
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByRole("button", { name: "Stop the study" }).click();
+  await page.locator(".run-when .mark", { hasText: "stopped" }).waitFor();
+  await grid.locator(".spot-cut_off").first().waitFor();
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await comes(async () => (await page.getByRole("alertdialog").textContent()).includes("cosmark study iccl --scale quick"), "study: what would be run is not shown");
+  await page.getByRole("alertdialog").getByRole("button", { name: "Go on" }).click();
+  await page.locator(".run-when .mark", { hasText: "running" }).waitFor();
+  await context.close();
+  const { context: other, page: looks } = await open(browser, still.url, "study, view");
+  await logIn(looks, still.url, "view");
+  await looks.goto(`${still.url}/studies/study-iccl-quick`);
+  await looks.locator(".spot .number").first().waitFor();
+  check((await looks.getByRole("button", { name: /^(Stop|Go on|Copy the command)/ }).count()) === 0, "study: buttons are offered that a viewer may not use");
+  await other.close();
 }
 
 async function keyboard() {
@@ -315,7 +378,7 @@ async function firstPaint() {
 
 const wanted = process.argv[2];
 await parts([
-  ["size", size], ["pages", everyPage], ["screens", otherScreens], ["viewer", whoMayOnlyLook],
+  ["size", size], ["pages", everyPage], ["screens", otherScreens], ["viewer", whoMayOnlyLook], ["study", study],
   ["keyboard", keyboard], ["live", live], ["paint", firstPaint],
 ].filter(([name]) => !wanted || wanted.split(",").includes(name)));
 await close(() => browser.close(), () => still.stop());

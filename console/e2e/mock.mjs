@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";
 import { extname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { studyRoutes } from "./studies.mjs";
 
 const DIST = fileURLToPath(new URL("../dist/console", import.meta.url));
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
@@ -416,6 +417,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
     }],
     ["GET", /^compare$/, ({ query }) => compareOf(query.get("runs").split(","))],
     ["GET", /^matrix$/, matrix],
+    ...studyRoutes((name) => { const report = reportOf([...runs.values()].find((run) => run.summary.state === "finished")); return { ...report, run: { ...report.run, name } }; }),
     ["GET", /^adaptors$/, () => adaptors],
     ["POST", /^targets\/test$/, ({ body }) => body.target.includes("127.0.0.1:1") ? { ok: false, ms: 2.1, message: "The connection was refused.", hint: "Look whether the store runs and the port is right." } : { ok: true, ms: 4.2, message: "The store answered and took the login.", hint: null }],
     ["GET", /^library$/, () => library],

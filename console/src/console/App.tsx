@@ -19,6 +19,9 @@ const Run = lazy(() => import("./pages/Run"));
 const Submit = lazy(() => import("./pages/Submit"));
 const Compare = lazy(() => import("./pages/Compare"));
 const Performance = lazy(() => import("./pages/Performance"));
+const Studies = lazy(() => import("./pages/Studies"));
+const Study = lazy(() => import("./pages/Study"));
+const StudyRun = lazy(() => import("./pages/StudyRun"));
 const Targets = lazy(() => import("./pages/Targets"));
 const Secrets = lazy(() => import("./pages/Secrets"));
 
@@ -76,6 +79,9 @@ export function App() {
               <Route path="/submit/:how?">{({ how }) => <Submit how={how ?? "editor"} />}</Route>
               <Route path="/compare" component={Compare} />
               <Route path="/performance" component={Performance} />
+              <Route path="/studies" component={Studies} />
+              <Route path="/studies/:id">{({ id }) => <Study key={id} id={id} />}</Route>
+              <Route path="/studies/:id/runs/:run">{({ id, run }) => <StudyRun key={run} id={id} run={run} />}</Route>
               <Route path="/targets/:kind?/:name?">{({ kind, name }) => <Targets kind={kind ?? null} name={name ?? null} />}</Route>
               <Route path="/secrets" component={Secrets} />
               <Route><NotFound /></Route>

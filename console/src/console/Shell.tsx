@@ -17,6 +17,7 @@ export const PLACES: { path: string; name: string; key: string }[] = [
   { path: "/submit", name: "Submit", key: "s" },
   { path: "/compare", name: "Compare", key: "c" },
   { path: "/performance", name: "Performance", key: "p" },
+  { path: "/studies", name: "Studies", key: "y" },
   { path: "/targets", name: "Targets", key: "t" },
   { path: "/secrets", name: "Secrets", key: "k" },
 ];

@@ -11,7 +11,7 @@ import { StageTabs } from "../../report/StageTabs";
 import { StageView } from "../../report/StageView";
 import { Checks, VerdictBanner } from "../../report/Verdict";
 
-export function Results({ data, run }: { data: ReportData; run: RunSummary }) {
+export function Results({ data, run }: { data: ReportData; run: Pick<RunSummary, "reason"> & { state: string } }) {
   const { stages } = data;
   const main = useMemo(() => measured(stages), [stages]);
   const named = () => decodeURIComponent(location.hash.replace(/^#stage=/, ""));
