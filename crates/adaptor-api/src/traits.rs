@@ -39,6 +39,10 @@ pub struct Marks {
     pub first_byte_ns: u64,
     /// Time spent opening connections, TLS included.
     pub connect_ns: u64,
+    /// Part of it that TLS handshakes took, of connections that were opened.
+    pub tls_ns: u64,
+    /// When the system had taken the last byte of the last request, of calls whose time on the wire is asked for; 0 = not known.
+    pub request_sent_ns: u64,
     /// Connections opened.
     pub connections: u32,
     /// Requests sent, more than 1 for calls made of several requests (multipart, redirects, asked-for retries).
@@ -72,6 +76,7 @@ impl Marks {
     /// Adds requests and connections, but no bytes: for requests that carry no content.
     pub fn add_requests(&mut self, part: &Self) {
         self.connect_ns += part.connect_ns;
+        self.tls_ns += part.tls_ns;
         self.connections += part.connections;
         self.requests += part.requests;
         self.wire.add_part(&part.wire);

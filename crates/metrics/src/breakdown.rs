@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::is_nothing;
-use crate::{Latency, Sample, WireSums};
+use crate::{Latency, Sample, TimeSums, WireSums};
 
 /// The sum of some of one operation's samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct PartSums {
     /// Times on the wire of successes, where the system stamped them.
     #[serde(skip_serializing_if = "is_nothing")]
     pub wire: WireSums,
+    /// What the times of successes went into.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub time: TimeSums,
 }
 
 impl PartSums {
@@ -51,11 +54,12 @@ impl PartSums {
         if sample.wire.weight != 0 {
             self.wire.add(sample);
         }
+        self.time.add(sample);
     }
 
     /// Adds another part of the same operation. Order does not matter.
     pub fn merge(&mut self, other: &Self) {
-        let Self { ok, failed, bytes, connections, response, service, first_byte, wire } = other;
+        let Self { ok, failed, bytes, connections, response, service, first_byte, wire, time } = other;
         self.ok += ok;
         self.failed += failed;
         self.bytes += bytes;
@@ -64,6 +68,7 @@ impl PartSums {
         self.service.merge(service);
         self.first_byte.merge(first_byte);
         self.wire.merge(wire);
+        self.time.merge(time);
     }
 
     /// The distribution that counts from due: the service times where due and sent are the same.

@@ -16,6 +16,7 @@ pub mod results;
 mod sample;
 mod snapshot;
 mod sparse;
+mod time_sums;
 mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
@@ -30,11 +31,13 @@ pub use results::{
     FillResult, HealthyResult, LOOK_EDGES_US, LadderStepResult, Latencies, LookBin, LookCell, LookClass,
     LookFrom, LoopKind, NicRecord, NodeResult, OperationResult, PERCENTILES, PartResult, Percentile,
     ProxyCost, QuantityResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode, ResourceKind,
-    SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart, SlotResult, UnitResult, Waiting,
+    SLOT_FIGURES, SizeClassResult, SlotFigure, SlotPart, SlotResult, TIME_PARTS, TimePart, TimeResult,
+    UnitResult, Waiting,
 };
 pub use sample::{Sample, WireTimes};
 pub use snapshot::{OpSnapshot, Phase, Snapshot};
 pub use sparse::HIGHEST_NS;
+pub use time_sums::TimeSums;
 pub use wire_time::WireSums;
 
 /// What is nothing is not sent: whoever reads fills it in.

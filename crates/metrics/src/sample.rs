@@ -38,6 +38,12 @@ pub struct Sample {
     pub end_ns: u64,
     /// Part of it that was spent opening a connection.
     pub connect_ns: u64,
+    /// Part of that which TLS took.
+    pub tls_ns: u64,
+    /// When the system had taken the last byte of its last request; 0 = not known.
+    pub request_sent_ns: u64,
+    /// Of how many operations [`Sample::request_sent_ns`] tells; 0 = of none.
+    pub stands_for: u32,
     /// Body bytes that count: of a success; of a failure they are partial.
     pub bytes: u64,
     /// Body bytes that it was to write; 0 = nothing is written, or not known before. Tells the size of failures.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::is_nothing;
-use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses, WireSums};
+use crate::{Latency, Outcome, PartSums, Sample, SizeClass, SizeClasses, TimeSums, WireSums};
 
 /// Where in a run an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -117,6 +117,9 @@ pub struct OpSnapshot {
     /// Times on the wire of successes, where the system stamped them.
     #[serde(skip_serializing_if = "is_nothing")]
     pub wire: WireSums,
+    /// What the times of successes went into.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub time: TimeSums,
     /// By size.
     #[serde(skip_serializing_if = "is_nothing")]
     pub sizes: SizeClasses,
@@ -198,6 +201,7 @@ impl OpSnapshot {
         if sample.wire.weight != 0 {
             self.wire.add(sample);
         }
+        self.time.add(sample);
     }
 
     /// The sums of one endpoint, counted from 1.
@@ -247,6 +251,7 @@ impl OpSnapshot {
             lag,
             unfinished_age,
             wire,
+            time,
             sizes: _,
             endpoints,
             errors,
@@ -279,6 +284,7 @@ impl OpSnapshot {
         self.lag.merge(lag);
         self.unfinished_age.merge(unfinished_age);
         self.wire.merge(wire);
+        self.time.merge(time);
         for (endpoint, sums) in (1..).zip(endpoints) {
             self.endpoint_mut(endpoint).merge(sums);
         }
@@ -308,6 +314,7 @@ impl OpSnapshot {
             lag: nothing(),
             unfinished_age: nothing(),
             wire: WireSums::default(),
+            time: TimeSums::default(),
             sizes: SizeClasses::default(),
             endpoints: Vec::new(),
             errors: other.errors.clone(),
@@ -334,6 +341,7 @@ impl OpSnapshot {
             first_byte: self.first_byte.clone(),
             // Why the rest was not stamped is told of the whole.
             wire: WireSums { unstamped: BTreeMap::new(), ..self.wire.clone() },
+            time: self.time,
         }
     }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::decode::{Decoder, Event};
-use super::dial::{Transport, dial};
+use super::dial::{Dialled, Transport, dial};
 use super::endpoint::WireTime;
 use super::receive::{Receiver, poll_bytes};
 use super::send::{Frames, Outgoing, SendFailure};
@@ -91,8 +91,8 @@ impl Connection {
     }
 
     /// Sends the request and reads the whole answer, opening the connection first if needed. Fills `marks` as it goes:
-    /// connections, connect_ns, requests, endpoint, first_byte_ns, status, and body_bytes (the request's body, or, of a request
-    /// without one, the body of a 2xx answer).
+    /// connections, connect_ns, tls_ns, requests, request_sent_ns where the time on the wire is asked for, endpoint, first_byte_ns,
+    /// status, and body_bytes (the request's body, or, of a request without one, the body of a 2xx answer).
     ///
     /// # Errors
     /// By what went wrong (`Connect`, `Reset`, `Tls`, `ShortBody`, `Protocol`, `LocalIo`), never by status: an answer
@@ -180,7 +180,8 @@ impl Connection {
         let since = clock::now_ns();
         let result = dial(&self.endpoint, self.turn).await;
         marks.connect_ns += clock::now_ns() - since;
-        let (transport, address) = result?;
+        let Dialled { transport, address, tls_ns } = result?;
+        marks.tls_ns += tls_ns;
         self.number = self.endpoint.number_at(address);
         self.counted = transport.socket().fd().ok().map(sockets::count);
         self.transport = Some(transport);
@@ -251,6 +252,9 @@ impl Connection {
         let counted = matches!(request.body, Body::None);
         let marked = marks.first_byte_ns != 0;
         let sent = self.send(request, marked, marks).await?;
+        if marks.wire.weight > 0 {
+            marks.request_sent_ns = clock::now_ns();
+        }
         let Some(transport) = &mut self.transport else { return Err(closed()) };
         let mut receiver = Receiver {
             decoder: &mut self.decoder,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cosmark_adaptor_api::{Error, ErrorKind, Result};
+use cosmark_adaptor_api::{Error, ErrorKind, Result, clock};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
@@ -63,8 +63,17 @@ impl Transport {
     }
 }
 
-/// Opens a connection to the endpoint, starting with its address number `turn`; which address it came to.
-pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<(Transport, SocketAddr)> {
+/// A connection that was opened.
+pub(crate) struct Dialled {
+    pub(crate) transport: Transport,
+    /// Which address it came to.
+    pub(crate) address: SocketAddr,
+    /// What the TLS handshake took of the time.
+    pub(crate) tls_ns: u64,
+}
+
+/// Opens a connection to the endpoint, starting with its address number `turn`.
+pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<Dialled> {
     let addresses = endpoint.addresses().await?;
     let (mut socket, address) = match connect_any(endpoint, &addresses, turn).await {
         Ok(found) => found,
@@ -73,16 +82,20 @@ pub(crate) async fn dial(endpoint: &Endpoint, turn: usize) -> Result<(Transport,
             return Err(error);
         }
     };
-    let Some(tls) = &endpoint.tls else { return Ok((Transport::Plain(Socket::new(socket)), address)) };
+    let Some(tls) = &endpoint.tls else {
+        return Ok(Dialled { transport: Transport::Plain(Socket::new(socket)), address, tls_ns: 0 });
+    };
     if endpoint.proxy.is_some() {
         open_tunnel(endpoint, &mut socket).await?;
     }
+    let since_ns = clock::now_ns();
     let connector = TlsConnector::from(std::sync::Arc::clone(&tls.config));
     let stream = connector
         .connect(tls.name.clone(), ReadAhead::new(Socket::new(socket)))
         .await
         .map_err(|error| tls::describe(&error, endpoint.host_header()))?;
-    Ok((Transport::Tls(Box::new(stream)), address))
+    let tls_ns = clock::now_ns().saturating_sub(since_ns);
+    Ok(Dialled { transport: Transport::Tls(Box::new(stream)), address, tls_ns })
 }
 
 async fn connect_any(

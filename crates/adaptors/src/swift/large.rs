@@ -64,6 +64,7 @@ impl Drop for PartMarks<'_, '_> {
     fn drop(&mut self) {
         let mut call = self.call.borrow_mut();
         call.connect_ns += self.own.connect_ns;
+        call.tls_ns += self.own.tls_ns;
         call.connections += self.own.connections;
         call.requests += self.own.requests;
         call.body_bytes += self.own.body_bytes;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cosmark_metrics::results::METRICS;
-use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
+use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase, TimeSums};
 
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
@@ -167,6 +167,8 @@ impl IntervalLine {
             unfinished: self.unfinished,
             intended: self.intended,
             checked: self.checked,
+            // An interval does not tell what its times went into.
+            time: TimeSums::not_told(),
             ..OpSnapshot::default()
         }
     }

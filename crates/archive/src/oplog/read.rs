@@ -129,6 +129,9 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 first_byte_ns: first_byte_ns(row),
                 end_ns: end_ns(row),
                 connect_ns: connect_ns(row),
+                tls_ns: 0,
+                request_sent_ns: 0,
+                stands_for: 0,
                 bytes: bytes(row),
                 asked_bytes: asked
                     .filter(|asked| asked.is_valid(row))

@@ -15,6 +15,7 @@ mod parts;
 mod raw;
 mod read;
 mod table;
+mod time;
 
 pub use bound::{Bound, Cause, Spread};
 pub use client::{ClientFacts, ClientRecord, NicRecord};
@@ -37,6 +38,7 @@ pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
 pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};
 pub use table::METRICS;
+pub use time::{TIME_PARTS, TimeOf, TimePart, TimeResult};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bound, DriverResult, EndpointResult, Latencies, SizeClassResult};
+use super::{Bound, DriverResult, EndpointResult, Latencies, SizeClassResult, TimeResult};
 
 /// How operations of a work or stage are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -150,6 +150,10 @@ pub struct OperationResult {
     #[serde(default)]
     #[cfg_attr(test, ts(type = "Latencies | null"))]
     pub unfinished_age_ms: Latencies,
+    /// What the mean response time went into; null where nothing succeeded or it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(skip))]
+    pub time: Option<TimeResult>,
     /// By size; empty unless sizes of several classes occurred.
     #[serde(default)]
     #[cfg_attr(test, ts(skip))]

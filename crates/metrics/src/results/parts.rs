@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Latencies;
+use super::{Latencies, TimeResult};
 use crate::{OpSnapshot, PartSums, SizeClass};
 
 /// Results of a part of an operation over the measured window.
@@ -34,11 +34,16 @@ pub struct PartResult {
     /// What the client added to these.
     #[cfg_attr(test, ts(type = "Latencies | null"))]
     pub client_added_ms: Latencies,
+    /// What the mean response time went into; null where nothing succeeded or it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(skip))]
+    pub time: Option<TimeResult>,
 }
 
 impl From<&PartSums> for PartResult {
     fn from(sums: &PartSums) -> Self {
-        let PartSums { ok, failed, bytes, connections: _, response: _, service, first_byte, wire } = sums;
+        let PartSums { ok, failed, bytes, connections: _, response: _, service, first_byte, wire, time: _ } =
+            sums;
         Self {
             ok: *ok,
             failed: *failed,
@@ -48,6 +53,7 @@ impl From<&PartSums> for PartResult {
             first_byte_ms: Latencies::of(first_byte),
             wire_ms: Latencies::of_drawn(&wire.times, wire.stamped),
             client_added_ms: Latencies::of_drawn(&wire.added, wire.stamped),
+            time: TimeResult::of_part(sums),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::parts::{endpoints, size_classes};
-use super::{Latencies, METRICS, OperationResult};
+use super::{Latencies, METRICS, OperationResult, TimeResult};
 use crate::OpSnapshot;
 
 impl OperationResult {
@@ -41,6 +41,7 @@ impl OperationResult {
             failed_service_ms: Latencies::of(&op.failed_service),
             lag_ms: Latencies::of(&op.lag),
             unfinished_age_ms: Latencies::of(&op.unfinished_age),
+            time: TimeResult::of(op),
             size_classes: size_classes(op),
             endpoints: endpoints(op),
             errors: op.errors.iter().map(|(outcome, count)| (outcome.label(), *count)).collect(),

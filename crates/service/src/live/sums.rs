@@ -241,7 +241,7 @@ fn number_of(names: &mut Vec<String>, name: &str) -> Option<u16> {
 )]
 #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
 fn add(sums: &mut OpSnapshot, endpoint: &PartSums) {
-    let PartSums { ok, failed, bytes, connections, response, service, first_byte, wire } = endpoint;
+    let PartSums { ok, failed, bytes, connections, response, service, first_byte, wire, time } = endpoint;
     sums.connections += connections;
     sums.ok += ok;
     sums.failed += failed;
@@ -250,6 +250,7 @@ fn add(sums: &mut OpSnapshot, endpoint: &PartSums) {
     sums.service.merge(service);
     sums.first_byte.merge(first_byte);
     sums.wire.merge(wire);
+    sums.time.merge(time);
     sums.in_flight_ns += (service.mean_ns().unwrap_or(0.0) * service.count() as f64) as u128;
 }
 

@@ -278,6 +278,7 @@ fn sum(before: &Marks, accounts: &[Account], marks: &mut Marks) {
     for account in accounts {
         let own = account.marks.get();
         total.connect_ns += own.connect_ns;
+        total.tls_ns += own.tls_ns;
         total.connections += own.connections;
         total.requests += own.requests;
         total.body_bytes += own.body_bytes + account.sent.get();
