@@ -314,7 +314,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         size_classes: [], endpoints: [], drivers: driverNames.slice(0, 2).map((label) => ({ label, workers: 16, ...totals, count: Math.round(count / 2) })),
       };
     });
-    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [], events: [], faults: [] });
+    const plain = (name, index) => ({ id: `s${index + 1}-${name}`, name, state: "completed", reason: null, started: run.summary.started, took_s: STAGES[index][1], window_s: null, setup: true, arrival: null, time: null, phases: [], operations: [], clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [], events: [], faults: [], spent: null });
     const stages = STAGES.map(([name], index) => name !== "main" ? plain(name, index) : {
       ...plain(name, index), setup: false, window_s: bins, took_s: bins, arrival: "closed", time: bins ? { bin_s: 1, bins, end_s: bins } : null,
       phases: [{ phase: "rampup", from_s: 0, to_s: bins * 0.1 }, { phase: "window", from_s: bins * 0.1, to_s: bins }], operations: bins ? operations : [],
@@ -325,7 +325,7 @@ export async function startMock({ port = 0, speed = 1, drivers = 3, mainS = 60, 
         { id: "V1", name: "littles law", stage: "s3-main", status: "pass", value: 0.998, limit: 0.02, message: "Operations in flight are rate times response time." },
         { id: "V15", name: "clocks", stage: "s3-main", status: "warn", value: 41, limit: 20, message: "The clock of driver-2 is only known to 41 µs." },
       ] },
-      stages, thresholds: [], searches: [], ladders: [], workload: run.source, notes: [],
+      stages, thresholds: [], searches: [], ladders: [], raw_shares: [], raw_limits: null, workload: run.source, notes: [],
     };
   }
 

@@ -31,6 +31,6 @@ export function stage(operations: OperationData[] = [operation()], more: Partial
     id: "s1-main", name: "main", state: "completed", reason: null, started: null, took_s: 12, window_s: 10, setup: false, arrival: "closed",
     time: { bin_s: 2, bins: 3, end_s: 4.5 },
     phases: [{ phase: "rampup", from_s: 0, to_s: 2 }, { phase: "window", from_s: 2, to_s: 4.5 }],
-    operations, clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [], events: [], faults: [], consistency: null, fill: null, ...more,
+    operations, spent: null, clients: [], nodes: [], node_costs: [], node_charts: [], node_gaps: [], events: [], faults: [], consistency: null, fill: null, ...more,
   };
 }

@@ -36,6 +36,14 @@ searches: Array<SearchData>,
  */
 ladders: Array<LadderData>, 
 /**
+ * Which share users got of what the machines can do by themselves, stage by stage.
+ */
+raw_shares: Array<RawShare>, 
+/**
+ * The entry of the archive that says what the machines can do; null where none was there.
+ */
+raw_limits: string | null, 
+/**
  * The workload as it was understood, native format, secrets removed; null when the archive lacks it.
  */
 workload: string | null, 
@@ -203,6 +211,10 @@ phases: Array<PhaseSpan>,
  * Its operations, in the order of the workload.
  */
 operations: Array<OperationData>, 
+/**
+ * What response times went into; null where it is not known.
+ */
+spent: TimeSpent | null, 
 /**
  * What each load-making machine was like.
  */
@@ -1303,3 +1315,129 @@ busy: Array<number | null>,
  * Why it is not the limit.
  */
 against: Array<string>, };
+
+export type RawShare = { 
+/**
+ * Id of the stage.
+ */
+stage: string, 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * `read` or `write`.
+ */
+direction: string, 
+/**
+ * Of what, for people: `disks`, `disk requests`, `network`.
+ */
+of: string, 
+/**
+ * Unit of both rates, as in [`super::Fact`].
+ */
+unit: string, 
+/**
+ * What users got per second.
+ */
+user_per_s: number, 
+/**
+ * What the machines can do per second.
+ */
+raw_per_s: number, 
+/**
+ * The one over the other, 0 to 1; more where what was read came out of memory.
+ */
+share: number, };
+
+export type TimeSpent = { 
+/**
+ * The parts in which some operation spent time, in the order in which it goes through them.
+ */
+parts: Array<TimePartData>, 
+/**
+ * Operations, each as a whole and by size where there are several classes.
+ */
+rows: Array<TimeRow>, 
+/**
+ * What the store's own servers say of the same operations.
+ */
+servers: Array<ServerTimeData>, 
+/**
+ * What a reader has to know, one sentence each.
+ */
+remarks: Array<string>, };
+
+export type TimePartData = { 
+/**
+ * `wait`, `connect`, `tls`, `send`, `first_byte`, `body`, `several` or `rest`.
+ */
+id: string, 
+/**
+ * For people.
+ */
+title: string, 
+/**
+ * What it is.
+ */
+help: string, 
+/**
+ * Number of its colour.
+ */
+colour: number, };
+
+export type TimeRow = { 
+/**
+ * Its operation.
+ */
+operation: string, 
+/**
+ * Its class of sizes; null = all of the operation.
+ */
+size: string | null, 
+/**
+ * Successes.
+ */
+count: number, 
+/**
+ * Mean response time in ms: the length of the bar.
+ */
+mean_ms: number, 
+/**
+ * Each part in ms, in the order of `parts`; null where it is not known.
+ */
+ms: Array<number | null>, 
+/**
+ * What the client itself added, in ms; null where it is not known.
+ */
+client_added_ms: number | null, };
+
+export type ServerTimeData = { 
+/**
+ * What the operations' samples are called: `read`.
+ */
+sample: string, 
+/**
+ * Which server.
+ */
+server: string, 
+/**
+ * What its time is of.
+ */
+of: string, 
+/**
+ * Who told.
+ */
+source: string, 
+/**
+ * Mean in ms.
+ */
+mean_ms: number, 
+/**
+ * Its requests per second, all machines together.
+ */
+requests_per_s: number, 
+/**
+ * Operations per second that the clients measured of this kind.
+ */
+measured_per_s: number, };

@@ -9,6 +9,7 @@ import { measured } from "./figures";
 import { Goals } from "./Goals";
 import { Ladders } from "./Ladder";
 import { Overview } from "./Overview";
+import { RawShares } from "./RawShares";
 import { StageView } from "./StageView";
 import { StageTabs } from "./StageTabs";
 import { useTheme } from "./theme";
@@ -62,6 +63,7 @@ export function App({ data }: { data: ReportData }) {
         <VerdictBanner verdict={data.verdict} run={run} />
         <Goals thresholds={data.thresholds} searches={data.searches} />
         <Ladders ladders={data.ladders} />
+        <RawShares shares={data.raw_shares} limits={data.raw_limits} />
         {main.length > 1 && <Overview stages={main} shown={shown} onShow={choose} />}
         {stages.length > 1 && <StageTabs stages={stages} shown={shown} onShow={choose} />}
         {stage ? <StageView key={stage.id} stage={stage} alone={stages.length === 1} /> : <p className="empty">This run has no stages.</p>}

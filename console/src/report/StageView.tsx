@@ -12,6 +12,7 @@ import { Events, Faults } from "./Faults";
 import { Fill } from "./Fill";
 import { Nodes } from "./Nodes";
 import { OperationsTable, type FigureRow } from "./OperationsTable";
+import { Spent } from "./Spent";
 
 export function StageView({ stage, alone }: { stage: StageData; alone: boolean }) {
   const [range, setRange] = useState<[number, number] | null>(null);
@@ -34,6 +35,7 @@ export function StageView({ stage, alone }: { stage: StageData; alone: boolean }
           <OperationsTable label="Figures by operation" first="operation" rows={rows} />
           <Remarks stage={stage} names={names} />
           <Fill stage={stage} />
+          <Spent stage={stage} />
           <Faults stage={stage} />
           <Consistency stage={stage} />
           <Charts stage={stage} names={names} />

@@ -3,7 +3,8 @@ import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
 import { operation, stage } from "../data/sample";
-import type { CheckData, VerdictData } from "../data/types";
+import type { CheckData, TimeSpent, VerdictData } from "../data/types";
+import { sentence } from "./Spent";
 import { StageView } from "./StageView";
 import { Checks, folded } from "./Verdict";
 
@@ -33,4 +34,24 @@ test("cards of a stage with several works say which work they speak of", () => {
   const two = stage([operation({ work: "swift", tag: "s1-main.read" }), operation({ work: "ceph", tag: "s1-main.read" })]);
   const html = renderToStaticMarkup(createElement(StageView, { stage: two, alone: true }));
   for (const text of ["Response time, swift read", "Response time, ceph read", "swift read 9.9", "ceph read 9.9"]) expect(html).toContain(text);
+});
+
+test("where the time went is a bar for each operation and size, said in words too, and the store's own time stands beside it", () => {
+  const part = (id: string, colour: number) => ({ id, title: id, help: `what ${id} is`, colour });
+  const spent: TimeSpent = {
+    parts: [part("wait", 0), part("send", 3), part("body", 5)],
+    rows: [
+      { operation: "read", size: null, count: 90, mean_ms: 20, ms: [15, null, 5], client_added_ms: 0.5 },
+      { operation: "read", size: "4 KiB..16 KiB", count: 10, mean_ms: 40, ms: [0, 10, 30], client_added_ms: null },
+    ],
+    servers: [{ sample: "read", server: "Swift proxy", of: "whole request", source: "statsd", mean_ms: 7.5, requests_per_s: 91, measured_per_s: 90 }],
+    remarks: ["The share of sending was seen of 9 of 90 operations, drawn by chance."],
+  };
+  expect(sentence(spent, spent.rows[1]!).replaceAll("\u00a0", " ")).toBe("read, 4 KiB..16 KiB: 40 ms on average: send 10 ms (25 %), body 30 ms (75 %)");
+  const html = renderToStaticMarkup(createElement(StageView, { stage: stage([operation()], { spent }), alone: true }));
+  expect(html.match(/spent-bar/g)!.length).toBe(2);
+  expect(html).toContain("width:75%");
+  expect(html).toContain("Swift proxy");
+  expect(html).toContain("9 of 90 operations");
+  expect(renderToStaticMarkup(createElement(StageView, { stage: stage(), alone: true }))).not.toContain("Where the time went");
 });

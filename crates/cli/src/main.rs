@@ -33,6 +33,7 @@ mod secrets;
 mod signals;
 mod study;
 mod table;
+mod times;
 mod units;
 mod verdict;
 

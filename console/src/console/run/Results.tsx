@@ -7,6 +7,7 @@ import { measured } from "../../report/figures";
 import { Goals } from "../../report/Goals";
 import { Ladders } from "../../report/Ladder";
 import { Overview } from "../../report/Overview";
+import { RawShares } from "../../report/RawShares";
 import { StageTabs } from "../../report/StageTabs";
 import { StageView } from "../../report/StageView";
 import { Checks, VerdictBanner } from "../../report/Verdict";
@@ -33,6 +34,7 @@ export function Results({ data, run }: { data: ReportData; run: Pick<RunSummary,
       <VerdictBanner verdict={data.verdict} run={{ ...data.run, state: run.state, reason: run.reason ?? data.run.reason }} />
       <Goals thresholds={data.thresholds} searches={data.searches} />
       <Ladders ladders={data.ladders} />
+      <RawShares shares={data.raw_shares} limits={data.raw_limits} />
       {main.length > 1 && <Overview stages={main} shown={stage?.id ?? ""} onShow={choose} />}
       {stages.length > 1 && stage && <StageTabs stages={stages} shown={stage.id} onShow={choose} />}
       {stage ? <StageView key={stage.id} stage={stage} alone={stages.length === 1} /> : <section><p className="empty">This run has no stages.</p></section>}

@@ -26,6 +26,10 @@ pub fn run(args: &ShowArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);
+    let times = crate::times::text(&run.record);
+    if !times.is_empty() {
+        println!("{times}");
+    }
     if let Some(limits) = cosmark_archive::raw_limits(&path)? {
         println!("{}", crate::raw::text(&limits));
     }

@@ -5,3 +5,4 @@ pub mod costs;
 pub mod course;
 pub mod quantity;
 pub mod reading;
+pub mod server_time;

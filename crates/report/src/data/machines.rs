@@ -2,10 +2,12 @@
 
 use cosmark_archive::{RunRecord, StageRecord};
 use cosmark_metrics::nodes::{costs, quantity as q};
-use cosmark_metrics::results::Metric;
-use cosmark_metrics::{BottleneckResult, CandidateResult, NodeResult, ResourceKind, UnitResult, Waiting};
+use cosmark_metrics::results::{Metric, Unit};
+use cosmark_metrics::{
+    BottleneckResult, CandidateResult, EfficiencyResult, NodeResult, ResourceKind, UnitResult, Waiting,
+};
 
-use super::model::{Fact, LadderData, LadderStep, LadderUnit, NodeData, NodeUnit};
+use super::model::{Fact, LadderData, LadderStep, LadderUnit, NodeData, NodeUnit, RawShare};
 
 /// Figures that are renewed more rarely are said to be old.
 const OLD_S: f64 = 4.0;
@@ -75,6 +77,29 @@ pub fn costs(stage: &StageRecord) -> Vec<Fact> {
         unit: cost.unit.word().to_owned(),
     };
     costs::known(&all).map(fact).collect()
+}
+
+/// Which share users got of what the machines can do by themselves.
+pub fn raw_shares(record: &RunRecord) -> Vec<RawShare> {
+    let all = record.stages.iter().flat_map(|stage| stage.efficiency.iter().map(move |one| (stage, one)));
+    let share = |(stage, one): (&StageRecord, &EfficiencyResult)| {
+        let (of, unit) = match one.of.as_str() {
+            "disk_requests" => ("disk requests", Unit::PerS),
+            "disk_bytes" => ("disks", Unit::BytesPerS),
+            _ => ("network", Unit::BytesPerS),
+        };
+        RawShare {
+            stage: stage.id.clone(),
+            name: stage.name.clone(),
+            direction: one.direction.clone(),
+            of: of.to_owned(),
+            unit: unit.word().to_owned(),
+            user_per_s: one.user_per_s,
+            raw_per_s: one.raw_per_s,
+            share: one.share,
+        }
+    };
+    all.map(share).collect()
 }
 
 /// The ladders of a run.

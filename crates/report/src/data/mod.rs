@@ -18,6 +18,7 @@ mod parts;
 mod records;
 mod series;
 mod sparse;
+mod spent;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -135,6 +136,8 @@ pub fn read_run(run: &Run, detail: Option<Detail>) -> Result<ReportData, ReportE
         thresholds: goals::thresholds(record),
         searches: goals::searches(record),
         ladders: machines::ladders(record),
+        raw_shares: machines::raw_shares(record),
+        raw_limits: record.raw_limits.clone(),
         workload,
         notes,
     })
@@ -382,6 +385,7 @@ fn stage_data(
         time: axis.map(|axis| axis.time),
         phases: axis.map(|axis| spans_of(stage, axis)).unwrap_or_default(),
         operations,
+        spent: spent::of_stage(stage),
         clients,
         nodes: stage.nodes.iter().map(machines::node).collect(),
         node_costs: machines::costs(stage),

@@ -9,6 +9,7 @@ mod faults;
 mod fill;
 mod goals;
 mod machines;
+mod time;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -23,8 +24,9 @@ pub use faults::{EventMark, FaultData, FaultFigureData, FaultSlotData, FaultSlot
 pub use fill::{FillData, FillPointData};
 pub use goals::{LawData, LawPart, SearchData, ThresholdData, TrialData};
 pub use machines::{
-    LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit,
+    LadderData, LadderStep, LadderUnit, NodeChartData, NodeData, NodeGap, NodeLine, NodeUnit, RawShare,
 };
+pub use time::{ServerTimeData, TimePartData, TimeRow, TimeSpent};
 
 /// Number of the format; page and data are made by the same binary, so this only tells saved pages apart.
 pub const FORMAT: u32 = 1;
@@ -49,6 +51,10 @@ pub struct ReportData {
     pub searches: Vec<SearchData>,
     /// What limits the store, for each load that was measured at several rates.
     pub ladders: Vec<LadderData>,
+    /// Which share users got of what the machines can do by themselves, stage by stage.
+    pub raw_shares: Vec<RawShare>,
+    /// The entry of the archive that says what the machines can do; null where none was there.
+    pub raw_limits: Option<String>,
     /// The workload as it was understood, native format, secrets removed; null when the archive lacks it.
     pub workload: Option<String>,
     /// What could not be shown and why, one sentence each.
@@ -153,6 +159,8 @@ pub struct StageData {
     pub phases: Vec<PhaseSpan>,
     /// Its operations, in the order of the workload.
     pub operations: Vec<OperationData>,
+    /// What response times went into; null where it is not known.
+    pub spent: Option<TimeSpent>,
     /// What each load-making machine was like.
     pub clients: Vec<ClientData>,
     /// What each of the store's machines was busy with.

@@ -372,6 +372,11 @@ fn types() -> String {
         LadderData::decl(&config),
         LadderStep::decl(&config),
         LadderUnit::decl(&config),
+        RawShare::decl(&config),
+        TimeSpent::decl(&config),
+        TimePartData::decl(&config),
+        TimeRow::decl(&config),
+        ServerTimeData::decl(&config),
     ];
     let mut text = "// Generated from crates/report/src/data/model.rs, which says what each field means:\n\
                     // UPDATE_TYPES=1 cargo test -p cosmark-report --lib types\n\

@@ -8,6 +8,7 @@ mod influx;
 pub mod point;
 mod run_points;
 mod tidy;
+mod time;
 mod warp;
 
 use std::fs::File;
@@ -128,6 +129,13 @@ pub const FORMATS: &[Format] = &[
         ending: "csv",
         binary: false,
         write: fill::table,
+    },
+    Format {
+        name: "time",
+        what: "what response times went into (waiting, connecting, TLS, sending, first byte, body) by operation and size, as a table",
+        ending: "csv",
+        binary: false,
+        write: time::table,
     },
     Format {
         name: "nodes",

@@ -58,6 +58,27 @@ fn the_tidy_table_has_every_number_of_run_json() {
 }
 
 #[test]
+fn the_parts_of_response_times_are_a_table_that_adds_up_and_a_run_without_them_says_so() {
+    let (_home, mut run) = run();
+    let text = text(&run, "time");
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let value = |part: &str| {
+        let row =
+            rows.iter().find(|row| row.get(5) == Some(part)).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert_eq!((row.get(4), row.get(8)), (Some("client"), Some(READS.to_string().as_str())), "{text}");
+        row.get(6).unwrap().parse::<f64>().unwrap()
+    };
+    let mean = run.record.stages[0].operations[0].response_ms.mean.unwrap();
+    assert!((value("response") - mean).abs() < 1e-9 && (value("first_byte") - 0.5).abs() < 1e-9, "{text}");
+    assert!((value("first_byte") + value("body") - mean).abs() < 1e-9, "{text}");
+    assert!(!text.contains(",send,"), "nobody saw the sending: {text}");
+    run.record.stages[0].operations[0].time = None;
+    let said = Format::named("time").unwrap().write(&run, &mut Vec::new()).unwrap_err().to_string();
+    assert!(said.contains("older versions"), "{said}");
+}
+
+#[test]
 fn bounds_are_exported_as_they_were_published_and_only_where_they_hold() {
     let (_home, mut run) = run();
     let holds = Bound { low: Some(1.25), high: Some(1.5), ..Bound::default() };

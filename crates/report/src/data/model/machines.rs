@@ -155,3 +155,25 @@ pub struct LadderUnit {
     /// Why it is not the limit.
     pub against: Vec<String>,
 }
+
+/// Which share users got in a stage of what the store's machines can do by themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RawShare {
+    /// Id of the stage.
+    pub stage: String,
+    /// Its name.
+    pub name: String,
+    /// `read` or `write`.
+    pub direction: String,
+    /// Of what, for people: `disks`, `disk requests`, `network`.
+    pub of: String,
+    /// Unit of both rates, as in [`super::Fact`].
+    pub unit: String,
+    /// What users got per second.
+    pub user_per_s: f64,
+    /// What the machines can do per second.
+    pub raw_per_s: f64,
+    /// The one over the other, 0 to 1; more where what was read came out of memory.
+    pub share: f64,
+}
