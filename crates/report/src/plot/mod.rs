@@ -94,6 +94,11 @@ pub const KINDS: &[Kind] = &[
         what: "a percentile of the response time against throughput, load by load",
         draw: kinds::knee,
     },
+    Kind {
+        name: "nodes",
+        what: "what was used of processors and disks of the store's machines over the run, one picture per machine (needs nodes:)",
+        draw: kinds::nodes,
+    },
     Kind { name: "percentiles", what: "table of percentiles, also as CSV", draw: kinds::percentiles },
 ];
 

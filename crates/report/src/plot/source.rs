@@ -256,7 +256,9 @@ impl PlotRun {
         lost.chain(paused).collect()
     }
 
-    fn record(&self) -> Option<&Run> {
+    /// The archive, of a run of ours.
+    #[must_use]
+    pub fn record(&self) -> Option<&Run> {
         match &self.origin {
             Origin::Ours(run) => Some(run),
             Origin::Cosbench(..) => None,

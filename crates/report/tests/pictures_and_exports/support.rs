@@ -27,11 +27,11 @@ pub fn at(text: &str) -> Timestamp {
 }
 
 /// One look at a machine of the store.
-fn look(at: Timestamp) -> NodeLook {
+fn look(at: Timestamp, busy_s: f64) -> NodeLook {
     let node = NodeName { name: "proxy1".to_owned(), role: "proxy".to_owned(), source: "local".to_owned() };
     let at_ns = u64::try_from(at.as_nanosecond()).unwrap();
     let mut reading = Reading { at_ns, samples: Vec::new() };
-    reading.add(&CPU_BUSY, "cpu0", 7.5);
+    reading.add(&CPU_BUSY, "cpu0", busy_s);
     NodeLook { node: Arc::new(node), found: Found::Reading { reading: Arc::new(reading), age_ns: 0 } }
 }
 
@@ -115,7 +115,8 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
     };
     log.sender().send(batch).unwrap();
     log.finish().unwrap();
-    run.append_nodes(vec![look(at("18:54:10"))]).unwrap();
+    let looks = [("18:54:10", 7.5), ("18:54:12", 8.0), ("18:54:16", 12.0)];
+    run.append_nodes(looks.map(|(second, busy_s)| look(at(second), busy_s)).into()).unwrap();
     let mut stage = run.record().stages[0].clone();
     stage.set_results(&workload.stages[0], 0, &[(30.0, vec![all.clone()])]);
     stage.enter(StageState::Completed, at("18:54:30"));

@@ -1,11 +1,13 @@
 //! The kinds of pictures. What they share: which operations are meant, what they are called, and what is said below.
 
 mod against;
+mod nodes;
 mod over_time;
 mod response;
 mod shape;
 
 pub use against::{compare, knee, maximum, scatter, workers};
+pub use nodes::nodes;
 pub use over_time::{aggregate, timeline};
 pub use response::{cdf, histogram, percentiles};
 pub use shape::{ccdf, ecdf, heat, sizes};
