@@ -25,6 +25,8 @@ mod faults;
 mod latency;
 #[path = "truth/rates.rs"]
 mod rates;
+#[path = "truth/spent.rs"]
+mod spent;
 #[cfg(target_os = "linux")]
 #[path = "truth/wire_time.rs"]
 mod wire_time;

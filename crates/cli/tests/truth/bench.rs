@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::{OpRow, OperationResult, RunRecord, open_run};
 use cosmark_metrics::Latencies;
+use cosmark_metrics::results::{TIME_PARTS, TimeResult};
 use cosmark_metrics::{Phase, Sample, SizeClass};
 use cosmark_simstore::{Behaviour, Counters, Handle, LogRecord, Op, SimStore};
 
@@ -65,7 +66,7 @@ pub fn against(behaviour: &str, timeout: &str, workload: &str) -> Ran {
 /// The same against a store that was started elsewhere, which it stops.
 pub fn against_store(store: Handle, timeout: &str, workload: &str) -> Ran {
     let target = format!(
-        "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, timeout: {timeout}}}",
+        "{{type: s3, endpoint: '{}', accesskey: a, secretkey: b, path_style_access: true, insecure: true, timeout: {timeout}}}",
         store.url()
     );
     let mut ran = alone_with(&workload.replace("${STORE}", &target));
@@ -219,6 +220,7 @@ fn audit_operation(op: &OperationResult, window: &[&OpRow], all_service_ns: u64)
     audit_times(&format!("{what} service"), &op.service_ms, times(&good, |row| row.sample.service_ns()));
     audit_times(&format!("{what} failed"), &op.failed_service_ms, times(&bad, |row| row.sample.service_ns()));
     audit_wire(op, &good);
+    audit_spent(what, op.time.as_ref(), &good);
     if let Some(rate) = op.throughput_per_s {
         assert!((rate * op.window_s - op.ok as f64).abs() < 1e-6 * (op.ok as f64 + 1.0), "{what}: rate");
     }
@@ -249,6 +251,44 @@ fn audit_wire(op: &OperationResult, good: &[&OpRow]) {
     audit_times(&format!("{} on the wire", op.name), &reported, times);
 }
 
+/// What the response times went into, recomputed row by row as far as the log tells, and adding up to their mean.
+fn audit_spent(what: &str, time: Option<&TimeResult>, good: &[&OpRow]) {
+    let Some(time) = time else {
+        return assert!(good.is_empty(), "{what}: nothing says where the time went");
+    };
+    let mean = |of: &dyn Fn(&Sample) -> u64| {
+        good.iter().map(|row| of(&row.sample) as f64).sum::<f64>() / good.len() as f64 / 1e6
+    };
+    let is_one = |sample: &Sample| sample.requests <= 1;
+    let connect = |sample: &Sample| sample.connect_ns.min(sample.service_ns());
+    let first = |sample: &Sample| sample.time_to_first_byte_ns().filter(|_| is_one(sample));
+    let wanted = [
+        ("mean", time.mean_ms, mean(&Sample::response_ns)),
+        ("wait", time.wait_ms, mean(&|sample| sample.sent_ns - sample.due_ns)),
+        ("connect and TLS", time.connect_ms + time.tls_ms, mean(&connect)),
+        (
+            "send and first byte",
+            time.send_ms.unwrap_or(0.0) + time.first_byte_ms,
+            mean(&|sample| first(sample).map_or(0, |ns| ns - connect(sample))),
+        ),
+        ("body", time.body_ms, mean(&|sample| first(sample).map_or(0, |ns| sample.service_ns() - ns))),
+        (
+            "several",
+            time.several_ms,
+            mean(&|sample| if is_one(sample) { 0 } else { sample.service_ns() - connect(sample) }),
+        ),
+    ];
+    for (part, told, logged) in wanted {
+        // The log keeps whole microseconds or nanoseconds; nothing of a part may be missing.
+        assert!(
+            (told - logged).abs() <= 1e-6 * time.mean_ms + 1e-6,
+            "{what}, {part}: {told} ms, its log says {logged} ms"
+        );
+    }
+    let sum: f64 = TIME_PARTS.iter().filter_map(|part| (part.of)(time)).sum();
+    assert!((sum - time.mean_ms).abs() < 1e-9 * time.mean_ms + 1e-9, "{what}: {time:?}");
+}
+
 /// Classes of sizes, recomputed; there are none only if there is no second one.
 fn audit_sizes(op: &OperationResult, window: &[&OpRow]) {
     let good: Vec<&&OpRow> = window.iter().filter(|row| row.sample.outcome.is_ok()).collect();
@@ -263,6 +303,8 @@ fn audit_sizes(op: &OperationResult, window: &[&OpRow]) {
         assert_eq!((class.sums.ok, class.sums.bytes), (rows.len() as u64, bytes), "{}", class.label);
         let times = rows.iter().map(|row| row.sample.response_ns()).collect();
         audit_times(&class.label, &class.sums.response_ms, times);
+        let rows: Vec<&OpRow> = rows.into_iter().map(|row| **row).collect();
+        audit_spent(&class.label, class.sums.time.as_ref(), &rows);
     }
 }
 
