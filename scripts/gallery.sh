@@ -61,6 +61,7 @@ draw ccdf ccdf w3 --stage main
 draw heat heat w3 --stage main --op read
 draw timeline timeline w3 --stage main --op read --metric throughput
 draw sizes sizes w3 --stage main --op read
+draw nodes nodes w3
 draw compare compare "first=w1" "again=w2" --stage read-workers8 --metric throughput
 if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d console/node_modules ]; then
   (cd console && node e2e/gallery.mjs "$cosmark" "$work/archive" "$out")
