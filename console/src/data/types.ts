@@ -1426,7 +1426,7 @@ server: string,
  */
 of: string, 
 /**
- * Who told.
+ * The way by which it was read.
  */
 source: string, 
 /**

@@ -97,7 +97,7 @@ fn servers(stage: &StageRecord) -> Vec<String> {
             one.source
         )
     };
-    let why = server_time::nothing_told(&stage.nodes, &known).filter(|_| !stage.nodes.is_empty());
+    let why = server_time::silence(&stage.nodes, &known).filter(|_| !stage.nodes.is_empty());
     let why = why.map(|why| format!("{}: {why}", stage.id));
     known.iter().filter(measured).map(line).chain(why).collect()
 }

@@ -476,10 +476,10 @@ fn ceph_tells_its_own_times_by_sockets_and_by_its_manager() {
         has(sockets, "server_request_s", "osd.0 write") && has(manager, "server_requests", "osd.")
     });
     let known = server_time::of_stage(&nodes);
-    let told = |server: &str| {
+    let has_time = |server: &str| {
         known.iter().any(|one| one.server == server && one.sample == "write" && one.mean_ms > 0.0)
     };
-    assert!(told("Ceph OSD") && told("Ceph gateway"), "{known:#?}");
+    assert!(has_time("Ceph OSD") && has_time("Ceph gateway"), "{known:#?}");
     assert!(nodes.iter().all(|node| node.lost.is_none()), "{nodes:#?}");
 }
 

@@ -288,6 +288,10 @@ impl OpSnapshot {
         for (endpoint, sums) in (1..).zip(endpoints) {
             self.endpoint_mut(endpoint).merge(sums);
         }
+        self.merge_errors(errors, codes);
+    }
+
+    fn merge_errors(&mut self, errors: &BTreeMap<Outcome, u64>, codes: &BTreeMap<String, u64>) {
         for (outcome, count) in errors {
             *self.errors.entry(*outcome).or_default() += count;
         }

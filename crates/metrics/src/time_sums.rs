@@ -30,15 +30,15 @@ pub struct TimeSums {
     pub drawn_send_ns: u128,
     /// From the open connection to the first byte of the answer, of the same.
     pub drawn_first_ns: u128,
-    /// Some of its operations were added without their times.
-    pub not_told: bool,
+    /// The parts of some of its operations are not known.
+    pub unknown: bool,
 }
 
 impl TimeSums {
-    /// Of operations whose times are not known so exactly.
+    /// Of operations whose parts are not known.
     #[must_use]
-    pub fn not_told() -> Self {
-        Self { not_told: true, ..Self::default() }
+    pub fn unknown() -> Self {
+        Self { unknown: true, ..Self::default() }
     }
 
     /// Adds a success.
@@ -101,7 +101,7 @@ impl TimeSums {
             drawn,
             drawn_send_ns,
             drawn_first_ns,
-            not_told,
+            unknown,
         } = other;
         self.connect_ns += connect_ns;
         self.tls_ns += tls_ns;
@@ -113,6 +113,6 @@ impl TimeSums {
         self.drawn += drawn;
         self.drawn_send_ns += drawn_send_ns;
         self.drawn_first_ns += drawn_first_ns;
-        self.not_told |= not_told;
+        self.unknown |= unknown;
     }
 }

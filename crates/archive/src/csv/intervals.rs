@@ -167,8 +167,8 @@ impl IntervalLine {
             unfinished: self.unfinished,
             intended: self.intended,
             checked: self.checked,
-            // An interval does not tell what its times went into.
-            time: TimeSums::not_told(),
+            // Intervals have no parts of their times.
+            time: TimeSums::unknown(),
             ..OpSnapshot::default()
         }
     }

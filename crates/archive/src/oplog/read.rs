@@ -120,7 +120,6 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
             operation: operation(row),
             phase: phase.ok_or_else(|| format!("`{word}` is not a phase"))?,
             sample: Sample {
-                op: 0,
                 worker: worker(row),
                 container: container(row),
                 object: object(row),
@@ -129,9 +128,6 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 first_byte_ns: first_byte_ns(row),
                 end_ns: end_ns(row),
                 connect_ns: connect_ns(row),
-                tls_ns: 0,
-                request_sent_ns: 0,
-                stands_for: 0,
                 bytes: bytes(row),
                 asked_bytes: asked
                     .filter(|asked| asked.is_valid(row))
@@ -147,6 +143,7 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 connections: connections(row),
                 accepted_only: accepted.value(row),
                 wire: wire(row),
+                ..Sample::default()
             },
         })
     };

@@ -278,11 +278,11 @@ fn audit_spent(what: &str, time: Option<&TimeResult>, good: &[&OpRow]) {
             mean(&|sample| if is_one(sample) { 0 } else { sample.service_ns() - connect(sample) }),
         ),
     ];
-    for (part, told, logged) in wanted {
+    for (part, reported, logged) in wanted {
         // The log keeps whole microseconds or nanoseconds; nothing of a part may be missing.
         assert!(
-            (told - logged).abs() <= 1e-6 * time.mean_ms + 1e-6,
-            "{what}, {part}: {told} ms, its log says {logged} ms"
+            (reported - logged).abs() <= 1e-6 * time.mean_ms + 1e-6,
+            "{what}, {part}: {reported} ms, its log says {logged} ms"
         );
     }
     let sum: f64 = TIME_PARTS.iter().filter_map(|part| (part.of)(time)).sum();

@@ -52,13 +52,20 @@ fn a_handshake_that_is_served_late_is_tls_and_falls_on_each_operation_that_opens
     let each = against(&behaviour("close_after: 1"), "30s", &workload);
     let time = spent(&each);
     assert_eq!(each.main().connections, each.main().ok);
-    holds("TLS", time.tls_ms, 30.0);
-    assert!(time.tls_ms > time.first_byte_ms && time.connect_ms > 0.0 && time.wait_ms == 0.0, "{time:?}");
+    // Where the client hears late that TCP is open, a part of the delay is over by then.
+    holds("connect and TLS", time.connect_ms + time.tls_ms, 30.0);
+    assert!(
+        time.tls_ms > 15.0
+            && time.tls_ms > time.first_byte_ms
+            && time.connect_ms > 0.0
+            && time.wait_ms == 0.0,
+        "{time:?}"
+    );
     // Connections that are kept cost the same once.
     let kept = against(&behaviour(""), "30s", &workload);
     let (time, op) = (spent(&kept), kept.main());
     let opened = op.connections as f64 / op.ok as f64;
-    holds("TLS", time.tls_ms, 30.0 * opened);
+    holds("connect and TLS", time.connect_ms + time.tls_ms, 30.0 * opened);
     assert!(op.connections <= 2 && time.tls_ms < spent(&each).tls_ms / 2.0, "{time:?}");
 }
 
@@ -86,7 +93,7 @@ fn writes_that_the_store_takes_slowly_are_sent_slowly_and_sizes_have_parts_of_th
     let _alone = alone();
     // More than what systems keep for a connection, so that the client feels how slowly it is taken.
     let writes = against(
-        "store: {mode: headers}\nbandwidth: {op: put, upload_bytes_per_s: 60000000}\n",
+        "store: {mode: 'null', null_bytes: 1024}\nbandwidth: {op: put, upload_bytes_per_s: 60000000}\n",
         "60s",
         &one_work(
             "workers: 1, total_ops: 6, operations: [{type: write, containers: c(1), objects: 's(1,9)', sizes: c(24)MB}]",
@@ -96,7 +103,7 @@ fn writes_that_the_store_takes_slowly_are_sent_slowly_and_sizes_have_parts_of_th
     assert!(time.send_ms.unwrap() > time.first_byte_ms + time.body_ms, "{time:?}");
 
     let sizes = against(
-        "store: {mode: headers}\n",
+        "store: {mode: 'null', null_bytes: 1024}\n",
         "30s",
         &one_work(
             "workers: 2, total_ops: 200, operations: [{type: write, containers: c(1), objects: 's(1,300)', sizes: 'h(1|2|50,90|100|50)KB'}]",

@@ -1,5 +1,5 @@
 //! What the store's own machines say how long requests took them, by the operation that clients measured. The one place where
-//! this is derived: the report, exports and the terminal read it from here. Where the machines tell nothing there is nothing.
+//! this is derived: the report, exports and the terminal read it from here. Where the machines report nothing there is nothing.
 //!
 //! Sources: Swift, Administrator's Guide, "Reporting metrics to `StatsD`" (`proxy-server.object.GET.200.timing` is the time of
 //! the whole request, `.first-byte.timing` that to its first byte); Ceph, performance counters of `rgw`, `rgw_op` and `osd`.
@@ -16,7 +16,7 @@ pub struct ServerTime {
     pub of: &'static str,
     /// Which operations of clients these requests are, as their samples are called.
     pub sample: &'static str,
-    /// Who told: the way by which the machines were read.
+    /// The way by which the machines were read.
     pub source: String,
     /// Requests per second of the measured window, all machines together.
     pub requests_per_s: f64,
@@ -36,7 +36,7 @@ fn sample_of(method: &str) -> Option<&'static str> {
 }
 
 /// Server, what its time is of, and the operation, by the unit of a quantity; `None` for what is no request of a client.
-/// Requests that failed are left out, where the name tells, as they are on the client's side.
+/// Requests that failed are left out, where the name says so, as they are on the client's side.
 fn meaning(unit: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let after = |mark: &str| unit.find(mark).and_then(|at| unit.get(at + mark.len()..));
     if let Some(rest) = after("proxy-server.object.") {
@@ -99,7 +99,7 @@ pub fn of_stage(nodes: &[NodeResult]) -> Vec<ServerTime> {
 
 /// Why no server's time stands beside the client's, for people; `None` where one does.
 #[must_use]
-pub fn nothing_told(nodes: &[NodeResult], known: &[ServerTime]) -> Option<&'static str> {
+pub fn silence(nodes: &[NodeResult], known: &[ServerTime]) -> Option<&'static str> {
     match (nodes.is_empty(), known.is_empty()) {
         (_, false) => None,
         (true, true) => Some("the store's own time is not known: no machine of it is listed under nodes:"),
@@ -183,9 +183,9 @@ mod tests {
                 ("read", "Ceph gateway", WHOLE, 5.0, 4.0),
             ]
         );
-        assert_eq!(nothing_told(&ceph, &of_stage(&ceph)), None);
-        assert!(nothing_told(&[], &[]).is_some_and(|why| why.contains("nodes:")));
+        assert_eq!(silence(&ceph, &of_stage(&ceph)), None);
+        assert!(silence(&[], &[]).is_some_and(|why| why.contains("nodes:")));
         let silent = [node("local", &[])];
-        assert!(nothing_told(&silent, &of_stage(&silent)).is_some_and(|why| why.contains("statsd")));
+        assert!(silence(&silent, &of_stage(&silent)).is_some_and(|why| why.contains("statsd")));
     }
 }

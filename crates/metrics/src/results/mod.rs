@@ -37,8 +37,9 @@ pub use nodes::{
 pub use operation::{LoopKind, OperationResult};
 pub use parts::{DriverResult, EndpointResult, PartResult, SizeClassResult};
 pub use raw::{DiskPattern, EfficiencyResult, RawCluster, RawDisk, RawLimits, RawNetwork, RawNode};
+pub use read::TimeOf;
 pub use table::METRICS;
-pub use time::{TIME_PARTS, TimeOf, TimePart, TimeResult};
+pub use time::{TIME_PARTS, TimePart, TimeResult};
 
 #[cfg(test)]
 mod tests;

@@ -63,3 +63,37 @@ impl OperationResult {
         METRICS.iter().filter_map(value).collect()
     }
 }
+
+/// The time of an operation, or of its objects of one class of sizes.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeOf<'a> {
+    /// The class of sizes; `None` = all of the operation.
+    pub size: Option<&'a str>,
+    /// Successes.
+    pub count: u64,
+    /// The parts of their time.
+    pub time: &'a TimeResult,
+    /// What the client itself added; it lies within `send`, `first byte` and `body`.
+    pub client_added_ms: &'a Latencies,
+}
+
+impl OperationResult {
+    /// The parts of its time, as a whole and by size where there are several classes; none where they are not known.
+    pub fn times(&self) -> impl Iterator<Item = TimeOf<'_>> {
+        let whole = self.time.as_ref().map(|time| TimeOf {
+            size: None,
+            count: self.ok,
+            time,
+            client_added_ms: &self.client_added_ms,
+        });
+        let classes = self.size_classes.iter().filter_map(|class| {
+            Some(TimeOf {
+                size: Some(&class.label),
+                count: class.sums.ok,
+                time: class.sums.time.as_ref()?,
+                client_added_ms: &class.sums.client_added_ms,
+            })
+        });
+        whole.into_iter().chain(classes)
+    }
+}

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Latencies, OperationResult};
 use crate::{Latency, OpSnapshot, PartSums, TimeSums};
 
 /// The mean response time of an operation and its parts, in milliseconds: they add up to it.
@@ -94,40 +93,6 @@ pub const TIME_PARTS: &[TimePart] = &[
     },
 ];
 
-/// The time of an operation, or of its objects of one class of sizes.
-#[derive(Debug, Clone, Copy)]
-pub struct TimeOf<'a> {
-    /// The class of sizes; `None` = all of the operation.
-    pub size: Option<&'a str>,
-    /// Successes.
-    pub count: u64,
-    /// The parts of their time.
-    pub time: &'a TimeResult,
-    /// What the client itself added; it lies within `send`, `first byte` and `body`.
-    pub client_added_ms: &'a Latencies,
-}
-
-impl OperationResult {
-    /// The parts of its time, as a whole and by size where there are several classes; none where they are not known.
-    pub fn times(&self) -> impl Iterator<Item = TimeOf<'_>> {
-        let whole = self.time.as_ref().map(|time| TimeOf {
-            size: None,
-            count: self.ok,
-            time,
-            client_added_ms: &self.client_added_ms,
-        });
-        let classes = self.size_classes.iter().filter_map(|class| {
-            Some(TimeOf {
-                size: Some(&class.label),
-                count: class.sums.ok,
-                time: class.sums.time.as_ref()?,
-                client_added_ms: &class.sums.client_added_ms,
-            })
-        });
-        whole.into_iter().chain(classes)
-    }
-}
-
 impl TimeResult {
     /// The parts of an operation; `None` where nothing succeeded, or its parts are not known.
     #[must_use]
@@ -145,7 +110,7 @@ impl TimeResult {
 #[expect(clippy::cast_precision_loss, reason = "means of nanoseconds need no more than 53 bits")]
 fn parts(response: &Latency, service: &Latency, first_byte: &Latency, time: &TimeSums) -> Option<TimeResult> {
     let count = service.count();
-    if count == 0 || time.not_told || response.count() != count {
+    if count == 0 || time.unknown || response.count() != count {
         return None;
     }
     let mean = |ns: u128| ns as f64 / count as f64 / 1e6;
@@ -230,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_divided_is_told_apart_and_what_was_not_measured_is_nothing() {
+    fn what_cannot_be_divided_has_a_part_of_its_own_and_what_was_not_measured_is_nothing() {
         let mut op = OpSnapshot::default();
         let one = Sample {
             due_ns: 1,
@@ -250,7 +215,7 @@ mod tests {
         assert_eq!((time.connect_ms, time.tls_ms, time.first_byte_ms, time.body_ms), (0.5, 2.5, 1.0, 1.5));
         assert_eq!((time.send_ms, sum(&time), time.mean_ms), (None, 10.0, 10.0));
         assert_eq!(TimeResult::of(&OpSnapshot::default()), None);
-        op.merge(&OpSnapshot { time: TimeSums::not_told(), ..OpSnapshot::default() });
+        op.merge(&OpSnapshot { time: TimeSums::unknown(), ..OpSnapshot::default() });
         assert_eq!(TimeResult::of(&op), None);
     }
 

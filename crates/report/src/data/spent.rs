@@ -47,10 +47,10 @@ pub fn of_stage(stage: &StageRecord) -> Option<TimeSpent> {
             "The share of sending was seen of {sampled} of {count} operations, drawn by chance."
         ));
     }
-    if let Some(why) = server_time::nothing_told(&stage.nodes, &known) {
-        let mut letters = why.chars();
-        let head: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-        remarks.push(format!("{head}{}.", letters.as_str()));
+    if let Some(why) = server_time::silence(&stage.nodes, &known) {
+        let mut rest = why.chars();
+        let head: String = rest.next().into_iter().flat_map(char::to_uppercase).collect();
+        remarks.push(format!("{head}{}.", rest.as_str()));
     }
     if all.len() > MOST_ROWS {
         remarks.push(format!("{} more bars are in `cosmark export --format time`.", all.len() - MOST_ROWS));

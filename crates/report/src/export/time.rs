@@ -9,18 +9,8 @@ use cosmark_metrics::results::{TIME_PARTS, TimeOf};
 
 use super::ExportError;
 
-const HEAD: [&str; 10] = [
-    "stage",
-    "work",
-    "operation",
-    "size",
-    "told_by",
-    "part",
-    "mean_ms",
-    "share",
-    "operations",
-    "measured_of",
-];
+const HEAD: [&str; 10] =
+    ["stage", "work", "operation", "size", "source", "part", "mean_ms", "share", "operations", "measured_of"];
 
 /// What a row says beside its names: part, mean, share of the response time, and of how many operations it was measured.
 type Cells = (String, f64, Option<f64>, String);
@@ -48,15 +38,15 @@ fn rows(stage: &StageRecord) -> Vec<[String; 10]> {
     let servers = server_time::of_stage(&stage.nodes);
     let mut rows = Vec::new();
     for operation in &stage.operations {
-        let mut row = |size: &str, told_by: &str, cells: Cells, count: String| {
-            let (part, mean_ms, share, measured_of) = cells;
+        let mut row = |size: &str, source: &str, figures: Cells, count: String| {
+            let (part, mean_ms, share, measured_of) = figures;
             let names = [&stage.id, &operation.work, &operation.name].map(|name| harmless(name).into_owned());
             let [stage, work, name] = names;
             let share = share.map_or_else(String::new, |share| share.to_string());
-            let told =
-                [size.to_owned(), told_by.to_owned(), part, mean_ms.to_string(), share, count, measured_of];
-            let [size, told_by, part, mean_ms, share, count, measured_of] = told;
-            rows.push([stage, work, name, size, told_by, part, mean_ms, share, count, measured_of]);
+            let cells =
+                [size.to_owned(), source.to_owned(), part, mean_ms.to_string(), share, count, measured_of];
+            let [size, source, part, mean_ms, share, count, measured_of] = cells;
+            rows.push([stage, work, name, size, source, part, mean_ms, share, count, measured_of]);
         };
         for times in operation.times() {
             let size = times.size.unwrap_or("all");

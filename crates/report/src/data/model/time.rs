@@ -58,7 +58,7 @@ pub struct ServerTimeData {
     pub server: String,
     /// What its time is of.
     pub of: String,
-    /// Who told.
+    /// The way by which it was read.
     pub source: String,
     /// Mean in ms.
     pub mean_ms: f64,
