@@ -13,7 +13,7 @@ const SERVERS: Column<ServerTimeData>[] = [
   { head: "mean", cell: (one) => short(one.mean_ms, "ms"), exact: (one) => exact(one.mean_ms, "ms") },
   { head: "its requests", title: "Of all clients, those that succeeded", cell: (one) => short(one.requests_per_s, "per_s"), exact: (one) => exact(one.requests_per_s, "per_s") },
   { head: "measured here", cell: (one) => short(one.measured_per_s, "per_s"), exact: (one) => exact(one.measured_per_s, "per_s") },
-  { head: "told by", text: true, cell: (one) => one.source },
+  { head: "read by", text: true, cell: (one) => one.source },
 ];
 
 const nameOf = (row: TimeRow) => (row.size === null ? row.operation : `${row.operation}, ${row.size}`);

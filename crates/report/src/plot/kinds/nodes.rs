@@ -17,8 +17,8 @@ use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 const BINS: u32 = 600;
 /// Machines that have pictures; of more the busiest do.
 const MOST_MACHINES: usize = 12;
-/// Stages whose names are written beside their marks.
-const MOST_NAMES: usize = 12;
+/// A stage's name is written beside its mark where it has so much of the picture's width to the right.
+const ROOM_OF_NAME: f64 = 0.12;
 /// The charts whose figures are drawn: what is used of a resource, as a share.
 const CHARTS: [&str; 2] = ["processors", "disks"];
 
@@ -209,12 +209,17 @@ fn chart(
             Series::new(name.clone(), look, Mark::Line, course.points(*number, stretch.bin_s()))
         })
         .collect();
-    for stage in stages {
-        let Some(at_ns) = began(stage).and_then(nanoseconds) else { continue };
-        let at_s = stretch.second(at_ns);
+    let marks: Vec<(f64, &str)> = stages
+        .iter()
+        .filter_map(|stage| Some((stretch.second(nanoseconds(began(stage)?)?), stage.name.as_str())))
+        .collect();
+    for (at_s, name) in &marks {
+        let at_s = *at_s;
+        let end_s = stretch.second(stretch.to_ns);
+        let next_s = marks.iter().map(|mark| mark.0).filter(|other| *other > at_s).fold(end_s, f64::min);
         let mut mark = Series::new("", 0, Mark::Guide, vec![(at_s, 0.0), (at_s, 100.0)]);
-        if stages.len() <= MOST_NAMES {
-            mark.words = vec![(at_s, 100.0, stage.name.clone())];
+        if next_s - at_s >= ROOM_OF_NAME * end_s {
+            mark.words = vec![(at_s, 100.0, (*name).to_owned())];
         }
         series.push(mark);
     }
@@ -228,7 +233,7 @@ fn chart(
         right: None,
         series,
         note: format!(
-            "Dotted: where a stage began. A gap: nothing is known. Read by {}.{}",
+            "Dashed: where a stage began. A gap: nothing is known. Read by {}.{}",
             node.source,
             lost.unwrap_or_default()
         ),
