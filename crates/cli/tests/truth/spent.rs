@@ -106,7 +106,7 @@ fn writes_that_the_store_takes_slowly_are_sent_slowly_and_sizes_have_parts_of_th
         "store: {mode: 'null', null_bytes: 1024}\n",
         "30s",
         &one_work(
-            "workers: 2, total_ops: 200, operations: [{type: write, containers: c(1), objects: 's(1,300)', sizes: 'h(1|2|50,90|100|50)KB'}]",
+            "workers: 2, total_ops: 200, operations: [{type: write, containers: c(1), objects: 's(1,300)', sizes: 'h(2|3|50,90|100|50)KB'}]",
         ),
     );
     let op = sizes.main();
