@@ -3,7 +3,7 @@
 
 use crate::design::Design;
 use crate::measured::Observation;
-use crate::select::{quantity, repetitions};
+use crate::select::{quantity, repetitions, why_none};
 use crate::spec::{Claim, Condition};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
@@ -88,9 +88,14 @@ fn judge_one(design: &Design<'_>, all: &[Observation], claim: &Claim) -> Judged 
     let mut findings = Vec::new();
     let mut words = Vec::new();
     for (condition, seen) in claim.test.iter().zip(&seen) {
-        let (finding, text) = weigh(condition, seen.as_ref());
+        let (finding, text) = match seen {
+            Some(seen) => weigh(condition, seen),
+            None => (Finding::NotShown, why_not(design, all, condition).to_owned()),
+        };
         findings.push(finding);
-        words.push(text);
+        if !words.contains(&text) {
+            words.push(text);
+        }
     }
     let finding = if findings.contains(&Finding::Disagrees) {
         Finding::Disagrees
@@ -130,10 +135,14 @@ fn look(design: &Design<'_>, all: &[Observation], condition: &Condition) -> Opti
     Some(Seen { values, center, interval, is_false })
 }
 
-fn weigh(condition: &Condition, seen: Option<&Seen>) -> (Finding, String) {
-    let Some(seen) = seen else {
-        return (Finding::NotShown, "its cells were not run".to_owned());
-    };
+/// Why nothing was seen: the first of both sides that has nothing.
+fn why_not(design: &Design<'_>, all: &[Observation], condition: &Condition) -> &'static str {
+    let sides = [Some(&condition.of), condition.to.as_ref()];
+    let nothing = sides.into_iter().flatten().find_map(|side| why_none(design, all, side));
+    nothing.unwrap_or("no repetition has figures of both sides")
+}
+
+fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     let (least, most) =
         (condition.least.unwrap_or(f64::NEG_INFINITY), condition.most.unwrap_or(f64::INFINITY));
     let wanted = match (condition.least, condition.most) {

@@ -105,6 +105,25 @@ pub fn quantity(
     Some(Found { value, is_false })
 }
 
+/// Why [`quantity`] finds nothing in any repetition; `None` where each of its cells has a figure.
+pub fn why_none(design: &Design<'_>, all: &[Observation], wanted: &Quantity) -> Option<&'static str> {
+    let run: Vec<&Observation> = all.iter().filter(|one| one.is_in(&wanted.cells)).collect();
+    if run.is_empty() {
+        return Some("its cells were not run");
+    }
+    if !run.iter().any(|one| one.values.contains_key(&wanted.metric)) {
+        return Some("its cells were run, but the figure is not known: too few operations");
+    }
+    let limit = limit(design, wanted)?.p95_ms;
+    let over = wanted.over.as_ref().filter(|_| wanted.take != Take::Each)?;
+    let mut levels: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
+    for one in run {
+        levels.entry(one.levels.get(over).map_or("", String::as_str)).or_default().push(one);
+    }
+    let none = !levels.values().any(|some| keeps(some, Some(limit)));
+    none.then_some("no row of its cells is known to keep the limit")
+}
+
 /// Whether cells keep a limit: all of them, and next to nothing failed.
 fn keeps(some: &[&Observation], limit_ms: Option<f64>) -> bool {
     let Some(limit) = limit_ms else { return true };

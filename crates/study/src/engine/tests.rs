@@ -557,3 +557,24 @@ fn what_is_left_of_a_study_is_known_better_by_what_is_over() {
     let (_, _, left_s) = how_far(&design, &[end(CellState::Failed)]);
     assert!((left_s - (estimated_s - expected_s)).abs() < 0.01, "{left_s} of {estimated_s}");
 }
+
+#[test]
+fn a_claim_without_figures_says_whether_cells_were_not_run_not_known_or_beyond_the_limit() {
+    let text = TEXT.replace("claims:\n", "slas: [{name: soon, p95_ms: 1, over: n}]\nclaims:\n")
+        + "  - {id: LATE, says: s, test: [{of: {take: arg_best, over: n, sla: soon}, least: 1},
+                                     {of: {take: best, over: n, sla: soon}, least: 1}]}
+  - {id: FEW, says: s, test: [{of: {metric: response_ms.p95}, least: 1}]}
+  - {id: NOTHING, says: s, test: [{of: {where: {system: c}}, to: {where: {op: write}}, least: 1}]}
+";
+    let spec = spec(&text);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    let mut runner = Virtual::new();
+    go(&design, directory.path(), &mut runner, Limits::default()).unwrap();
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    let found = judge(&design, &observations(&design, &steps, &runner));
+    let why = |id: &str| found.iter().find(|one| one.id == id).map(|one| one.why.as_str()).unwrap();
+    assert_eq!(why("LATE"), "no row of its cells is known to keep the limit");
+    assert_eq!(why("FEW"), "its cells were run, but the figure is not known: too few operations");
+    assert_eq!(why("NOTHING"), "its cells were not run");
+}
