@@ -34,7 +34,7 @@ function gridOf(study, metric, operation) {
       const value = metric === "response_ms.p95" ? 1000 * 4 ** workers / rate : rate;
       const verdict = at === 2 && workers === 3 ? "false" : at % 3 === 1 ? "true_with_limits" : "true";
       points.push({
-        cell: at, levels: [system, mix, size, workers], refused: state === "not_run" ? "8 keys for 128 workers: writers would meet on one key" : null, verdict: isOver ? verdict : null,
+        cell: at, levels: [system, mix, size, workers], operation: null, refused: state === "not_run" ? "8 keys for 128 workers: writers would meet on one key" : null, verdict: isOver ? verdict : null,
         why: isOver && verdict === "false" ? "the client was busy for 97 % of the window" : null, value: isOver ? value : null, low: at === 0 ? value * 0.95 : null, high: at === 0 ? value * 1.05 : null, repetitions: isOver ? runs.length : 0,
       });
     }

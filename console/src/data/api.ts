@@ -1011,6 +1011,10 @@ verdict: string | null,
  */
 why: string | null, 
 /**
+ * The operation whose figure is shown, where the point did not make the chosen one.
+ */
+operation: string | null, 
+/**
  * Mean of the figure over its repetitions.
  */
 value: number | null, 

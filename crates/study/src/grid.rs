@@ -61,6 +61,8 @@ pub struct Spot {
     pub verdict: Option<Overall>,
     /// Why it is that, or why its responses are too long for the window.
     pub why: Option<String>,
+    /// The operation, where the point did not make the chosen one.
+    pub operation: Option<String>,
     /// The chosen figure.
     pub worth: Option<Worth>,
 }
@@ -121,12 +123,18 @@ pub fn together(runs: &[RunOfCell]) -> RunState {
     states().min().unwrap_or(RunState::Waiting)
 }
 
-/// Every point with a figure of an operation.
+/// Every point with a figure of an operation, or of its own first one where it did not make that: points may measure different
+/// operations.
 #[must_use]
 pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -> Vec<Spot> {
     let mut by: BTreeMap<&Levels, Vec<&Observation>> = BTreeMap::new();
-    for one in all.iter().filter(|one| one.op == op) {
+    for one in all {
         by.entry(&one.levels).or_default().push(one);
+    }
+    for of_point in by.values_mut() {
+        let own = of_point.iter().map(|one| one.op.as_str()).min().unwrap_or(op);
+        let shown = if of_point.iter().any(|one| one.op == op) { op } else { own };
+        of_point.retain(|one| one.op == shown);
     }
     let mut spots = Vec::new();
     for (at, cell) in design.cells.iter().enumerate() {
@@ -150,6 +158,7 @@ pub fn spots(design: &Design<'_>, all: &[Observation], metric: &str, op: &str) -
                 refused: point.refused.clone(),
                 verdict: worst.map(|one| one.verdict),
                 why: worst.and_then(|one| one.why.clone()).or_else(too_long),
+                operation: seen.first().map(|one| &one.op).filter(|own| *own != op).cloned(),
                 worth,
             });
         }

@@ -66,7 +66,7 @@ export function Grid({ study, grid }: { study: Study; grid: StudyGrid }) {
     <>
       <div className="scroll study-grid" role="region" aria-label="Cells of the study" tabIndex={0}>
         <table>
-          <caption className="visually-hidden">{metricName(grid.metric)} of {grid.operation}, by cell</caption>
+          <caption className="visually-hidden">{metricName(grid.metric)} of {operationsOf(grid)}, by cell</caption>
           <thead><Heads table={table} study={study} /></thead>
           <tbody>
             {table.rows.map((row, at) => (
@@ -125,7 +125,7 @@ function Place({ study, grid, point, palette, colours, onOpen }: { study: Study;
   const unit = unitOf(grid.metric);
   const number = point.value === null ? null : short(point.value, unit);
   const title = [
-    nameOf(point, study.factors), number && `${exact(point.value, unit)}${point.low !== null && point.high !== null ? ` (95 %: ${short(point.low, unit)} to ${short(point.high, unit)})` : ""}`,
+    nameOf(point, study.factors), point.operation, number && `${exact(point.value, unit)}${point.low !== null && point.high !== null ? ` (95 %: ${short(point.low, unit)} to ${short(point.high, unit)})` : ""}`,
     point.refused ?? (all > 1 ? `${word}, ${over} of ${all} runs are over` : word), point.verdict && `verdict ${point.verdict.replaceAll("_", " ")}`, point.why,
   ].filter(Boolean).join("; ");
   const inner = (
@@ -150,6 +150,12 @@ function Place({ study, grid, point, palette, colours, onOpen }: { study: Study;
   );
 }
 
+/** What the numbers are of: points that did not make the chosen operation show their own. */
+function operationsOf(grid: StudyGrid): string {
+  const own = new Set(grid.points.flatMap((point) => (point.operation ? [point.operation] : point.value === null ? [] : [grid.operation])));
+  return [...own].sort().join(", ") || grid.operation;
+}
+
 function Legend({ colours, palette, grid }: { colours: Colours | null; palette: Palette; grid: StudyGrid }) {
   const unit = unitOf(grid.metric);
   const stops = palette.heat.map(([r, g, b]) => `rgb(${r},${g},${b})`).join(", ");
@@ -162,7 +168,7 @@ function Legend({ colours, palette, grid }: { colours: Colours | null; palette: 
           <span>{short(colours.low, unit)}</span>
           <span className="bar-of-colours" style={{ backgroundImage: `linear-gradient(90deg, ${stops})` }}><span style={{ color: paintOf(palette, 0.5).ink }}>{colours.high > colours.low ? short(valueAt(0.5, colours), unit) : ""}</span></span>
           <span>{short(colours.high, unit)}</span>
-          <span className="soft">{metricName(grid.metric)} of {grid.operation}{unit === "per_s" ? ", per second" : ""}{colours.log ? ", logarithmic" : ""}</span>
+          <span className="soft">{metricName(grid.metric)} of {operationsOf(grid)}{unit === "per_s" ? ", per second" : ""}{colours.log ? ", logarithmic" : ""}</span>
         </span>
       )}
       {grid.points.some((point) => point.verdict === "false") && <span><span className="swatch is-false" aria-hidden="true" /> FALSE: cannot be believed</span>}
@@ -177,7 +183,7 @@ function Runs({ point, study, grid, unit, onClose }: { point: StudyPoint | null;
     <Dialog title={point ? nameOf(point, study.factors) : "Cell"} open={point !== null} onClose={onClose}>
       {point && cell && (
         <div className="stack">
-          {point.value !== null && <p>{metricName(grid.metric)} of {grid.operation}: <b>{exact(point.value, unit)}</b>{point.low !== null && point.high !== null && <span className="soft"> (95 %: {short(point.low, unit)} to {short(point.high, unit)})</span>}</p>}
+          {point.value !== null && <p>{metricName(grid.metric)} of {point.operation ?? grid.operation}: <b>{exact(point.value, unit)}</b>{point.low !== null && point.high !== null && <span className="soft"> (95 %: {short(point.low, unit)} to {short(point.high, unit)})</span>}</p>}
           {point.verdict && <p><VerdictMark verdict={point.verdict} /> {point.why && <span className="soft">{point.why}</span>}</p>}
           <ul className="study-runs">
             {cell.runs.map((run) => (

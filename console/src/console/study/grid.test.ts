@@ -5,7 +5,7 @@ import { coloursOf, nameOf, onlyRun, overOf, paintOf, placesOf, shareOf, spanOf,
 
 const factor = (name: string, levels: string[], within = false): StudyFactor => ({ name, label: name, levels, within });
 const FACTORS = [factor("system", ["swift", "ceph"]), factor("size", ["4KB", "1MB"]), factor("copies", ["3"]), factor("workers", ["1", "8", "64"], true)];
-const point = (levels: number[], value: number | null = null): StudyPoint => ({ cell: 0, levels, refused: null, verdict: null, why: null, value, low: null, high: null, repetitions: value === null ? 0 : 1 });
+const point = (levels: number[], value: number | null = null): StudyPoint => ({ cell: 0, levels, refused: null, verdict: null, why: null, operation: null, value, low: null, high: null, repetitions: value === null ? 0 : 1 });
 const run = (name: string, state: StudyCell["state"]) => ({ name, repetition: 1, state, took_s: null, reason: null });
 
 /** Every combination, its value by its place; one that a study leaves out is missing. */

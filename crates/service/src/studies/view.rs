@@ -301,6 +301,7 @@ pub fn grid(known: &Known, metric: Option<&str>, operation: Option<&str>) -> Res
         refused: spot.refused,
         verdict: spot.verdict.map(|one| verdict(one).to_owned()),
         why: spot.why,
+        operation: spot.operation,
         value: spot.worth.as_ref().map(|worth| worth.mean).filter(|value| value.is_finite()),
         low: spot.worth.as_ref().and_then(|worth| worth.ends).map(|ends| ends.0),
         high: spot.worth.as_ref().and_then(|worth| worth.ends).map(|ends| ends.1),

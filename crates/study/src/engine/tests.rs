@@ -522,6 +522,10 @@ fn the_grid_has_every_point_of_all_calls_once_with_its_state_and_value() {
             .as_ref()
             .is_some_and(|worth| (99.0..101.0).contains(&worth.mean) && worth.ends.is_some())
     );
+    assert!(spots.iter().all(|spot| spot.operation.is_none()));
+    let others = crate::grid::spots(&design, &all, "throughput_per_s", "write");
+    assert_eq!(others[0].operation.as_deref(), Some("read"), "nothing else was measured there");
+    assert_eq!(others[0].worth, spots[0].worth);
     let states =
         |held| runs(&design, &seen.steps, held).iter().map(|runs| together(runs)).collect::<Vec<_>>();
     assert_eq!(&states(false)[..2], [RunState::Failed, RunState::Done]);

@@ -188,6 +188,8 @@ pub struct StudyPoint {
     pub verdict: Option<String>,
     /// Why it is that, or why its responses are too long for the window.
     pub why: Option<String>,
+    /// The operation whose figure is shown, where the point did not make the chosen one.
+    pub operation: Option<String>,
     /// Mean of the figure over its repetitions.
     pub value: Option<f64>,
     /// Lower end of the 95 % interval of the mean, of two repetitions or more.
@@ -198,7 +200,7 @@ pub struct StudyPoint {
     pub repetitions: u32,
 }
 
-/// All points with one figure of one operation.
+/// All points with one figure of one operation, or of their own where they did not make that one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StudyGrid {
