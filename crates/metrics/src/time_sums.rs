@@ -45,11 +45,10 @@ impl TimeSums {
     #[inline]
     pub fn add(&mut self, sample: &Sample) {
         // Most are of one request over an open connection, and all that is known of them is in the sums of their times.
-        let is_plain = (sample.connect_ns | u64::from(sample.stands_for)) == 0
-            && sample.requests <= 1
-            && sample.first_byte_ns != 0;
-        if !is_plain {
+        if (sample.connect_ns | u64::from(sample.stands_for)) != 0 || sample.requests > 1 {
             self.add_special(sample);
+        } else if sample.first_byte_ns == 0 {
+            self.unseen_ns += u128::from(sample.service_ns());
         }
     }
 
