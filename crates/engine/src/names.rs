@@ -38,7 +38,10 @@ impl NameTemplate {
     }
 
     /// Writes the name of `number` in place of the last one.
-    #[expect(clippy::inline_always, reason = "twice for each operation, and called it costs twice as many instructions")]
+    #[expect(
+        clippy::inline_always,
+        reason = "twice for each operation, and called it costs twice as many instructions"
+    )]
     #[inline(always)]
     pub fn write(&mut self, number: u64) -> &str {
         if let Some(prefix) = self.prefix {
