@@ -10,6 +10,9 @@ use crate::Sample;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimeSums {
+    /// Successes that these are of. Where there were more, the parts of their times are not known: they were read from what has
+    /// none, or told by a driver of another version.
+    pub count: u64,
     /// Opening connections, TLS included.
     pub connect_ns: u128,
     /// TLS handshakes in that.
@@ -30,20 +33,13 @@ pub struct TimeSums {
     pub drawn_send_ns: u128,
     /// From the open connection to the first byte of the answer, of the same.
     pub drawn_first_ns: u128,
-    /// The parts of some of its operations are not known.
-    pub unknown: bool,
 }
 
 impl TimeSums {
-    /// Of operations whose parts are not known.
-    #[must_use]
-    pub fn unknown() -> Self {
-        Self { unknown: true, ..Self::default() }
-    }
-
     /// Adds a success.
     #[inline]
     pub fn add(&mut self, sample: &Sample) {
+        self.count += 1;
         // Most are of one request over an open connection, and all that is known of them is in the sums of their times.
         if (sample.connect_ns | u64::from(sample.stands_for)) != 0 || sample.requests > 1 {
             self.add_special(sample);
@@ -90,6 +86,7 @@ impl TimeSums {
     /// Adds others of the same operation. Order does not matter.
     pub fn merge(&mut self, other: &Self) {
         let Self {
+            count,
             connect_ns,
             tls_ns,
             several,
@@ -100,8 +97,8 @@ impl TimeSums {
             drawn,
             drawn_send_ns,
             drawn_first_ns,
-            unknown,
         } = other;
+        self.count += count;
         self.connect_ns += connect_ns;
         self.tls_ns += tls_ns;
         self.several += several;
@@ -112,6 +109,5 @@ impl TimeSums {
         self.drawn += drawn;
         self.drawn_send_ns += drawn_send_ns;
         self.drawn_first_ns += drawn_first_ns;
-        self.unknown |= unknown;
     }
 }

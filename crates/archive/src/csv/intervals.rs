@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cosmark_metrics::results::METRICS;
-use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase, TimeSums};
+use cosmark_metrics::{OpSnapshot, OperationResult, Outcome, Phase};
 
 use crate::csv::line::push_line;
 use crate::csv::number::decimal;
@@ -167,8 +167,6 @@ impl IntervalLine {
             unfinished: self.unfinished,
             intended: self.intended,
             checked: self.checked,
-            // Intervals have no parts of their times.
-            time: TimeSums::unknown(),
             ..OpSnapshot::default()
         }
     }

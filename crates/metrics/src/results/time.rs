@@ -110,13 +110,13 @@ impl TimeResult {
 #[expect(clippy::cast_precision_loss, reason = "means of nanoseconds need no more than 53 bits")]
 fn parts(response: &Latency, service: &Latency, first_byte: &Latency, time: &TimeSums) -> Option<TimeResult> {
     let count = service.count();
-    if count == 0 || time.unknown || response.count() != count {
+    if count == 0 || time.count != count || response.count() != count {
         return None;
     }
     let mean = |ns: u128| ns as f64 / count as f64 / 1e6;
     let (all_ns, service_ns) = (response.sum_ns(), service.sum_ns());
     // Of operations of one request: from their open connection to their first byte, and from there to their end.
-    let one_connect_ns = time.connect_ns - time.apart_connect_ns;
+    let one_connect_ns = time.connect_ns.saturating_sub(time.apart_connect_ns);
     let first_ns = first_byte.sum_ns().saturating_sub(time.several_first_ns).saturating_sub(one_connect_ns);
     let divided_ns = service_ns
         .saturating_sub(time.connect_ns)
@@ -215,7 +215,10 @@ mod tests {
         assert_eq!((time.connect_ms, time.tls_ms, time.first_byte_ms, time.body_ms), (0.5, 2.5, 1.0, 1.5));
         assert_eq!((time.send_ms, sum(&time), time.mean_ms), (None, 10.0, 10.0));
         assert_eq!(TimeResult::of(&OpSnapshot::default()), None);
-        op.merge(&OpSnapshot { time: TimeSums::unknown(), ..OpSnapshot::default() });
+        // Of a driver that tells no parts.
+        let mut other = OpSnapshot::default();
+        other.add(&one, false);
+        op.merge(&OpSnapshot { time: TimeSums::default(), ..other });
         assert_eq!(TimeResult::of(&op), None);
     }
 
