@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The pictures of docs/gallery, made anew: runs against the simulated store on loopback, `cosmark plot`, and the console and a
-# report in headless Chromium.   scripts/gallery.sh [COSMARK]   takes about three minutes.
+# report in headless Chromium.   scripts/gallery.sh [COSMARK]   takes about four minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cosmark=$(realpath "${1:-target/release/cosmark}")
@@ -52,6 +52,8 @@ for _ in 1 2; do
 done
 start stall.yaml
 measure mixed.yaml
+start faster.yaml
+measure mixed.yaml
 stop
 ladder='ladder=w1,w2'
 draw workers workers "$ladder" --op read
@@ -62,6 +64,10 @@ draw heat heat w3 --stage main --op read
 draw timeline timeline w3 --stage main --op read --metric throughput
 draw sizes sizes w3 --stage main --op read
 draw nodes nodes w3
+draw violin violin before=w3 after=w4 --stage main --op read
+# Two pictures: in units of time, and as shares.
+draw time time-share before=w3 after=w4 --stage main
+cp "$work/plots/time.svg" "$out/time.svg"
 draw compare compare "first=w1" "again=w2" --stage read-workers8 --metric throughput
 if [ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d console/node_modules ]; then
   (cd console && node e2e/gallery.mjs "$cosmark" "$work/archive" "$out")

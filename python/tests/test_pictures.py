@@ -73,6 +73,39 @@ def test_sizes_and_bars_are_drawn_and_say_what_they_lack(archive: Path, tmp_path
     assert figure.axes[0].patches[0].get_height() == 1.0
 
 
+def test_violins_have_the_quantiles_of_their_histograms_by_operation_and_size(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w1")
+    sizes = run.operation("main", "write").histograms_by_size()
+    classes = run.operation("main", "write").record["size_classes"]
+    assert list(sizes) == [one["label"] for one in classes] and len(sizes) >= 3
+    assert [len(one) for one in sizes.values()] == [one["count"] for one in classes]
+    assert run.operation("main", "read").histograms_by_size() == {}
+    figure = plot.violin(run, "main")
+    _saved(figure, tmp_path)
+    low, high = figure.axes[0].get_ylim()
+    assert low < run.quantile("main", "read", 0.5) < high
+    by_size = plot.violin(run, "main", ["write"], by_size=True)
+    labels = [label.get_text() for label in by_size.axes[0].get_xticklabels()]
+    assert labels == [f"write {label}" for label, times in sizes.items() if times.supports(0.5)]
+    with pytest.raises(CosmarkError, match="several sizes"):
+        plot.violin(run, "main", ["read"], by_size=True)
+
+
+def test_parts_of_a_time_add_up_to_its_mean(archive: Path, tmp_path: Path) -> None:
+    run = cosmark.open(archive / "w5")
+    figure = plot.time_spent(run)
+    _saved(figure, tmp_path)
+    tops: dict = {}
+    for patch in figure.axes[0].patches:
+        tops[round(patch.get_x(), 3)] = max(tops.get(round(patch.get_x(), 3), 0.0), patch.get_y() + patch.get_height())
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    top = [tops[place] for place in sorted(tops)][labels.index("read")]
+    stage = next(one for one in run.stages if any(op.name == "read" for op in one.main))
+    assert top == pytest.approx(run.operation(stage.name, "read").record["time"]["mean_ms"], rel=1e-6)
+    share = plot.time_spent(run, share=True).axes[0]
+    assert max(patch.get_y() + patch.get_height() for patch in share.patches) == pytest.approx(100.0)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_ends_well_and_says_something(example: Path, archive: Path, tmp_path: Path, python: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(cosmark.__file__).parent.parent)}

@@ -9,7 +9,7 @@ use cosmark_archive::{
     StageLayout, StageRecord, StageState, StageTables, TimelineRow, Timestamp,
 };
 use cosmark_metrics::nodes::reading::NodeLook;
-use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
+use cosmark_metrics::{HealthSample, NodeResult, OpSnapshot, Snapshot};
 use cosmark_wire::ContainersBefore;
 use cosmark_wire::RunClock;
 use cosmark_workload::Workload;
@@ -280,6 +280,18 @@ impl ArchiveWriter {
             self.tell_slice(stage, start, snapshot);
         }
         let result = self.dir.append_histograms(stage, start, snapshot);
+        self.keep(result);
+    }
+
+    /// What the operations of a work did in its whole window, by class of size.
+    pub(crate) fn append_size_histograms(
+        &mut self,
+        stage: usize,
+        work: usize,
+        window: (Timestamp, Duration),
+        ops: &[OpSnapshot],
+    ) {
+        let result = self.dir.append_size_histograms(stage, work, window, ops);
         self.keep(result);
     }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Un
 
 from .comparison import Side, compare, figure_of
 from .errors import CosmarkError
+from .hlog import Histogram
 from .results import Operation, Run, Stage
 from .statistics import mean_and_interval
 from .table import needs
@@ -254,6 +255,127 @@ def sizes(run: Run, stage: str, operation: str, time: str = "response", ax: "Opt
     _log(axes.yaxis)
     axes.set_ylabel(f"{time.replace('_', ' ')} time, ms")
     axes.set_title("bar = p50 to p99, dot = mean", fontsize="small")
+    return figure
+
+
+def _outline(histogram: Histogram) -> Tuple[List[float], List[float]]:
+    """Times in ms and how wide the shape is there, 1 where it is widest: the density of the logarithms, smoothed after Silverman
+    (1986, 3.4), up to where fewer than ten operations lie beyond."""
+    left, logs = len(histogram), []
+    for edge, count in histogram.steps_ns():
+        if left <= 10:
+            break
+        left -= count
+        if edge > 0:
+            logs.append((math.log10(edge / 1e6), count))
+    total = sum(count for _, count in logs)
+    mean = sum(log * count for log, count in logs) / total
+    deviation = math.sqrt(sum((log - mean) ** 2 * count for log, count in logs) / total)
+    low, high = histogram.quantile(0.25), histogram.quantile(0.75)
+    spread = min(deviation, math.log10(high / low) / 1.34) if low and high else deviation
+    smeared = min(max(0.9 * spread * total**-0.2, 0.008), 0.08)
+    first, last = logs[0][0], logs[-1][0]
+    if last - first < smeared:
+        first, last = first - smeared, last + smeared
+    at = [first + (last - first) * step / 160 for step in range(161)]
+    near = [[(log, count) for log, count in logs if abs(log - one) < 5 * smeared] for one in at]
+    width = [sum(c * math.exp(-0.5 * ((log - one) / smeared) ** 2) for log, c in own) for one, own in zip(at, near)]
+    return [10**one for one in at], [one / (max(width) or 1.0) for one in width]
+
+
+def _at(histogram: Histogram, share: float) -> float:
+    value = histogram.quantile(share)
+    return math.nan if value is None else value
+
+
+def violin(
+    runs: "Union[Run, Sequence[Run]]",
+    stage: Optional[str] = None,
+    operations: Optional[Sequence[str]] = None,
+    by_size: bool = False,
+    ax: "Optional[Axes]" = None,
+) -> "Figure":
+    """The shape of the response times on a log axis, one per operation and run, or with ``by_size`` per class of size.
+
+    Dot: median; bar: the middle half; ticks: p95, p99 and p99.9, where ten operations lie beyond. Fewer than 100 operations
+    have their median only.
+    """
+    figure, axes = _figure(ax, (7.0, 3.0))
+    several = len(_named(runs)) > 1
+    shapes: List[Tuple[str, int, Histogram]] = []
+    for at, run in enumerate(_named(runs)):
+        for one in _chosen(run, stage, operations):
+            own = one.histograms_by_size() if by_size else {"": one.histogram()}
+            for size, histogram in own.items():
+                label = " ".join(part for part in (_label(run, several, one.name), size) if part)
+                shapes.append((label, at, histogram))
+    shapes = [shape for shape in shapes if shape[2].supports(0.5)]
+    if not shapes:
+        raise CosmarkError("no operation has objects of several sizes" if by_size else "no operation has twenty times")
+    for place, (_, look, histogram) in enumerate(shapes):
+        colour = COLOURS[look % len(COLOURS)]
+        if len(histogram) >= 100:
+            times, widths = _outline(histogram)
+            half = [0.42 * width for width in widths]
+            left, right = [place - one for one in half], [place + one for one in half]
+            axes.fill_betweenx(times, left, right, facecolor=colour, edgecolor=colour, alpha=0.35)
+            axes.plot([place, place], [_at(histogram, 0.25), _at(histogram, 0.75)], color="black", linewidth=3)
+            for share in (0.95, 0.99, 0.999):
+                if histogram.supports(share):
+                    axes.plot([place], [_at(histogram, share)], marker="_", color="black", markersize=9)
+        axes.plot(
+            [place], [_at(histogram, 0.5)], marker=_MARKS[look % len(_MARKS)], color="black",
+            markerfacecolor="white", markersize=5,
+        )
+    axes.set_xticks(range(len(shapes)), [label for label, _, _ in shapes], rotation=30 if len(shapes) > 4 else 0)
+    axes.set_yscale("log")
+    _log(axes.yaxis)
+    axes.set_ylabel("response time, ms")
+    return figure
+
+
+#: Parts of a response time in the order in which an operation goes through them, with how they look: dark and light in turns.
+_PARTS = (
+    ("wait", "#e8e8e8", "//"), ("connect", "#000000", ""), ("tls", "#f0c4de", "--"), ("send", "#00664b", "\\\\"),
+    ("first_byte", "#f2b632", ""), ("body", "#0a5a94", "//"), ("several", "#a9dbf5", "||"), ("rest", "#a34400", "xx"),
+)
+
+
+def time_spent(
+    runs: "Union[Run, Sequence[Run]]",
+    stage: Optional[str] = None,
+    operations: Optional[Sequence[str]] = None,
+    share: bool = False,
+    ax: "Optional[Axes]" = None,
+) -> "Figure":
+    """What mean response times went into: a stacked bar per operation, class of size and run, in ms or as ``share``."""
+    figure, axes = _figure(ax, (7.0, 3.0))
+    several = len(_named(runs)) > 1
+    stacks: List[Tuple[str, Dict[str, Any]]] = []
+    for run in _named(runs):
+        for one in _chosen(run, stage, operations):
+            name = _label(run, several, one.name)
+            parts = [(name, one.record)]
+            parts += [(f"{name} {size.get('label')}", size) for size in one.record.get("size_classes") or []]
+            stacks += [(label, record["time"]) for label, record in parts if record.get("time")]
+    if not stacks:
+        raise CosmarkError("these runs do not say what their response times went into; older versions did not")
+    tops = [0.0] * len(stacks)
+    for part, colour, hatch in _PARTS:
+        heights = [float(time.get(f"{part}_ms") or 0.0) for _, time in stacks]
+        if share:
+            heights = [100.0 * ms / (time["mean_ms"] or 1.0) for ms, (_, time) in zip(heights, stacks)]
+        if any(height > 0 for height in heights):
+            dark = colour in ("#000000", "#00664b", "#0a5a94", "#a34400")
+            axes.bar(
+                range(len(stacks)), heights, 0.74, bottom=tops, color=colour, hatch=hatch, linewidth=0.6,
+                edgecolor="white" if dark else "black", label=part.replace("_", " "),
+            )
+            tops = [top + height for top, height in zip(tops, heights)]
+    axes.set_xticks(range(len(stacks)), [label for label, _ in stacks], rotation=30 if len(stacks) > 4 else 0)
+    axes.set_ylabel("share of the mean response time, %" if share else "mean response time, ms")
+    axes.set_ylim(0, 100 if share else 1.08 * max(tops))
+    axes.legend(frameon=False, fontsize="small", ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
 
 

@@ -108,6 +108,14 @@ class Operation:
         """All its times of one kind, added up over the intervals of a phase."""
         return self.run._histograms(self.tag, time, phase)
 
+    def histograms_by_size(self) -> "Dict[str, Histogram]":
+        """Response times of the window by class of size (``4 KiB..16 KiB``), ascending; empty where all were of one class, of
+        runs that were killed, and of runs of older versions."""
+        classes = self.record.get("size_classes") or []
+        tags = {f"{self.tag}.response.size_{one.get('least_bytes')}": str(one.get("label")) for one in classes}
+        merged = self.run._log().merged(tags) if tags else {}
+        return {label: merged[tag] for tag, label in tags.items() if tag in merged}
+
     def quantile(self, q: float, time: str = "response", phase: str = "window") -> Optional[float]:
         """See :meth:`Run.quantile`."""
         histogram = self.histogram(time, phase)

@@ -88,6 +88,12 @@ fn head(base: Timestamp) -> String {
     )
 }
 
+/// What the tags of an operation's classes of sizes begin with. They end in a number, and no other tag does: the tag of another
+/// operation ends in a kind of time or a phase, whatever that operation is called.
+fn head_of_sizes(tag: &str) -> String {
+    format!("{tag}.{}.size_", TimeKind::Response.word())
+}
+
 /// Writes the log of one run.
 pub struct LogWriter {
     file: GrowingFile,
@@ -126,6 +132,23 @@ impl LogWriter {
             let Some(times) = kind.of(op) else { continue };
             let suffix = phase_suffix(phase);
             self.push_line(&mut text, &format!("{tag}.{}{suffix}", kind.word()), start, length, times)?;
+        }
+        if text.is_empty() { Ok(()) } else { self.file.append(text.as_bytes()) }
+    }
+
+    /// Adds how long the successes of each class of sizes took in a whole window that began at `start`; nothing where all were
+    /// of one class.
+    pub fn append_sizes(
+        &mut self,
+        tag: &str,
+        start: Timestamp,
+        length: Duration,
+        op: &OpSnapshot,
+    ) -> Result<(), ArchiveError> {
+        let mut text = String::new();
+        for (class, sums) in op.sizes.several() {
+            let tag = format!("{}{}", head_of_sizes(tag), class.least_bytes());
+            self.push_line(&mut text, &tag, start, length, sums.response_or_service())?;
         }
         if text.is_empty() { Ok(()) } else { self.file.append(text.as_bytes()) }
     }
@@ -232,6 +255,26 @@ impl HistogramLog {
         }
         let [own, response] = found;
         Ok(if kind == TimeKind::Service { own.or(response) } else { own })
+    }
+
+    /// Response times of an operation's measured window by class of size, in ns: the least size of the class in bytes, as in
+    /// [`crate::SizeClassResult`], and its histogram, ascending; empty where all were of one class, of a run that was killed and of one
+    /// that an older version made.
+    ///
+    /// # Errors
+    /// When there is no log, or it is damaged.
+    pub fn by_size(dir: &Path, tag: &str) -> Result<Vec<(u64, Histogram<u64>)>, ArchiveError> {
+        let head = head_of_sizes(tag);
+        let size_of = |tag: &str| tag.strip_prefix(&head)?.parse::<u64>().ok();
+        let mut found = std::collections::BTreeMap::new();
+        let mut log = Self::open(dir)?;
+        while let Some(entry) = log.next_wanted(&mut |tag| size_of(tag).is_some()) {
+            let entry = entry?;
+            if let Some(least_bytes) = size_of(&entry.tag) {
+                found.insert(least_bytes, entry.histogram);
+            }
+        }
+        Ok(found.into_iter().collect())
     }
 
     /// Calls `each` with tag, start and length of every interval; no histogram is decoded. For planning an axis before

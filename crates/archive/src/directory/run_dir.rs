@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_metrics::nodes::reading::NodeLook;
-use cosmark_metrics::{HealthSample, NodeResult, Snapshot};
+use cosmark_metrics::{HealthSample, NodeResult, OpSnapshot, Snapshot};
 use cosmark_workload::model::Stage;
 use jiff::Timestamp;
 
@@ -406,6 +406,27 @@ impl RunDir {
         let length = Duration::from_nanos(snapshot.end_ns.saturating_sub(snapshot.start_ns));
         for (names, op) in names.operations.iter().zip(&snapshot.ops) {
             self.histograms.append(&names.tag, snapshot.phase, start, length, op)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the response times of each class of sizes over a window that is over, one entry in `ops` per operation of work `work`
+    /// (0-based); `start` is the wall time of the window's start.
+    ///
+    /// # Errors
+    /// When there is no such stage or work, or the file cannot be written.
+    pub fn append_size_histograms(
+        &mut self,
+        stage: usize,
+        work: usize,
+        (start, length): (Timestamp, Duration),
+        ops: &[OpSnapshot],
+    ) -> Result<(), ArchiveError> {
+        let names = self.layout.get(stage).and_then(|layout| layout.works.get(work)).ok_or_else(|| {
+            ArchiveError::NoSuchPlace { what: format!("work {work} of stage {stage}, counted from 0,") }
+        })?;
+        for (names, op) in names.operations.iter().zip(ops) {
+            self.histograms.append_sizes(&names.tag, start, length, op)?;
         }
         Ok(())
     }

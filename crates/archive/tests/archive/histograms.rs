@@ -65,6 +65,35 @@ fn percentiles_from_the_log_are_those_of_the_run() {
 }
 
 #[test]
+fn each_class_of_sizes_has_its_times_whatever_operations_are_called() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = open(dir.path()).begin(&new_run(&mixed("sizes"))).unwrap();
+    let mut several = OpSnapshot::default();
+    for n in 1..=300_u64 {
+        let (bytes, ms) = if n % 3 == 0 { (1 << 20, 50) } else { (5000, 2) };
+        several.add(&Sample { sent_ns: 1, end_ns: 1 + ms * 1_000_000, bytes, ..Sample::default() }, false);
+    }
+    let one = crate::support::successes(5, 2.5, 1);
+    let window = (at("18:54:00"), std::time::Duration::from_secs(30));
+    run.append_size_histograms(0, 0, window, &[several, one]).unwrap();
+    assert!(run.append_size_histograms(9, 0, window, &[]).is_err());
+    let found = HistogramLog::by_size(run.path(), "s1-main.read").unwrap();
+    let told: Vec<_> = found
+        .iter()
+        .map(|(least_bytes, times)| (*least_bytes, times.len(), (times.max() as f64 / 1e6).round()))
+        .collect();
+    assert_eq!(told, [(4096, 200, 2.0), (1 << 20, 100, 50.0)]);
+    assert!(HistogramLog::by_size(run.path(), "s1-main.write").unwrap().is_empty(), "all are of one class");
+    // No other operation can be taken for a class, nor a class for an operation.
+    for other in ["s1-main", "s1-main.read.response", "s1-main.read.response.size_4096"] {
+        assert!(HistogramLog::by_size(run.path(), other).unwrap().is_empty(), "{other}");
+        for kind in TimeKind::ALL {
+            assert!(HistogramLog::merged(run.path(), other, kind).unwrap().is_none(), "{other}");
+        }
+    }
+}
+
+#[test]
 fn the_log_has_the_form_that_other_tools_read() {
     let dir = tempfile::tempdir().unwrap();
     let mut model = mixed("form");

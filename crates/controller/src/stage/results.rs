@@ -6,6 +6,7 @@ use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, St
 use cosmark_metrics::{ConsistencySums, NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
+use super::peer::Launch;
 use super::{StageEnd, StageRun, consistency};
 use crate::acceptance;
 use crate::job::{EndClass, StopLevel, class_of};
@@ -36,6 +37,7 @@ impl StageRun<'_, '_> {
         let results: Vec<_> = seconds.into_iter().zip(windows).collect();
         if ran {
             record.set_results(&self.stage, self.index, &results);
+            self.write_sizes(&results);
             self.add_examples(&mut record);
             self.add_drivers(&mut record, &by_driver);
             self.name_endpoints(&mut record);
@@ -61,6 +63,16 @@ impl StageRun<'_, '_> {
         observer.stage_ends(&record);
         let measured = if ran { Measured::new(results, batches) } else { Measured::default() };
         StageEnd { class, reason: reason.unwrap_or_default(), tables, measured }
+    }
+
+    /// The distributions of classes of sizes, once for each window: in every slice they would make the log several times as long.
+    fn write_sizes(&mut self, results: &[(f64, Vec<OpSnapshot>)]) {
+        let Some(origin) = self.first_launch().map(Launch::origin) else { return };
+        for (work, (seconds, ops)) in results.iter().enumerate() {
+            let rampup = self.stage.works.get(work).map(|work| work.rampup).unwrap_or_default();
+            let length = Duration::try_from_secs_f64(*seconds).unwrap_or_default();
+            self.job.dir.append_size_histograms(self.index, work, (origin + rampup, length), ops);
+        }
     }
 
     /// What the store's machines were busy with in the measured window.

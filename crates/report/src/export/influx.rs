@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use cosmark_archive::Run;
+use cosmark_archive::{Run, TimeKind};
 
 use super::encode::{escaped_tag, influx};
 use super::{ExportError, run_points, run_points::end_ns};
@@ -20,6 +20,10 @@ pub fn lines(run: &Run, out: &mut dyn Write) -> Result<(), ExportError> {
             _ => (entry.tag.as_str(), "window"),
         };
         let Some((operation, kind)) = tag.rsplit_once('.') else { continue };
+        // The others are of a class of sizes over the whole window.
+        if !TimeKind::ALL.iter().any(|time| time.word() == kind) {
+            continue;
+        }
         let histogram = &entry.histogram;
         #[expect(clippy::cast_precision_loss, reason = "times below an hour in ns fit 53 bits")]
         let ms = |ns: u64| ns as f64 / 1e6;

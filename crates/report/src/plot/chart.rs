@@ -56,6 +56,10 @@ pub enum Mark {
     Levels,
     /// Rectangles in shades; no legend.
     Cells,
+    /// Parts of a whole, one upon the other in the order of their series; the look is the number of the part.
+    Stacked,
+    /// Shapes of distributions side by side.
+    Outlines,
 }
 
 /// Which axis a series belongs to.
@@ -86,6 +90,31 @@ pub struct Series {
     pub errors: Vec<(f64, f64)>,
     /// Rectangles in shades.
     pub cells: Vec<ShadedCell>,
+    /// Shapes of distributions.
+    pub outlines: Vec<Outline>,
+}
+
+/// The shape of a distribution: as wide as many had about that value, the same to both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outline {
+    /// Its place along the horizontal axis.
+    pub x: f64,
+    /// Values along the vertical axis, ascending, and how wide it is there: 1 where it is widest. Empty = no shape.
+    pub widths: Vec<(f64, f64)>,
+    /// Between which values the middle half lies.
+    pub middle: Option<(f64, f64)>,
+    /// The median.
+    pub median: f64,
+    /// Quantiles above it that are marked.
+    pub marked: Vec<f64>,
+}
+
+impl Outline {
+    /// Every value that has to be on the axis.
+    pub fn values(&self) -> impl Iterator<Item = f64> {
+        let ends = [self.widths.first(), self.widths.last()].into_iter().flatten().map(|(value, _)| *value);
+        ends.chain([self.median]).chain(self.marked.iter().copied())
+    }
 }
 
 /// A rectangle of a heat map.
@@ -113,6 +142,7 @@ impl Series {
             words: Vec::new(),
             errors: Vec::new(),
             cells: Vec::new(),
+            outlines: Vec::new(),
         }
     }
 }

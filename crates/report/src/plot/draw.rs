@@ -1,7 +1,10 @@
 //! Draws a chart: frame, grid, ticks, series, legend, note. Colours are those of Okabe and Ito, which people tell apart
 //! whatever their eyes; in shades of grey, dashes and marks tell.
 
-use super::chart::{Axis, Chart, Mark, Scale, Series, Side};
+mod outlines;
+mod stacked;
+
+use super::chart::{Axis, Chart, Mark, Outline, Scale, Series, Side};
 use super::scale::{Fitted, fit};
 use super::svg::{Hold, Stroke, Svg, width_of};
 
@@ -81,18 +84,21 @@ impl Axes {
         let bars = |series: &&Series| series.mark == Mark::Bars;
         let xs = chart.series.iter().flat_map(|series| {
             let cells = series.cells.iter().flat_map(|cell| [cell.x.0, cell.x.1]);
-            series.points.iter().map(|(x, _)| *x).chain(cells)
+            let outlines = series.outlines.iter().map(|outline| outline.x);
+            series.points.iter().map(|(x, _)| *x).chain(cells).chain(outlines)
         });
         let ys = |side: Side| {
             let own = chart.series.iter().filter(move |series| series.side == side);
             own.flat_map(|series| {
                 let ends = series.errors.iter().flat_map(|(low, high)| [*low, *high]);
                 let cells = series.cells.iter().flat_map(|cell| [cell.y.0, cell.y.1]);
-                series.points.iter().map(|(_, y)| *y).chain(ends).chain(cells)
+                let outlines = series.outlines.iter().flat_map(Outline::values);
+                series.points.iter().map(|(_, y)| *y).chain(ends).chain(cells).chain(outlines)
             })
             .collect::<Vec<_>>()
         };
         let mut left = ys(Side::Left);
+        left.extend(stacked::tops(chart));
         if chart.series.iter().any(|series| bars(&series)) {
             left.push(1.0);
         }
@@ -243,6 +249,10 @@ fn draw_legend(svg: &mut Svg, chart: &Chart, rows: &[Vec<&Series>], top: f64, wi
                     svg.rectangle((x + 6.0, middle - 6.0), (22.0, 12.0), "key", colour(series.look), GREY);
                     hatch(svg, series.look, (x + 6.0, middle - 6.0), (22.0, 12.0));
                 }
+                Mark::Stacked => {
+                    stacked::part(svg, "key", series.look, (x + 6.0, middle - 6.0), (22.0, 12.0))
+                }
+                Mark::Outlines => outlines::key(svg, series.look, (x + 17.0, middle)),
                 Mark::Dots => sign(svg, (x + 17.0, middle), series.look),
                 Mark::Hollow => shape(svg, (x + 17.0, middle), series.look, "#ffffff", colour(series.look)),
                 mark => {
@@ -311,6 +321,8 @@ fn draw_series(svg: &mut Svg, chart: &Chart, series: &Series, at: usize, axes: &
     match series.mark {
         Mark::Bars => return draw_bars(svg, chart, series, at, axes, frame),
         Mark::Cells => return draw_cells(svg, series, axes, frame),
+        Mark::Stacked => return stacked::draw(svg, chart, series, at, axes, frame),
+        Mark::Outlines => return outlines::draw(svg, chart, series, at, axes, frame),
         Mark::Dots | Mark::Hollow => {}
         mark => {
             let stroke = stroke_of(series.look, mark);

@@ -90,6 +90,16 @@ pub const KINDS: &[Kind] = &[
         draw: kinds::sizes,
     },
     Kind {
+        name: "violin",
+        what: "the shape of response times on a log axis, by operation and by size of object: the wider, the more operations",
+        draw: kinds::violin,
+    },
+    Kind {
+        name: "time",
+        what: "what mean response times went into, as stacked bars in units of time and as shares: by operation, size and run",
+        draw: kinds::time,
+    },
+    Kind {
         name: "knee",
         what: "a percentile of the response time against throughput, load by load",
         draw: kinds::knee,
@@ -142,8 +152,8 @@ impl AxisWish {
                 Some(false) => chart::Scale::FromZero,
                 None => axis.scale.clone(),
             };
-            axis.bounds = self.bounds;
             if self.bounds != (None, None) {
+                axis.bounds = self.bounds;
                 axis.at_least = None;
             }
         }
@@ -160,7 +170,16 @@ pub struct Picture {
     pub name: String,
     /// The same as a table (RFC 4180), where that says more than the picture.
     pub csv: Option<String>,
+    /// What it shows, where that is more than the points of its chart.
+    shown: Option<Shown>,
     body: Body,
+}
+
+/// What a picture shows, for programs (RFC 4180) and for people.
+#[derive(Debug, Clone)]
+struct Shown {
+    csv: String,
+    table: TextTable,
 }
 
 #[derive(Debug, Clone)]
@@ -196,11 +215,11 @@ pub enum PlotError {
 
 impl Picture {
     fn chart(name: String, chart: Chart) -> Self {
-        Self { name: safe(&name), csv: None, body: Body::Chart(Box::new(chart)) }
+        Self { name: safe(&name), csv: None, shown: None, body: Body::Chart(Box::new(chart)) }
     }
 
     fn table(name: String, table: TextTable, csv: String) -> Self {
-        Self { name, csv: Some(csv), body: Body::Table(table) }
+        Self { name, csv: Some(csv), shown: None, body: Body::Table(table) }
     }
 
     /// As SVG 1.1, the same bytes for the same runs.
@@ -235,7 +254,7 @@ impl Picture {
     /// What it shows, as CSV.
     #[must_use]
     pub fn data(&self) -> String {
-        match (&self.csv, &self.body) {
+        match (self.csv.as_ref().or(self.shown.as_ref().map(|shown| &shown.csv)), &self.body) {
             (Some(csv), _) => csv.clone(),
             (None, Body::Chart(chart)) => data::csv(chart),
             (None, Body::Table(_)) => String::new(),
@@ -243,9 +262,9 @@ impl Picture {
     }
 
     fn as_table(&self) -> Option<TextTable> {
-        match &self.body {
-            Body::Chart(chart) => data::table(chart),
-            Body::Table(table) => Some(table.clone()),
+        match (self.shown.as_ref().map(|shown| &shown.table), &self.body) {
+            (Some(table), _) | (None, Body::Table(table)) => Some(table.clone()),
+            (None, Body::Chart(chart)) => data::table(chart),
         }
     }
 
@@ -307,7 +326,10 @@ pub fn pictures(runs: &[PlotRun], kinds: &[&str], wishes: &Wishes) -> Result<Dra
     for picture in &mut all {
         if let Body::Chart(chart) = &mut picture.body {
             wishes.x.apply(&mut chart.x);
-            wishes.y.apply(&mut chart.left);
+            let is_sum = chart.series.iter().any(|series| series.mark == chart::Mark::Stacked);
+            // Parts add up on an even axis only.
+            let own = &wishes.y;
+            AxisWish { log: own.log.filter(|_| !is_sum), ..own.clone() }.apply(&mut chart.left);
         }
     }
     Ok(Drawn { pictures: all, left_out })

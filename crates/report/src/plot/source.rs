@@ -233,8 +233,8 @@ impl PlotRun {
         let Ok(log) = HistogramLog::open(&run.path) else { return Ok(Vec::new()) };
         for entry in log {
             let entry = entry?;
-            let is_own =
-                entry.tag.strip_prefix(&head).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            let phase = entry.tag.strip_prefix(&head);
+            let is_own = phase.is_some_and(|rest| matches!(rest, "" | ".rampup" | ".rampdown" | ".drain"));
             if is_own {
                 slices.push(HeatSlice {
                     start_s: (entry.start.as_secs_f64() - offset_s).max(0.0),
@@ -244,6 +244,21 @@ impl PlotRun {
             }
         }
         Ok(slices)
+    }
+
+    /// Response times of one operation by class of size, with the least size of each in bytes, ascending; empty where all were of one
+    /// class, or the archive does not have them.
+    ///
+    /// # Errors
+    /// When the file is damaged.
+    pub fn distributions_by_size(&self, op: &PlotOperation) -> Result<Vec<(u64, Distribution)>, PlotError> {
+        let Some(run) = self.record().filter(|_| op.result.size_classes.len() > 1) else {
+            return Ok(Vec::new());
+        };
+        let found = HistogramLog::by_size(&run.path, &op.tag)?.into_iter().map(|(least_bytes, times)| {
+            (least_bytes, Distribution { steps: steps_of(&times), bucket_ms: None, complete: true })
+        });
+        Ok(found.filter(|(_, times)| times.count() > 0).collect())
     }
 
     /// What happened in the stage at `index`: seconds since its load began, and a word.

@@ -6,7 +6,7 @@ use cosmark_report::plot::{
     AxisWish, KINDS, Picture, PlotError, PlotRun, Sheet, Wishes, named as figure, of_interval, pictures, png,
 };
 
-use crate::support::{READS, cosbench, ours};
+use crate::support::{READS, cosbench, ours, ours_of_sizes};
 
 fn mixed() -> (tempfile::TempDir, Vec<PlotRun>) {
     let home = tempfile::tempdir().unwrap();
@@ -106,6 +106,165 @@ fn repeated() -> (Vec<tempfile::TempDir>, Vec<PlotRun>) {
     }
     runs.sort_by(|a, b| a.series.cmp(&b.series));
     (homes, runs)
+}
+
+/// Two runs, the second twice as slow, whose objects have 4000 bytes, and each third one of the slowest half of times a megabyte.
+fn by_size() -> (tempfile::TempDir, Vec<PlotRun>) {
+    let home = tempfile::tempdir().unwrap();
+    let size = |n: u64| if n % 100 >= 50 && n.is_multiple_of(3) { 1_000_000 } else { 4000 };
+    let runs = [("fast", 1), ("slow", 2)].map(|(name, slower)| {
+        PlotRun::open(&ours_of_sizes(home.path(), name, 4, slower, size), Some(name)).unwrap()
+    });
+    (home, runs.into())
+}
+
+/// Rows of a picture's data.
+fn rows(picture: &Picture) -> Vec<Vec<String>> {
+    let text = picture.data();
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    table.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn parts_of_a_time_are_stacked_up_to_its_mean_by_size_and_run() {
+    let (_home, runs) = by_size();
+    let all = pictures(&runs, &["time"], &Wishes::default()).unwrap().pictures;
+    assert_eq!(all.iter().map(|picture| picture.name.as_str()).collect::<Vec<_>>(), ["time", "time-share"]);
+    let rows = rows(named(&all, "time"));
+    let of = |run: &str, size: &str| -> Vec<f64> {
+        rows.iter().filter(|row| row[0] == run && row[3] == size).map(|row| row[5].parse().unwrap()).collect()
+    };
+    for (run, at) in [("fast", 0), ("slow", 1)] {
+        let operation = &runs[at].stages[0].operations[0].result;
+        let mut bars = vec![("all".to_owned(), operation.response_ms.mean.unwrap())];
+        let classes = operation.size_classes.iter();
+        bars.extend(classes.map(|class| (class.label.clone(), class.sums.response_ms.mean.unwrap())));
+        assert_eq!(bars.len(), 3, "{bars:?}");
+        for (size, mean_ms) in bars {
+            let sum: f64 = of(run, &size).iter().sum();
+            assert!((sum / mean_ms - 1.0).abs() < 1e-3, "{run} {size}: {sum} of {mean_ms}");
+        }
+    }
+    // As high as the axis says: six bars of two parts, the slow ones twice as high.
+    let svg = named(&all, "time").svg(Sheet::default());
+    let heights: Vec<f64> =
+        places(&svg, "part", "height").iter().map(|height| height.parse().unwrap()).collect();
+    assert_eq!(heights.len(), 12, "{heights:?}");
+    // `first_byte` is the same half a millisecond in both, `body` the rest; in groups of fast and slow.
+    let body = &heights[6..];
+    for pair in body.chunks(2) {
+        let factor = pair[1] / pair[0];
+        assert!((1.95..2.1).contains(&factor), "{body:?}");
+    }
+    let share = named(&all, "time-share").svg(Sheet::default());
+    let heights: Vec<f64> =
+        places(&share, "part", "height").iter().map(|height| height.parse().unwrap()).collect();
+    let frame: f64 = places(&share, "frame", "height")[0].parse().unwrap();
+    // Initials stand above: the axis goes on to 115 %.
+    let whole = frame / 1.15;
+    let sums = (0..6).map(|bar| heights[bar] + heights[bar + 6]);
+    sums.for_each(|sum| assert!((sum - whole).abs() < 0.2, "{heights:?} in {frame}"));
+    assert!(share.contains("A: fast. B: slow.") && share.matches(">B</text>").count() == 3, "{share}");
+    // On a log axis parts would not add up: it stays even, and says so.
+    let log = Wishes { y: AxisWish { log: Some(true), ..AxisWish::default() }, ..Wishes::default() };
+    let same = pictures(&runs, &["time"], &log).unwrap().pictures;
+    let same = named(&same, "time").svg(Sheet::default());
+    assert_eq!(places(&same, "part", "height"), places(&svg, "part", "height"));
+    assert!(same.contains("even axis only"));
+    let table = named(&all, "time").markdown().unwrap();
+    assert_eq!(table.lines().filter(|line| line.starts_with("| ")).count(), 8, "{table}");
+}
+
+#[test]
+fn times_of_runs_that_do_not_know_their_parts_are_left_out_with_the_reason() {
+    let (_home, runs) = mixed();
+    let error = pictures(&runs[2..], &["time"], &Wishes::default()).unwrap_err();
+    assert!(error.to_string().contains("COSBench"), "{error}");
+}
+
+#[test]
+fn many_bars_are_cut_into_pictures_and_none_is_lost() {
+    let (_home, mut runs) = by_size();
+    let one = runs[0].stages[0].clone();
+    runs[0].stages = (0..30)
+        .map(|at| cosmark_report::plot::PlotStage { name: format!("main{at}"), ..one.clone() })
+        .collect();
+    let all = pictures(&runs[..1], &["time"], &Wishes::default()).unwrap().pictures;
+    let bars: BTreeSet<(String, String)> =
+        all.iter().flat_map(rows).map(|row| (row[1].clone(), row[3].clone())).collect();
+    assert_eq!(
+        (bars.len(), all.len()),
+        (90, 12),
+        "30 stages of 3 bars, at most 24 in a picture, each in two ways"
+    );
+}
+
+#[test]
+fn operations_of_one_name_in_two_works_do_not_lie_upon_each_other() {
+    let (_home, mut runs) = by_size();
+    runs.truncate(1);
+    let one = runs[0].stages[0].operations[0].clone();
+    runs[0].stages[0]
+        .operations
+        .push(cosmark_report::plot::PlotOperation { work: "other".to_owned(), ..one });
+    let all = pictures(&runs, &["time", "violin"], &Wishes::default()).unwrap().pictures;
+    let bars: BTreeSet<String> = rows(named(&all, "time")).into_iter().map(|row| row[2].clone()).collect();
+    assert_eq!(bars.into_iter().collect::<Vec<_>>(), ["read of main", "read of other"]);
+    let svg = named(&all, "violin").svg(Sheet::default());
+    assert!(svg.contains(">read of main<") && places(&svg, "outline", "points").len() == 2, "{svg}");
+}
+
+#[test]
+fn violins_of_operations_and_sizes_have_the_quantiles_of_the_run() {
+    let (_home, runs) = by_size();
+    let all = pictures(&runs, &["violin"], &Wishes::default()).unwrap().pictures;
+    assert_eq!(
+        all.iter().map(|picture| picture.name.as_str()).collect::<Vec<_>>(),
+        ["violin", "violin-sizes-read"]
+    );
+    let told = |picture: &Picture, series: &str, name: &str, what: &str| -> f64 {
+        let rows = rows(picture);
+        let row = rows.iter().find(|row| row[0] == series && row[1] == name && row[3] == what);
+        row.unwrap_or_else(|| panic!("{series} {name} {what}")).get(4).unwrap().parse().unwrap()
+    };
+    for (at, run) in ["fast", "slow"].into_iter().enumerate() {
+        let result = &runs[at].stages[0].operations[0].result;
+        let own = |what: &str| told(&all[0], "", run, what);
+        for (what, ms) in [("p50", result.response_ms.p50), ("p99", result.response_ms.p99)] {
+            assert!((own(what) / ms.unwrap() - 1.0).abs() < 2e-3, "{run} {what}: {} of {ms:?}", own(what));
+        }
+        for class in &result.size_classes {
+            let (ours, theirs) =
+                (told(&all[1], run, &class.label, "p50"), class.sums.response_ms.p50.unwrap());
+            assert!((ours / theirs - 1.0).abs() < 2e-3, "{run} {}: {ours} of {theirs}", class.label);
+        }
+        // Of 1 to 100 ms: the large ones are among the slower half.
+        let large = &result.size_classes[1].label;
+        assert!(told(&all[1], run, large, "p25") > 50.0, "{large}");
+    }
+    // A shape for each of two runs, and of two runs in two classes.
+    assert_eq!(places(&all[0].svg(Sheet::default()), "outline", "points").len(), 2);
+    assert_eq!(places(&all[1].svg(Sheet::default()), "outline", "points").len(), 4);
+    let widest = rows(&all[0])
+        .iter()
+        .filter(|row| row[3] == "outline")
+        .map(|row| row[5].parse::<f64>().unwrap())
+        .fold(0.0, f64::max);
+    assert_eq!(widest, 1.0);
+    let table = all[1].markdown().unwrap();
+    assert!(table.contains("| 256 KiB..1 MiB | fast |") && table.contains("| slow |"), "{table}");
+}
+
+#[test]
+fn a_violin_is_withheld_where_operations_are_too_few_or_times_too_coarse() {
+    let (_home, runs) = mixed();
+    // 39 operations, and times of about 10 ms in buckets of 10 ms.
+    for run in [&runs[3..], &runs[2..3]] {
+        let error = pictures(run, &["violin"], &Wishes::default()).unwrap_err();
+        assert!(error.to_string().contains("a shape needs 100 operations"), "{error}");
+    }
+    let all = pictures(&[runs.into_iter().next().unwrap()], &["violin", "cdf"], &Wishes::default()).unwrap();
+    assert!(all.left_out.is_empty(), "{:?}", all.left_out);
 }
 
 #[test]

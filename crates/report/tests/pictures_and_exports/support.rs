@@ -36,7 +36,7 @@ fn look(at: Timestamp, busy_s: f64) -> NodeLook {
 }
 
 /// The n-th sample: 1 to 101 ms, one of a hundred failed.
-fn sample(n: u64) -> Sample {
+fn sample(n: u64, bytes: u64) -> Sample {
     let sent_ns = 1_000_000_000 + n * 14_000_000;
     let failed = n % 101 == 50;
     Sample {
@@ -48,7 +48,7 @@ fn sample(n: u64) -> Sample {
         sent_ns,
         first_byte_ns: if failed { 0 } else { sent_ns + 500_000 },
         end_ns: sent_ns + 1_000_000 + (n % 100) * 1_000_000,
-        bytes: 4000,
+        bytes,
         status: if failed { 503 } else { 200 },
         outcome: if failed { Outcome::failed("http_503") } else { Outcome::OK },
         requests: 1,
@@ -58,6 +58,11 @@ fn sample(n: u64) -> Sample {
 
 /// A run of ours called `name` in `root`: 2020 reads in one stage, logged one by one; its workers are `workers`.
 pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
+    ours_of_sizes(root, name, workers, slower, |_| 4000)
+}
+
+/// The same with objects of these sizes, by number.
+pub fn ours_of_sizes(root: &Path, name: &str, workers: u32, slower: u64, size: fn(u64) -> u64) -> PathBuf {
     let xml = format!(
         r#"<workload name="x"><storage type="none"/><workflow><workstage name="main">
            <work name="main" workers="{workers}" runtime="30">
@@ -83,7 +88,7 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
     let log = OpLog::create(run.path(), run.layout(), at("18:54:00")).unwrap();
     run.enter_stage(0, StageState::Running, at("18:54:00")).unwrap();
     let mut all = OpSnapshot::default();
-    let mut samples: Vec<Sample> = (0..READS + FAILED).map(sample).collect();
+    let mut samples: Vec<Sample> = (0..READS + FAILED).map(|n| sample(n, size(n))).collect();
     samples.iter_mut().for_each(|sample| sample.end_ns += (sample.end_ns - sample.sent_ns) * (slower - 1));
     for (slice, part) in samples.chunks(101).enumerate() {
         let mut op = OpSnapshot::default();
@@ -117,6 +122,8 @@ pub fn ours(root: &Path, name: &str, workers: u32, slower: u64) -> PathBuf {
     log.finish().unwrap();
     let looks = [("18:54:10", 7.5), ("18:54:12", 8.0), ("18:54:16", 12.0)];
     run.append_nodes(looks.map(|(second, busy_s)| look(at(second), busy_s)).into()).unwrap();
+    let whole = (at("18:54:00"), std::time::Duration::from_nanos(window));
+    run.append_size_histograms(0, 0, whole, std::slice::from_ref(&all)).unwrap();
     let mut stage = run.record().stages[0].clone();
     stage.set_results(&workload.stages[0], 0, &[(30.0, vec![all.clone()])]);
     stage.enter(StageState::Completed, at("18:54:30"));

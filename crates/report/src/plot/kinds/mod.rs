@@ -5,12 +5,16 @@ mod nodes;
 mod over_time;
 mod response;
 mod shape;
+mod time;
+mod violin;
 
 pub use against::{compare, knee, maximum, scatter, workers};
 pub use nodes::nodes;
 pub use over_time::{aggregate, timeline};
 pub use response::{cdf, histogram, percentiles};
 pub use shape::{ccdf, ecdf, heat, sizes};
+pub use time::time;
+pub use violin::violin;
 
 use cosmark_metrics::results::Metric;
 
@@ -96,6 +100,17 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 /// Names of the operations, in order.
 fn labels<'r>(picks: &[Pick<'r>]) -> Vec<&'r str> {
     distinct(picks.iter().map(|pick| pick.op.label.as_str()))
+}
+
+/// The name of an operation, with its work where its stage has several of that name.
+fn full_label(pick: &Pick<'_>) -> String {
+    let label = &pick.op.label;
+    let same = || pick.stage.operations.iter().filter(|other| other.label == *label);
+    match (same().count(), same().filter(|other| other.work == pick.op.work).count()) {
+        (..=1, _) => label.clone(),
+        (_, 1) => format!("{label} of {}", pick.op.work),
+        _ => format!("{label} {}", pick.op_at + 1),
+    }
 }
 
 /// The metrics that were asked for, or else these.

@@ -11,7 +11,7 @@ use cosmark_metrics::results::Unit;
 use super::title;
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::pattern::stars;
-use crate::plot::{Picture, PlotError, PlotRun, Wishes};
+use crate::plot::{Picture, PlotError, PlotRun, Wishes as Options};
 
 /// Steps along the time of a run.
 const BINS: u32 = 600;
@@ -132,11 +132,11 @@ fn pieces(from_s: f64, to_s: f64, bin_s: f64) -> impl Iterator<Item = (u32, f64)
 }
 
 /// A picture for each machine of each run: what was used of its processors and disks.
-pub fn nodes(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+pub fn nodes(runs: &[PlotRun], options: &Options) -> Result<Vec<Picture>, PlotError> {
     let mut pictures = Vec::new();
     for run in runs {
         let Some(own) = run.record() else { continue };
-        pictures.extend(of_run(own, run, runs.len() > 1, wishes)?);
+        pictures.extend(of_run(own, run, runs.len() > 1, options)?);
     }
     if pictures.is_empty() {
         let text = "no machine of a store was looked at during these stages; list them under nodes:";
@@ -145,11 +145,11 @@ pub fn nodes(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotErro
     Ok(pictures)
 }
 
-fn of_run(run: &Run, plotted: &PlotRun, several: bool, wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+fn of_run(run: &Run, plotted: &PlotRun, several: bool, options: &Options) -> Result<Vec<Picture>, PlotError> {
     let wanted = |stage: &&StageRecord| {
         let fits =
             |pattern: &String| stars(pattern, &stage.name).or_else(|| stars(pattern, &stage.id)).is_some();
-        wishes.stages.is_empty() || wishes.stages.iter().any(fits)
+        options.stages.is_empty() || options.stages.iter().any(fits)
     };
     let stages: Vec<&StageRecord> =
         run.record.stages.iter().filter(wanted).filter(|stage| began(stage).is_some()).collect();
@@ -177,7 +177,7 @@ fn of_run(run: &Run, plotted: &PlotRun, several: bool, wishes: &Wishes) -> Resul
     let picture = |(node, course): (&Arc<NodeName>, &Course)| {
         let chart = chart(node, course, &figures, stretch, &stages);
         let chart = Chart {
-            title: title(wishes, format!("{label}{} ({}), how busy", node.name, node.role)),
+            title: title(options, format!("{label}{} ({}), how busy", node.name, node.role)),
             note: format!("{}{more}", chart.note),
             ..chart
         };

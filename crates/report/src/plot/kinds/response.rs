@@ -7,7 +7,7 @@ use crate::plot::table::TextTable;
 use crate::plot::{Distribution, Picture, PlotError, PlotRun, Wishes};
 
 /// With more curves than this a frame is cut into one per stage.
-const MOST_CURVES: usize = 8;
+pub(super) const MOST_CURVES: usize = 8;
 /// Buckets of a histogram of ours, about.
 const BUCKETS: f64 = 120.0;
 /// A curve ends where fewer operations than this lie beyond.
@@ -313,7 +313,7 @@ pub fn percentiles(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, Pl
 }
 
 /// Three digits that count.
-fn precise(ms: f64) -> String {
+pub(super) fn precise(ms: f64) -> String {
     if ms <= 0.0 {
         return "0".to_owned();
     }
