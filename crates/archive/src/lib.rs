@@ -34,7 +34,7 @@ pub use datasets::{
     DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
 };
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
-pub use directory::in_force::{FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};
+pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};
 pub use directory::index::{
     Headline, LONGEST_TAG, MOST_TAGS, RunGlance, baselines, change_tags, overview, set_baseline, tags,
 };

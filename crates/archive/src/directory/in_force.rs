@@ -2,20 +2,24 @@
 //! on the disk, before the fault is, so that whoever comes after a kill knows what to heal.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::directory::files::{read_bounded, write_whole};
+use crate::directory::notes::add_fault_event;
 use crate::directory::process::{may_be_alive, this_process};
 use crate::{Archive, ArchiveError, ProcessRecord};
 
 /// Directory of the archive in which they stand.
 const DIRECTORY: &str = ".faults";
+/// What guardians have done, one line each; beside the files.
+const LOG: &str = "guardian.log";
 /// No such file is larger.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -70,6 +74,24 @@ impl fmt::Display for Heal {
     }
 }
 
+/// How often it is looked whether another process has ended its healing.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a command that heals is tried by whoever has to.
+const TRIES: u32 = 3;
+/// Beside that: for whatever else belongs to it.
+const BESIDE: Duration = Duration::from_secs(10);
+
+impl Heal {
+    /// How long another process may take that heals it: whoever wants to heal it, too, waits as long.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        match self {
+            Self::Command { within, .. } => within.saturating_mul(TRIES).saturating_add(BESIDE),
+            Self::Continue(_) | Self::Groups(_) | Self::Itself => BESIDE.saturating_mul(2),
+        }
+    }
+}
+
 /// A fault that was made and not healed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultInForce {
@@ -110,6 +132,24 @@ impl FaultInForce {
     #[must_use]
     pub fn has_its_maker(&self) -> bool {
         may_be_alive(&self.process)
+    }
+
+    /// Writes what a guardian has done into the log of the journal in which it stood, at `note`, and into the timeline of its
+    /// run where nobody writes that any more.
+    ///
+    /// # Errors
+    /// When one of them cannot be written; the other one is tried all the same.
+    pub fn log(&self, note: &Path, text: &str) -> Result<(), ArchiveError> {
+        let Some(directory) = note.parent() else { return Ok(()) };
+        let (path, text) = (directory.join(LOG), shown(text));
+        let line = format!("{} {} {} {}: {text}\n", Timestamp::now(), self.run, self.stage, self.fault);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        let of_run = directory.parent().map_or(Ok(false), |archive| {
+            add_fault_event(archive, &self.run, &self.stage, &format!("{}: {text}", self.fault))
+        });
+        written.map_err(ArchiveError::io("write", &path))?;
+        of_run.map(|_| ())
     }
 }
 
@@ -196,7 +236,76 @@ pub struct FaultNote {
     path: PathBuf,
 }
 
+/// Whether this process may heal a fault now: no two do so at once.
+#[derive(Debug)]
+pub enum Claim {
+    /// It may, until this goes; `None` on a file system that has no locks.
+    Mine(Option<File>),
+    /// Another process heals it right now.
+    Busy,
+    /// It was healed, and its file is gone.
+    Gone,
+}
+
 impl FaultNote {
+    /// The fault that stands in this file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or others may have written it.
+    pub fn read(path: &Path) -> Result<(Self, FaultInForce), ArchiveError> {
+        read(path)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Claims the healing, without waiting. The claim ends with the process that holds it, however that ends. Source: flock(2).
+    ///
+    /// # Errors
+    /// When the file cannot be opened or locked.
+    pub fn claim(&self) -> Result<Claim, ArchiveError> {
+        let file = match OpenOptions::new().read(true).write(true).open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Claim::Gone),
+            Err(error) => return Err(ArchiveError::io("open", &self.path)(error)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(Claim::Busy),
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+                return Ok(Claim::Mine(None));
+            }
+            Err(TryLockError::Error(error)) => return Err(ArchiveError::io("lock", &self.path)(error)),
+        }
+        // Whoever held it before may have deleted it.
+        let links = file.metadata().map_err(ArchiveError::io("read", &self.path))?.nlink();
+        Ok(if links == 0 { Claim::Gone } else { Claim::Mine(Some(file)) })
+    }
+
+    /// Claims the healing; waits while another process heals it, for at most `patience`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or locked.
+    pub fn claim_within(&self, patience: Duration) -> Result<Claim, ArchiveError> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.claim()? {
+                Claim::Busy if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+                claim => return Ok(claim),
+            }
+        }
+    }
+
+    /// The file is gone although its journal is there: whoever has healed the fault has deleted it. With the whole journal it
+    /// was deleted by somebody who has healed nothing.
+    #[must_use]
+    pub fn was_forgotten(&self) -> bool {
+        !self.path.exists() && self.path.parent().is_some_and(Path::is_dir)
+    }
+
     /// The fault is healed.
     ///
     /// # Errors
@@ -228,5 +337,46 @@ mod tests {
         let heal = Heal::Command { words, directory: PathBuf::from("/srv"), within };
         assert_eq!(heal.to_string(), "`sh -c rm x [2J` in /srv");
         assert_eq!(Heal::Continue(vec![(7, 1), (9, 1)]).to_string(), "SIGCONT to 7, 9");
+    }
+
+    fn noted(directory: &Path) -> (FaultNote, FaultInForce) {
+        let journal = FaultJournal { directory: directory.join(DIRECTORY) };
+        let fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", Heal::Itself);
+        (journal.note(&fault).unwrap(), fault)
+    }
+
+    #[test]
+    fn one_process_at_a_time_heals_a_fault_and_who_comes_later_sees_that_it_is_healed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (note, fault) = noted(directory.path());
+        let same = FaultNote::read(note.path()).unwrap();
+        assert_eq!(same.1, fault);
+        // Opened before it was deleted, locked afterwards.
+        let late = FaultNote { path: note.path().to_owned() };
+        let claim = note.claim().unwrap();
+        assert!(matches!(claim, Claim::Mine(Some(_))), "{claim:?}");
+        assert!(matches!(same.0.claim().unwrap(), Claim::Busy));
+        assert!(matches!(same.0.claim_within(Duration::from_millis(50)).unwrap(), Claim::Busy));
+        let waiting = std::thread::spawn(move || late.claim_within(Duration::from_secs(60)).unwrap());
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(!note.was_forgotten());
+        note.forget().unwrap();
+        drop(claim);
+        assert!(matches!(waiting.join().unwrap(), Claim::Gone));
+        assert!(same.0.was_forgotten());
+        fs::remove_dir_all(directory.path().join(DIRECTORY)).unwrap();
+        assert!(!same.0.was_forgotten(), "who deletes the journal has healed nothing");
+    }
+
+    #[test]
+    fn what_a_guardian_did_is_a_line_beside_the_journal_also_where_there_is_no_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let (note, fault) = noted(directory.path());
+        fault.log(note.path(), "healed by\nnobody").unwrap();
+        fault.log(note.path(), "again").unwrap();
+        let text = fs::read_to_string(directory.path().join(DIRECTORY).join(LOG)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].ends_with("w1 s1-main gone 1: healed by nobody"), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! Notes of people on a run. While it is written by another process they wait in `notes.log`, from where whoever writes it
-//! takes them; afterwards they are put into `run.json` and `events.csv` at once. And how a run that is written takes its events.
+//! takes them; afterwards they are put into `run.json` and `events.csv` at once, as is what others do to its faults then. And
+//! how a run that is written takes its events.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -49,28 +50,73 @@ pub fn add_note(dir: &Path, text: &str) -> Result<bool, ArchiveError> {
         file.write_all(line.as_bytes()).map_err(ArchiveError::io("write", &path))?;
         return Ok(false);
     }
+    put(dir, now, EventKind::Note, None, text)?;
+    Ok(true)
+}
+
+/// Adds what happened to a fault to a run of this archive that nobody writes any more; false where somebody does, or where there
+/// is no such run.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn add_fault_event(archive: &Path, run: &str, stage: &str, text: &str) -> Result<bool, ArchiveError> {
+    let own = format!("{run}-");
+    let entries = std::fs::read_dir(archive).map_err(ArchiveError::io("read directory", archive))?;
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    let Some(name) = names.find(|name| name.to_string_lossy().starts_with(&own)) else { return Ok(false) };
+    let dir = archive.join(name);
+    let record = read_record(&dir)?;
+    let (now, stage) = (Timestamp::now(), Some(stage.to_owned()));
+    if record.state != RunState::Running {
+        put(&dir, now, EventKind::Fault, stage, text)?;
+        return Ok(true);
+    }
+    if record.process.as_ref().is_some_and(may_be_alive) {
+        return Ok(false);
+    }
+    // Whoever ends it takes it from there; when its record was written last says how long the run lived.
+    append(&dir, &EventRecord::new(now, EventKind::Fault, stage, text))?;
+    Ok(true)
+}
+
+fn append(dir: &Path, event: &EventRecord) -> Result<(), ArchiveError> {
+    let mut line = Vec::new();
+    events::push(&mut line, event);
+    append_shared(&dir.join(EVENTS.file), &String::from_utf8_lossy(&EVENTS.head()), &line)
+}
+
+/// Adds an event to a run that is over, of the stage that ran then where none is given.
+fn put(
+    dir: &Path,
+    now: Timestamp,
+    kind: EventKind,
+    stage: Option<String>,
+    text: &str,
+) -> Result<(), ArchiveError> {
     // Who ends a killed run holds the same lock.
     let lock = take_log(dir)?;
     let mut record = read_record(dir)?;
     if record.events.len() >= MOST_EVENTS {
-        return Err(refused("the run has too many events", "keep notes elsewhere"));
+        return Err(ArchiveError::Unreadable {
+            path: dir.to_owned(),
+            problem: "the run has too many events".to_owned(),
+            remedy: "keep notes elsewhere",
+        });
     }
     let during = record.stages.iter().find(|stage| {
         stage.started.is_some_and(|from| from <= now) && stage.ended.is_none_or(|to| now <= to)
     });
-    let stage =
+    let found =
         during.filter(|_| record.ended.is_none_or(|ended| now <= ended)).map(|stage| stage.id.clone());
-    let note = EventRecord::new(now, EventKind::Note, stage, text);
-    let mut line = Vec::new();
-    events::push(&mut line, &note);
-    append_shared(&dir.join(EVENTS.file), &String::from_utf8_lossy(&EVENTS.head()), &line)?;
-    record.events.push(note);
+    let event = EventRecord::new(now, kind, stage.or(found), text);
+    append(dir, &event)?;
+    record.events.push(event);
     write_whole(&dir.join(RECORD), true, |out| {
         serde_json::to_writer_pretty(&mut *out, &record)?;
         out.write_all(b"\n")
     })?;
     drop(lock);
-    Ok(true)
+    Ok(())
 }
 
 impl RunDir {
