@@ -23,7 +23,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 pub use controller::{CancelArgs, ClientArgs, ControllerArgs, DriversArgs, LogsArgs, SubmitArgs};
 pub use datasets::{DatasetCheckArgs, DatasetsArgs, DatasetsCommand};
 pub use driver::{DriverArgs, ManyArgs, NatsArgs, NodeArgs, ReachArgs};
-pub use faults::{FaultsArgs, FaultsCommand, NoteArgs};
+pub use faults::{FaultsArgs, FaultsCommand, GuardArgs, NoteArgs};
 pub use lbn::LbnArgs;
 pub use plan::PlanArgs;
 pub use results::{

@@ -1,6 +1,7 @@
 //! Faults of a run on this machine: whether they may be made, the proxies that they need, who plays them, what they cost in
 //! words, and what an earlier run has left.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table};
@@ -54,7 +55,7 @@ pub fn heal_left(archive: &Path) -> Result<(), Problem> {
         return Ok(());
     }
     eprintln!("cosmark: an earlier run was killed while its faults were in force; they are healed first");
-    let (healed, failed) = heal_all(left);
+    let (healed, failed) = heal_all(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| eprintln!("cosmark: {text}"));
     match failed.first() {
         None => Ok(()),
@@ -133,6 +134,11 @@ pub fn play(
     Ok(())
 }
 
+/// This very program, also where its file was replaced since: `cosmark faults guard`.
+fn guardian() -> Vec<OsString> {
+    ["/proc/self/exe", "faults", "guard"].map(OsString::from).to_vec()
+}
+
 struct Plays {
     run: String,
     journal: cosmark_archive::FaultJournal,
@@ -160,6 +166,7 @@ impl FaultsPlayed for Plays {
             is_open: works.iter().all(|work| matches!(work.load, Load::Open { .. })),
             journal: self.journal.clone(),
             proxies: self.proxies.clone(),
+            guardian: guardian(),
         }));
     }
 

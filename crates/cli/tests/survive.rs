@@ -13,6 +13,8 @@ mod datasets;
 mod disks;
 #[path = "survive/faults.rs"]
 mod faults;
+#[path = "survive/guardian.rs"]
+mod guardian;
 #[path = "survive/outputs.rs"]
 mod outputs;
 #[path = "survive/plain_store.rs"]

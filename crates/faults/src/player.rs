@@ -2,11 +2,12 @@
 //! about to be made, makes it, proves it, holds it, heals it, and waits until all is whole. Whatever ends it heals first what
 //! is in force.
 
+use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{EventKind, FaultInForce, FaultJournal, FaultNote, Heal, Timestamp};
+use cosmark_archive::{EventKind, FaultInForce, FaultJournal, Timestamp};
 use cosmark_metrics::{FaultResult, OpSnapshot};
 use cosmark_workload::model::faults::{FaultAt, FaultKind, FaultSpec};
 
@@ -15,6 +16,10 @@ use crate::act::proxy::Proxies;
 use crate::act::{Answer, Hand, Question, hand};
 use crate::judge::seconds::Seconds;
 use crate::judge::{Played, Stretch, results};
+use crate::left::first_line;
+use in_force::{By, InForce};
+
+mod in_force;
 
 /// What is to be played.
 pub struct Playing {
@@ -36,6 +41,8 @@ pub struct Playing {
     pub journal: FaultJournal,
     /// Proxies that stand before stores.
     pub proxies: Proxies,
+    /// The program of a guardian, and its first words; empty where there is none.
+    pub guardian: Vec<OsString>,
 }
 
 /// Something that happened.
@@ -75,6 +82,12 @@ struct State {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of a load that began at `began`, and on the clock of this process at `zero`.
+    fn news(&self, began: Timestamp, zero: Instant, kind: EventKind, text: &str) {
+        let at = began.checked_add(zero.elapsed()).unwrap_or_else(|_| Timestamp::now());
+        self.state().news.push(News { at, kind, text: text.trim().to_owned() });
     }
 }
 
@@ -163,8 +176,6 @@ const STEADY_WITHIN: f64 = 0.05;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
 const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
-/// Healing that fails is tried so often.
-const HEAL_TRIES: u32 = 3;
 /// A fault that nothing meets for so long did not land.
 const PROOF_WITHIN: Duration = Duration::from_secs(15);
 /// A slot that the end of the load cuts by less than this counts.
@@ -172,7 +183,7 @@ const CUT_S: f64 = 1.5;
 
 struct Stage<'a> {
     playing: &'a Playing,
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     zero: Instant,
 }
 
@@ -255,12 +266,13 @@ impl Stage<'_> {
                 return;
             }
         };
+        // From here on it is healed whatever happens.
+        let mut in_force = InForce::begin(self, spec, &name, hand, (note, noted));
         played.from_s = self.now_s();
         self.tell(&format!("{name}: {what}"));
-        played.steps = hand.steps();
-        // From here on it is healed whatever happens.
-        let mut in_force = InForce { stage: self, name: &name, hand, note: Some(note) };
+        played.steps = in_force.hand.steps();
         let made = in_force.hand.inject();
+        in_force.made();
         match made {
             Ok(output) => {
                 self.tell_output(&name, &output);
@@ -270,13 +282,22 @@ impl Stage<'_> {
         }
         if played.void.is_none() {
             self.hold(spec, &name, played);
-            self.look_again(in_force.hand, played);
+            if !in_force.was_healed() {
+                self.look_again(in_force.hand, played);
+            }
         }
         played.heal_s = Some(self.now_s());
-        if in_force.heal() {
+        let healed_by = in_force.heal();
+        if healed_by != By::Nobody {
             played.healed_s = Some(self.now_s());
-        } else {
-            played.void.get_or_insert_with(|| "it could not be healed".to_owned());
+        }
+        match healed_by {
+            // A load that has ended meanwhile is the lesser reason.
+            By::This => played.void = in_force.stood().or(played.void.take()),
+            By::Guardian(text) => played.void = Some(text),
+            By::Nobody => {
+                played.void.get_or_insert_with(|| "it could not be healed".to_owned());
+            }
         }
     }
 
@@ -461,9 +482,7 @@ impl Stage<'_> {
     }
 
     fn news(&self, kind: EventKind, text: &str) {
-        let since = Duration::from_secs_f64(self.now_s().max(0.0));
-        let at = self.playing.began.checked_add(since).unwrap_or_else(|_| Timestamp::now());
-        self.shared.state().news.push(News { at, kind, text: text.trim().to_owned() });
+        self.shared.news(self.playing.began, self.zero, kind, text);
     }
 }
 
@@ -476,80 +495,7 @@ fn instant_of(at: Timestamp) -> Instant {
     moment.unwrap_or(here)
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default().trim()
-}
-
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a load, at least 0")]
 fn whole(seconds: f64) -> usize {
     seconds.max(0.0) as usize
-}
-
-/// A fault that may be in force: healed when this goes, if it was not before.
-struct InForce<'a> {
-    stage: &'a Stage<'a>,
-    name: &'a str,
-    hand: &'a mut dyn Hand,
-    note: Option<FaultNote>,
-}
-
-impl InForce<'_> {
-    /// True when it is healed.
-    fn heal(&mut self) -> bool {
-        let Some(note) = self.note.take() else { return true };
-        let mut last = String::new();
-        for attempt in 0..HEAL_TRIES {
-            if attempt > 0 {
-                std::thread::sleep(Duration::from_secs(1));
-            }
-            match self.hand.heal() {
-                Ok(output) => {
-                    self.stage.tell_output(self.name, &output);
-                    self.stage.tell(&format!("{}: healed", self.name));
-                    if let Err(error) = note.forget() {
-                        self.stage.tell(&format!(
-                            "{}: healed, and still written down as in force: {error}",
-                            self.name
-                        ));
-                    }
-                    return true;
-                }
-                Err(why) => last = why,
-            }
-        }
-        self.stage.tell(&format!(
-            "{} COULD NOT BE HEALED: {last}; no further fault is made. Heal it by `cosmark faults heal {}`",
-            self.name, self.stage.playing.run
-        ));
-        false
-    }
-}
-
-impl Drop for InForce<'_> {
-    fn drop(&mut self) {
-        self.heal();
-    }
-}
-
-/// Heals what a run that is gone has left in force; what was done, one sentence each.
-///
-/// # Errors
-/// The first that could not be healed; the others are tried all the same.
-pub fn heal_left(left: Vec<(FaultNote, FaultInForce)>) -> (Vec<String>, Vec<String>) {
-    let (mut healed, mut failed) = (Vec::new(), Vec::new());
-    for (note, fault) in left {
-        let name = format!("{} {} {} ({})", fault.run, fault.stage, fault.fault, fault.what);
-        let done = crate::act::heal(&fault.heal)
-            .and_then(|said| note.forget().map(|()| said).map_err(|error| error.to_string()));
-        match done {
-            Ok(_) if fault.heal == Heal::Itself => healed.push(format!("{name} ended with its process")),
-            Ok(said) => {
-                let said = first_line(&said).replace(char::is_control, " ");
-                let more = if said.is_empty() { said } else { format!(": {said}") };
-                healed.push(format!("{name} is healed by {}{more}", fault.heal));
-            }
-            Err(why) => failed.push(format!("{name} could not be healed: {why}")),
-        }
-    }
-    (healed, failed)
 }

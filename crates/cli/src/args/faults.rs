@@ -8,8 +8,10 @@ use clap::{Args as ClapArgs, Subcommand};
 #[derive(ClapArgs)]
 #[command(
     after_help = "What a run makes to fail is written down in .faults of its archive before it is made, and forgotten when \
-                        it is healed. A run heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash this \
-                        command does, and so does the next `cosmark run` with the same archive."
+                        it is healed. A run heals its faults by itself, also after Ctrl-C; after `kill -9` or a crash the \
+                        guardian of the fault does, a process of its own that was started before the fault was made. What \
+                        nobody could heal (the guardian was killed as well, the machine stopped) this command heals, and so \
+                        does the next `cosmark run` with the same archive."
 )]
 pub struct FaultsArgs {
     /// What to do.
@@ -38,6 +40,23 @@ pub enum FaultsCommand {
         #[arg(long, value_name = "DIR", default_value = "archive")]
         archive: PathBuf,
     },
+    /// Heal one fault should its run be killed or stand still; started by that run, with pipes to it
+    #[command(hide = true)]
+    Guard(GuardArgs),
+}
+
+/// What a run tells the guardian of a fault.
+#[derive(ClapArgs)]
+pub struct GuardArgs {
+    /// File of the fault, in .faults of the archive
+    #[arg(long, value_name = "FILE")]
+    pub note: PathBuf,
+    /// How long the fault is to last, in ms
+    #[arg(long, value_name = "MS")]
+    pub hold_ms: u64,
+    /// How long it may last where its run lives, in ms
+    #[arg(long, value_name = "MS")]
+    pub longest_ms: u64,
 }
 
 /// Options of `cosmark note`.

@@ -1,11 +1,13 @@
 //! `cosmark faults`: what runs have made to fail and not healed.
 
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-use cosmark_archive::{Archive, FaultInForce, FaultNote};
-use cosmark_faults::heal_left;
+use cosmark_archive::{Archive, Claim, FaultInForce, FaultNote};
+use cosmark_faults::{Terms, detach, heal_left, watch};
 
-use crate::args::{FaultsArgs, FaultsCommand};
+use crate::args::{FaultsArgs, FaultsCommand, GuardArgs};
 use crate::exit::{Exit, Outcome, Problem};
 
 /// Runs the subcommand.
@@ -13,7 +15,17 @@ pub fn run(args: &FaultsArgs) -> Outcome {
     match &args.command {
         FaultsCommand::List { archive } => list(archive),
         FaultsCommand::Heal { run, force, archive } => heal(archive, run.as_deref(), *force),
+        FaultsCommand::Guard(args) => guard(args),
     }
+}
+
+/// The guardian of a fault; nobody but the run that has started it reads what it says.
+fn guard(args: &GuardArgs) -> Outcome {
+    detach();
+    let terms =
+        Terms { hold: Duration::from_millis(args.hold_ms), longest: Duration::from_millis(args.longest_ms) };
+    watch(&args.note, terms, io::stdin(), &mut io::stdout()).map_err(Problem::usage)?;
+    Ok(Exit::Done)
 }
 
 fn in_force(archive: &Path) -> Result<Vec<(FaultNote, FaultInForce)>, Problem> {
@@ -32,10 +44,11 @@ fn list(archive: &Path) -> Outcome {
         println!("no faults in force");
         return Ok(Exit::Done);
     }
-    for (_, fault) in &found {
+    for (note, fault) in &found {
         let FaultInForce { run, stage, fault: name, what, since, .. } = fault;
         let maker = match (fault.was_made_here(), fault.has_its_maker()) {
             (false, _) => "made on another machine, or before this one was started",
+            _ if matches!(note.claim(), Ok(Claim::Busy)) => "it is being healed",
             (true, true) => "its run heals it",
             (true, false) => "its run is gone",
         };
@@ -71,7 +84,7 @@ fn heal(archive: &Path, run: Option<&str>, force: bool) -> Outcome {
         println!("nothing to heal");
         return Ok(if alive.is_empty() { Exit::Done } else { Exit::StageFailed });
     }
-    let (healed, failed) = heal_left(left);
+    let (healed, failed) = heal_left(left, &mut |text| eprintln!("cosmark: {text}"));
     healed.iter().for_each(|text| println!("{text}"));
     failed.iter().for_each(|text| eprintln!("cosmark: {text}"));
     Ok(if failed.is_empty() && alive.is_empty() { Exit::Done } else { Exit::StageFailed })

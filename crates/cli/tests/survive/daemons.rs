@@ -11,13 +11,13 @@ use crate::eventually;
 use crate::support::{Server, cosmark, run, signal, skipped, stderr, stdout};
 
 /// A process that computes for good, and the file with its number.
-struct Busy {
-    child: Child,
+pub struct Busy {
+    pub child: Child,
     file: PathBuf,
 }
 
 impl Busy {
-    fn begin(directory: &Path) -> Self {
+    pub fn begin(directory: &Path) -> Self {
         let child =
             Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
         let file = directory.join("busy.pid");
@@ -25,7 +25,7 @@ impl Busy {
         Self { child, file }
     }
 
-    fn fault(&self, what: &str) -> String {
+    pub fn fault(&self, what: &str) -> String {
         format!("{what}, pid_file: {}, at: 5 objects, repeats: 1", self.file.display())
     }
 }
@@ -37,13 +37,13 @@ impl Drop for Busy {
     }
 }
 
-fn state_of(pid: u32) -> char {
+pub fn state_of(pid: u32) -> char {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     text.rsplit_once(") ").unwrap().1.chars().next().unwrap()
 }
 
 /// A load on the mock store for so many operations of 200 a second, with one fault.
-fn workload(directory: &Path, fault: &str, operations: u32) {
+pub fn workload(directory: &Path, fault: &str, operations: u32) {
     let text = format!(
         "name: broken\nstorage: {{type: mock, delay: 2ms}}\nstages:\n  - name: main\n    faults:\n      - {{name: gone, {fault}}}\n    \
          works:\n      - {{name: main, workers: 4, total_ops: {operations}, interval: 1s, rate: 200/s, operations: [{{type: write, \
@@ -52,10 +52,10 @@ fn workload(directory: &Path, fault: &str, operations: u32) {
     fs::write(directory.join("broken.yaml"), text).unwrap();
 }
 
-const RUN: [&str; 5] = ["run", "broken.yaml", "--quiet", "--no-report", "--allow-faults"];
+pub const RUN: [&str; 5] = ["run", "broken.yaml", "--quiet", "--no-report", "--allow-faults"];
 
 /// Begins a run and waits until its fault is proved, or void.
-fn begin(directory: &Path, more: &[&str]) -> (Child, String) {
+pub fn begin(directory: &Path, more: &[&str]) -> (Child, String) {
     let mut command = cosmark(directory);
     let child = command.args(RUN).args(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut said = String::new();
@@ -66,23 +66,44 @@ fn begin(directory: &Path, more: &[&str]) -> (Child, String) {
     (child, said)
 }
 
-fn kill(mut child: Child) {
+pub fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
-fn record(directory: &Path) -> RunRecord {
+/// The guardians of faults that stand in this directory's archive.
+pub fn guardians(directory: &Path) -> Vec<u32> {
+    let journal = directory.canonicalize().unwrap().join("archive/.faults/");
+    let journal = journal.to_string_lossy().into_owned();
+    let is_one = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(b"cosmark-guard\0") && String::from_utf8_lossy(&line).contains(&journal)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).filter(is_one).collect()
+}
+
+/// The run and whoever looks after its faults.
+pub fn kill_both(directory: &Path, child: Child) {
+    for pid in guardians(directory) {
+        // SAFETY: a signal to a process of a run that this test has started.
+        unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGKILL) };
+    }
+    kill(child);
+}
+
+pub fn record(directory: &Path) -> RunRecord {
     open_run(&directory.join("archive/w1-broken")).unwrap().record
 }
 
 /// Why the only slot of the only fault says nothing.
-fn void(directory: &Path) -> String {
+pub fn void(directory: &Path) -> String {
     let record = record(directory);
     let slot = &record.stages[0].faults[0].slots[0];
     slot.void.clone().unwrap_or_else(|| panic!("it counts: {slot:?}"))
 }
 
-fn heal(directory: &Path, more: &[&str]) -> (Option<i32>, String) {
+pub fn heal(directory: &Path, more: &[&str]) -> (Option<i32>, String) {
     let output = run(directory, &[&["faults", "heal"], more].concat());
     (output.status.code(), format!("{}{}", stdout(&output), stderr(&output)))
 }
@@ -110,8 +131,8 @@ fn a_server_that_a_killed_run_has_stopped_goes_on_when_it_is_healed_and_a_second
     let (code, text) = heal(path, &[]);
     assert!(code == Some(4) && text.contains("is left to its run"), "{text}");
     assert_eq!(state_of(pid), 'T');
-    kill(child);
-    assert_eq!(state_of(pid), 'T', "a kill alone heals nothing");
+    kill_both(path, child);
+    assert_eq!(state_of(pid), 'T', "a kill of both heals nothing");
     let (code, text) = heal(path, &[]);
     assert_eq!(code, Some(0), "{text}");
     let healed = format!("is healed by SIGCONT to {pid}: 1 of 1 processes run again");
@@ -164,7 +185,7 @@ fn two_runs_do_not_make_the_same_thing_fail_and_what_is_broken_already_is_not_ca
     assert!(why.contains("another cosmark of this machine"), "{why}: {}", stderr(&output));
     assert_eq!(state_of(busy.child.id()), 'T', "what is not one's own is not healed");
     // The first is gone, and what it did is still there: it is not taken for what the third did.
-    kill(child);
+    kill_both(&first, child);
     run(&third, &RUN);
     let why = void(&third);
     assert!(why.contains("it was there before it was made"), "{why}");
@@ -213,8 +234,8 @@ fn a_limit_by_a_control_group_is_taken_away_after_ctrl_c_and_after_a_kill() {
         assert!(said.contains("1 processes are in control groups of version"), "{said}");
         assert!(groups().contains("cosmark-fault-"), "{}", groups());
         if is_killed {
-            kill(child);
-            assert!(groups().contains("cosmark-fault-"), "a kill alone heals nothing");
+            kill_both(path, child);
+            assert!(groups().contains("cosmark-fault-"), "a kill of both heals nothing");
             let (code, text) = heal(path, &[]);
             assert!(code == Some(0) && text.contains("is healed by taking processes out of"), "{text}");
             assert_eq!(heal(path, &[]), (Some(0), "nothing to heal\n".to_owned()));

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cosmark_archive::{EventKind, RunState, open_run};
 
+use crate::daemons::kill_both;
 use crate::support::{Server, cosmark, run, signal, stderr, stdout};
 use crate::{bed, eventually, short_run};
 
@@ -62,12 +63,11 @@ fn a_fault_of_a_killed_run_is_healed_by_the_command_and_by_the_next_run() {
     let path = directory.path();
     workload(path, &format!("{FILE}, at: 5 objects, hold: 500s, slot: 510s, repeats: 1"), 900);
     for by_next_run in [false, true] {
-        let mut child = begin(path, &[]);
+        let child = begin(path, &[]);
         let alive = run(path, &["faults", "heal"]);
         assert_eq!(alive.status.code(), Some(4), "what has its run is left to it: {}", stderr(&alive));
         assert!(path.join("there").exists());
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill_both(path, child);
         let listed = run(path, &["faults", "list"]);
         assert_eq!(listed.status.code(), Some(4));
         assert!(stdout(&listed).contains("gone 1: touch there"), "{}", stdout(&listed));
