@@ -15,6 +15,8 @@ mod disks;
 mod faults;
 #[path = "survive/guardian.rs"]
 mod guardian;
+#[path = "survive/network.rs"]
+mod network;
 #[path = "survive/outputs.rs"]
 mod outputs;
 #[path = "survive/plain_store.rs"]

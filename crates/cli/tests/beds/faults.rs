@@ -1,11 +1,11 @@
 //! Faults on real systems: proved, healed, and nothing lost; and what a killed run leaves in force is healed.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::own_prefix;
-use crate::support::{cosmark, repository, run, run_json, stderr, stdout};
+use crate::support::{cosmark, repository, run, run_json, skipped, stderr, stdout};
 
 /// The number of a process of a bed, as its status says it.
 fn pid_of(bed: &str, name: &str) -> u32 {
@@ -81,19 +81,8 @@ fn swift_keeps_all_that_it_acknowledged_while_an_object_server_stands_still_and_
     assert_eq!(run(path, &["faults", "list"]).status.code(), Some(0));
 }
 
-#[test]
-#[ignore = "needs testbeds/versitygw/up"]
-fn versitygw_that_a_killed_run_has_paused_answers_again_when_it_is_healed() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path();
-    let bed = repository().join("testbeds/versitygw");
-    let pid = pid_of("versitygw", "server");
-    let fault = format!(
-        "type: bed, bed: {}, verb: pause, target: server, hold: 500s, slot: 510s",
-        bed.to_str().unwrap()
-    );
-    workload(path, &fault, "runtime: 900s");
-    let target = bed.join("target.yaml");
+/// Begins a run on a bed and waits until its fault is proved; whether it was.
+fn begin(path: &Path, target: &Path) -> (Child, bool) {
     let args = [
         "run",
         "broken.yaml",
@@ -103,26 +92,137 @@ fn versitygw_that_a_killed_run_has_paused_answers_again_when_it_is_healed() {
         "--quiet",
         "--allow-faults",
     ];
-    let mut child = cosmark(path).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = cosmark(path).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let events = path.join("archive/w1-broken/events.csv");
-    let until = Instant::now() + Duration::from_secs(120);
     let proved = || std::fs::read_to_string(&events).is_ok_and(|text| text.contains("gone 1: it is there"));
-    while !proved() && Instant::now() < until {
+    let is_proved = within(120, proved);
+    (child, is_proved)
+}
+
+/// Whether it came true in so many seconds.
+fn within(seconds: u64, done: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(seconds);
+    while !done() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let was_proved = proved();
+    done()
+}
+
+/// The guardians of faults of this directory's archive.
+fn guardians(path: &Path) -> Vec<libc::pid_t> {
+    let journal = path.canonicalize().unwrap().join("archive/.faults/").to_string_lossy().into_owned();
+    let is_one = |pid: &libc::pid_t| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(b"cosmark-guard\0") && String::from_utf8_lossy(&line).contains(&journal)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok()).filter(is_one).collect()
+}
+
+fn kill(pids: &[libc::pid_t], mut child: Child) {
+    for pid in pids {
+        // SAFETY: a signal to a process of a run that this test has started.
+        unsafe { libc::kill(*pid, libc::SIGKILL) };
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    let (stood_still, healed) = (state_of(pid) == 'T', run(path, &["faults", "heal"]));
-    // Whatever this test says next, the bed is whole for the others.
-    assert_eq!(healed.status.code(), Some(0), "{}", stderr(&healed));
-    assert!(was_proved && stood_still);
-    let said = stdout(&healed);
-    assert!(said.contains("faults pause server") && said.contains("is healed by"), "{said}");
-    assert_ne!(state_of(pid), 'T');
-    let again = run(path, &["faults", "heal"]);
-    assert_eq!((again.status.code(), stdout(&again).as_str()), (Some(0), "nothing to heal\n"));
-    // It answers, and what the run left in it goes.
+}
+
+fn clean(path: &Path, target: &Path) {
     let cleaned = run(path, &["clean", "w1", "--target", target.to_str().unwrap()]);
     assert_eq!(cleaned.status.code(), Some(0), "{}", stderr(&cleaned));
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_goes_on_by_the_guardian_when_the_run_that_stopped_an_object_server_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let pid = pid_of("swift", "node2.object-server");
+    std::fs::write(path.join("server.pid"), pid.to_string()).unwrap();
+    let fault =
+        "type: signal, signal: STOP, pid_file: server.pid, children: true, hold: 500s, slot: 510s, keep: 3s";
+    workload(path, fault, "runtime: 900s");
+    let target = repository().join("testbeds/swift/target.yaml");
+    let (child, was_proved) = begin(path, &target);
+    let stood_still = state_of(pid) == 'T';
+    kill(&[], child);
+    let goes_on = within(60, || state_of(pid) != 'T');
+    // Whatever this test says next, the bed is whole for the others.
+    let healed = run(path, &["faults", "heal"]);
+    assert!(was_proved && stood_still && goes_on, "{was_proved} {stood_still} {goes_on}");
+    assert_eq!(healed.status.code(), Some(0), "{}", stderr(&healed));
+    assert!(within(60, || guardians(path).is_empty()));
+    let log = std::fs::read_to_string(path.join("archive/.faults/guardian.log")).unwrap();
+    assert!(log.contains("healed by its guardian, because the run that made it is gone: SIGCONT"), "{log}");
+    clean(path, &target);
+}
+
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_answers_again_by_the_guardian_or_when_that_is_killed_too_when_it_is_healed() {
+    let bed = repository().join("testbeds/versitygw");
+    let target = bed.join("target.yaml");
+    let pid = pid_of("versitygw", "server");
+    let fault = format!(
+        "type: bed, bed: {}, verb: pause, target: server, hold: 500s, slot: 510s",
+        bed.to_str().unwrap()
+    );
+    for kills_both in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        workload(path, &fault, "runtime: 900s");
+        let (child, was_proved) = begin(path, &target);
+        let stood_still = state_of(pid) == 'T';
+        let guardians_were = guardians(path);
+        kill(if kills_both { &guardians_were } else { &[] }, child);
+        let goes_on = kills_both || within(60, || state_of(pid) != 'T');
+        let healed = run(path, &["faults", "heal"]);
+        // Whatever this test says next, the bed is whole for the others.
+        assert_eq!(healed.status.code(), Some(0), "{}", stderr(&healed));
+        assert!(was_proved && stood_still && goes_on, "{was_proved} {stood_still} {goes_on}");
+        assert_eq!(guardians_were.len(), 1);
+        let said = stdout(&healed);
+        if kills_both {
+            assert!(said.contains("faults pause server") && said.contains("is healed by"), "{said}");
+        }
+        assert_ne!(state_of(pid), 'T');
+        assert!(within(60, || guardians(path).is_empty()));
+        let again = run(path, &["faults", "heal"]);
+        assert_eq!((again.status.code(), stdout(&again).as_str()), (Some(0), "nothing to heal\n"));
+        // It answers, and what the run left in it goes.
+        clean(path, &target);
+    }
+}
+
+/// Packets to and from its port alone are dropped.
+#[test]
+#[ignore = "needs testbeds/versitygw/up"]
+fn versitygw_keeps_all_that_it_acknowledged_while_the_packet_filter_cuts_it_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let tables = || Command::new("nft").args(["list", "tables"]).output();
+    let Ok(before) = tables() else { return skipped("there is no nft") };
+    let target = repository().join("testbeds/versitygw/target.yaml");
+    let text = std::fs::read_to_string(&target).unwrap();
+    let of = text.split("http://").nth(1).unwrap().split(['\n', '"', '/']).next().unwrap().trim();
+    let fault = format!("type: network, of: '{of}', partition: true, hold: 3s, slot: 9s, keep: 2s");
+    workload(path, &fault, "total_ops: 160");
+    let args = [
+        "run",
+        "broken.yaml",
+        "--target",
+        target.to_str().unwrap(),
+        "--no-nodes",
+        "--quiet",
+        "--allow-faults",
+    ];
+    let (output, record) = run_json(path, &args);
+    let slot = &record.stages[2].faults[0].slots[0];
+    assert_eq!(slot.void, None, "{slot:?}; {}", stderr(&output));
+    assert!(slot.proof.as_ref().is_some_and(|proof| proof.contains("does not answer")), "{slot:?}");
+    let durability = &record.durability[0];
+    assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}");
+    assert!(durability.right >= 40, "{durability:?}");
+    assert_eq!(stdout(&tables().unwrap()), stdout(&before));
 }

@@ -82,13 +82,14 @@ impl Server {
 
     /// `cosmark serve ..` on a free port.
     pub fn start(directory: &Path, args: &[&str]) -> Self {
-        let mut child = cosmark(directory)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
+        let mut command = cosmark(directory);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+        Self::start_by(command)
+    }
+
+    /// The same by a command of the test.
+    pub fn start_by(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut reader = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
         loop {

@@ -33,10 +33,14 @@ impl Output {
     #[must_use]
     pub fn failure(&self, words: &[String]) -> String {
         let how = self.code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
-        let last =
-            self.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-        format!("`{}` {how}: {}", words.join(" "), last.trim())
+        format!("`{}` {how}: {}", words.join(" "), last_line(&self.text))
     }
+}
+
+/// The last line of what was printed that says something.
+#[must_use]
+pub fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it printed nothing")
 }
 
 /// A command line for `sh`, here or on another machine.

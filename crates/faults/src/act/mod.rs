@@ -1,10 +1,11 @@
-//! Making faults and healing them: by a test bed's script, by commands, by signals, by control groups, by a proxy. Each way
-//! says before it acts how it is healed, and proves afterwards that it took hold.
+//! Making faults and healing them: by a test bed's script, by commands, by signals, by control groups, by the packet filter, by
+//! a proxy. Each way says before it acts how it is healed, and proves afterwards that it took hold.
 
 mod bed;
 mod cgroup;
 pub mod command;
 pub mod in_use;
+mod network;
 mod process;
 pub mod proxy;
 mod signal;
@@ -74,6 +75,9 @@ pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>
             Box::new(signal::Signal::of(*signal, who, heal.as_deref(), within)?)
         }
         FaultKind::Cgroup { who, limit } => Box::new(cgroup::Cgroup::of(who, limit)?),
+        FaultKind::Network { of, how, netns } => {
+            Box::new(network::Network::of(of, *how, netns.as_deref(), within)?)
+        }
         FaultKind::Proxy { of, how } => Box::new(proxies.hand(of, *how)?),
     }))
 }
@@ -162,7 +166,12 @@ pub fn heal(plan: &Heal) -> Result<String, String> {
 pub fn may_run(spec: &FaultSpec, allowed: bool) -> Result<(), String> {
     let commands = spec.noticed.is_some() || spec.whole.is_some();
     match &spec.kind {
-        FaultKind::Command { .. } | FaultKind::Signal { .. } | FaultKind::Cgroup { .. } if !allowed => {
+        FaultKind::Command { .. }
+        | FaultKind::Signal { .. }
+        | FaultKind::Cgroup { .. }
+        | FaultKind::Network { .. }
+            if !allowed =>
+        {
             Err(format!(
                 "fault {}: {} acts on a machine; read it, and allow it by --allow-faults",
                 spec.name,

@@ -102,6 +102,8 @@ fn class_of(fault: &FaultResult) -> String {
         }
         "signal" if what.starts_with("SIGKILL") => "processes killed".to_owned(),
         "signal" => "processes stand still".to_owned(),
+        "network" if what.starts_with("no packet passes") => "cut off".to_owned(),
+        "network" => before(" to and from "),
         "proxy" => before(" on the way to "),
         "cgroup" => before(" for "),
         _ => fault.name.clone(),

@@ -3,7 +3,8 @@
 use cosmark_units::duration_text;
 
 use crate::model::faults::{
-    FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec, ProxyFault,
+    FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec, NetworkFault,
+    ProxyFault,
 };
 
 /// What is only of this type.
@@ -37,6 +38,13 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
                 }
             };
             of_processes(who).chain(limit).collect()
+        }
+        FaultKind::Network { of, how, netns } => {
+            let how = match how {
+                NetworkFault::Partition => ("partition", "true".to_owned()),
+                NetworkFault::Loss(share) => ("loss", format!("{} %", NetworkFault::percent(*share))),
+            };
+            [("of", of.clone()), how].into_iter().chain(given("netns", netns)).collect()
         }
         FaultKind::Proxy { of, how } => {
             let how = match how {

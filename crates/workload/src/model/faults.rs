@@ -90,6 +90,15 @@ pub enum FaultKind {
         /// To what.
         limit: FaultLimit,
     },
+    /// By the kernel's packet filter.
+    Network {
+        /// Host and port whose packets are meant, in both directions.
+        of: String,
+        /// What happens to them.
+        how: NetworkFault,
+        /// The network namespace, by its name or path; `None` = that of cosmark.
+        netns: Option<String>,
+    },
     /// By a proxy between client and store.
     Proxy {
         /// Host and port of the store that it stands before.
@@ -149,6 +158,38 @@ pub enum FaultLimit {
     },
 }
 
+/// What the packet filter does while a fault holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkFault {
+    /// Every packet is dropped.
+    Partition,
+    /// So many of [`NetworkFault::WHOLE`] packets are dropped, by chance.
+    Loss(u32),
+}
+
+impl NetworkFault {
+    /// Parts of all packets: a share is known to a hundredth of a percent.
+    pub const WHOLE: u32 = 10_000;
+
+    /// For people, and as it stands in a workload.
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Partition => "no packet passes".to_owned(),
+            Self::Loss(share) => format!("{} % of packets lost", Self::percent(share)),
+        }
+    }
+
+    /// A share in percent.
+    #[must_use]
+    pub fn percent(share: u32) -> String {
+        match (share / 100, share % 100) {
+            (whole, 0) => whole.to_string(),
+            (whole, part) => format!("{whole}.{part:02}").trim_end_matches('0').to_owned(),
+        }
+    }
+}
+
 /// What the proxy does while a fault holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyFault {
@@ -170,6 +211,7 @@ pub const FAULT_TYPES: &[(&str, &[&str])] = &[
     ("command", &["inject", "heal", "proof", "host"]),
     ("signal", &["signal", "process", "pid_file", "children", "heal"]),
     ("cgroup", &["process", "pid_file", "children", "cpu", "read", "write", "disk"]),
+    ("network", &["of", "partition", "loss", "netns"]),
     ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth"]),
     ("none", &[]),
 ];
@@ -183,6 +225,7 @@ impl FaultKind {
             Self::Command { .. } => "command",
             Self::Signal { .. } => "signal",
             Self::Cgroup { .. } => "cgroup",
+            Self::Network { .. } => "network",
             Self::Proxy { .. } => "proxy",
             Self::None => "none",
         }
@@ -206,6 +249,10 @@ impl FaultKind {
                 format!("{signal} to {}", who.text())
             }
             Self::Cgroup { who, limit } => format!("{} for {}", limit.text(), who.text()),
+            Self::Network { of, how, netns } => {
+                let place = netns.as_ref().map(|netns| format!(" (in {netns})")).unwrap_or_default();
+                format!("{} to and from {of}{place}", how.text())
+            }
             Self::Proxy { of, how } => format!("{} on the way to {of}", how.text()),
             Self::None => "no fault".to_owned(),
         }

@@ -9,7 +9,7 @@ use crate::keys::attributes::{self, yaml_names};
 use crate::keys::values::{parse_time, parse_whole};
 use crate::model::faults::{
     FAULT_TYPES, FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec,
-    MOST_FAULT_REPEATS, MOST_FAULTS, ProxyFault,
+    MOST_FAULT_REPEATS, MOST_FAULTS, NetworkFault, ProxyFault,
 };
 use crate::model::{Load, Work};
 use crate::yaml::fields::Fields;
@@ -176,22 +176,64 @@ fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<Faul
             let limit = limit(fields, mistakes);
             Some(FaultKind::Cgroup { who: who?, limit: limit? })
         }
+        "network" => {
+            let of = store(&needed("of", OF, mistakes)?, fields, mistakes)?;
+            let netns = fields.get("netns").and_then(|_| text("netns", mistakes));
+            Some(FaultKind::Network { of, how: network(fields, mistakes)?, netns })
+        }
         "proxy" => {
-            let of = needed("of", "host and port of the store: of: 127.0.0.1:8080", mistakes)?;
-            if of.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err())
-            {
-                let message = format!("`{}` is no host and port", shown(&of));
-                mistakes.error(
-                    fields.span,
-                    message,
-                    "write of: 127.0.0.1:8080, as it stands in the endpoint",
-                );
-                return None;
-            }
+            let of = store(&needed("of", OF, mistakes)?, fields, mistakes)?;
             Some(FaultKind::Proxy { of, how: proxy(fields, mistakes)? })
         }
         _ => Some(FaultKind::None),
     }
+}
+
+const OF: &str = "host and port of the store: of: 127.0.0.1:8080";
+
+/// Host and port.
+fn store(of: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<String> {
+    if of
+        .rsplit_once(':')
+        .is_none_or(|(host, port)| host.is_empty() || !port.parse::<u16>().is_ok_and(|port| port > 0))
+    {
+        let hint = "write of: 127.0.0.1:8080, as it stands in the endpoint";
+        mistakes.error(fields.span, format!("`{}` is no host and port", shown(of)), hint);
+        return None;
+    }
+    Some(of.to_owned())
+}
+
+/// What the packet filter does.
+fn network(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<NetworkFault> {
+    match (fields.get("partition").is_some(), fields.get("loss").is_some()) {
+        (true, false) => fields.read("partition", mistakes, |text| match text.trim() {
+            "true" => Ok(NetworkFault::Partition),
+            _ => Err((format!("partition is {}", shown(text)), "write partition: true".to_owned())),
+        }),
+        (false, true) => fields.read("loss", mistakes, |text| {
+            let hint = "write a share of the packets from 0.01 % to 99.99 %, e.g. loss: 2 %".to_owned();
+            let share = text.trim().strip_suffix('%').and_then(|plain| hundredths(plain.trim()));
+            let fits = share.filter(|share| (1..NetworkFault::WHOLE).contains(share));
+            fits.map(NetworkFault::Loss).ok_or((format!("loss is {}", shown(text)), hint))
+        }),
+        _ => {
+            let hint = "write partition: true or loss: 2 %; to delay or to limit, use type: proxy";
+            mistakes.error(fields.span, "a fault of type network does one thing", hint);
+            None
+        }
+    }
+}
+
+/// `2`, `0.5` or `12.25` in hundredths.
+fn hundredths(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || part.len() > 2 {
+        return None;
+    }
+    let part = part.parse::<u32>().ok()? * if part.len() == 1 { 10 } else { 1 };
+    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(part)
 }
 
 fn signal(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
@@ -375,7 +417,9 @@ fn fits(node: &Node, faults: &[FaultSpec], works: &[Work], mistakes: &mut Mistak
 mod tests {
     use std::time::Duration;
 
-    use crate::model::faults::{FaultAt, FaultKind, FaultLimit, FaultProcess, FaultSignal, ProxyFault};
+    use crate::model::faults::{
+        FaultAt, FaultKind, FaultLimit, FaultProcess, FaultSignal, NetworkFault, ProxyFault,
+    };
     use crate::{Environment, Format, Workload, parse, to_yaml};
 
     fn with(faults: &str) -> String {
@@ -399,6 +443,8 @@ mod tests {
       - {name: g, type: none, slot: 30s, repeats: 1}
       - {name: h, type: cgroup, process: swift-object-server, children: true, cpu: 20 %, hold: 1s, slot: 10s, repeats: 1}
       - {name: i, type: cgroup, pid_file: /run/x.pid, write: 1MB/s, disk: /srv/node, hold: 1s, slot: 10s, repeats: 1}
+      - {name: j, type: network, of: '10.0.0.5:8080', partition: true, hold: 1s, slot: 4s, repeats: 1}
+      - {name: k, type: network, of: '[fe80::1]:8080', loss: 0.5 %, netns: bed, hold: 1s, slot: 4s, repeats: 1}
 ";
 
     #[test]
@@ -406,7 +452,7 @@ mod tests {
         let (workload, mistakes) = read(ALL);
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
         let faults = &workload.stages[0].faults;
-        assert_eq!(faults.len(), 9);
+        assert_eq!(faults.len(), 11);
         assert_eq!((faults[0].at, faults[0].repeats), (FaultAt::After(Duration::from_secs(60)), 2));
         assert_eq!(
             (faults[2].at, faults[2].limit),
@@ -419,6 +465,10 @@ mod tests {
         assert_eq!((who.children, limit), (true, &FaultLimit::Cpu(20)));
         let FaultKind::Cgroup { limit, .. } = &faults[8].kind else { panic!("{:?}", faults[8]) };
         assert_eq!(*limit, FaultLimit::Write { bytes_per_s: 1_000_000, disk: "/srv/node".into() });
+        let FaultKind::Network { of, how, netns } = &faults[10].kind else { panic!("{:?}", faults[10]) };
+        assert_eq!((of.as_str(), *how), ("[fe80::1]:8080", NetworkFault::Loss(50)));
+        assert_eq!(netns.as_deref(), Some("bed"));
+        assert_eq!(faults[10].kind.text(), "0.5 % of packets lost to and from [fe80::1]:8080 (in bed)");
         assert_eq!(faults[4].keep, Duration::from_secs(8));
         let FaultKind::Proxy { how: ProxyFault::Bandwidth(bytes), .. } = faults[5].kind else { panic!() };
         assert_eq!(bytes, 1_000_000);
@@ -445,6 +495,19 @@ mod tests {
             ("{name: a, type: command, inject: x, heal: y, hold: 1s, slot: 9s}", "needs `proof`"),
             ("{name: a, type: proxy, of: nowhere, stall: true, hold: 1s, slot: 9s}", "no host and port"),
             ("{name: a, type: proxy, of: 'h:1', hold: 1s, slot: 9s}", "does one thing"),
+            ("{name: a, type: proxy, of: 'h:0', stall: true, hold: 1s, slot: 9s}", "no host and port"),
+            ("{name: a, type: network, partition: true, hold: 1s, slot: 9s}", "needs `of`"),
+            ("{name: a, type: network, of: h, partition: true, hold: 1s, slot: 9s}", "no host and port"),
+            ("{name: a, type: network, of: 'h:1', hold: 1s, slot: 9s}", "does one thing"),
+            (
+                "{name: a, type: network, of: 'h:1', partition: true, loss: 1 %, hold: 1s, slot: 9s}",
+                "does one thing",
+            ),
+            ("{name: a, type: network, of: 'h:1', partition: no, hold: 1s, slot: 9s}", "partition is no"),
+            ("{name: a, type: network, of: 'h:1', loss: 100 %, hold: 1s, slot: 9s}", "loss is 100 %"),
+            ("{name: a, type: network, of: 'h:1', loss: 0.001 %, hold: 1s, slot: 9s}", "loss is 0.001 %"),
+            ("{name: a, type: network, of: 'h:1', loss: 0 %, hold: 1s, slot: 9s}", "loss is 0 %"),
+            ("{name: a, type: network, of: 'h:1', delay: 1s, hold: 1s, slot: 9s}", "no field `delay`"),
             (
                 "{name: a, type: proxy, of: 'h:1', stall: true, delay: 1s, hold: 1s, slot: 9s}",
                 "does one thing",

@@ -107,7 +107,7 @@ pub const FAULT: &[AttributeRow] = &[
     row(("", "name"), ValueKind::Text, "required", "Its name in the results."),
     row(
         ("", "type"),
-        ValueKind::Words(&["bed", "command", "signal", "cgroup", "proxy", "none"]),
+        ValueKind::Words(&["bed", "command", "signal", "cgroup", "network", "proxy", "none"]),
         "required",
         "How it is made; `none` is a slot without a fault, for comparison.",
     ),
@@ -211,7 +211,21 @@ pub const FAULT: &[AttributeRow] = &[
         ("", "of"),
         ValueKind::Text,
         "",
-        "`proxy`: host and port of the store, as in its endpoint; the load goes through a proxy that stands before it.",
+        "`proxy`: host and port of the store, as in its endpoint; the load goes through a proxy that stands before it. `network`: \
+         host and port whose TCP packets are meant, to and from.",
+    ),
+    row(("", "partition"), ValueKind::Bool, "", "`network`: every packet is dropped, in both directions."),
+    row(
+        ("", "loss"),
+        ValueKind::Text,
+        "",
+        "`network`: so many packets are dropped, by chance, in each direction, e.g. `2 %`.",
+    ),
+    row(
+        ("", "netns"),
+        ValueKind::Text,
+        "that of cosmark",
+        "`network`: the network namespace, as `ip netns` calls it, or its path.",
     ),
     row(
         ("", "delay"),
