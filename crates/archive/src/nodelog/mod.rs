@@ -4,51 +4,50 @@
 pub(crate) mod read;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
 use cosmark_metrics::nodes::quantity::{Quantity, Reads};
 use cosmark_metrics::nodes::reading::{Found, NodeLook};
 use jiff::Timestamp;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 
 use crate::ArchiveError;
-use crate::parts::names::{Names, words};
-use crate::parts::{GROUP_ROWS, Parts, metadata};
+use crate::parts::column::{Column, Value};
+use crate::parts::names::Names;
+use crate::parts::{BATCH_ROWS, Parts};
 
 /// Of its name in a run directory, before `.parquet`.
 const STEM: &str = "nodes";
-/// Rows that are gathered before they are encoded.
-const BATCH_ROWS: usize = 1 << 16;
 /// Batches that may wait for the writer.
 const WAITING_BATCHES: usize = 64;
 /// More rows are not kept: some 2 GB, a week of a thousand numbers a second is ten times that.
 const MOST_ROWS: u64 = 500_000_000;
 
-/// The columns, in order. Documented in `docs/reference/archive.md`.
-pub fn schema() -> Schema {
-    let fields = [
-        ("time_ns", DataType::Int64, false),
-        ("node", words(), false),
-        ("role", words(), false),
-        ("source", words(), false),
-        ("name", words(), true),
-        ("quantity", words(), true),
-        ("unit", words(), true),
-        ("measured_in", words(), true),
-        ("reads", words(), true),
-        ("value", DataType::Float64, true),
-        ("age_ns", DataType::Int64, true),
-        ("lost", words(), true),
-    ];
-    Schema::new(fields.map(|(name, kind, nullable)| Field::new(name, kind, nullable)).to_vec())
+/// A number that was read, before it is written.
+pub(crate) struct Row {
+    time_ns: i64,
+    /// Numbers of words, each among the names of its column of text.
+    words: [u16; 9],
+    value: Option<f64>,
+    age_ns: Option<i64>,
 }
+
+/// The columns, in order; what comes later stands at the end. Documented in `docs/reference/archive.md`.
+pub(crate) static COLUMNS: [Column<Row>; 12] = [
+    Column::of("time_ns", Value::I64(|row: &Row| Some(row.time_ns))),
+    Column::of("node", Value::Text(|row: &Row| row.words[0])),
+    Column::of("role", Value::Text(|row: &Row| row.words[1])),
+    Column::of("source", Value::Text(|row: &Row| row.words[2])),
+    Column::of("name", Value::Text(|row: &Row| row.words[3])).nullable(),
+    Column::of("quantity", Value::Text(|row: &Row| row.words[4])).nullable(),
+    Column::of("unit", Value::Text(|row: &Row| row.words[5])).nullable(),
+    Column::of("measured_in", Value::Text(|row: &Row| row.words[6])).nullable(),
+    Column::of("reads", Value::Text(|row: &Row| row.words[7])).nullable(),
+    Column::of("value", Value::F64(|row: &Row| row.value)).nullable(),
+    Column::of("age_ns", Value::I64(|row: &Row| row.age_ns)).nullable(),
+    Column::of("lost", Value::Text(|row: &Row| row.words[8])).nullable(),
+];
 
 /// How a quantity is read, as the column says it.
 fn reads_word(reads: Reads) -> &'static str {
@@ -61,34 +60,12 @@ fn reads_word(reads: Reads) -> &'static str {
 /// No name: null in a column of words.
 const NOTHING: u16 = u16::MAX;
 
-#[derive(Default)]
-struct Columns {
-    time_ns: Vec<i64>,
-    words: [Vec<u16>; 8],
-    value: Vec<Option<f64>>,
-    age_ns: Vec<Option<i64>>,
-}
-
-/// The columns of words, as they stand in [`Columns::words`].
-#[derive(Default)]
-struct Words {
-    node: Names,
-    role: Names,
-    source: Names,
-    name: Names,
-    quantity: Names,
-    unit: Names,
-    measured_in: Names,
-    reads: Names,
-    lost: Names,
-}
-
 struct Writer {
-    table: Parts,
+    table: Parts<Row>,
     epoch_ns: i128,
-    words: Words,
-    columns: Columns,
-    lost: Vec<u16>,
+    /// Of the columns of text, in their order.
+    names: [Names; 9],
+    rows: Vec<Row>,
 }
 
 /// A table of nodes that is being written.
@@ -105,17 +82,11 @@ impl NodeLog {
     /// # Errors
     /// When the thread cannot be started.
     pub fn create(dir: &Path, epoch: Timestamp) -> Result<Self, ArchiveError> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_key_value_metadata(Some(metadata(epoch)))
-            .build();
         let writer = Writer {
-            table: Parts::new(dir, STEM, Arc::new(schema()), properties),
+            table: Parts::new(dir, STEM, &COLUMNS, epoch),
             epoch_ns: epoch.as_nanosecond(),
-            words: Words::default(),
-            columns: Columns::default(),
-            lost: Vec::new(),
+            names: Default::default(),
+            rows: Vec::new(),
         };
         let (channel, receiver) = sync_channel(WAITING_BATCHES);
         let thread = std::thread::Builder::new()
@@ -167,7 +138,7 @@ impl Writer {
     }
 
     fn add(&mut self, look: &NodeLook) -> Result<(), ArchiveError> {
-        if self.table.rows() + self.columns.time_ns.len() as u64 >= MOST_ROWS {
+        if self.table.rows() + self.rows.len() as u64 >= MOST_ROWS {
             return Ok(());
         }
         match &look.found {
@@ -180,7 +151,7 @@ impl Writer {
                 }
             }
         }
-        if self.columns.time_ns.len() >= BATCH_ROWS { self.encode() } else { Ok(()) }
+        if self.rows.len() >= BATCH_ROWS { self.encode() } else { Ok(()) }
     }
 
     fn push(
@@ -190,14 +161,13 @@ impl Writer {
         age_ns: Option<i64>,
         lost: &str,
     ) {
-        let Words { node, role, source, name, quantity, unit, measured_in, reads, lost: losses } =
-            &mut self.words;
+        let [node, role, source, name, quantity, unit, measured_in, reads, losses] = &mut self.names;
         let word = |names: &mut Names, word: &str| if word.is_empty() { NOTHING } else { names.number(word) };
         let of = sample.map(|((quantity, unit, name), _)| {
             (quantity.id, unit, quantity.measured_in(), reads_word(quantity.reads), name)
         });
         let (id, which, measure, how, called) = of.unwrap_or_default();
-        let numbers = [
+        let words = [
             // A node without a name or role has that in the table, too.
             node.number(&look.node.name),
             role.number(&look.node.role),
@@ -207,47 +177,21 @@ impl Writer {
             word(unit, which),
             word(measured_in, measure),
             word(reads, how),
+            word(losses, lost),
         ];
-        self.columns.words.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
-        self.lost.push(word(losses, lost));
         let since_ns = i128::from(look.at_ns()) - self.epoch_ns;
-        self.columns.time_ns.push(i64::try_from(since_ns).unwrap_or(0));
-        self.columns.value.push(sample.map(|(_, value)| value));
-        self.columns.age_ns.push(age_ns);
+        let time_ns = i64::try_from(since_ns).unwrap_or(0);
+        self.rows.push(Row { time_ns, words, value: sample.map(|(_, value)| value), age_ns });
     }
 
     /// Gives the gathered rows to the table.
     fn encode(&mut self) -> Result<(), ArchiveError> {
-        if self.columns.time_ns.is_empty() {
+        if self.rows.is_empty() {
             return Ok(());
         }
-        let batch = self.record_batch();
-        self.table.write(|| batch)
-    }
-
-    fn record_batch(&mut self) -> Result<RecordBatch, ParquetError> {
-        let Columns {
-            time_ns,
-            words: [node, role, source, name, quantity, unit, measured_in, reads],
-            value,
-            age_ns,
-        } = &mut self.columns;
-        let words = &self.words;
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(std::mem::take(time_ns))),
-            words.node.column(node)?,
-            words.role.column(role)?,
-            words.source.column(source)?,
-            words.name.column(name)?,
-            words.quantity.column(quantity)?,
-            words.unit.column(unit)?,
-            words.measured_in.column(measured_in)?,
-            words.reads.column(reads)?,
-            Arc::new(Float64Array::from(std::mem::take(value))),
-            Arc::new(Int64Array::from(std::mem::take(age_ns))),
-            words.lost.column(&mut self.lost)?,
-        ];
-        Ok(RecordBatch::try_new(Arc::clone(self.table.schema()), columns)?)
+        let written = self.table.write(&self.rows, &self.names);
+        self.rows.clear();
+        written
     }
 }
 

@@ -5,16 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
 use cosmark_metrics::nodes::quantity::{Quantity, quantity};
 use cosmark_metrics::nodes::reading::{Found, NodeLook, NodeName, Reading};
 use jiff::Timestamp;
 
-use super::{STEM, schema};
+use super::{COLUMNS, STEM};
 use crate::ArchiveError;
-use crate::parts::read::{Expected, TableReader, words_of};
+use crate::parts::read::{Expected, TableReader};
+use crate::parts::rows::Rows;
 
 /// Columns that every such table has.
 const FIRST_COLUMNS: usize = 12;
@@ -31,7 +29,7 @@ struct Row {
 
 /// Reads what was seen of the store's machines: of `nodes.parquet`, or of the parts that a killed run left.
 pub struct NodeLogReader {
-    table: TableReader,
+    table: TableReader<super::Row>,
     rows: std::iter::Peekable<vec::IntoIter<Row>>,
 }
 
@@ -41,8 +39,12 @@ impl NodeLogReader {
     /// # Errors
     /// When a file is not such a table.
     pub fn open(dir: &Path) -> Result<Option<Self>, ArchiveError> {
-        let expected =
-            Expected { stem: STEM, what: "a table of nodes", schema: schema(), first_columns: FIRST_COLUMNS };
+        let expected = Expected {
+            stem: STEM,
+            what: "a table of nodes",
+            columns: &COLUMNS,
+            first_columns: FIRST_COLUMNS,
+        };
         let table = TableReader::open(dir, expected)?;
         Ok(table.map(|table| Self { table, rows: Vec::new().into_iter().peekable() }))
     }
@@ -108,18 +110,13 @@ impl Iterator for NodeLogReader {
     }
 }
 
-fn rows_of(batch: &RecordBatch) -> Result<Vec<Row>, String> {
-    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("no column {name}"));
-    let wrong = |name: &str| format!("column {name} has another type");
-    let times = column("time_ns")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("time_ns"))?;
-    let ages = column("age_ns")?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong("age_ns"))?;
-    let values = column("value")?.as_primitive_opt::<Float64Type>().ok_or_else(|| wrong("value"))?;
-    let (node, role, source) =
-        (words_of(batch, "node")?, words_of(batch, "role")?, words_of(batch, "source")?);
-    let (name, id, unit) = (words_of(batch, "name")?, words_of(batch, "quantity")?, words_of(batch, "unit")?);
-    let lost = words_of(batch, "lost")?;
+fn rows_of(rows: &Rows) -> Result<Vec<Row>, String> {
+    let (times, ages, values) = (rows.whole("time_ns"), rows.whole("age_ns"), rows.real("value"));
+    let (node, role, source) = (rows.text("node"), rows.text("role"), rows.text("source"));
+    let (name, id, unit) = (rows.text("name"), rows.text("quantity"), rows.text("unit"));
+    let lost = rows.text("lost");
     let mut nodes: BTreeMap<[Arc<str>; 3], Arc<NodeName>> = BTreeMap::new();
-    let rows = (0..batch.num_rows()).map(|row| {
+    let row = |row: usize| {
         let of = |node: &[Arc<str>; 3]| {
             let [name, role, source] = node.each_ref().map(ToString::to_string);
             Arc::new(NodeName { name, role, source })
@@ -127,11 +124,10 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<Row>, String> {
         let key = [node(row), role(row), source(row)];
         let node = Arc::clone(nodes.entry(key.clone()).or_insert_with(|| of(&key)));
         // What a later version knows and this one does not is left out.
-        let sample = quantity(&id(row))
-            .filter(|_| values.is_valid(row))
-            .map(|quantity| (quantity, unit(row), name(row), values.value(row)));
-        let age_ns = if ages.is_valid(row) { u64::try_from(ages.value(row)).unwrap_or(0) } else { 0 };
-        Row { time_ns: times.value(row), node, sample, age_ns, lost: lost(row) }
-    });
-    Ok(rows.collect())
+        let sample = quantity(&id(row)).zip(values(row));
+        let sample = sample.map(|(quantity, value)| (quantity, unit(row), name(row), value));
+        let age_ns = ages(row).and_then(|age| u64::try_from(age).ok()).unwrap_or(0);
+        Row { time_ns: times(row).unwrap_or(0), node, sample, age_ns, lost: lost(row) }
+    };
+    Ok((0..rows.count()).map(row).collect())
 }

@@ -1,7 +1,7 @@
 //! `operations.parquet`: one row per operation, written by a thread of its own so that load threads only hand over what
 //! they recorded. Source: the Apache Parquet format; any engine reads it.
 
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod read;
 
 use std::collections::BTreeMap;
@@ -11,60 +11,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, UInt16Array, UInt32Array};
-use arrow_schema::{DataType, Field, Schema};
 use cosmark_ledger::Plan;
 use cosmark_metrics::{Outcome, Phase, Sample, SlicePlan};
 use cosmark_workload::Workload;
 use jiff::Timestamp;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
 
 use crate::datasets::{Fills, note_overwriting};
 use crate::ledger::LedgerWriter;
-use crate::oplog::columns::Columns;
-use crate::parts::names::{Names, words};
-use crate::parts::{GROUP_ROWS, Parts, metadata};
+use crate::oplog::columns::{COLUMNS, Row, WORDS};
+use crate::parts::names::Names;
+use crate::parts::{BATCH_ROWS, Parts};
 use crate::{ArchiveError, RunDir, StageLayout};
 
 /// Of the name of the log in a run directory, before `.parquet`.
 pub(crate) const STEM: &str = "operations";
 
-/// Rows that are gathered before they are encoded.
-const BATCH_ROWS: usize = 1 << 16;
 /// Batches that may wait for the writer.
 const WAITING_BATCHES: usize = 64;
 
 /// What the column `phase` can say.
 pub const PHASES: [Phase; 4] = [Phase::Rampup, Phase::Window, Phase::Rampdown, Phase::Drain];
-
-/// Columns of numbers: differences instead of a dictionary, which would have to look every value up in a hash table. Times hardly
-/// repeat, and of what does repeat the differences are 0.
-const NUMBERS: [&str; 15] = [
-    "worker",
-    "container",
-    "object",
-    "due_ns",
-    "sent_ns",
-    "first_byte_ns",
-    "end_ns",
-    "bytes",
-    "status",
-    "requests",
-    "retries",
-    "connections",
-    "connect_ns",
-    "endpoint",
-    "asked_bytes",
-];
-/// Columns of few numbers among many nulls: as they are.
-const SPARSE: [&str; 6] =
-    ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns", "wire_weight", "version"];
-/// Columns of words that hardly anybody looks for by their order: the least and the greatest of them are not kept, which would
-/// mean to compare every one.
-const WORDS: [&str; 5] = ["driver", "work", "operation", "outcome", "phase"];
 
 /// Samples of one work from one driver.
 #[derive(Debug, Clone)]
@@ -199,7 +165,7 @@ impl OpLog {
         epoch: Timestamp,
     ) -> Result<Self, ArchiveError> {
         let opened = |layout| {
-            let mut writer = PartWriter::new(dir, layout, epoch)?;
+            let mut writer = PartWriter::new(dir, layout, epoch);
             writer.table.open()?;
             Ok::<_, ArchiveError>(writer)
         };
@@ -352,76 +318,16 @@ struct Place {
 }
 
 struct PartWriter {
-    table: Parts,
-    drivers: Names,
-    stages: Names,
-    works: Names,
-    operations: Names,
-    outcomes: Names,
+    table: Parts<Row>,
+    /// Of the columns [`WORDS`].
+    names: [Names; WORDS.len()],
     outcome_numbers: BTreeMap<Outcome, u16>,
-    phases: Names,
     places: Vec<Vec<Place>>,
-    columns: Columns,
-}
-
-/// The columns, in order. Documented in `docs/reference/archive.md`.
-pub fn schema() -> Schema {
-    let fields = [
-        ("driver", words(), true),
-        ("stage", words(), false),
-        ("work", words(), false),
-        ("worker", DataType::UInt32, false),
-        ("operation", words(), false),
-        ("container", DataType::Int64, true),
-        ("object", DataType::Int64, true),
-        ("due_ns", DataType::Int64, false),
-        ("sent_ns", DataType::Int64, false),
-        ("first_byte_ns", DataType::Int64, true),
-        ("end_ns", DataType::Int64, false),
-        ("bytes", DataType::Int64, false),
-        ("status", DataType::UInt16, true),
-        ("outcome", words(), false),
-        ("requests", DataType::UInt32, false),
-        ("retries", DataType::UInt32, false),
-        ("connections", DataType::UInt32, false),
-        ("connect_ns", DataType::Int64, false),
-        ("accepted_only", DataType::Boolean, false),
-        ("phase", words(), false),
-        ("endpoint", DataType::UInt16, true),
-        ("asked_bytes", DataType::Int64, true),
-        ("wire_sent_ns", DataType::Int64, true),
-        ("wire_first_byte_ns", DataType::Int64, true),
-        ("wire_end_ns", DataType::Int64, true),
-        ("wire_ns", DataType::Int64, true),
-        ("wire_weight", DataType::UInt32, true),
-        ("version", DataType::UInt32, true),
-    ];
-    Schema::new(fields.map(|(name, kind, nullable)| Field::new(name, kind, nullable)).to_vec())
-}
-
-fn properties(epoch: Timestamp) -> WriterProperties {
-    let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_key_value_metadata(Some(metadata(epoch)));
-    for column in WORDS {
-        let none = EnabledStatistics::None;
-        builder = builder.set_column_statistics_enabled(ColumnPath::from(column), none);
-    }
-    for column in SPARSE {
-        builder = builder.set_column_dictionary_enabled(ColumnPath::from(column), false);
-    }
-    for column in NUMBERS {
-        let path = ColumnPath::from(column);
-        builder = builder
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-    }
-    builder.build()
+    rows: Vec<Row>,
 }
 
 impl PartWriter {
-    fn new(dir: &Path, layout: &[StageLayout], epoch: Timestamp) -> Result<Self, ArchiveError> {
+    fn new(dir: &Path, layout: &[StageLayout], epoch: Timestamp) -> Self {
         let (mut stages, mut works, mut operations) = (Names::default(), Names::default(), Names::default());
         let mut places = Vec::new();
         for stage in layout {
@@ -433,32 +339,30 @@ impl PartWriter {
             };
             places.push(stage.works.iter().map(place).collect());
         }
-        Ok(Self {
-            table: Parts::new(dir, STEM, Arc::new(schema()), properties(epoch)),
-            drivers: Names::default(),
-            stages,
-            works,
-            operations,
-            outcomes: Names::default(),
+        let phases = Names::of(PHASES.map(Phase::word));
+        Self {
+            table: Parts::new(dir, STEM, &COLUMNS, epoch),
+            names: [Names::default(), stages, works, operations, Names::default(), phases],
             outcome_numbers: BTreeMap::new(),
-            phases: Names::of(PHASES.map(Phase::word)),
             places,
-            columns: Columns::default(),
-        })
+            rows: Vec::with_capacity(BATCH_ROWS),
+        }
     }
 
     fn add(&mut self, batch: &OpBatch) -> Result<(), ArchiveError> {
         let unknown = || ArchiveError::NoSuchPlace {
             what: format!("work {} of stage {}, counted from 0,", batch.work, batch.stage),
         };
-        let driver = self.drivers.number(&batch.driver);
+        let [drivers, .., phases] = &mut self.names;
+        let driver = drivers.number(&batch.driver);
         let (stage, work) = (usize::from(batch.stage), usize::from(batch.work));
-        let phases = PHASES.map(|phase| (phase, self.phases.number(phase.word())));
+        let phases = PHASES.map(|phase| (phase, phases.number(phase.word())));
         for sample in &batch.samples {
+            let [.., outcomes, _] = &mut self.names;
             let outcome = match self.outcome_numbers.get(&sample.outcome) {
                 Some(number) => *number,
                 None => {
-                    let number = self.outcomes.number(&sample.outcome.label());
+                    let number = outcomes.number(&sample.outcome.label());
                     *self.outcome_numbers.entry(sample.outcome).or_insert(number)
                 }
             };
@@ -468,15 +372,17 @@ impl PartWriter {
             let given_up = sample.outcome == Outcome::failed(Outcome::GIVEN_UP);
             let phase = if given_up { Phase::Drain } else { batch.plan.phase_at(sample.end_ns) };
             let phase = phases.iter().find(|(known, _)| *known == phase).map_or(0, |(_, number)| *number);
-            let columns = &mut self.columns;
-            columns.driver.push(driver);
-            columns.stage.push(place.stage);
-            columns.work.push(place.work);
-            columns.operation.push(operation);
-            columns.outcome.push(outcome);
-            columns.phase.push(phase);
-            columns.push_sample(sample, batch.clock_offset_ns);
-            if columns.worker.len() >= BATCH_ROWS {
+            self.rows.push(Row {
+                driver,
+                stage: place.stage,
+                work: place.work,
+                operation,
+                outcome,
+                phase,
+                clock_offset_ns: batch.clock_offset_ns,
+                sample: *sample,
+            });
+            if self.rows.len() >= BATCH_ROWS {
                 self.encode()?;
             }
         }
@@ -485,49 +391,12 @@ impl PartWriter {
 
     /// Gives the gathered rows to the table.
     fn encode(&mut self) -> Result<(), ArchiveError> {
-        if self.columns.worker.is_empty() {
+        if self.rows.is_empty() {
             return Ok(());
         }
-        let batch = self.record_batch();
-        self.table.write(|| batch)
-    }
-
-    fn record_batch(&mut self) -> Result<RecordBatch, ParquetError> {
-        fn numbers<A: From<Vec<N>> + arrow_array::Array + 'static, N>(column: &mut Vec<N>) -> ArrayRef {
-            Arc::new(A::from(std::mem::take(column)))
-        }
-        let columns = &mut self.columns;
-        let arrays = vec![
-            self.drivers.column(&mut columns.driver)?,
-            self.stages.column(&mut columns.stage)?,
-            self.works.column(&mut columns.work)?,
-            numbers::<UInt32Array, _>(&mut columns.worker),
-            self.operations.column(&mut columns.operation)?,
-            numbers::<Int64Array, _>(&mut columns.container),
-            numbers::<Int64Array, _>(&mut columns.object),
-            numbers::<Int64Array, _>(&mut columns.due_ns),
-            numbers::<Int64Array, _>(&mut columns.sent_ns),
-            numbers::<Int64Array, _>(&mut columns.first_byte_ns),
-            numbers::<Int64Array, _>(&mut columns.end_ns),
-            numbers::<Int64Array, _>(&mut columns.bytes),
-            numbers::<UInt16Array, _>(&mut columns.status),
-            self.outcomes.column(&mut columns.outcome)?,
-            numbers::<UInt32Array, _>(&mut columns.requests),
-            numbers::<UInt32Array, _>(&mut columns.retries),
-            numbers::<UInt32Array, _>(&mut columns.connections),
-            numbers::<Int64Array, _>(&mut columns.connect_ns),
-            numbers::<BooleanArray, _>(&mut columns.accepted_only),
-            self.phases.column(&mut columns.phase)?,
-            numbers::<UInt16Array, _>(&mut columns.endpoint),
-            numbers::<Int64Array, _>(&mut columns.asked_bytes),
-            numbers::<Int64Array, _>(&mut columns.wire_sent_ns),
-            numbers::<Int64Array, _>(&mut columns.wire_first_byte_ns),
-            numbers::<Int64Array, _>(&mut columns.wire_end_ns),
-            numbers::<Int64Array, _>(&mut columns.wire_ns),
-            numbers::<UInt32Array, _>(&mut columns.wire_weight),
-            numbers::<UInt32Array, _>(&mut columns.version),
-        ];
-        Ok(RecordBatch::try_new(Arc::clone(self.table.schema()), arrays)?)
+        let written = self.table.write(&self.rows, &self.names);
+        self.rows.clear();
+        written
     }
 
     fn rows(&self) -> u64 {
@@ -546,24 +415,5 @@ impl PartWriter {
     fn finish(mut self) -> Result<u64, ArchiveError> {
         self.encode()?;
         self.table.finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_for_users_names_every_column_and_its_type() {
-        let page = include_str!("../../../../docs/reference/archive.md");
-        for field in schema().fields() {
-            let kind = match field.data_type() {
-                DataType::Dictionary(..) => "text".to_owned(),
-                DataType::Boolean => "bool".to_owned(),
-                other => other.to_string().to_lowercase(),
-            };
-            let row = format!("| `{}` | {kind} | ", field.name());
-            assert!(page.contains(&row), "archive.md has no row {row}");
-        }
     }
 }

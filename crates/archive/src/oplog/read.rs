@@ -4,15 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::vec;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, RecordBatch};
 use cosmark_metrics::{Outcome, Phase, Sample, WireTimes};
 use jiff::Timestamp;
 
 use crate::ArchiveError;
-use crate::oplog::{PHASES, STEM, schema};
-use crate::parts::read::{Expected, TableReader, words_of};
+use crate::oplog::columns::{COLUMNS, Row};
+use crate::oplog::{PHASES, STEM};
+use crate::parts::read::{Expected, TableReader};
+use crate::parts::rows::Rows;
 
 /// Columns that every log has.
 const FIRST_COLUMNS: usize = 20;
@@ -36,7 +35,7 @@ pub struct OpRow {
 
 /// Reads the rows of a run's log: of `operations.parquet`, or of the parts that a killed run left.
 pub struct OpLogReader {
-    table: TableReader,
+    table: TableReader<Row>,
     rows: vec::IntoIter<OpRow>,
 }
 
@@ -46,8 +45,12 @@ impl OpLogReader {
     /// # Errors
     /// When a file is not an operation log.
     pub fn open(dir: &Path) -> Result<Option<Self>, ArchiveError> {
-        let expected =
-            Expected { stem: STEM, what: "an operation log", schema: schema(), first_columns: FIRST_COLUMNS };
+        let expected = Expected {
+            stem: STEM,
+            what: "an operation log",
+            columns: &COLUMNS,
+            first_columns: FIRST_COLUMNS,
+        };
         let table = TableReader::open(dir, expected)?;
         Ok(table.map(|table| Self { table, rows: Vec::new().into_iter() }))
     }
@@ -79,33 +82,17 @@ impl Iterator for OpLogReader {
     }
 }
 
-fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
-    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("no column {name}"));
-    let wrong = |name: &str| format!("column {name} has another type");
-    let i64s =
-        |name: &str| {
-            let array = column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(|| wrong(name))?;
-            Ok::<_, String>(move |row: usize| {
-                if array.is_valid(row) { u64::try_from(array.value(row)).unwrap_or(0) } else { 0 }
-            })
-        };
-    let u32s = |name: &str| {
-        let array = column(name)?.as_primitive_opt::<UInt32Type>().ok_or_else(|| wrong(name))?;
-        Ok::<_, String>(move |row: usize| array.value(row))
-    };
-    let status = column("status")?.as_primitive_opt::<UInt16Type>().ok_or_else(|| wrong("status"))?;
-    let accepted = column("accepted_only")?.as_boolean_opt().ok_or_else(|| wrong("accepted_only"))?;
-    let endpoint = batch.column_by_name("endpoint").and_then(|array| array.as_primitive_opt::<UInt16Type>());
-    let asked = batch.column_by_name("asked_bytes").and_then(|array| array.as_primitive_opt::<Int64Type>());
-    let (version, wire) = (number_if_any(batch, "version"), wire_times(batch));
-    let (driver, stage, work) =
-        (words_of(batch, "driver")?, words_of(batch, "stage")?, words_of(batch, "work")?);
-    let (operation, outcome, phase) =
-        (words_of(batch, "operation")?, words_of(batch, "outcome")?, words_of(batch, "phase")?);
-    let (worker, requests, retries) = (u32s("worker")?, u32s("requests")?, u32s("retries")?);
-    let (connections, connect_ns, bytes) = (u32s("connections")?, i64s("connect_ns")?, i64s("bytes")?);
-    let (container, object, due_ns) = (i64s("container")?, i64s("object")?, i64s("due_ns")?);
-    let (sent_ns, first_byte_ns, end_ns) = (i64s("sent_ns")?, i64s("first_byte_ns")?, i64s("end_ns")?);
+fn rows_of(rows: &Rows) -> Result<Vec<OpRow>, String> {
+    let (driver, stage, work) = (rows.text("driver"), rows.text("stage"), rows.text("work"));
+    let (operation, outcome, phase) = (rows.text("operation"), rows.text("outcome"), rows.text("phase"));
+    let (container, object, bytes) = (u64s(rows, "container"), u64s(rows, "object"), u64s(rows, "bytes"));
+    let (due_ns, sent_ns, end_ns) = (u64s(rows, "due_ns"), u64s(rows, "sent_ns"), u64s(rows, "end_ns"));
+    let (first_byte_ns, connect_ns) = (u64s(rows, "first_byte_ns"), u64s(rows, "connect_ns"));
+    let (worker, requests, retries) = (u32s(rows, "worker"), u32s(rows, "requests"), u32s(rows, "retries"));
+    let (connections, version) = (u32s(rows, "connections"), u32s(rows, "version"));
+    let (status, endpoint) = (u16s(rows, "status"), u16s(rows, "endpoint"));
+    let (accepted_only, asked_bytes) = (rows.bools("accepted_only"), u64s(rows, "asked_bytes"));
+    let wire = wire_times(rows);
     let row = |row: usize| {
         let word = phase(row);
         let phase = PHASES.into_iter().find(|phase| phase.word() == &*word);
@@ -129,47 +116,47 @@ fn rows_of(batch: &RecordBatch) -> Result<Vec<OpRow>, String> {
                 end_ns: end_ns(row),
                 connect_ns: connect_ns(row),
                 bytes: bytes(row),
-                asked_bytes: asked
-                    .filter(|asked| asked.is_valid(row))
-                    .map_or(0, |asked| u64::try_from(asked.value(row)).unwrap_or(0)),
+                asked_bytes: asked_bytes(row),
                 version: version(row),
-                endpoint: endpoint
-                    .filter(|endpoint| endpoint.is_valid(row))
-                    .map_or(0, |endpoint| endpoint.value(row)),
-                status: if status.is_valid(row) { status.value(row) } else { 0 },
+                endpoint: endpoint(row),
+                status: status(row),
                 outcome,
                 requests: requests(row),
                 retries: retries(row),
                 connections: connections(row),
-                accepted_only: accepted.value(row),
+                accepted_only: accepted_only(row).unwrap_or(false),
                 wire: wire(row),
                 ..Sample::default()
             },
         })
     };
-    (0..batch.num_rows()).map(row).collect()
+    (0..rows.count()).map(row).collect()
 }
 
-/// A number of a row, 0 where it has none; logs of earlier versions lack the column.
-fn number_if_any<'a>(batch: &'a RecordBatch, name: &str) -> impl Fn(usize) -> u32 + use<'a> {
-    let column = batch.column_by_name(name).and_then(|array| array.as_primitive_opt::<UInt32Type>());
-    move |row| column.filter(|column| column.is_valid(row)).map_or(0, |column| column.value(row))
+/// Numbers of a column, 0 for null and for what is beyond the type; so are those of columns that a log of an earlier version lacks.
+fn u64s<'a>(rows: &'a Rows, name: &str) -> impl Fn(usize) -> u64 + use<'a> {
+    let values = rows.whole(name);
+    move |row| values(row).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
+}
+
+fn u32s<'a>(rows: &'a Rows, name: &str) -> impl Fn(usize) -> u32 + use<'a> {
+    let values = rows.whole(name);
+    move |row| values(row).and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
+}
+
+fn u16s<'a>(rows: &'a Rows, name: &str) -> impl Fn(usize) -> u16 + use<'a> {
+    let values = rows.whole(name);
+    move |row| values(row).and_then(|value| u16::try_from(value).ok()).unwrap_or(0)
 }
 
 /// When the operation of a row was on the wire; logs of earlier versions do not say.
-fn wire_times(batch: &RecordBatch) -> impl Fn(usize) -> WireTimes + '_ {
-    let i64s =
-        |name: &str| batch.column_by_name(name).and_then(|array| array.as_primitive_opt::<Int64Type>());
-    let times = ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns"].map(i64s);
-    let weights =
-        batch.column_by_name("wire_weight").and_then(|array| array.as_primitive_opt::<UInt32Type>());
+fn wire_times(rows: &Rows) -> impl Fn(usize) -> WireTimes + '_ {
+    let times = ["wire_sent_ns", "wire_first_byte_ns", "wire_end_ns", "wire_ns"].map(|name| rows.whole(name));
+    let weights = rows.whole("wire_weight");
     move |row| {
-        let number = |at: usize| {
-            let column = times[at].filter(|column| column.is_valid(row))?;
-            u64::try_from(column.value(row)).ok()
-        };
+        let number = |at: usize| u64::try_from(times[at](row)?).ok();
         let read = || {
-            let weight = weights.filter(|column| column.is_valid(row))?.value(row);
+            let weight = u32::try_from(weights(row)?).ok()?;
             let (sent_ns, first_byte_ns) = (number(0)?, number(1)?);
             Some(WireTimes { sent_ns, first_byte_ns, end_ns: number(2)?, spent_ns: number(3)?, weight })
         };

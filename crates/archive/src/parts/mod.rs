@@ -2,63 +2,66 @@
 //! lost: the table is written as parts (`operations.part-00001.parquet`, ..), each closed when it is full or a minute old, and at
 //! the end the parts are joined into one file without decoding them. A killed run leaves its closed parts.
 
+mod arrow;
+pub mod column;
+mod group;
 mod join;
 pub mod names;
 pub mod read;
+pub mod rows;
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use arrow_schema::Schema;
 use jiff::Timestamp;
-use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::SerializedFileWriter;
 
 use crate::ArchiveError;
+use column::{Column, properties, schema};
+use group::Group;
 use join::copy_parts;
+use names::Names;
 
 /// Wall time of the epoch, in nanoseconds since 1970, in the file's metadata.
 pub const EPOCH_UNIX_NS: &str = "cosmark.epoch_unix_ns";
 /// Rows of a row group, which is also a part.
-pub const GROUP_ROWS: usize = 1 << 20;
+const GROUP_ROWS: usize = 1 << 20;
+/// Rows that are gathered before they are encoded: the row group's are a multiple of them.
+pub const BATCH_ROWS: usize = 1 << 13;
 /// A part is closed after this time even if it is not full: that much a kill costs.
 const PART_AGE: Duration = Duration::from_secs(60);
 
 struct Part {
     temporary: PathBuf,
     path: PathBuf,
-    writer: ArrowWriter<File>,
+    file: SerializedFileWriter<File>,
+    group: Group,
     rows: usize,
     began: Instant,
 }
 
-/// A table that is being written.
-pub struct Parts {
+/// A table that is being written, of rows `R`.
+pub struct Parts<R: 'static> {
     dir: PathBuf,
     /// Of its file's name, before `.parquet`.
     stem: &'static str,
-    schema: Arc<Schema>,
-    properties: WriterProperties,
+    columns: &'static [Column<R>],
+    properties: WriterPropertiesPtr,
     part: Option<Part>,
     parts: Vec<PathBuf>,
     rows: u64,
 }
 
-impl Parts {
-    /// A table `STEM.parquet` in `dir`, of which nothing is written yet.
-    pub fn new(dir: &Path, stem: &'static str, schema: Arc<Schema>, properties: WriterProperties) -> Self {
-        Self { dir: dir.to_owned(), stem, schema, properties, part: None, parts: Vec::new(), rows: 0 }
-    }
-
-    /// What its columns are.
-    pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+impl<R> Parts<R> {
+    /// A table `STEM.parquet` in `dir`, of which nothing is written yet; its times count from `epoch`.
+    pub fn new(dir: &Path, stem: &'static str, columns: &'static [Column<R>], epoch: Timestamp) -> Self {
+        let properties = properties(columns, metadata(columns, epoch));
+        Self { dir: dir.to_owned(), stem, columns, properties, part: None, parts: Vec::new(), rows: 0 }
     }
 
     /// Rows that were written.
@@ -72,25 +75,27 @@ impl Parts {
         let path = self.dir.join(&name);
         let temporary = self.dir.join(format!(".{name}.tmp-{}", std::process::id()));
         let file = File::create(&temporary).map_err(ArchiveError::io("write", &path))?;
-        let writer = ArrowWriter::try_new(file, Arc::clone(&self.schema), Some(self.properties.clone()))
-            .map_err(refused(&path))?;
-        self.part = Some(Part { temporary, path, writer, rows: 0, began: Instant::now() });
+        let file = self.begin(file).map_err(refused(&path))?;
+        let group = Group::new(file.schema_descr(), file.properties());
+        self.part = Some(Part { temporary, path, file, group, rows: 0, began: Instant::now() });
         Ok(())
     }
 
-    /// Adds rows, and closes the part when it is full.
-    pub fn write(
-        &mut self,
-        batch: impl FnOnce() -> Result<RecordBatch, ParquetError>,
-    ) -> Result<(), ArchiveError> {
+    fn begin(&self, file: File) -> Result<SerializedFileWriter<File>, ParquetError> {
+        SerializedFileWriter::new(file, schema(self.columns)?, WriterPropertiesPtr::clone(&self.properties))
+    }
+
+    /// Adds at most [`BATCH_ROWS`] rows, and closes the part when it is full; `names` are those of the columns of text, in their
+    /// order.
+    pub fn write(&mut self, rows: &[R], names: &[Names]) -> Result<(), ArchiveError> {
         if self.part.is_none() {
             self.open()?;
         }
+        // A part that was not written whole is not kept.
         let Some(mut part) = self.part.take() else { return Ok(()) };
-        let written = batch().and_then(|batch| part.writer.write(&batch).map(|()| batch.num_rows()));
-        let rows = written.map_err(refused(&part.path))?;
-        part.rows += rows;
-        self.rows += rows as u64;
+        part.group.write(self.columns, rows, names).map_err(refused(&part.path))?;
+        part.rows += rows.len();
+        self.rows += rows.len() as u64;
         let full = part.rows >= GROUP_ROWS;
         self.part = Some(part);
         if full { self.close() } else { Ok(()) }
@@ -107,9 +112,10 @@ impl Parts {
         if part.rows == 0 {
             return fs::remove_file(&part.temporary).map_err(ArchiveError::io("remove", &part.temporary));
         }
-        part.writer.close().map_err(refused(&part.path))?;
-        fs::rename(&part.temporary, &part.path).map_err(ArchiveError::io("write", &part.path))?;
-        self.parts.push(part.path);
+        let Part { temporary, path, mut file, group, .. } = part;
+        group.close(&mut file).and_then(|()| file.close()).map_err(refused(&path))?;
+        fs::rename(&temporary, &path).map_err(ArchiveError::io("write", &path))?;
+        self.parts.push(path);
         Ok(())
     }
 
@@ -136,10 +142,9 @@ impl Parts {
             .map_err(ArchiveError::io("write", path))
             .and_then(|file| match parts.first() {
                 Some(first) => copy_parts(file, first, parts).map_err(refused(path)),
-                None => ArrowWriter::try_new(file, Arc::clone(&self.schema), Some(self.properties.clone()))
-                    .and_then(ArrowWriter::close)
-                    .map(drop)
-                    .map_err(refused(path)),
+                None => {
+                    self.begin(file).and_then(SerializedFileWriter::close).map(drop).map_err(refused(path))
+                }
             })
             .and_then(|()| fs::rename(&temporary, path).map_err(ArchiveError::io("write", path)));
         if joined.is_err() {
@@ -170,13 +175,14 @@ pub fn files_of(dir: &Path, stem: &str) -> Result<Vec<PathBuf>, ArchiveError> {
     Ok(parts)
 }
 
-/// What every table says of itself: the format, and the wall time that its times count from.
-pub fn metadata(epoch: Timestamp) -> Vec<KeyValue> {
+/// What every table says of itself: the format, the wall time that its times count from, and its columns as Arrow knows them.
+fn metadata<R>(columns: &[Column<R>], epoch: Timestamp) -> Vec<KeyValue> {
     let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     vec![
         pair("cosmark.schema", "1".to_owned()),
         pair(EPOCH_UNIX_NS, epoch.as_nanosecond().to_string()),
         pair("cosmark.epoch", epoch.to_string()),
+        pair(arrow::KEY, arrow::schema(columns)),
     ]
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cosmark_archive::{OpBatch, OpLog, OpLogReader, SendError, layout_of, open_run};
+use cosmark_archive::{NodeLogReader, OpBatch, OpLog, OpLogReader, OpRow, SendError, layout_of, open_run};
+use cosmark_metrics::nodes::reading::Found;
 use cosmark_metrics::{OpSnapshot, Outcome, Phase, Sample, SlicePlan, WireTimes};
 
 use crate::support::{at, mixed, new_run, open};
@@ -168,6 +169,64 @@ fn a_file_that_is_no_operation_log_is_named() {
     }
 }
 
+/// A directory with this file of an earlier version as its `name`.
+fn earlier(file: &str, name: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parquet").join(file);
+    std::fs::copy(kept, dir.path().join(name)).unwrap();
+    dir
+}
+
+#[test]
+fn logs_that_other_writers_made_are_read() {
+    for (file, asked_bytes, versions) in
+        [("operations.parquet", 143_360, 32_942_743_807), ("operations-20-columns.parquet", 0, 0)]
+    {
+        let dir = earlier(file, "operations.parquet");
+        let reader = OpLogReader::open(dir.path()).unwrap().unwrap();
+        assert_eq!(reader.epoch(), "2026-11-23T20:51:47.691996967Z".parse().unwrap());
+        let rows: Vec<_> = reader.map(Result::unwrap).collect();
+        let count = |is: &dyn Fn(&OpRow) -> bool| rows.iter().filter(|row| is(row)).count();
+        let sum = |of: &dyn Fn(&Sample) -> u64| rows.iter().map(|row| of(&row.sample)).sum::<u64>();
+        assert_eq!((rows.len(), count(&|row| row.phase == Phase::Window)), (90, 90));
+        assert_eq!(
+            (count(&|row| &*row.operation == "read"), count(&|row| &*row.operation == "write")),
+            (55, 35)
+        );
+        let failed = count(&|row| row.sample.outcome == Outcome::failed("http_500"));
+        assert_eq!((count(&|row| row.sample.outcome == Outcome::OK), failed), (85, 5));
+        assert!(
+            rows.iter().all(|row| (&*row.driver, &*row.stage, &*row.work) == ("local", "s1-main", "main"))
+        );
+        assert_eq!(sum(&|sample| sample.due_ns), 123_279_568_113);
+        assert_eq!(sum(&|sample| sample.first_byte_ns), 124_968_618_110);
+        assert_eq!(sum(&|sample| sample.end_ns), 124_968_660_234);
+        assert_eq!(sum(&|sample| sample.bytes), 194_360);
+        assert_eq!(sum(&|sample| u64::from(sample.status)), 19_500);
+        assert_eq!(sum(&|sample| u64::from(sample.worker)), 45);
+        assert_eq!((sum(&|sample| sample.container), sum(&|sample| sample.object)), (139, 442));
+        assert_eq!((sum(&|sample| u64::from(sample.requests)), sum(&|sample| sample.connect_ns)), (90, 0));
+        assert_eq!(
+            (sum(&|sample| sample.asked_bytes), sum(&|sample| sample.version.into())),
+            (asked_bytes, versions)
+        );
+    }
+    let dir = earlier("nodes.parquet", "nodes.parquet");
+    let looks: Vec<_> = NodeLogReader::open(dir.path()).unwrap().unwrap().map(Result::unwrap).collect();
+    let samples: Vec<_> = looks
+        .iter()
+        .filter_map(|look| match &look.found {
+            Found::Reading { reading, .. } => Some(&reading.samples),
+            Found::Lost { .. } => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!((looks.len(), samples.len()), (6, 672));
+    assert_eq!(samples.iter().filter(|sample| sample.quantity.id == "disk_reads").count(), 54);
+    let sum: f64 = samples.iter().map(|sample| sample.value).sum();
+    assert!((sum - 17_070_914_230_590.785).abs() < 0.1, "{sum}");
+}
+
 #[test]
 fn a_log_with_flipped_bytes_is_an_error_or_rows_never_a_panic() {
     let dir = tempfile::tempdir().unwrap();
@@ -182,6 +241,12 @@ fn a_log_with_flipped_bytes_is_an_error_or_rows_never_a_panic() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
+    // The end of the file is its index: without it there is nothing to read.
+    for length in (0..whole.len()).step_by(97) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let error = OpLogReader::open(dir.path()).err().unwrap().to_string();
+        assert!(error.contains("operations.parquet") && error.contains("restore"), "{length}: {error}");
+    }
     let mut refused = 0;
     for _ in 0..300 {
         let mut damaged = whole.clone();

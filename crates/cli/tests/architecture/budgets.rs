@@ -11,7 +11,7 @@ const MOST_LINES_OF_A_FUNCTION: usize = 70;
 const LONGER_FUNCTIONS: (usize, usize) = (7, 90);
 
 /// Crates of others in `[dependencies]` of any of ours.
-const MOST_DEPENDENCIES: usize = 58;
+const MOST_DEPENDENCIES: usize = 57;
 
 /// (lines, place) of every function of the product.
 fn functions(source: &Source) -> Vec<(usize, String)> {
