@@ -121,13 +121,14 @@ fn rows_of(rows: &Rows) -> Result<Vec<Row>, String> {
             let [name, role, source] = node.each_ref().map(ToString::to_string);
             Arc::new(NodeName { name, role, source })
         };
-        let key = [node(row), role(row), source(row)];
+        let key = [node(row), role(row), source(row)].map(Arc::clone);
         let node = Arc::clone(nodes.entry(key.clone()).or_insert_with(|| of(&key)));
         // What a later version knows and this one does not is left out.
-        let sample = quantity(&id(row)).zip(values(row));
-        let sample = sample.map(|(quantity, value)| (quantity, unit(row), name(row), value));
+        let sample = quantity(id(row)).zip(values(row));
+        let sample =
+            sample.map(|(quantity, value)| (quantity, Arc::clone(unit(row)), Arc::clone(name(row)), value));
         let age_ns = ages(row).and_then(|age| u64::try_from(age).ok()).unwrap_or(0);
-        Row { time_ns: times(row).unwrap_or(0), node, sample, age_ns, lost: lost(row) }
+        Row { time_ns: times(row).unwrap_or(0), node, sample, age_ns, lost: Arc::clone(lost(row)) }
     };
     Ok((0..rows.count()).map(row).collect())
 }

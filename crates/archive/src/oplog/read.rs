@@ -93,18 +93,19 @@ fn rows_of(rows: &Rows) -> Result<Vec<OpRow>, String> {
     let (status, endpoint) = (u16s(rows, "status"), u16s(rows, "endpoint"));
     let (accepted_only, asked_bytes) = (rows.bools("accepted_only"), u64s(rows, "asked_bytes"));
     let wire = wire_times(rows);
-    let row = |row: usize| {
+    let mut made = Vec::with_capacity(rows.count());
+    for row in 0..rows.count() {
         let word = phase(row);
-        let phase = PHASES.into_iter().find(|phase| phase.word() == &*word);
-        let outcome = match &*outcome(row) {
+        let phase = PHASES.into_iter().find(|phase| phase.word() == &**word);
+        let outcome = match &**outcome(row) {
             "ok" => Outcome::OK,
             label => Outcome::failed(label),
         };
-        Ok(OpRow {
-            driver: driver(row),
-            stage: stage(row),
-            work: work(row),
-            operation: operation(row),
+        made.push(OpRow {
+            driver: Arc::clone(driver(row)),
+            stage: Arc::clone(stage(row)),
+            work: Arc::clone(work(row)),
+            operation: Arc::clone(operation(row)),
             phase: phase.ok_or_else(|| format!("`{word}` is not a phase"))?,
             sample: Sample {
                 worker: worker(row),
@@ -128,9 +129,9 @@ fn rows_of(rows: &Rows) -> Result<Vec<OpRow>, String> {
                 wire: wire(row),
                 ..Sample::default()
             },
-        })
-    };
-    (0..rows.count()).map(row).collect()
+        });
+    }
+    Ok(made)
 }
 
 /// Numbers of a column, 0 for null and for what is beyond the type; so are those of columns that a log of an earlier version lacks.

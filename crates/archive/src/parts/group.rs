@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl, get_column_writer};
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
@@ -53,6 +53,7 @@ impl PageWriter for PageSink {
 struct ColumnPages {
     writer: ColumnWriter<'static>,
     pages: Pages,
+    words: LastWords,
 }
 
 /// A row group of which nothing is in the file yet.
@@ -65,7 +66,7 @@ impl Group {
             let pages = Pages::default();
             let sink = PageSink(TrackedWrite::new(pages.clone()));
             let writer = get_column_writer(Arc::clone(column), Arc::clone(properties), Box::new(sink));
-            ColumnPages { writer, pages }
+            ColumnPages { writer, pages, words: LastWords::default() }
         };
         Self(schema.columns().iter().map(begin).collect())
     }
@@ -81,11 +82,11 @@ impl Group {
         names: &[Names],
     ) -> Result<(), ParquetError> {
         let mut names = names.iter();
-        for (column, ColumnPages { writer, .. }) in columns.iter().zip(&mut self.0) {
+        for (column, ColumnPages { writer, words, .. }) in columns.iter().zip(&mut self.0) {
             match (&column.value, writer) {
                 (Value::Text(number), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                     let names = names.next().ok_or_else(|| wrong(column, "has no names"))?;
-                    put(writer, column, rows, |row| names.word(number(row)).cloned())
+                    words.put(writer, column, rows.iter().map(number), names)
                 }
                 (Value::Bool(of), ColumnWriter::BoolColumnWriter(writer)) => put(writer, column, rows, of),
                 (Value::U16(of), ColumnWriter::Int32ColumnWriter(writer)) => {
@@ -108,7 +109,7 @@ impl Group {
     /// When the file cannot be written.
     pub fn close<W: Write + Send>(self, file: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
         let mut group = file.next_row_group()?;
-        for ColumnPages { writer, pages } in self.0 {
+        for ColumnPages { writer, pages, .. } in self.0 {
             let closed = writer.close()?;
             group.append_column(&pages.take(), closed)?;
         }
@@ -143,4 +144,49 @@ fn put<R, T: DataType>(
         values.extend(value);
     }
     writer.write_batch(&values, Some(&levels), None).map(drop)
+}
+
+/// The words that were encoded last. Most rows say at their place what the rows before them said there: that need not be counted up
+/// and down once more for each of them.
+#[derive(Default)]
+struct LastWords {
+    numbers: Vec<u16>,
+    words: Vec<ByteArray>,
+    levels: Vec<i16>,
+}
+
+impl LastWords {
+    /// Encodes the words of these numbers.
+    fn put<R>(
+        &mut self,
+        writer: &mut ColumnWriterImpl<'_, ByteArrayType>,
+        column: &Column<R>,
+        numbers: impl Iterator<Item = u16>,
+        names: &Names,
+    ) -> Result<(), ParquetError> {
+        let mut count = 0;
+        self.levels.clear();
+        for number in numbers {
+            let word = names.word(number);
+            self.levels.push(i16::from(word.is_some()));
+            let Some(word) = word else { continue };
+            match self.numbers.get_mut(count) {
+                Some(last) if *last == number => {}
+                Some(last) => {
+                    *last = number;
+                    self.words[count] = word.clone();
+                }
+                None => {
+                    self.numbers.push(number);
+                    self.words.push(word.clone());
+                }
+            }
+            count += 1;
+        }
+        if !column.nullable && count != self.levels.len() {
+            return Err(wrong(column, "has no value in some row"));
+        }
+        let levels = column.nullable.then_some(self.levels.as_slice());
+        writer.write_batch(&self.words[..count], levels, None).map(drop)
+    }
 }

@@ -31,8 +31,9 @@ use names::Names;
 pub const EPOCH_UNIX_NS: &str = "cosmark.epoch_unix_ns";
 /// Rows of a row group, which is also a part.
 const GROUP_ROWS: usize = 1 << 20;
-/// Rows that are gathered before they are encoded: the row group's are a multiple of them.
-pub const BATCH_ROWS: usize = 1 << 13;
+/// Rows that are gathered before they are encoded: few enough for a processor's cache, through which each column goes once. The row
+/// group's are a multiple of them.
+pub const BATCH_ROWS: usize = 1 << 11;
 /// A part is closed after this time even if it is not full: that much a kill costs.
 const PART_AGE: Duration = Duration::from_secs(60);
 

@@ -11,8 +11,11 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::column::{Column, Described};
 use super::rows::{GroupRows, Rows};
-use super::{BATCH_ROWS, EPOCH_UNIX_NS, files_of};
+use super::{EPOCH_UNIX_NS, files_of};
 use crate::ArchiveError;
+
+/// Rows that are decoded at a time: few enough for a processor's cache.
+const BATCH_ROWS: usize = 1 << 10;
 
 /// What a table has to be.
 pub struct Expected<R: 'static> {

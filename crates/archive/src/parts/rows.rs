@@ -13,20 +13,38 @@ use super::column::Described;
 /// Different words that are remembered of a column. Ours have at most 65 534.
 const MOST_WORDS: usize = 1 << 16;
 
-/// The values of a column, one per row.
-enum Values {
-    Text(Vec<Option<Arc<str>>>),
-    Bool(Vec<Option<bool>>),
+/// A column, as long as there are rows; where a row has no value stands anything.
+struct Values<T> {
+    all: Vec<T>,
+    /// 0 for each row that has none; empty where all have one.
+    levels: Vec<i16>,
+}
+
+impl<T: Copy> Values<T> {
+    fn get(&self, row: usize) -> Option<T> {
+        if self.levels.get(row) == Some(&0) { None } else { self.all.get(row).copied() }
+    }
+
+    fn map<V>(self, convert: impl FnMut(T) -> V) -> Values<V> {
+        Values { all: self.all.into_iter().map(convert).collect(), levels: self.levels }
+    }
+}
+
+enum ColumnValues {
+    /// Numbers of words, and the words; a number without a word for null.
+    Text(Vec<u32>, Vec<Arc<str>>),
+    Bool(Values<bool>),
     /// Without a sign, where the column's type has none.
-    Whole(Vec<Option<i64>>),
-    Real(Vec<Option<f64>>),
+    Whole(Values<i64>),
+    Real(Values<f64>),
 }
 
 /// Some rows, of which each column can be asked by its name. What a file does not have, because it is older than the column, is
 /// null in each row.
 pub struct Rows {
     count: usize,
-    columns: Vec<(String, Values)>,
+    columns: Vec<(String, ColumnValues)>,
+    none: Arc<str>,
 }
 
 impl Rows {
@@ -35,45 +53,45 @@ impl Rows {
         self.count
     }
 
-    fn column(&self, name: &str) -> Option<&Values> {
+    fn column(&self, name: &str) -> Option<&ColumnValues> {
         self.columns.iter().find(|(found, _)| found == name).map(|(_, values)| values)
     }
 
     /// A column of text; nothing for null.
-    pub fn text<'a>(&'a self, name: &str) -> impl Fn(usize) -> Arc<str> + use<'a> {
-        let none: Arc<str> = Arc::from("");
-        let words = match self.column(name) {
-            Some(Values::Text(words)) => words.as_slice(),
-            _ => &[],
+    pub fn text<'a>(&'a self, name: &str) -> impl Fn(usize) -> &'a Arc<str> + use<'a> {
+        let (numbers, words) = match self.column(name) {
+            Some(ColumnValues::Text(numbers, words)) => (numbers.as_slice(), words.as_slice()),
+            _ => (&[] as &[u32], &[] as &[Arc<str>]),
         };
-        move |row| Arc::clone(words.get(row).and_then(Option::as_ref).unwrap_or(&none))
+        let none = &self.none;
+        move |row| numbers.get(row).and_then(|number| words.get(*number as usize)).unwrap_or(none)
     }
 
     /// A column of yes and no.
     pub fn bools<'a>(&'a self, name: &str) -> impl Fn(usize) -> Option<bool> + use<'a> {
-        let values = match self.column(name) {
-            Some(Values::Bool(values)) => values.as_slice(),
-            _ => &[],
+        let found = match self.column(name) {
+            Some(ColumnValues::Bool(values)) => Some(values),
+            _ => None,
         };
-        move |row| *values.get(row)?
+        move |row| found?.get(row)
     }
 
     /// A column of whole numbers.
     pub fn whole<'a>(&'a self, name: &str) -> impl Fn(usize) -> Option<i64> + use<'a> {
-        let values = match self.column(name) {
-            Some(Values::Whole(values)) => values.as_slice(),
-            _ => &[],
+        let found = match self.column(name) {
+            Some(ColumnValues::Whole(values)) => Some(values),
+            _ => None,
         };
-        move |row| *values.get(row)?
+        move |row| found?.get(row)
     }
 
     /// A column of fractions.
     pub fn real<'a>(&'a self, name: &str) -> impl Fn(usize) -> Option<f64> + use<'a> {
-        let values = match self.column(name) {
-            Some(Values::Real(values)) => values.as_slice(),
-            _ => &[],
+        let found = match self.column(name) {
+            Some(ColumnValues::Real(values)) => Some(values),
+            _ => None,
         };
-        move |row| *values.get(row)?
+        move |row| found?.get(row)
     }
 }
 
@@ -120,73 +138,124 @@ impl GroupRows {
             Ok((column.described.name.clone(), values))
         };
         let columns = self.columns.iter_mut().map(decode).collect::<Result<_, ParquetError>>()?;
-        Ok(Some(Rows { count, columns }))
+        Ok(Some(Rows { count, columns, none: Arc::from("") }))
     }
 }
 
-fn values_of(column: &mut ColumnRows, count: usize) -> Result<Values, ParquetError> {
+fn values_of(column: &mut ColumnRows, count: usize) -> Result<ColumnValues, ParquetError> {
     let ColumnRows { described, reader, known } = column;
     let name = &described.name;
     Ok(match reader {
         ColumnReader::ByteArrayColumnReader(reader) => {
-            Values::Text(decode(reader, name, count, |bytes| known.word(&bytes))?)
+            known.trim();
+            let Found { values, levels } = read(reader, name, count)?;
+            let mut numbers = Vec::with_capacity(count);
+            for word in &values {
+                numbers.push(known.number(word)?);
+            }
+            spread(&mut numbers, &levels, NO_WORD);
+            ColumnValues::Text(numbers, known.words.clone())
         }
-        ColumnReader::BoolColumnReader(reader) => Values::Bool(decode(reader, name, count, Ok)?),
+        ColumnReader::BoolColumnReader(reader) => ColumnValues::Bool(read(reader, name, count)?.into_rows()),
         ColumnReader::Int32ColumnReader(reader) if described.is_unsigned() => {
-            Values::Whole(decode(reader, name, count, |value| Ok(i64::from(value.cast_unsigned())))?)
+            let values = read(reader, name, count)?.into_rows();
+            ColumnValues::Whole(values.map(|value| i64::from(value.cast_unsigned())))
         }
-        ColumnReader::Int64ColumnReader(reader) => Values::Whole(decode(reader, name, count, Ok)?),
-        ColumnReader::DoubleColumnReader(reader) => Values::Real(decode(reader, name, count, Ok)?),
+        ColumnReader::Int64ColumnReader(reader) => {
+            ColumnValues::Whole(read(reader, name, count)?.into_rows())
+        }
+        ColumnReader::DoubleColumnReader(reader) => {
+            ColumnValues::Real(read(reader, name, count)?.into_rows())
+        }
         _ => return Err(ParquetError::General(format!("column {name} is of a type that is not read here"))),
     })
 }
 
-/// The next `count` values of a column, each as `convert` makes it.
-fn decode<T: DataType, V>(
+/// The values that are there, and 0 for each row that has none; no levels where all have one.
+struct Found<T> {
+    values: Vec<T>,
+    levels: Vec<i16>,
+}
+
+impl<T: Copy + Default> Found<T> {
+    fn into_rows(self) -> Values<T> {
+        let Self { mut values, levels } = self;
+        spread(&mut values, &levels, T::default());
+        Values { all: values, levels }
+    }
+}
+
+/// The next `count` rows of a column.
+fn read<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     name: &str,
     count: usize,
-    mut convert: impl FnMut(T::T) -> Result<V, ParquetError>,
-) -> Result<Vec<Option<V>>, ParquetError> {
+) -> Result<Found<T::T>, ParquetError> {
     let (mut values, mut levels) = (Vec::with_capacity(count), Vec::new());
-    let (records, ..) = reader.read_records(count, Some(&mut levels), None, &mut values)?;
+    let (records, found, _) = reader.read_records(count, Some(&mut levels), None, &mut values)?;
     if records != count {
         return Err(ParquetError::General(format!("column {name} has fewer rows than its row group")));
     }
-    let mut values = values.into_iter();
-    if levels.is_empty() {
-        return values.map(|value| convert(value).map(Some)).collect();
+    if found == count {
+        levels.clear();
     }
-    let mut of =
-        |level: &i16| if *level == 0 { Ok(None) } else { values.next().map(&mut convert).transpose() };
-    levels.iter().map(&mut of).collect()
+    Ok(Found { values, levels })
 }
+
+/// Moves values to their rows; `none` stands where there is none.
+fn spread<T: Copy>(values: &mut Vec<T>, levels: &[i16], none: T) {
+    if levels.is_empty() {
+        return;
+    }
+    let mut from = values.len();
+    values.resize(levels.len(), none);
+    // From the last on: a value never moves to the left.
+    for to in (0..levels.len()).rev() {
+        if levels[to] == 0 {
+            values[to] = none;
+        } else if from > 0 {
+            from -= 1;
+            values[to] = values[from];
+        }
+    }
+}
+
+/// No word has this number.
+const NO_WORD: u32 = u32::MAX;
 
 /// The words of a column, each kept once.
 #[derive(Default)]
 struct Words {
-    last: Option<Arc<str>>,
-    known: HashMap<Box<[u8]>, Arc<str>>,
+    words: Vec<Arc<str>>,
+    numbers: HashMap<Box<[u8]>, u32>,
+    last: u32,
 }
 
 impl Words {
-    fn word(&mut self, bytes: &ByteArray) -> Result<Arc<str>, ParquetError> {
+    fn number(&mut self, bytes: &ByteArray) -> Result<u32, ParquetError> {
+        let bytes = bytes.data();
         // Most rows say what the row before them said.
-        if let Some(last) = self.last.as_ref().filter(|last| last.as_bytes() == bytes.data()) {
-            return Ok(Arc::clone(last));
+        if self.words.get(self.last as usize).is_some_and(|last| last.as_bytes() == bytes) {
+            return Ok(self.last);
         }
-        let word = match self.known.get(bytes.data()) {
-            Some(word) => Arc::clone(word),
+        self.last = match self.numbers.get(bytes) {
+            Some(number) => *number,
             None => {
-                let word: Arc<str> = Arc::from(bytes.as_utf8()?);
-                if self.known.len() >= MOST_WORDS {
-                    self.known.clear();
-                }
-                self.known.insert(Box::from(bytes.data()), Arc::clone(&word));
-                word
+                let word =
+                    std::str::from_utf8(bytes).map_err(|error| ParquetError::General(error.to_string()))?;
+                let number = self.words.len() as u32;
+                self.words.push(Arc::from(word));
+                self.numbers.insert(Box::from(bytes), number);
+                number
             }
         };
-        self.last = Some(Arc::clone(&word));
-        Ok(word)
+        Ok(self.last)
+    }
+
+    /// Forgets what is not needed any more where there is too much of it.
+    fn trim(&mut self) {
+        if self.words.len() > MOST_WORDS {
+            *self = Self::default();
+        }
     }
 }
