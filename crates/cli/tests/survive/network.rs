@@ -148,3 +148,20 @@ fn what_does_not_answer_before_it_is_cut_off_proves_nothing_and_no_rule_is_left(
     assert!(why.contains("does not answer before it is cut off"), "{why} {}", stderr(&output));
     assert_eq!(space.tables(path), before);
 }
+
+#[test]
+fn without_a_packet_filter_the_slot_is_void_says_what_is_missing_and_nothing_is_left_to_heal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let text = "name: broken\nstorage: {type: mock, delay: 2ms}\nstages:\n  - name: main\n    faults:\n      - {name: gone, type: \
+                network, of: '127.0.0.1:9', partition: true, at: 5 objects, repeats: 1, hold: 1s, slot: 2s, keep: 1s}\n    works:\n      \
+                - {name: main, workers: 4, total_ops: 600, interval: 1s, rate: 200/s, operations: [{type: write, containers: c(1), \
+                objects: u(1,99), sizes: c(1)KB}]}\n";
+    fs::write(path.join("broken.yaml"), text).unwrap();
+    let output = cosmark(path).args(RUN).env("PATH", path).output().unwrap();
+    let record = record(path);
+    let why = record.stages[0].faults[0].slots[0].void.clone().unwrap_or_default();
+    assert!(why.contains("package nftables"), "{why} {}", stderr(&output));
+    let healed = cosmark(path).args(["faults", "heal"]).output().unwrap();
+    assert_eq!((healed.status.code(), stdout(&healed).as_str()), (Some(0), "nothing to heal\n"));
+}

@@ -76,7 +76,7 @@ pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>
         }
         FaultKind::Cgroup { who, limit } => Box::new(cgroup::Cgroup::of(who, limit)?),
         FaultKind::Network { of, how, netns } => {
-            Box::new(network::Network::of(of, *how, netns.as_deref(), within)?)
+            Box::new(network::Network::of(of, *how, netns.as_deref(), within)?.ready()?)
         }
         FaultKind::Proxy { of, how } => Box::new(proxies.hand(of, *how)?),
     }))

@@ -55,6 +55,15 @@ impl Network {
         Ok(Self { of: of.to_owned(), addresses, how, netns, table, directory: here()?, within })
     }
 
+    /// Whether this machine has a packet filter that this user may change: found out before anything is made, since what heals
+    /// a fault needs the same.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn ready(self) -> Result<Self, String> {
+        self.counts().map(|_| self)
+    }
+
     /// `nft` in the namespace.
     fn words(&self, commands: &str) -> Vec<String> {
         let inside = self.netns.iter().map(|file| format!("--net={}", file.display()));
@@ -104,6 +113,10 @@ impl Network {
         match output.code {
             Some(0) => Ok(Some(sums(&output.text))),
             _ if output.text.contains("No such file") => Ok(None),
+            _ if output.text.contains("not permitted") => Err(format!(
+                "the packet filter may not be changed ({}): that is root's right (CAP_NET_ADMIN)",
+                super::command::last_line(&output.text)
+            )),
             _ => Err(output.failure(&self.words("list"))),
         }
     }
@@ -147,10 +160,6 @@ impl Hand for Network {
         let output = self.nft(&rules)?;
         match output.code {
             Some(0) => Ok(String::new()),
-            _ if output.text.contains("not permitted") => Err(format!(
-                "the packet filter may not be changed ({}): that is root's right (CAP_NET_ADMIN)",
-                super::command::last_line(&output.text)
-            )),
             _ => Err(format!(
                 "{}; the kernel may lack what it needs (nf_tables{})",
                 output.failure(&self.words("..")),
@@ -176,12 +185,9 @@ impl Hand for Network {
     }
 
     fn heal(&mut self) -> Result<String, String> {
-        let counts = self.counts().unwrap_or_default();
-        let said = super::heal(&self.plan())?;
-        match counts {
-            Some((seen, dropped)) => Ok(format!("{dropped} of {seen} packets were dropped")),
-            None => Ok(said),
-        }
+        let Some((seen, dropped)) = self.counts()? else { return Ok(String::new()) };
+        super::heal(&self.plan())?;
+        Ok(format!("{dropped} of {seen} packets were dropped"))
     }
 }
 
