@@ -4,7 +4,7 @@
 use crate::design::Design;
 use crate::measured::Observation;
 use crate::select::{quantity, repetitions, why_none};
-use crate::spec::{Claim, Condition};
+use crate::spec::{Claim, Condition, Take};
 use crate::statistics::{Interval, interval_of_mean, interval_of_ratio};
 
 /// Fewer repetitions show nothing.
@@ -143,6 +143,9 @@ fn why_not(design: &Design<'_>, all: &[Observation], condition: &Condition) -> &
 }
 
 fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
+    // A ratio has no unit, and neither has the level of a greatest value.
+    let has_unit = condition.to.is_none() && !matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
+    let short = |value: f64| if has_unit { with_unit(&condition.of.metric, value) } else { short(value) };
     let (least, most) =
         (condition.least.unwrap_or(f64::NEG_INFINITY), condition.most.unwrap_or(f64::INFINITY));
     let wanted = match (condition.least, condition.most) {
@@ -181,6 +184,12 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     }
 }
 
+/// A value of a figure as people read it: bandwidth in MB/s, whatever else in its own unit without a sign.
+#[must_use]
+pub fn with_unit(metric: &str, value: f64) -> String {
+    if metric == "bandwidth_bytes_per_s" { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
+}
+
 /// Three digits.
 #[must_use]
 pub fn short(value: f64) -> String {
@@ -194,5 +203,30 @@ pub fn short(value: f64) -> String {
         size if size >= 0.01 => format!("{value:.3}"),
         size if size >= 0.001 => format!("{value:.4}"),
         _ => format!("{value:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_says_its_values_in_the_unit_of_their_figure() {
+        let bandwidth = |to: serde_json::Value| -> Condition {
+            let mut text =
+                serde_json::json!({"of": {"metric": "bandwidth_bytes_per_s"}, "most": 150_000_000});
+            text["to"] = to;
+            serde_json::from_value(text).unwrap()
+        };
+        let seen = Seen { values: vec![9.668e8], center: 9.668e8, interval: None, is_false: false };
+        let says = |condition: &Condition| weigh(condition, &seen).1;
+        assert!(
+            says(&bandwidth(serde_json::Value::Null))
+                .starts_with("967 MB/s where at most 150 MB/s is claimed")
+        );
+        assert!(
+            says(&bandwidth(serde_json::json!({"metric": "bandwidth_bytes_per_s"})))
+                .starts_with("966800000 where at most 150000000")
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use cosmark_archive::Overall;
 
-use crate::claims::short;
+use crate::claims::{short, with_unit};
 use crate::design::{Design, matches};
 use crate::figures::axis_label;
 use crate::measured::Observation;
@@ -12,10 +12,6 @@ use crate::select::{Series, quantity, repetitions, series};
 use crate::spec::{Efficiency, OneOrMore, Quantity, Sla, Take, Where};
 use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
-fn unit_value(metric: &str, value: f64) -> String {
-    if metric == "bandwidth_bytes_per_s" { format!("{} MB/s", short(value / 1e6)) } else { short(value) }
-}
-
 /// A value over repetitions with its interval.
 fn with_interval(metric: &str, values: &[f64]) -> String {
     let Some(middle) = median(values) else { return "-".to_owned() };
@@ -23,12 +19,12 @@ fn with_interval(metric: &str, values: &[f64]) -> String {
         Some(known) => {
             format!(
                 "{} ({} to {})",
-                unit_value(metric, middle),
-                unit_value(metric, known.low),
-                unit_value(metric, known.high)
+                with_unit(metric, middle),
+                with_unit(metric, known.low),
+                with_unit(metric, known.high)
             )
         }
-        None => unit_value(metric, middle),
+        None => with_unit(metric, middle),
     }
 }
 
@@ -211,7 +207,7 @@ fn beside_row(
             _ => format!("{what} over {over}"),
         };
     }
-    let shown = |value| if one.take == Take::ArgMax { short(value) } else { unit_value(&one.metric, value) };
+    let shown = |value| if one.take == Take::ArgMax { short(value) } else { with_unit(&one.metric, value) };
     vec![
         Field::new(named(&levels, design)),
         Field::new(what),
