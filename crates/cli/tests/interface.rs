@@ -18,11 +18,12 @@ fn same_or_update(path: &Path, text: &str) {
         fs::write(path, text).unwrap();
     }
     let found = fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(
-        found,
-        text,
-        "{} is not what the table of routes says; UPDATE_DOCS=1 cargo test -p cosmark --test interface",
-        path.display()
+    let differs = found.lines().zip(text.lines()).position(|(one, other)| one != other);
+    assert!(
+        found == text,
+        "{}, line {}, is not what the table of routes says; UPDATE_DOCS=1 cargo test -p cosmark --test interface",
+        path.display(),
+        differs.unwrap_or_else(|| found.lines().count().min(text.lines().count())) + 1
     );
 }
 
