@@ -103,6 +103,11 @@ age_at_start_s: number | null,
  */
 age_at_end_s: number | null, 
 /**
+ * Mean number, over the window, of the work's workers that had done their share of its total and waited for the others;
+ * with the first operation of each work, 0 with its others. Null without a window, and where it was not recorded.
+ */
+workers_done_mean: number | null, 
+/**
  * From the moment each operation was due.
  */
 response_ms: Latencies | null, 

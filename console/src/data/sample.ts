@@ -11,7 +11,7 @@ export function operation(more: Partial<OperationData> = {}): OperationData {
     work: "main", name: "read", op: "read", sample: "read", tag: "s1-main.read", workers: 4, id: "op1", arrival: "closed",
     count: 990, failures: 10, bytes: 99_000, partial_bytes: 0, throughput_per_s: 99, bandwidth_bytes_per_s: 9900,
     response_ms: times(2), service_ms: times(2), first_byte_ms: times(1), wire_ms: times(1.9), client_added_ms: times(0.1),
-    missed: 0, delayed: 0, unfinished: 0, intended: null, checked: 0, success_ratio: 0.99, in_flight_mean: 3.5, window_s: 10, age_at_start_s: null, age_at_end_s: null, metrics: undefined,
+    missed: 0, delayed: 0, unfinished: 0, intended: null, checked: 0, success_ratio: 0.99, in_flight_mean: 3.5, window_s: 10, age_at_start_s: null, age_at_end_s: null, workers_done_mean: null, metrics: undefined,
     failed_service_ms: null, connect_ms: null, lag_ms: null, unfinished_age_ms: null,
     errors: { http_503: 10 }, error_codes: {}, error_examples: [], requests: 1000, retries: 0, connections: 4, renewals: 0, accepted_only: 0,
     series: {

@@ -89,6 +89,12 @@ impl ThreadRecorder {
         self.last_end_ns.set(self.last_end_ns.get().max(end_ns));
     }
 
+    /// Notes that a worker has done its share of a total.
+    pub fn note_done(&self, at_ns: u64) {
+        self.roll(at_ns);
+        self.sums.borrow_mut().worker_done(at_ns);
+    }
+
     /// Notes that a worker begins.
     pub fn note_began(&self, at_ns: u64) {
         let own = Began::at(at_ns);

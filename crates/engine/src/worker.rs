@@ -133,6 +133,9 @@ pub async fn run(mut worker: Worker) {
         }
     };
     if left == Left::Done {
+        if worker.pace.is_closed() {
+            worker.recorder.note_done(clock::now_ns());
+        }
         worker.pace.leave();
     }
     running.note_left(left);

@@ -312,3 +312,27 @@ fn a_few_long_operations_fill_their_window_and_what_was_in_flight_at_its_edges_i
         assert!(ended.window.age_at_end_ns > 0 && (ended.window.age_at_start_ns > 0) == starts_in_the_middle);
     }
 }
+
+#[test]
+fn who_has_done_a_share_of_a_total_waits_for_slower_ones_and_is_not_called_idle() {
+    // One operation of forty takes long: three of four workers are done, with ten each, while the fourth waits for it.
+    let uneven =
+        Faulty::new(Null, |call| Act { delay: ms(if call == 3 { 800 } else { 1 }), ..Act::default() });
+    let shared = Work { total_ops: Some(40), ..reads(4, ms(0), Load::Closed) };
+    let ended = run(vec![whole(shared, uneven)], |_| {}).remove(0);
+    let start_ns = ended.times.plan.window_start_ns;
+    let of_worker = |worker| {
+        ended.samples.iter().filter(move |one| one.worker == worker).map(|one| one.end_ns - start_ns)
+    };
+    let last_ns: u128 = (0..4).map(|worker| u128::from(of_worker(worker).max().unwrap())).sum();
+    let (window_ns, done_ns) = (ended.times.window().as_nanos(), ended.window.workers_done_at_ns);
+    assert_eq!((ended.window.ok, ended.window.workers_done), (40, 4));
+    assert!(
+        done_ns >= last_ns,
+        "done {done_ns} ns after the start, the last operations ended {last_ns} ns after it"
+    );
+    assert!(done_ns - last_ns < (4 * window_ns - last_ns) / 2, "{done_ns} {last_ns} {window_ns}");
+    let result = cosmark_metrics::OperationResult::of(&ended.window, ended.times.window().as_secs_f64());
+    let (busy, done) = (result.in_flight_mean.unwrap(), result.workers_done_mean.unwrap());
+    assert!(done > 0.0 && busy + done <= 4.001, "{busy} in flight, {done} done");
+}

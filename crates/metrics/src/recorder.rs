@@ -123,6 +123,18 @@ impl Recorder {
         }
     }
 
+    /// A worker has done its share at `now_ns`, and waits until the others have: what it could have done is neither in flight
+    /// nor its own idling. Counts in the window alone, with the first operation.
+    pub fn worker_done(&mut self, now_ns: u64) {
+        let start_ns = self.plan.window_start_ns;
+        if self.current.phase == Phase::Window
+            && let Some(op) = self.current.ops.first_mut()
+        {
+            op.workers_done += 1;
+            op.workers_done_at_ns += u128::from(now_ns.saturating_sub(start_ns));
+        }
+    }
+
     /// The sums of operation `op` in the current slice, for counts that are not samples.
     pub fn op_mut(&mut self, op: u16) -> Option<&mut OpSnapshot> {
         self.current.ops.get_mut(usize::from(op))
@@ -261,6 +273,28 @@ mod tests {
         let spent: Vec<_> =
             recorder.take_ready().map(|slice| (slice.end_ns, slice.ops[0].in_flight_ns)).collect();
         assert_eq!(spent, [(1100, 40 + 50), (1150, 50), (1200, 50), (1300, 100), (1396, 5 + 20 + 5)]);
+    }
+
+    #[test]
+    fn workers_that_are_done_count_in_the_window_alone() {
+        let mut recorder = Recorder::new(0, 2, false, PLAN);
+        recorder.worker_done(1100);
+        recorder.roll(1200, |_| {});
+        recorder.worker_done(1200);
+        recorder.roll(1400, |_| {});
+        recorder.worker_done(1390);
+        recorder.roll(1460, |_| {});
+        recorder.worker_done(1460);
+        recorder.finish(1470);
+        let (mut first, mut second) = (OpSnapshot::default(), OpSnapshot::default());
+        for slice in recorder.take_ready() {
+            first.merge(&slice.ops[0]);
+            second.merge(&slice.ops[1]);
+        }
+        // Done after 50 and 240 of 300 ns: one of two for 250, the other for 60.
+        assert_eq!((first.workers_done, first.workers_done_at_ns, second.workers_done), (2, 290, 0));
+        let mean = crate::OperationResult::of(&first, 300e-9).workers_done_mean.unwrap();
+        assert!((mean - 310.0 / 300.0).abs() < 1e-9, "{mean}");
     }
 
     #[test]

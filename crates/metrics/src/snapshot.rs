@@ -93,6 +93,13 @@ pub struct OpSnapshot {
     /// no service time.
     #[serde(skip_serializing_if = "is_nothing")]
     pub age_at_end_ns: u128,
+    /// Workers that had done their share of a total within the window, while the time was not over. Kept with the first
+    /// operation of their work.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub workers_done: u64,
+    /// When they had, since the start of the window, all together.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub workers_done_at_ns: u128,
     /// Response times of successes; filled only where due and sent can differ (open loop, pacing).
     #[serde(skip_serializing_if = "is_nothing")]
     pub response: Latency,
@@ -243,6 +250,8 @@ impl OpSnapshot {
             in_flight_ns,
             age_at_start_ns,
             age_at_end_ns,
+            workers_done,
+            workers_done_at_ns,
             response,
             service,
             first_byte,
@@ -276,6 +285,8 @@ impl OpSnapshot {
         self.in_flight_ns += in_flight_ns;
         self.age_at_start_ns += age_at_start_ns;
         self.age_at_end_ns += age_at_end_ns;
+        self.workers_done += workers_done;
+        self.workers_done_at_ns += workers_done_at_ns;
         self.response.merge(response);
         self.service.merge(service);
         self.first_byte.merge(first_byte);

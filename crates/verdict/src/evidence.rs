@@ -157,6 +157,8 @@ pub struct OperationEvidence {
     pub intended: Option<u64>,
     /// Mean in flight.
     pub in_flight_mean: Option<f64>,
+    /// Mean number of workers of its work that had done their share of a total, counted with one operation of the work.
+    pub workers_done_mean: Option<f64>,
     /// Seconds that what was in flight at the start of the window had been by then.
     pub age_at_start_s: Option<f64>,
     /// The same at its end.

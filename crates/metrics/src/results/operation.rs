@@ -106,6 +106,10 @@ pub struct OperationResult {
     /// was not recorded.
     #[serde(default)]
     pub age_at_end_s: Option<f64>,
+    /// Mean number, over the window, of the work's workers that had done their share of its total and waited for the others;
+    /// with the first operation of each work, 0 with its others. Null without a window, and where it was not recorded.
+    #[serde(default)]
+    pub workers_done_mean: Option<f64>,
     /// From the moment each operation was due.
     #[cfg_attr(test, ts(type = "Latencies | null"))]
     pub response_ms: Latencies,

@@ -30,6 +30,8 @@ impl OperationResult {
             in_flight_mean: (window_s > 0.0).then(|| op.in_flight_ns as f64 / 1e9 / window_s),
             age_at_start_s: Some(op.age_at_start_ns as f64 / 1e9),
             age_at_end_s: Some(op.age_at_end_ns as f64 / 1e9),
+            workers_done_mean: (window_s > 0.0)
+                .then(|| (op.workers_done as f64 - op.workers_done_at_ns as f64 / 1e9 / window_s).max(0.0)),
             response_ms: Latencies::of(op.response_or_service()),
             service_ms: Latencies::of(&op.service),
             first_byte_ms: Latencies::of(&op.first_byte),

@@ -78,8 +78,29 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
             percent(share)
         ));
     }
+    let waiting = done_share(evidence, work);
+    if share <= LIMIT_IDLE + error && waiting > LIMIT_WAITING {
+        let busy = work.workers as f64 * (1.0 - waiting - share.max(0.0));
+        return Finding::warn(
+            waiting,
+            LIMIT_WAITING,
+            format!(
+                "workers had done their share of the total and waited for slower ones for {} of their time: the throughput is of \
+                 {} of {} workers on average; end the work by a runtime instead, or ask for more operations",
+                percent(waiting),
+                plain(busy),
+                work.workers
+            ),
+        )
+        .moving("throughput_per_s", waiting);
+    }
     let failed: u64 = evidence.of_work(&work.name).map(|op| op.failed).sum();
-    let good = || format!("workers spent {} of their time in requests", percent(1.0 - share));
+    let good = || match waiting > 0.0 {
+        true => {
+            format!("workers spent {} of their time in requests until they were done", percent(1.0 - share))
+        }
+        false => format!("workers spent {} of their time in requests", percent(1.0 - share)),
+    };
     Finding::graded(share, LIMIT_IDLE + error, 0.10 + error, good, || {
         let who = if failed > 0 {
             "workers pause after failures, or the client could not keep up"
@@ -92,6 +113,10 @@ pub(super) fn idle_workers(evidence: &Evidence) -> Finding {
 
 /// Workers may be outside requests for this share of their time.
 const LIMIT_IDLE: f64 = 0.03;
+
+/// Workers may wait for the others, once their share of a total is done, for this share of all their time: so much is the
+/// throughput lower than what all of them have together, and figures hold that are right to as much.
+const LIMIT_WAITING: f64 = 0.05;
 
 /// By how much the share may be off where a total ended the work: the counting error of its operations, and half of one for each
 /// worker, for who has made his share waits for the others. Where time ended it, what was in flight then is counted, too.
@@ -108,12 +133,19 @@ fn ended_of(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> u64 {
     evidence.of_work(&work.name).map(crate::evidence::OperationEvidence::ended).sum()
 }
 
-/// Share of its workers' time outside operations.
+/// Share of its workers' time in which they had done what was theirs of a total.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn done_share(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> f64 {
+    let done: f64 = evidence.of_work(&work.name).filter_map(|op| op.workers_done_mean).sum();
+    if work.workers > 0 { (done / work.workers as f64).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// Share of its workers' time outside operations while something was left for them to do.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 fn idle_share(evidence: &Evidence, work: &crate::evidence::WorkEvidence) -> Option<f64> {
     let known: Option<Vec<f64>> = evidence.of_work(&work.name).map(|op| op.in_flight_mean).collect();
     let busy: f64 = known.filter(|all| !all.is_empty())?.iter().sum();
-    (work.workers > 0).then(|| 1.0 - busy / work.workers as f64)
+    (work.workers > 0).then(|| 1.0 - busy / work.workers as f64 - done_share(evidence, work))
 }
 
 /// V3.

@@ -118,9 +118,11 @@ pub const CHECKS: &[CheckRow] = &[
         name: "idle_workers",
         question: "Were the workers of a closed loop always in a request?",
         needs: "a closed loop without think time; where a total ended it, operations enough to tell the share from its error",
-        warns: "idle more than 3 % of their time, and where a total ended the work 1 / sqrt(operations) + workers / (2 operations)",
+        warns: "idle more than 3 % of their time, and where a total ended the work 1 / sqrt(operations) + workers / (2 operations); \
+                done with their share of a total, and waiting for slower ones, more than 5 % of their time: not idling, and never FALSE",
         fails: "idle more than 10 %, and the same",
-        remedy: "give the client more load threads or drivers, or fewer workers; a dead or refusing store idles them too",
+        remedy: "give the client more load threads or drivers, or fewer workers; a dead or refusing store idles them too; where \
+                 workers waited for slower ones, end the work by a runtime instead of a total",
         moves: Moves::Share(RATE),
         look: load::idle_workers,
     },

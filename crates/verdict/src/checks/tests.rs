@@ -285,6 +285,9 @@ const CASES: &[Case] = &[
     ("V2", healthy, |e| few_of_one_worker(e, 5, 0.99), Status::Pass, "99 % of their time in requests"),
     ("V2", healthy, |e| few_of_one_worker(e, 5, 0.2), Status::Fail, "80 % of their time outside"),
     ("V2", healthy, |e| few_of_one_worker(e, 5000, 0.7), Status::Fail, "outside requests"),
+    ("V2", healthy, |e| waited_for_slow_ones(e, 6.5, 1.5), Status::Warn, "waited for slower ones for 18.8 %"),
+    ("V2", healthy, |e| waited_for_slow_ones(e, 7.7, 0.3), Status::Pass, "until they were done"),
+    ("V2", healthy, |e| waited_for_slow_ones(e, 5.0, 1.5), Status::Fail, "the client, not the store"),
     ("V2", healthy, |e| one_operation(e, None), Status::NotRun, "too few to judge"),
     ("V2", healthy, |e| one_operation(e, planned(60.0, None)), Status::Fail, "outside requests"),
     (
@@ -704,6 +707,14 @@ fn few_of_one_worker(evidence: &mut Evidence, ended: u64, busy: f64) {
     evidence.works[0].schedule = None;
     evidence.operations[0].ok = ended;
     evidence.operations[0].in_flight_mean = Some(busy);
+}
+
+/// A total that eight workers shared: so many were in requests, and so many had done their share.
+fn waited_for_slow_ones(evidence: &mut Evidence, in_flight: f64, done: f64) {
+    evidence.works[0].workers = 8;
+    evidence.works[0].schedule = None;
+    evidence.operations[0].in_flight_mean = Some(in_flight);
+    evidence.operations[0].workers_done_mean = Some(done);
 }
 
 fn planned(planned_s: f64, due: Option<f64>) -> Option<ScheduleEvidence> {

@@ -231,6 +231,7 @@ fn operation_of(record: &OperationResult) -> OperationEvidence {
         connections: record.connections,
         intended: record.intended,
         in_flight_mean: record.in_flight_mean,
+        workers_done_mean: record.workers_done_mean,
         age_at_start_s: record.age_at_start_s,
         age_at_end_s: record.age_at_end_s,
         response: record.response_ms.clone(),

@@ -46,8 +46,10 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         let mut values = series.rate_per_s.iter().chain(series.response_ms.iter().flatten());
         series.step_s > 0.0 && values.all(|value| value.is_finite())
     };
-    let sound = evidence.series.iter().filter(is_sound);
-    let (long, short): (Vec<_>, Vec<_>) = sound.partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
+    let sound: Vec<Series> =
+        evidence.series.iter().filter(is_sound).map(|series| while_all_work(evidence, series)).collect();
+    let (long, short): (Vec<_>, Vec<_>) =
+        sound.iter().partition(|series| series.rate_per_s.len() >= LEAST_STEPS);
     let several = evidence.series.len() > 1;
     let named = |series: &Series, text: String| {
         if several { format!("work {}: {text}", series.work) } else { text }
@@ -90,6 +92,35 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         Some((value, limit, message)) => Finding::pass(value, limit, message),
         None => Finding::unknown("the course of the run over time was not recorded"),
     }
+}
+
+/// A series up to where the first worker has done its share of a total: from there on fewer and fewer work, and what that does
+/// to the rate is no change of the store's (V2 tells it). How long workers waited in all is known; who is missing at the end,
+/// step by step backwards, is what makes it up.
+#[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
+    let mut cut = series.clone();
+    let workers = evidence.works.iter().find(|work| work.name == series.work).map_or(0, |work| work.workers);
+    let operations = || evidence.of_work(&series.work);
+    let done: f64 = operations().filter_map(|op| op.workers_done_mean).sum();
+    let window_s = operations().map(|op| op.window_s).fold(0.0, f64::max);
+    // The last piece of the window may be shorter than a step, and not among them.
+    let outside_s = (window_s - series.step_s * series.in_flight.len() as f64).max(0.0);
+    let mut left = done * window_s - outside_s * workers as f64;
+    while left > 0.0 && cut.in_flight.len() == cut.rate_per_s.len() {
+        let Some(in_flight) = cut.in_flight.pop() else { break };
+        let missing = workers as f64 - in_flight;
+        // Whoever is done does not come back.
+        if missing < 0.5 {
+            cut.in_flight.push(in_flight);
+            break;
+        }
+        left -= missing * series.step_s;
+        cut.rate_per_s.pop();
+        cut.response_ms.pop();
+        cut.due.truncate(cut.rate_per_s.len());
+    }
+    cut
 }
 
 /// The greatest share of the time in which a client had no processor, whoever took it.

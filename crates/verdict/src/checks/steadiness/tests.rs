@@ -206,3 +206,49 @@ fn operations_of_any_constant_length_are_steady_with_any_number_of_workers() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// A total of which each of sixteen workers has an equal share, while some are slower than others, or all from second `slow_from_s`
+/// on: who is done waits for the rest.
+fn shared_total(seed: u64, known: bool, slow_from_s: f64) -> Evidence {
+    const WORKERS: u32 = 16;
+    let mut state = seed;
+    let mut of_workers = Vec::new();
+    for _ in 0..WORKERS {
+        let mean_s = 0.05 * (1.0 + 1.5 * next(&mut state));
+        let (mut at, mut ends) = (0.0, Vec::new());
+        for _ in 0..400 {
+            let slower = if at > slow_from_s { 4.0 } else { 1.0 };
+            let took = mean_s * (0.5 + next(&mut state)) * slower;
+            at += took;
+            ends.push((at, took));
+        }
+        of_workers.push((at, ends));
+    }
+    let window_s = of_workers.iter().map(|(last, _)| *last).fold(0.0, f64::max);
+    let done: f64 = of_workers.iter().map(|(last, _)| window_s - last).sum::<f64>() / window_s;
+    let lasts: Vec<f64> = of_workers.iter().map(|(last, _)| *last).collect();
+    let ends: Vec<(f64, f64)> = of_workers.into_iter().flat_map(|(_, ends)| ends).collect();
+    let mut evidence = of_ends(&ends, WORKERS, window_s + 1e-9, 1.0, Pacing::Closed);
+    let busy = |k: usize| lasts.iter().map(|last| (last - k as f64).clamp(0.0, 1.0)).sum();
+    evidence.series[0].in_flight = (0..evidence.series[0].rate_per_s.len()).map(busy).collect();
+    evidence.operations[0].workers_done_mean = known.then_some(done);
+    evidence
+}
+
+#[test]
+fn workers_that_are_done_with_their_share_make_no_curve_of_a_steady_store() {
+    let bad = |found: &Finding| matches!(found.status, Status::Warn | Status::Fail);
+    let (mut wrong, mut without) = (Vec::new(), 0);
+    for seed in 1..=40 {
+        let found = steadiness(&shared_total(seed, true, f64::INFINITY));
+        if bad(&found) {
+            wrong.push(format!("{seed}: {}", found.message));
+        }
+        without += usize::from(bad(&steadiness(&shared_total(seed, false, f64::INFINITY))));
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(without >= 30, "the same without what is known of the workers: {without} of 40");
+    // A store that slows down while all work is found all the same.
+    let found = steadiness(&shared_total(3, true, 12.0));
+    assert_eq!(found.status, Status::Fail, "{found:?}");
+}
