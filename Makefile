@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet verdict-bench bottleneck packages packages-test fmt lint clean site gallery
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet bench-nodes bench-plan verdict-bench bottleneck packages packages-test fmt lint clean site gallery
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,12 @@ bench-instructions: build ## a gate: instructions per operation in the engine, c
 bench-fleet: build ## what 1 to 400 drivers cost a controller, and how the load grows with drivers; 10 minutes (FLEET=cost or scaling)
 	@benches/fleet $(FLEET)
 
+bench-nodes: build ## what looking at the store's machines costs the agent and the client; 4 minutes (NODES='--only agent')
+	@benches/nodes $(NODES)
+
+bench-plan: build ## whether cosmark plan is right, against a store whose demands are known; 4 minutes
+	@benches/plan $(PLAN)
+
 verdict-bench: build ## false alarms and misses of the verdict, on simulated time and in real runs; hours (VERDICT='--runs 1 --only NAME')
 	@COSMARK_VERDICT_RUNS=10 cargo test --release --locked -p cosmark-controller --test verdict_bench -- --nocapture
 	@benches/verdict-bench $(VERDICT)
@@ -78,7 +84,7 @@ packages-test: ## install each package in a clean root and run it there (as root
 site: ## the documents as a site in target/site, every link checked (mdBook, from PyPI if it is not installed)
 	@python3 scripts/site.py
 
-gallery: build ## the pictures of docs/gallery anew, from runs on this machine; three minutes, Chromium for the screenshots
+gallery: build ## the pictures of docs/gallery anew, from runs on this machine; four minutes, Chromium for the screenshots
 	@scripts/gallery.sh target/release/cosmark
 
 fmt: ## format the code
