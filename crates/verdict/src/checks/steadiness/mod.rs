@@ -84,8 +84,12 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
         let steps = series.rate_per_s.len();
         #[expect(clippy::cast_precision_loss, reason = "small numbers")]
         let (have, need) = (steps as f64, LEAST_STEPS as f64);
-        let text =
-            format!("too short to tell: {steps} intervals of {} s in the window", plain(series.step_s));
+        let whole = evidence.series.iter().find(|whole| whole.work == series.work);
+        let time = match whole.is_some_and(|whole| whole.rate_per_s.len() > steps) {
+            true => "in which all workers worked",
+            false => "in the window",
+        };
+        let text = format!("too short to tell: {steps} intervals of {} s {time}", plain(series.step_s));
         return Finding::too_little(have, need, named(series, text));
     }
     match moved {
@@ -104,22 +108,31 @@ fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
     let operations = || evidence.of_work(&series.work);
     let done: f64 = operations().filter_map(|op| op.workers_done_mean).sum();
     let window_s = operations().map(|op| op.window_s).fold(0.0, f64::max);
+    let steps = series.rate_per_s.len();
     // The last piece of the window may be shorter than a step, and not among them.
-    let outside_s = (window_s - series.step_s * series.in_flight.len() as f64).max(0.0);
-    let mut left = done * window_s - outside_s * workers as f64;
-    while left > 0.0 && cut.in_flight.len() == cut.rate_per_s.len() {
-        let Some(in_flight) = cut.in_flight.pop() else { break };
-        let missing = workers as f64 - in_flight;
+    let outside_s = (window_s - series.step_s * steps as f64).max(0.0);
+    let mut left_s = done * window_s - outside_s * workers as f64;
+    let is_recorded = series.in_flight.len() == steps;
+    // Not recorded in steps this fine: by Little's law.
+    let by_law = |(rate, ms): (&f64, &Option<f64>)| rate * ms.unwrap_or(0.0) / 1000.0;
+    let in_flight: Vec<f64> = match is_recorded {
+        true => series.in_flight.clone(),
+        false => series.rate_per_s.iter().zip(&series.response_ms).map(by_law).collect(),
+    };
+    let mut kept = steps;
+    for busy in in_flight.iter().rev() {
+        let missing = workers as f64 - busy;
         // Whoever is done does not come back.
-        if missing < 0.5 {
-            cut.in_flight.push(in_flight);
+        if left_s <= 0.0 || (is_recorded && missing < 0.5) {
             break;
         }
-        left -= missing * series.step_s;
-        cut.rate_per_s.pop();
-        cut.response_ms.pop();
-        cut.due.truncate(cut.rate_per_s.len());
+        left_s -= missing * series.step_s;
+        kept -= 1;
     }
+    cut.rate_per_s.truncate(kept);
+    cut.response_ms.truncate(kept);
+    cut.in_flight.truncate(kept);
+    cut.due.truncate(kept);
     cut
 }
 

@@ -244,6 +244,12 @@ fn workers_that_are_done_with_their_share_make_no_curve_of_a_steady_store() {
         if bad(&found) {
             wrong.push(format!("{seed}: {}", found.message));
         }
+        let mut finer = shared_total(seed, true, f64::INFINITY);
+        finer.series[0].in_flight.clear();
+        let found = steadiness(&finer);
+        if bad(&found) {
+            wrong.push(format!("{seed}, in flight not recorded: {}", found.message));
+        }
         without += usize::from(bad(&steadiness(&shared_total(seed, false, f64::INFINITY))));
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
