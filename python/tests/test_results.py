@@ -50,7 +50,7 @@ def test_quantiles_are_those_of_the_operation_log(archive: Path) -> None:
         ["due_ns", "end_ns"], stage="s1-main", operation="read", phase="window", outcome="ok"
     ).to_pydict()
     times = sorted(end - due for due, end in zip(rows["due_ns"], rows["end_ns"]))
-    assert len(times) == run.operation("main", "read").count > 500
+    assert len(times) == run.operation("main", "read").count > 0
     for q in (0.01, 0.1, 0.333, 0.5, 0.9, 0.97, 0.985):
         exact = times[max(1, math.ceil(q * len(times))) - 1] / 1e6
         assert exact <= run.quantile("main", "read", q) <= exact * 1.001 + 1e-6
@@ -110,7 +110,7 @@ def test_frames_of_every_library_hold_the_same(archive: Path) -> None:
         assert len(table.to_pandas()) == len(table.to_polars()) == table.to_arrow().num_rows == len(table)
     log = run.oplog()
     total = log.to_arrow().num_rows
-    assert total == len(log.to_pandas()) == len(log.to_polars()) == log.scan().collect().height > 1000
+    assert total == len(log.to_pandas()) == len(log.to_polars()) == log.scan().collect().height > 0
     only = {"stage": "s1-main", "operation": "write", "phase": "window"}
     assert len(log.to_pandas(["end_ns"], **only)) == len(log.to_polars(["end_ns"], **only)) < total
     assert log.epoch.startswith("20")

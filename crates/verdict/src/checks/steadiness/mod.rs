@@ -119,7 +119,7 @@ fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
         true => series.in_flight.clone(),
         false => series.rate_per_s.iter().zip(&series.response_ms).map(by_law).collect(),
     };
-    let mut kept = steps;
+    let mut first_steps = steps;
     for busy in in_flight.iter().rev() {
         let missing = workers as f64 - busy;
         // Whoever is done does not come back.
@@ -127,12 +127,12 @@ fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
             break;
         }
         left_s -= missing * series.step_s;
-        kept -= 1;
+        first_steps -= 1;
     }
-    cut.rate_per_s.truncate(kept);
-    cut.response_ms.truncate(kept);
-    cut.in_flight.truncate(kept);
-    cut.due.truncate(kept);
+    cut.rate_per_s.truncate(first_steps);
+    cut.response_ms.truncate(first_steps);
+    cut.in_flight.truncate(first_steps);
+    cut.due.truncate(first_steps);
     cut
 }
 
