@@ -178,7 +178,7 @@ fn two_runs_do_not_make_the_same_thing_fail_and_what_is_broken_already_is_not_ca
     assert!(said.contains("stand still"), "{said}");
     let brief = busy.fault("type: signal, signal: STOP, hold: 1s, slot: 2s");
     for path in [&second, &third] {
-        workload(path, &brief, 1200);
+        workload(path, &brief, 1800);
     }
     let output = run(&second, &RUN);
     let why = void(&second);
@@ -200,7 +200,7 @@ fn a_slot_whose_fault_somebody_else_has_healed_is_void() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let busy = Busy::begin(path);
-    workload(path, &busy.fault("type: signal, signal: STOP, hold: 20s, slot: 21s"), 4800);
+    workload(path, &busy.fault("type: signal, signal: STOP, hold: 10s, slot: 11s"), 4800);
     let (mut child, said) = begin(path, &[]);
     assert!(said.contains("stand still"), "{said}");
     let (code, text) = heal(path, &["--force"]);
