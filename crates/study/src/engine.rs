@@ -1,7 +1,7 @@
 //! Takes a study through its cells: which is next, what is up for it, what was done already, when to stop. It runs nothing by
 //! itself: a [`Runner`] does, and says the time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{Block, Design, Order};
 use crate::estimate;
@@ -52,6 +52,10 @@ pub trait Runner {
     fn date_s(&mut self) -> u64;
     /// What a reader has to know of the machine that makes the load, a line each; not its name.
     fn machine(&mut self) -> Vec<String>;
+    /// Why a system has no room for so many bytes of all copies; `None` where it has, or where that is not known.
+    fn lacks_room(&mut self, _system: &System, _bytes: u64) -> Option<String> {
+        None
+    }
     /// Brings a system up, or looks whether it is there; `is_left` where the study started it before it was cut off.
     ///
     /// # Errors
@@ -209,6 +213,7 @@ impl<'a> Engine<'a> {
     }
 
     fn repetitions(&mut self, runner: &mut dyn Runner) -> Result<Outcome, String> {
+        self.largest_cells_have_room(runner)?;
         let repetitions = self.design.scale.repetitions;
         let most = repetitions.most.unwrap_or(repetitions.least);
         for repetition in 1..=most {
@@ -227,6 +232,26 @@ impl<'a> Engine<'a> {
         Ok(Outcome::Complete)
     }
 
+    /// A study that cannot end is not begun: each system has room for the largest of its cells that are left.
+    fn largest_cells_have_room(&self, runner: &mut dyn Runner) -> Result<(), String> {
+        let design = self.design;
+        let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
+        for cell in design.cells.iter().filter(|cell| cell.is_run()) {
+            let mut repetitions = 1..=design.scale.repetitions.least;
+            if repetitions.any(|repetition| self.is_open(&cell.run_name(&design.spec.name, repetition))) {
+                let bytes = largest.entry(cell.system).or_default();
+                *bytes = estimate::stored_bytes(design, cell)?.max(*bytes);
+            }
+        }
+        for (system, bytes) in largest {
+            let system = &design.spec.systems[system];
+            if let Some(why) = runner.lacks_room(system, bytes) {
+                return Err(format!("{}: {why}", system.name));
+            }
+        }
+        Ok(())
+    }
+
     /// The cells of a repetition: all up to the least number, then those whose interval is too wide.
     fn wanted(&self, repetition: u32, runner: &mut dyn Runner) -> BTreeSet<usize> {
         let repetitions = self.design.scale.repetitions;
@@ -243,8 +268,7 @@ impl<'a> Engine<'a> {
     fn width_percent(&self, cell: usize, before: u32, runner: &mut dyn Runner) -> Option<f64> {
         let cell = &self.design.cells[cell];
         let ended = ended(&self.journal.steps);
-        let mut rates: std::collections::BTreeMap<(String, String), Vec<f64>> =
-            std::collections::BTreeMap::new();
+        let mut rates: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
         for repetition in 1..before {
             let run = cell.run_name(&self.design.spec.name, repetition);
             let Some(end) = ended.get(run.as_str()) else { continue };
@@ -353,6 +377,10 @@ impl<'a> Engine<'a> {
             }
             let cell = &self.design.cells[*at];
             let run = cell.run_name(&self.design.spec.name, repetition);
+            let bytes = estimate::stored_bytes(self.design, cell)?;
+            if let Some(why) = runner.lacks_room(&self.design.spec.systems[cell.system], bytes) {
+                return Err(format!("{run}: {why}; the same command goes on from here"));
+            }
             self.show(&run, runner);
             let order = Order { design: self.design, cell, repetition, run: &run };
             self.journal.append(Step::Begin { run: run.clone(), at_s: runner.date_s() })?;

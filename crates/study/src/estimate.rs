@@ -69,6 +69,15 @@ pub fn data_bytes(design: &Design<'_>, cell: &Cell) -> Result<u64, String> {
     if design.spec.data_bytes.is_empty() { Ok(0) } else { product(&design.spec.data_bytes, &cell.values) }
 }
 
+/// Bytes of all copies of a cell's data.
+///
+/// # Errors
+/// A value that is no size.
+pub fn stored_bytes(design: &Design<'_>, cell: &Cell) -> Result<u64, String> {
+    let copies = design.spec.systems[cell.system].copies;
+    Ok(data_bytes(design, cell)?.saturating_mul(u64::from(copies)))
+}
+
 /// What all cells cost with the least number of repetitions.
 ///
 /// # Errors
@@ -80,8 +89,7 @@ pub fn cost(design: &Design<'_>) -> Result<Cost, String> {
     for cell in design.cells.iter().filter(|cell| cell.is_run()) {
         let system = &design.spec.systems[cell.system];
         cost.time_s += cell_s(design, cell)? * real(times);
-        let bytes = data_bytes(design, cell)?.saturating_mul(u64::from(system.copies));
-        cost.space_bytes = cost.space_bytes.max(bytes);
+        cost.space_bytes = cost.space_bytes.max(stored_bytes(design, cell)?);
         cost.runs += times;
         cost.points += times * cell.points.iter().filter(|point| point.refused.is_none()).count() as u64;
         if system.bed.is_some() {

@@ -355,6 +355,11 @@ fn plan(design: &Design<'_>) -> Result<String, String> {
         minutes(time_s),
         space_bytes.div_ceil(1_000_000)
     );
+    if spec.systems.iter().any(|system| system.bed.is_some())
+        && let Some(line) = crate::study::bed::free_room()
+    {
+        let _ = writeln!(out, "{line}");
+    }
     let repetitions = design.scale.repetitions;
     if let (Some(most), Some(within)) = (repetitions.most, repetitions.within_percent) {
         let _ =

@@ -9,6 +9,8 @@ use cosmark_study::design::Rows;
 use cosmark_study::spec::System;
 use tokio::process::Command;
 
+use crate::study::room;
+
 /// The first start installs programs.
 const UP_LIMIT: Duration = Duration::from_secs(900);
 const OTHER_LIMIT: Duration = Duration::from_secs(120);
@@ -139,14 +141,20 @@ impl Bed {
     /// # Errors
     /// When the directory is not there.
     pub fn disk_below(&self, system: &System, directory: &str) -> Result<String, String> {
-        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let beds = var("COSMARK_TESTBED_DIR")
-            .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
-            .ok_or("neither COSMARK_TESTBED_DIR nor HOME is set")?;
-        let path = beds.join(self.instance(system)).join(directory);
+        let path = data_of_beds()?.join(self.instance(system)).join(directory);
         let about = std::fs::metadata(&path).map_err(|cause| format!("{}: {cause}", path.display()))?;
         let number = about.dev();
         Ok(format!("{},{}", libc::major(number), libc::minor(number)))
+    }
+
+    /// Why the disk below the bed's data has no room for so many bytes more.
+    #[must_use]
+    pub fn lacks_room(&self, system: &System, bytes: u64) -> Option<String> {
+        // The bed's folder is made by its first start.
+        let beds = data_of_beds().ok()?;
+        let data = beds.join(self.instance(system));
+        let why = room::lacks(if data.is_dir() { &data } else { &beds }, bytes)?;
+        Some(format!("{why}; testbeds/{}/down --wipe gives back what earlier cells left there", self.name))
     }
 
     async fn done(
@@ -196,6 +204,22 @@ impl Bed {
         }
         Ok((status.map_err(failed)?.code().unwrap_or(-1), said))
     }
+}
+
+/// Where test beds have their data.
+fn data_of_beds() -> Result<PathBuf, String> {
+    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    var("COSMARK_TESTBED_DIR")
+        .or_else(|| Some(var("HOME")?.join(".cache/cosmark-testbeds")))
+        .ok_or_else(|| "neither COSMARK_TESTBED_DIR nor HOME is set".to_owned())
+}
+
+/// How much room there is for the data of test beds, a line.
+pub fn free_room() -> Option<String> {
+    let beds = data_of_beds().ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+    let free = room::free_bytes(&beds)? as f64;
+    Some(format!("test beds have {} free in {}", crate::units::bytes(free), beds.display()))
 }
 
 fn variant(system: &System) -> Vec<(&str, &str)> {

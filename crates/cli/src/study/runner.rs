@@ -19,6 +19,7 @@ use crate::registry::CATALOG;
 use crate::requests::Beside;
 use crate::study::bed::Bed;
 use crate::study::fio::Device;
+use crate::study::room;
 use crate::study::stops::Stops;
 use crate::{host, units};
 
@@ -276,6 +277,18 @@ impl Runner for Here {
             format!("{} processors, {memory:.0} GiB of memory, {kernel}", record.cpus),
             "Client and store share this machine unless the target says otherwise.".to_owned(),
         ]
+    }
+
+    fn lacks_room(&mut self, system: &System, bytes: u64) -> Option<String> {
+        // What the user's own store holds is not known here, but the archive is always on this machine.
+        room::lacks(&self.directory, 0).map(|why| format!("the study's archive: {why}")).or_else(|| {
+            let bed = if self.targets.contains_key(&system.name) {
+                None
+            } else {
+                Bed::of(&self.beds, system).ok()?
+            };
+            bed?.lacks_room(system, bytes)
+        })
     }
 
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {

@@ -81,6 +81,8 @@ struct Virtual {
     verdict: Overall,
     /// Somebody asks that it stops after so many runs.
     stop_after: Option<usize>,
+    /// Bytes that each bed's disk has free, from so many runs on.
+    free: Option<(usize, u64)>,
 }
 
 impl Virtual {
@@ -101,6 +103,11 @@ impl Runner for Virtual {
 
     fn machine(&mut self) -> Vec<String> {
         vec!["a machine on virtual time".into()]
+    }
+
+    fn lacks_room(&mut self, _: &System, bytes: u64) -> Option<String> {
+        let (from, free) = self.free?;
+        (self.ran.len() >= from && bytes > free).then(|| format!("no room for {bytes}"))
     }
 
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
@@ -295,6 +302,37 @@ fn a_study_that_was_cut_off_at_any_byte_of_its_journal_goes_on_without_a_double_
             assert_eq!(runner.up, None, "cut {cut}: a bed is left up");
         }
     }
+}
+
+#[test]
+fn a_study_without_room_for_its_largest_cell_is_not_begun_and_one_that_loses_it_stops_and_goes_on() {
+    let text = TEXT.replace("{name: c, bed: two}", "{name: c, bed: two, copies: 3}") + "data_bytes: [size]\n";
+    let spec = spec(&text);
+    let design = design(&spec, "quick", 1);
+    let directory = in_memory();
+    // The largest are 1 MB in three copies.
+    let mut runner = Virtual { free: Some((0, 2_999_999)), ..Virtual::new() };
+    let outcome = go(&design, directory.path(), &mut runner, Limits::default());
+    assert_eq!(outcome, Err("c: no room for 3000000".to_owned()));
+    assert!(runner.ran.is_empty() && runner.ups.is_empty(), "{:?} {:?}", runner.ran, runner.ups);
+    runner.free = Some((0, 3_000_000));
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+
+    // The disk fills up after four runs.
+    let directory = in_memory();
+    let mut runner = Virtual { free: Some((4, 2_999_999)), ..Virtual::new() };
+    let why = go(&design, directory.path(), &mut runner, Limits::default()).unwrap_err();
+    assert!(why.contains("t.c.1MB.r") && why.contains("the same command goes on"), "{why}");
+    let ran = runner.ran.len();
+    assert!((4..12).contains(&ran), "{:?}", runner.ran);
+    assert_eq!(runner.up, None, "what was started is stopped");
+    runner.free = None;
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    assert!(
+        runner.ran.len() == 12 && counts(&runner.ran).values().all(|count| *count == 1),
+        "{:?}",
+        runner.ran
+    );
 }
 
 #[test]
