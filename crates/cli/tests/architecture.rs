@@ -733,6 +733,69 @@ fn every_file_that_the_map_names_is_there() {
     );
 }
 
+/// What the page says is in a file, such as `run` of `cli/src/cmd/run.rs::run`.
+fn named_items(page: &str) -> Vec<(&str, &str)> {
+    let in_backticks = page.split('`').skip(1).step_by(2);
+    in_backticks.filter_map(|text| text.split_once(".rs::")).collect()
+}
+
+/// What a source defines by name: the word behind each keyword of a definition.
+fn definitions(text: &str) -> BTreeSet<&str> {
+    const KINDS: [&str; 7] = ["fn", "struct", "enum", "trait", "type", "const", "mod"];
+    let words =
+        text.split(|sign: char| !sign.is_alphanumeric() && sign != '_').filter(|word| !word.is_empty());
+    words.clone().zip(words.skip(1)).filter(|(kind, _)| KINDS.contains(kind)).map(|(_, name)| name).collect()
+}
+
+/// Types of ours that the page names, such as `StageRun::run`: of each its first word.
+fn named_types(page: &str) -> BTreeSet<&str> {
+    let is_type = |name: &&str| {
+        name.starts_with(|sign: char| sign.is_ascii_uppercase())
+            && name.contains(|sign: char| sign.is_ascii_lowercase())
+            && name.chars().all(|sign| sign.is_ascii_alphanumeric())
+    };
+    let in_backticks = page.split('`').skip(1).step_by(2);
+    in_backticks.filter_map(|text| text.split([':', ' ']).next()).filter(is_type).collect()
+}
+
+#[test]
+fn every_item_that_the_map_names_is_in_the_sources() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let all = sources();
+    let defined: Vec<(&str, BTreeSet<&str>)> =
+        all.iter().map(|source| (source.path.as_str(), definitions(&source.text))).collect();
+    let items: Vec<String> = named_items(&page)
+        .into_iter()
+        .filter(|(file, item)| {
+            let (file, item) = (format!("{file}.rs"), item.split("::").last().unwrap_or(item));
+            !defined.iter().any(|(path, names)| path.ends_with(&file) && names.contains(item))
+        })
+        .map(|(file, item)| format!("{file}.rs::{item}"))
+        .collect();
+    nothing("ARCHITECTURE.md names what is not in its file:", &items);
+    // A variant of an enumeration stands on a line of its own.
+    let is_variant = |text: &str, name: &str| {
+        text.lines().any(|line| {
+            line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with([',', '(', ' ']))
+        })
+    };
+    let types: Vec<String> = named_types(&page)
+        .into_iter()
+        .filter(|name| !defined.iter().any(|(_, names)| names.contains(name)))
+        .filter(|name| !all.iter().any(|one| is_variant(&one.text, name)))
+        .map(str::to_owned)
+        .collect();
+    nothing("ARCHITECTURE.md names types that do not exist:", &types);
+    assert_eq!(definitions("pub fn run(a: A) {} struct B;").into_iter().collect::<Vec<_>>(), ["B", "run"]);
+    assert_eq!(named_items("`a/b.rs::run` and `x.rs`"), [("a/b", "run")]);
+    assert_eq!(
+        named_types("`StageRun::run`, `Slot { due_ns }`, `GET`, `run`, `A b`")
+            .into_iter()
+            .collect::<Vec<_>>(),
+        ["Slot", "StageRun"]
+    );
+}
+
 /// Places in tests that end without having tried anything and do not report it. A `return skipped(..)` does; a process that a
 /// test starts is ignored, and says by whom it is started.
 fn silent_skips(source: &Source) -> Vec<String> {

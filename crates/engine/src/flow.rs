@@ -22,7 +22,7 @@ pub struct GiveUp {
     pub failures: u64,
 }
 
-/// Shared by all threads of a share, and by who started it. Read once per operation; written only to stop.
+/// Shared by all threads of a share, and by who started it. Read for each operation; written only to stop.
 #[derive(Debug)]
 pub struct Flow {
     state: AtomicU8,

@@ -100,10 +100,14 @@ fn g25_the_wire_says_the_same_of_a_server_of_10_ms_whether_or_not_the_clients_ma
             "G25 with four busy loops and without: service p99 {services:.2?} ms, on the wire {wires:.2?} ms, added by the \
              client {added:.2?} ms; the server's own log says {truths:.2?} ms"
         ));
-        let is_prompt = truths.iter().all(|truth| (truth / 10.0 - 1.0).abs() <= 0.02) && added[0] > added[1];
+        // How long the server took in truth is in its log; whoever disturbs the client may disturb it a little as well.
+        let is_prompt = truths.iter().all(|truth| (truth / 10.0 - 1.0).abs() <= 0.04) && added[0] > added[1];
+        let is_near = |one: f64, other: f64| (one / other - 1.0).abs() <= 0.05;
         assert!(
-            !is_prompt || wires.iter().all(|wire| (wire / 10.0 - 1.0).abs() <= 0.05),
-            "{wires:?} ms on the wire of a server of 10 ms"
+            !is_prompt
+                || is_near(wires[0], wires[1])
+                    && wires.iter().zip(truths).all(|(wire, truth)| is_near(*wire, truth)),
+            "{wires:?} ms on the wire of a server of {truths:?} ms"
         );
         is_prompt
     };
