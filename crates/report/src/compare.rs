@@ -15,6 +15,7 @@ use cosmark_metrics::nodes::costs::COSTS;
 use cosmark_metrics::results::{METRICS, Metric, Statistic, Unit};
 use serde::{Serialize, Serializer};
 
+pub(crate) use faults::beside as faults_beside;
 pub use faults::{FaultBeside, FaultCell, FaultRow, FaultSide, FaultsBeside};
 pub use load::{Loaded, load};
 pub use show::{junit, markdown, normalised, table};

@@ -224,6 +224,7 @@ const fn row(
 
 /// The figures of a slot, in the order in which they are shown.
 pub const SLOT_FIGURES: &[SlotFigure] = &[
+    row("landed_after_s", "proved after", "s", |slot| slot.landed_s.map(|landed_s| landed_s - slot.from_s)),
     row("first_error_after_s", "first failure after", "s", |slot| slot.first_error_after_s),
     row("noticed_after_s", "store noticed after", "s", |slot| slot.noticed_after_s),
     row("dip_after_s", "rate fell after", "s", |slot| slot.dip_after_s),

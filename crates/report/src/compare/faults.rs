@@ -124,7 +124,7 @@ fn of_side(side: &[Loaded]) -> Vec<Own<'_>> {
 
 /// The faults of all sides; `None` where no side has any.
 #[must_use]
-pub(super) fn beside(sides: &[Vec<Loaded>]) -> Option<FaultsBeside> {
+pub(crate) fn beside(sides: &[Vec<Loaded>]) -> Option<FaultsBeside> {
     let own: Vec<Vec<Own<'_>>> = sides.iter().map(|side| of_side(side)).collect();
     if own.iter().all(Vec::is_empty) {
         return None;

@@ -109,6 +109,11 @@ pub const KINDS: &[Kind] = &[
         what: "what was used of processors and disks of the store's machines over the run, one picture per machine (needs nodes:)",
         draw: kinds::nodes,
     },
+    Kind {
+        name: "faults",
+        what: "what faults cost: one picture per fault with the rates of all stores, and one table of all (needs faults:)",
+        draw: kinds::faults,
+    },
     Kind { name: "percentiles", what: "table of percentiles, also as CSV", draw: kinds::percentiles },
 ];
 

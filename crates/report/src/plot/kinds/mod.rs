@@ -1,6 +1,7 @@
 //! The kinds of pictures. What they share: which operations are meant, what they are called, and what is said below.
 
 mod against;
+mod faults;
 mod nodes;
 mod over_time;
 mod response;
@@ -9,6 +10,7 @@ mod time;
 mod violin;
 
 pub use against::{compare, knee, maximum, scatter, workers};
+pub use faults::faults;
 pub use nodes::nodes;
 pub use over_time::{aggregate, timeline};
 pub use response::{cdf, histogram, percentiles};
