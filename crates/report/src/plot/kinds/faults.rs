@@ -150,6 +150,8 @@ impl<'a> Line<'a> {
 
 /// Marks of healing that lie closer together than this share of the picture are one.
 const NEAR: f64 = 0.03;
+/// Of the picture's width: half of what a sign of a mark's word takes.
+const HALF_A_SIGN: f64 = 0.0052;
 
 /// `None` where no store has a slot that counts.
 fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Chart> {
@@ -186,8 +188,9 @@ fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Cha
     }
     for (step, (at_s, word)) in marks.into_iter().enumerate() {
         let mut mark = Series::new("", 2, Mark::Guide, vec![(at_s, 0.0), (at_s, top)]);
-        // One below the other, so that words of marks that are near do not cover each other.
-        mark.words = vec![(at_s, top * (1.0 - 0.06 * float(step)), word)];
+        // Beside its line; one below the other, so that words of marks that are near do not cover each other.
+        let beside_s = at_s + (to_s - from_s) * (0.01 + HALF_A_SIGN * float(word.chars().count()));
+        mark.words = vec![(beside_s, top * (1.0 - 0.06 * float(step)), word)];
         series.push(mark);
     }
     let mut x = Axis::new("Time since the fault was asked for (s)", Scale::FromZero);
@@ -200,7 +203,7 @@ fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Cha
     Some(Chart {
         title: title(wishes, format!("Operations while it fails: {}", fault.fault)),
         x,
-        left: Axis::new("Operations that succeeded, of those without a fault (%)", Scale::FromZero),
+        left: Axis::new("Operations, of those without a fault (%)", Scale::FromZero),
         right: None,
         series,
         note: format!("{thin}Bold: their mean. {}.", lines.iter().map(each).collect::<Vec<_>>().join("; ")),
@@ -399,8 +402,11 @@ mod tests {
             chart.series.iter().filter(|one| one.mark == Mark::Line).map(|one| one.label.as_str()).collect();
         assert_eq!(bold, ["a", "b"]);
         assert_eq!(chart.series.iter().filter(|one| one.mark == Mark::Thin).count(), 2);
-        let words: Vec<_> =
-            chart.series.iter().flat_map(|one| &one.words).map(|word| (word.0, word.2.as_str())).collect();
+        let words: Vec<_> = chart
+            .series
+            .iter()
+            .flat_map(|one| Some((one.points[0].0, one.words.first()?.2.as_str())))
+            .collect();
         assert_eq!(words, [(0.0, "made"), (20.0, "healing")]);
         assert!(chart.note.contains("a: 2 of 3 slots count, 100 % = 50.0/s; b: 1 of 1"), "{}", chart.note);
         assert_eq!((chart.x.bounds.0, chart.x.bounds.1), (Some(-10.0), Some(50.0)));
