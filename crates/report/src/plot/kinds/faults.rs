@@ -24,10 +24,10 @@ const COLUMNS: [(&str, &str); 9] = [
 ];
 
 /// A picture for each fault, and the table of all.
-pub fn faults(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotError> {
+pub fn faults(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotError> {
     let names = distinct(runs.iter().map(|run| run.series.as_str()));
     let of_series = |name: &&str| -> Vec<Loaded> {
-        runs.iter().filter(|run| run.series == *name).map(|run| loaded(run, wishes)).collect()
+        runs.iter().filter(|run| run.series == *name).map(|run| loaded(run, options)).collect()
     };
     let sides: Vec<Vec<Loaded>> = names.iter().map(of_series).collect();
     let Some(mut beside) = faults_beside(&sides) else {
@@ -47,19 +47,19 @@ pub fn faults(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotErr
             .enumerate()
             .filter_map(|(look, ((side, runs), name))| Line::of(look, side, runs, name.as_deref()?))
             .collect();
-        if let Some(chart) = chart(fault, &lines, wishes) {
+        if let Some(chart) = chart(fault, &lines, options) {
             pictures.push(Picture::chart(format!("faults-{}", fault.fault), chart));
         }
     }
-    pictures.push(Picture::table("faults".to_owned(), table(&beside, wishes), csv(&beside)));
+    pictures.push(Picture::table("faults".to_owned(), table(&beside, options), csv(&beside)));
     Ok(pictures)
 }
 
 /// The faults of the stages of a run that are meant.
-fn loaded(run: &PlotRun, wishes: &Wishes) -> Loaded {
+fn loaded(run: &PlotRun, options: &Wishes) -> Loaded {
     let of = |record: &Run| {
         let stages = record.record.stages.iter().zip(&run.stages);
-        let meant = stages.filter(|(_, stage)| caption_of(stage, wishes).is_some());
+        let meant = stages.filter(|(_, stage)| caption_of(stage, options).is_some());
         meant
             .flat_map(|(stage, _)| stage.faults.iter().map(|fault| (stage.id.clone(), fault.clone())))
             .collect()
@@ -154,10 +154,10 @@ const NEAR: f64 = 0.03;
 const HALF_A_SIGN: f64 = 0.0052;
 
 /// `None` where no store has a slot that counts.
-fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Chart> {
+fn chart(fault: &FaultBeside, lines: &[Line<'_>], options: &Wishes) -> Option<Chart> {
     let mut series = Vec::new();
     for line in lines {
-        if line.courses.len() > 1 && !wishes.only_fit {
+        if line.courses.len() > 1 && !options.only_fit {
             for course in &line.courses {
                 series.push(Series::new("", line.look, Mark::Thin, course.points().collect()));
             }
@@ -199,9 +199,9 @@ fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Cha
         let level = line.level_per_s.map_or(String::new(), |level| format!(", 100 % = {level:.1}/s"));
         format!("{}: {} of {} slots count{level}", line.name, line.courses.len(), line.slots)
     };
-    let thin = if wishes.only_fit { "" } else { "Thin: each slot. " };
+    let thin = if options.only_fit { "" } else { "Thin: each slot. " };
     Some(Chart {
-        title: title(wishes, format!("Operations while it fails: {}", fault.fault)),
+        title: title(options, format!("Operations while it fails: {}", fault.fault)),
         x,
         left: Axis::new("Operations, of those without a fault (%)", Scale::FromZero),
         right: None,
@@ -211,7 +211,7 @@ fn chart(fault: &FaultBeside, lines: &[Line<'_>], wishes: &Wishes) -> Option<Cha
 }
 
 /// A row for each store and fault, store by store.
-fn table(beside: &FaultsBeside, wishes: &Wishes) -> TextTable {
+fn table(beside: &FaultsBeside, options: &Wishes) -> TextTable {
     // A figure that no fault of any store has needs no column.
     let is_known = |figure: &str| {
         let rows = beside.faults.iter().flat_map(|fault| &fault.rows);
@@ -230,7 +230,9 @@ fn table(beside: &FaultsBeside, wishes: &Wishes) -> TextTable {
             let cells = columns.iter().map(|(figure, _)| {
                 let row = fault.rows.iter().find(|row| row.figure == *figure);
                 let cell = row.and_then(|row| Some((row.cells.get(at)?.as_ref()?, row.unit.as_str())));
-                cell.map_or_else(|| "-".to_owned(), |(cell, unit)| text(cell, unit))
+                // Nothing falls below nothing, whatever few slots let an interval say.
+                let most = if *figure == "depth" { 1.0 } else { f64::INFINITY };
+                cell.map_or_else(|| "-".to_owned(), |(cell, unit)| text(cell, unit, most))
             });
             let own = [side.side.clone(), load, name.clone(), format!("{slots} of {}", slots + void)];
             rows.push(own.into_iter().chain(cells).collect());
@@ -244,7 +246,7 @@ fn table(beside: &FaultsBeside, wishes: &Wishes) -> TextTable {
     let dips = beside.sides.iter().filter_map(dips).collect::<Vec<_>>().join(", ");
     let dips = if dips.is_empty() { dips } else { format!(" Dips where nothing failed: {dips}.") };
     TextTable {
-        title: title(wishes, "What the faults cost".to_owned()),
+        title: title(options, "What the faults cost".to_owned()),
         head: heads.chain(columns.iter().map(|row| row.1)).map(str::to_owned).collect(),
         names: 3,
         rows,
@@ -256,12 +258,12 @@ fn table(beside: &FaultsBeside, wishes: &Wishes) -> TextTable {
 }
 
 /// `17 % [0, 91]`.
-fn text(cell: &FaultCell, unit: &str) -> String {
+fn text(cell: &FaultCell, unit: &str, most: f64) -> String {
     let Some(mean) = cell.mean else { return "-".to_owned() };
     let (size, word) =
         if unit == "share" { (100.0, " %") } else { (1.0, if unit == "s" { " s" } else { "" }) };
     let plain = |value: f64| if unit == "s" { format!("{value:.1}") } else { format!("{:.0}", value * size) };
-    match (cell.low, cell.high) {
+    match (cell.low, cell.high.map(|high| high.min(most))) {
         (Some(low), Some(high)) if high > low => {
             format!("{}{word} [{}, {}]", plain(mean), plain(low), plain(high))
         }
@@ -418,7 +420,7 @@ mod tests {
         let beside = faults_beside(&stores).unwrap();
         let table = table(&beside, &Wishes::default());
         assert_eq!(table.head, ["store", "load", "fault", "slots that count", "landed after", "depth"]);
-        assert_eq!(table.rows[0], ["a", "50.0/s", "gateway away", "2 of 3", "0.5 s", "75 % [0, 393]"]);
+        assert_eq!(table.rows[0], ["a", "50.0/s", "gateway away", "2 of 3", "0.5 s", "75 % [0, 100]"]);
         assert_eq!(table.rows[1], ["b", "50.0/s", "=node", "1 of 1", "0.5 s", "0 %"]);
         let csv = csv(&beside);
         assert!(csv.contains("a,50,cut off,gateway away,2,1,depth,share,0.75,0,"), "{csv}");
