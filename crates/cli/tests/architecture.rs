@@ -488,6 +488,24 @@ fn no_lock_is_taken_where_operations_are_made() {
     );
 }
 
+#[test]
+fn a_controller_waits_by_the_clock_that_tests_pause() {
+    let is_own = |source: &Source| source.path.starts_with("crates/controller/src/");
+    let sources: Vec<Source> = product().into_iter().filter(is_own).collect();
+    assert!(sources.len() >= 12, "{}", sources.len());
+    let of_the_system = ["std::time::Instant", "thread::sleep", "SystemTime"];
+    nothing(
+        "A controller knows no time but tokio's, which a test stops and moves on:",
+        &places_with(&sources, &of_the_system),
+    );
+    let imports = sources.iter().flat_map(|source| source.text.lines().map(|line| (&source.path, line)));
+    let by_list: Vec<String> = imports
+        .filter(|(_, line)| line.starts_with("use std::time::{") && line.contains("Instant"))
+        .map(|(path, line)| format!("{path}: {line}"))
+        .collect();
+    nothing("The same, by a list of imports:", &by_list);
+}
+
 /// Merging functions whose pattern leaves fields out with `..`, or that have no pattern at all.
 fn sloppy_merges(source: &Source) -> Vec<String> {
     let code: Vec<(usize, &str)> = source.code().collect();
