@@ -1,7 +1,7 @@
 //! From a file on the command line to a workload that can be run.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cosmark_archive::known_datasets;
 use cosmark_driver::{Catalog, Reading, apply_settings, read_target, read_workload};
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub source: String,
     /// Without a directory.
     pub file_name: String,
+    /// The one it lies in.
+    pub directory: PathBuf,
     /// Its format.
     pub format: Format,
     /// Warnings.
@@ -121,7 +123,8 @@ pub fn load_for(
     let mut workload = workload.ok_or_else(|| refused(shown_name, &diagnostics))?;
     apply_settings(catalog, &mut workload, settings).map_err(Problem::usage)?;
     nodes::check(&workload)?;
-    Ok(Loaded { workload, source, file_name: base_name.to_owned(), format, diagnostics })
+    let directory = Path::new(shown_name).parent().unwrap_or(Path::new("")).to_owned();
+    Ok(Loaded { workload, source, file_name: base_name.to_owned(), directory, format, diagnostics })
 }
 
 /// Reads a workload that was run before: its warnings were shown then, only what it cannot be read for is shown.

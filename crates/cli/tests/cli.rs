@@ -724,6 +724,46 @@ fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
     let (_, record) = run_json(directory.path(), &["run", "replay.yaml", "--quiet"]);
     let read = operation(&record, "main", "read");
     assert_eq!((read.intended, read.ok), (Some(32), 32));
+    let checked = run(directory.path(), &["check", "replay.yaml"]);
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(stdout(&checked).contains("s1-main main: 32 arrivals in "), "{}", stdout(&checked));
+}
+
+#[test]
+fn recorded_arrivals_that_cannot_be_replayed_are_found_before_anything_is_sent() {
+    let directory = tempfile::tempdir().unwrap();
+    let deeper = directory.path().join("deeper");
+    fs::create_dir(&deeper).unwrap();
+    let workload = "name: replay\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - {name: main, workers: 4, \
+        runtime: 3s, rate: {shape: recorded, file: times.csv}, operations: [{type: read, containers: c(1), objects: c(1)}]}\n";
+    fs::write(deeper.join("replay.yaml"), workload).unwrap();
+    // What is there, the code and the words of a check, those of a run.
+    for (text, code, checks, runs) in [
+        (None, 0, "warning: s1-main main: there is no file times.csv", "there is no file times.csv"),
+        (Some("0.5\n0.1\n"), 2, "times.csv, line 2: expected seconds", "times.csv, line 2: expected seconds"),
+        (Some("# none\n"), 2, "times.csv has no arrivals", "times.csv has no arrivals"),
+    ] {
+        if let Some(text) = text {
+            fs::write(directory.path().join("times.csv"), text).unwrap();
+        }
+        let checked = run(directory.path(), &["check", "deeper/replay.yaml"]);
+        let said = stdout(&checked) + &stderr(&checked);
+        assert!(checked.status.code() == Some(code) && said.contains(checks), "{said}");
+        let refused = run(directory.path(), &["run", "deeper/replay.yaml"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains(runs), "{}", stderr(&refused));
+        assert!(!directory.path().join("archive").exists(), "nothing was begun");
+    }
+    fs::rename(directory.path().join("times.csv"), deeper.join("times.csv")).unwrap();
+    let refused = run(directory.path(), &["run", "deeper/replay.yaml"]);
+    assert!(
+        stderr(&refused).contains("it lies beside the workload: write deeper/times.csv"),
+        "{}",
+        stderr(&refused)
+    );
+    fs::create_dir(directory.path().join("times.csv")).unwrap();
+    let refused = run(directory.path(), &["run", "deeper/replay.yaml"]);
+    assert!(stderr(&refused).contains("times.csv is no regular file"), "{}", stderr(&refused));
 }
 
 #[test]

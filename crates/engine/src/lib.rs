@@ -34,6 +34,7 @@ pub use mission::{
     Began, EngineError, EngineEvent, ErrorExample, LoadEnd, Mission, MissionTimes, StageShare,
 };
 pub use ops::needs;
+pub use pace::{ArrivalError, Recorded, look_at_recorded};
 pub use permit::{Held, JUMP, LoadPermit, Pause, Pulse, coarse_ns, suspended_ns};
 pub use probe::BodyProbe;
 pub use session::{SessionCache, SharedSession};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cosmark_driver::{Catalog, ReadsPlugins};
+use cosmark_driver::{Catalog, ReadsPlugins, RecordedProblem, recorded_files};
 use cosmark_workload::Workload;
 use cosmark_workload::model::WorkKind;
 
@@ -20,8 +20,30 @@ pub fn run(args: &CheckArgs) -> Outcome {
     let loaded = load(&catalog, &args.file, args.target.as_deref(), &args.set)?;
     println!("{}: {}", args.file.display(), diagnose::count(&loaded.diagnostics));
     plan(&loaded.workload);
+    let wrong = recorded(&loaded.workload, &loaded.directory);
     verdict::preflight(&loaded.workload).iter().for_each(|line| println!("{line}"));
-    Ok(Exit::Done)
+    if wrong.is_empty() { Ok(Exit::Done) } else { Err(Problem::usage(wrong.join("\n"))) }
+}
+
+/// Says what the files of recorded arrivals hold; what is wrong with those that are there.
+fn recorded(workload: &Workload, beside: &Path) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for file in recorded_files(workload, beside) {
+        let name = format!("{} {}", file.stage, file.work);
+        match file.found {
+            Ok(found) => println!(
+                "  {name}: {} in {}, recorded in {}",
+                units::count(found.count, "arrival"),
+                units::clock(Duration::from_secs_f64(found.last_s)),
+                file.path
+            ),
+            Err(RecordedProblem::Missing(why)) => println!(
+                "warning: {name}: {why}; a run on this machine would end with that, drivers elsewhere look on theirs"
+            ),
+            Err(RecordedProblem::Wrong(why)) => wrong.push(format!("{name}: {why}")),
+        }
+    }
+    wrong
 }
 
 /// What a text is read with: a directory of plugins is only given by who wants their code loaded.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
-use cosmark_driver::{LocalDriver, Options, Permit, native_yaml};
+use cosmark_driver::{LocalDriver, Options, Permit, RecordedProblem, native_yaml, recorded_files};
 use cosmark_ledger::Plan;
 use cosmark_workload::{Workload, search, to_xml};
 use tokio::sync::watch;
@@ -75,6 +75,9 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     live::check(&options.live)?;
     let here = matches!(place, Place::Here { .. });
     faults::check(&loaded.workload, here, options.allow_faults)?;
+    if here {
+        check_recorded(&loaded)?;
+    }
     faults::heal_left(&options.archive)?;
     let prepared = prepare(loaded, place, options)?;
     warn_of_open_files(&prepared.workload);
@@ -97,6 +100,16 @@ fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result
     let ended = runtime.block_on(make_load(prepared, place, remote, dir, options, &mut watching));
     watching.end().iter().for_each(|line| eprintln!("cosmark: {line}"));
     ended
+}
+
+/// What a load of this machine replays has to be there before anything is sent.
+fn check_recorded(loaded: &Loaded) -> Result<(), Problem> {
+    let files = recorded_files(&loaded.workload, &loaded.directory);
+    let wrong = files.into_iter().find_map(|file| {
+        let (RecordedProblem::Missing(why) | RecordedProblem::Wrong(why)) = file.found.err()?;
+        Some(format!("{} {}: {why}; nothing was sent", file.stage, file.work))
+    });
+    wrong.map_or(Ok(()), |why| Err(Problem::usage(why)))
 }
 
 /// A workload that can run, and what may be shown of it.

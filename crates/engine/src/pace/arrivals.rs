@@ -3,35 +3,13 @@
 //! and recorded schedules are the same however many drivers and threads share them, and nobody has to talk. Poisson
 //! processes are split into independent ones of a smaller rate, whose sum is the process asked for.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use cosmark_workload::choose::unit;
 use cosmark_workload::model::Arrivals;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use thiserror::Error;
 
-/// Why arrivals cannot be had.
-#[derive(Debug, Error)]
-pub enum ArrivalError {
-    /// The file of recorded arrivals.
-    #[error("cannot read the recorded arrivals {path}: {cause}")]
-    Read {
-        /// As given.
-        path: String,
-        /// The reason.
-        cause: std::io::Error,
-    },
-    /// A line of it.
-    #[error("{path}, line {line}: expected seconds since the start in rising order, such as `12.345`")]
-    Line {
-        /// As given.
-        path: String,
-        /// From 1.
-        line: usize,
-    },
-}
+use super::recorded::{ArrivalError, RecordedTimes};
 
 enum Law {
     /// Arrival k at `k / rate`.
@@ -217,22 +195,9 @@ fn cumulate(steps: &[(f64, Duration)]) -> Vec<(f64, f64, f64)> {
 }
 
 fn read_recorded(path: &str, time_warp: f64, part: Part) -> Result<Vec<u64>, ArrivalError> {
-    let unreadable = |cause| ArrivalError::Read { path: path.to_owned(), cause };
-    let file = File::open(path).map_err(unreadable)?;
     let mut offsets = Vec::new();
-    let mut last_s = 0.0;
-    let mut number = 0_u64;
-    for (at, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(unreadable)?;
-        let text = line.split(['#', ',']).next().unwrap_or_default().trim();
-        if text.is_empty() {
-            continue;
-        }
-        let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds >= last_s && seconds.is_finite());
-        let Some(seconds) = seconds else {
-            return Err(ArrivalError::Line { path: path.to_owned(), line: at + 1 });
-        };
-        last_s = seconds;
+    for (number, seconds) in (0_u64..).zip(RecordedTimes::open(path)?) {
+        let seconds = seconds?;
         if part.owns(number) {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -241,7 +206,6 @@ fn read_recorded(path: &str, time_warp: f64, part: Part) -> Result<Vec<u64>, Arr
             )]
             offsets.push((seconds / time_warp * 1e9) as u64);
         }
-        number += 1;
     }
     Ok(offsets)
 }

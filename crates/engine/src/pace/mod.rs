@@ -3,14 +3,16 @@
 mod arrivals;
 mod open;
 mod paced;
+mod recorded;
 
 use std::rc::Rc;
 
 use cosmark_adaptor_api::clock;
 
-pub use arrivals::{ArrivalError, Part, Schedule};
+pub use arrivals::{Part, Schedule};
 pub use open::{ArrivalQueue, Taken};
 pub use paced::Paced;
+pub use recorded::{ArrivalError, Recorded, look_at_recorded};
 
 /// A worker's pace.
 pub enum Pace {
