@@ -10,7 +10,8 @@
 #   bed_port NAME      print "HOST PORT" of the one, or nothing if it does not listen
 #   bed_check          prove by real requests that the service works
 #   bed_endpoints      print how to reach it
-#   bed_target TARGET  print the process-name glob of a fault target; fail if there is no such target
+#   bed_target TARGET  print the process-name glob of a fault target, nothing for one that has no process of its own (a
+#                      drive); fail if there is no such target
 #   bed_targets        print the fault targets on one line
 # and may define:
 #   bed_version        print name, version and variant of the system on one line, for status
@@ -366,10 +367,14 @@ fault_clear_all() {
 
 # fault_do VERB TARGET: apply or lift one fault.
 fault_do() {
-  local verb=$1 target=$2 glob names alive=() name
+  local verb=$1 target=$2 glob names=() alive=() name
   glob=$(bed_target "$target") || die "no target '$target'; there are: $(bed_targets)"
-  mapfile -t names < <(process_names "$glob")
-  ((${#names[@]})) || die "$target was never started; run up first"
+  if [[ -n $glob ]]; then
+    mapfile -t names < <(process_names "$glob")
+    ((${#names[@]})) || die "$target was never started; run up first"
+  else
+    case $verb in devfail | devheal) ;; *) die "$target has no process of its own, for $verb" ;; esac
+  fi
   for name in "${names[@]}"; do
     if process_is_alive "$name"; then alive+=("$name"); fi
   done
@@ -419,10 +424,12 @@ fault_do() {
 # fault_proof VERB TARGET: look at the system itself, and not at what was noted: exit 0 and say what is seen if the fault is
 # there, 1 if it is not.
 fault_proof() {
-  local verb=$1 target=$2 names members pid state still=0 all=0
-  mapfile -t names < <(process_names "$(bed_target "$target" || die "no target '$target'; there are: $(bed_targets)")")
+  local verb=$1 target=$2 glob names=() members pid state still=0 all=0
+  glob=$(bed_target "$target") || die "no target '$target'; there are: $(bed_targets)"
+  [[ -z $glob ]] || mapfile -t names < <(process_names "$glob")
   case $verb in
     kill)
+      ((${#names[@]})) || return 1
       members=$(process_members "${names[@]}")
       [[ -z $members ]] || return 1
       say "none of the ${#names[@]} processes of $target runs"
