@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_metrics::{QuantityResult, ResourceKind as Kind, UnitResult, Waiting};
 
+use crate::prometheus;
 use crate::quantity::{self as q, Aspect, Quantity, Reads, Resource, quantity};
 use crate::reading::Reading;
 
@@ -48,7 +49,8 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         renewed_every_s: renewed_every_s(&inside),
         ..NodeFigures::default()
     };
-    for ((_, unit), (quantity, points)) in series {
+    for ((id, unit), (quantity, points)) in series {
+        let points = if leaves_zeros_out(&inside, id, &unit) { with_zeros(&inside, &points) } else { points };
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
             Reads::Counter => counter(&points, &mut found.resets),
@@ -67,6 +69,20 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// Whether the source of these numbers says nothing where a number is 0.
+fn leaves_zeros_out(readings: &[&Reading], id: &str, unit: &str) -> bool {
+    let mut samples = readings.iter().flat_map(|reading| &reading.samples);
+    let own = samples.find(|sample| sample.quantity.id == id && sample.unit == unit);
+    own.is_some_and(|sample| prometheus::leaves_zeros_out(&sample.name))
+}
+
+/// A point at each reading: 0 where there is none.
+fn with_zeros(readings: &[&Reading], points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let known: BTreeMap<u64, f64> = points.iter().copied().collect();
+    let at = |reading: &&Reading| (reading.at_ns, known.get(&reading.at_ns).copied().unwrap_or(0.0));
+    readings.iter().map(at).collect()
 }
 
 /// A daemon of hundreds of threads has a handful that do anything: the others, which never ran for more than this share of the
@@ -237,6 +253,21 @@ mod tests {
         let found = over(&read, ALL.0, ALL.1);
         assert_eq!((found.quantities[0].mean, found.quantities[0].highest), (100.0, 100.0));
         assert_eq!(found.renewed_every_s, Some(3.0));
+    }
+
+    #[test]
+    fn a_source_that_leaves_zeros_out_is_read_as_if_it_told_them() {
+        let mut read: Vec<Reading> =
+            (0..5u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
+        for (at, total) in [(2, 40.0), (3, 100.0), (4, 100.0)] {
+            read[at].add_named(&q::SERVER_REQUESTS, "GetObject", "minio_api_requests_total", total);
+        }
+        read[3].add_named(&q::SERVER_QUEUE, "in flight", "minio_api_requests_inflight_total", 5.0);
+        read[3].add_named(&q::SERVER_QUEUE, "rgw.a", "ceph_rgw_qlen", 5.0);
+        let found = over(&read, ALL.0, ALL.1);
+        let means: Vec<_> =
+            found.quantities.iter().map(|one| (one.unit.as_str(), one.mean, one.highest)).collect();
+        assert_eq!(means, [("in flight", 1.0, 5.0), ("rgw.a", 5.0, 5.0), ("GetObject", 25.0, 60.0)]);
     }
 
     #[test]

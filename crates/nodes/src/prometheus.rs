@@ -232,7 +232,18 @@ static KNOWN: &[Known] = &[
     kind("minio_api_requests_inflight_total", "", "in flight", &q::SERVER_QUEUE),
     kind("minio_api_requests_waiting_total", "", "waiting", &q::SERVER_QUEUE),
     kind("minio_system_drive_waiting_io", "drive", "waiting", &q::SERVER_QUEUE),
+    of("minio_system_drive_availability_errors_total", "drive", &q::STORE_DRIVE_ERRORS),
+    of("minio_cluster_health_drives_online_count", "", &q::STORE_DRIVES_ONLINE),
+    of("minio_cluster_health_drives_offline_count", "", &q::STORE_DRIVES_OFFLINE),
+    of("minio_cluster_erasure_set_healing_drives_count", "set_id", &q::STORE_DRIVES_HEALING),
+    of("minio_scanner_objects_scanned", "server", &q::STORE_SCANNED),
 ];
+
+/// Whether an exporter says nothing of this name where its number is 0: `MinIO` does so in its metrics v3.
+#[must_use]
+pub fn leaves_zeros_out(name: &str) -> bool {
+    name.starts_with("minio_")
+}
 
 /// All names that are known, each once.
 #[must_use]
@@ -344,6 +355,32 @@ mod tests {
                 ("server_request_s", "osd.3 write", 2.0),
                 ("store_objects_degraded", "", 12.0),
                 ("store_scrubbing", "", 3.0),
+            ]
+        );
+    }
+
+    /// As a server of 2026-02 prints them, with a drive gone.
+    #[test]
+    fn minio_tells_its_drives_its_scanner_and_its_requests() {
+        let text = "minio_api_requests_total{name=\"GetObject\",server=\"h:9000\",type=\"s3\"} 12\n\
+                    minio_cluster_health_drives_count 4\nminio_cluster_health_drives_online_count 3\n\
+                    minio_cluster_health_drives_offline_count 1\n\
+                    minio_cluster_erasure_set_healing_drives_count{pool_id=\"0\",set_id=\"0\"} 1\n\
+                    minio_system_drive_availability_errors_total{drive=\"/d2\",drive_index=\"1\",pool_index=\"0\",\
+                    server=\"h:9000\",set_index=\"0\"} 7\n\
+                    minio_scanner_objects_scanned{server=\"h:9000\"} 800\n";
+        let reading = reading(&parse(text).series, 9);
+        let found: Vec<_> =
+            reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("server_requests", "GetObject", 12.0),
+                ("store_drive_errors", "/d2", 7.0),
+                ("store_drives_healing", "0", 1.0),
+                ("store_drives_offline", "", 1.0),
+                ("store_drives_online", "", 3.0),
+                ("store_objects_scanned", "h:9000", 800.0),
             ]
         );
     }

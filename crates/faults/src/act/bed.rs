@@ -16,6 +16,7 @@ const HEALED_BY: &[(&str, &str)] = &[
     ("devfail", "devheal"),
     ("partition", "heal"),
     ("delay", "heal"),
+    ("fill", "heal"),
 ];
 
 /// The script of a bed, by its whole path.

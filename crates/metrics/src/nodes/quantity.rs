@@ -139,6 +139,11 @@ quantities! {
     STORE_RECOVERIES: Store Amount Counter "store_recoveries" "Objects that were made whole again.";
     STORE_RECOVERED_BYTES: Store Amount Counter "store_recovered_bytes" "Bytes that were moved to make objects whole again.";
     STORE_SCRUBBING: Store Amount Gauge "store_scrubbing" "Placement groups whose content is being verified in the background.";
+    STORE_DRIVES_ONLINE: Store Amount Gauge "store_drives_online" "Drives that the store can use.";
+    STORE_DRIVES_OFFLINE: Store Errors Gauge "store_drives_offline" "Drives that the store cannot reach.";
+    STORE_DRIVES_HEALING: Store Errors Gauge "store_drives_healing" "Drives that are being filled with what they lack.";
+    STORE_DRIVE_ERRORS: Store Errors Counter "store_drive_errors" "Requests of the store to a drive that failed or took too long.";
+    STORE_SCANNED: Store Amount Counter "store_objects_scanned" "Objects that the store looked at in the background.";
 }
 
 /// The row with this name.

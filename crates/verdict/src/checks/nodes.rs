@@ -48,6 +48,8 @@ pub(super) fn background(evidence: &Evidence) -> Option<String> {
         ("store_objects_misplaced", "copies lie elsewhere than they should"),
         ("store_recoveries", "objects a second were recovered"),
         ("store_scrubbing", "placement groups were scrubbed"),
+        ("store_drives_offline", "drives were offline"),
+        ("store_drives_healing", "drives were being healed"),
     ];
     let mut found = Vec::new();
     for node in &evidence.nodes {
@@ -78,7 +80,11 @@ pub(super) fn background(evidence: &Evidence) -> Option<String> {
 /// result, so a source of that kind has to have answered.
 pub(super) fn tell_of_background(evidence: &Evidence) -> bool {
     let asks = |node: &&NodeResult| node.readings >= LEAST_READINGS && node.lost.is_none();
-    evidence.nodes.iter().filter(asks).any(|node| matches!(node.source.as_str(), "ceph" | "recon"))
+    // A store with drives online, which are never 0, says of the others whether they are away or being healed.
+    let tells = |node: &NodeResult| {
+        matches!(node.source.as_str(), "ceph" | "recon") || sum(node, "store_drives_online").is_some()
+    };
+    evidence.nodes.iter().filter(asks).any(tells)
 }
 
 /// The greatest share of segments that a node sent again, and which.

@@ -644,6 +644,7 @@ const CASES: &[Case] = &[
         "12 copies are missing (s1)",
     ),
     ("V23", healthy, |e| tells(e, "store_scrubbing", 1.0), Status::Warn, "placement groups were scrubbed"),
+    ("V23", healthy, |e| tells(e, "store_drives_offline", 1.0), Status::Warn, "1 drives were offline (s1)"),
     ("V23", healthy, |e| busy_before(e, 0.6), Status::Warn, "disk sda of s1: 60 % busy before the load"),
     ("V23", healthy, |e| busy_before(e, 0.1), Status::Pass, "nothing else"),
     (
