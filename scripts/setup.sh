@@ -24,7 +24,7 @@ case ${1:-} in
       nginx=nginx-light apache2=apache2-bin nats-server=nats-server
     python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages /no/ensurepip=python3-venv
     say "everything that is needed is installed"
-    command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test beds versitygw and fake-gcs are skipped"
+    command -v go >/dev/null || say "optional: Go 1.21 or newer; without it the test beds versitygw, minio and fake-gcs are skipped"
     command -v npm >/dev/null || say "optional: Node.js 16 or newer with npm; without it the test bed azurite is skipped"
     for program in wrk iperf3 valgrind nginx openssl ip unshare; do
       PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || say "optional: $program, for its lines of make bench"

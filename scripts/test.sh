@@ -6,6 +6,7 @@
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
+# A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
 # not is a failure. So is it with the page of the report (without Node.js) and with the browser. Test programs run two at
 # once, but for those that measure (scripts/test_programs.sh). Tests that fail beside others run once more alone
@@ -17,11 +18,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The beds, and how the names of their tests in crates/cli/tests/beds.rs begin.
-BEDS=(swift keystone ceph versitygw nginx-dav apache-dav azurite fake-gcs)
+BEDS=(swift keystone ceph versitygw minio nginx-dav apache-dav azurite fake-gcs)
 declare -A TESTS_OF=(
-  [swift]=swift_ [keystone]=keystone_ [ceph]=ceph_ [versitygw]=versitygw_ [nginx-dav]=webdav_ [apache-dav]=digest_
-  [azurite]=azure_ [fake-gcs]=gcs_
+  [swift]=swift_ [keystone]=keystone_ [ceph]=ceph_ [versitygw]=versitygw_ [minio]=minio_
+  [nginx-dav]=webdav_ [apache-dav]=digest_ [azurite]=azure_ [fake-gcs]=gcs_
 )
+
+# For up: only beds that were asked for by name are built if that takes long.
+[[ -n ${COSMARK_TEST_BEDS:-} ]] || export COSMARK_TESTBED_BUILD=${COSMARK_TESTBED_BUILD:-no}
 
 # Tests of systems that have no bed here: ignored, and said so.
 NO_BED=()

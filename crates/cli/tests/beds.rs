@@ -4,6 +4,8 @@
 
 #[path = "beds/faults.rs"]
 mod faults;
+#[path = "beds/minio.rs"]
+mod minio;
 mod support;
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Names of objects: written, read, listed and deleted as they are. Source: S3 user guide, "Naming Amazon S3 objects": any UTF-8
 //! of at most 1024 bytes; XML 1.0 for what a listing cannot say plainly.
 
+use super::operations::names_differ;
 use super::{Group, Question, S3, by, row};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -52,19 +53,22 @@ pub(super) const ROWS: &[Question] = &[
         ("Does a name with a line end come back from a listing?", "as it is with encoding-type=url", GUIDE),
         by!(control),
     ),
-    row("s3.name.case", NAME, ("Are capital and small letters different?", "two objects", GUIDE), |room| {
-        Box::pin(stay_apart(room, ("Name", "name")))
-    }),
+    row(
+        "s3.name.case",
+        NAME,
+        ("Are capital and small letters different?", "two objects, both listed", GUIDE),
+        |room| Box::pin(stay_apart(room, ("Name", "name"))),
+    ),
     row(
         "s3.name.normal-forms",
         NAME,
-        ("Are two Unicode forms of one letter different names?", "two objects", GUIDE),
+        ("Are two Unicode forms of one letter different names?", "two objects, both listed", GUIDE),
         |room| Box::pin(stay_apart(room, ("\u{e9}", "e\u{301}"))),
     ),
     row(
         "s3.name.file-and-folder",
         NAME,
-        ("Can both `a` and `a/b` be objects?", "two objects", GUIDE),
+        ("Can both `a` and `a/b` be objects?", "two objects, both listed", GUIDE),
         |room| Box::pin(stay_apart(room, ("a", "a/b"))),
     ),
     row("s3.name.1024", (Group::Limits, S3), ("Is a name of 1024 bytes taken?", RIGHT, GUIDE), by!(longest)),
@@ -186,5 +190,11 @@ async fn stay_apart(room: &mut Room, (first, second): (&str, &str)) -> Found {
             return Ok(Finding::no(format!("{} is not what was written", room.short(key))));
         }
     }
-    Ok(Finding::yes("two objects"))
+    let prefix = room.key("");
+    let reply = room.send(Request::get("").query("list-type", "2").query("prefix", &prefix)).await?;
+    if reply.status != 200 {
+        return Ok(Finding::no(format!("the listing gave {}", status_of(&reply))));
+    }
+    let wrong = names_differ(&keys, &xml::texts(&reply.body, "Key"), |name| room.short(name));
+    Ok(wrong.map_or_else(|| Finding::yes("two objects"), Finding::no))
 }

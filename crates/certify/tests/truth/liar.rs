@@ -164,6 +164,7 @@ async fn asked(store: &EmbeddedStore, lie: Lie) -> Certificate {
         "s3.race",
         "s3.list",
         "s3.name.blank",
+        "s3.name.file-and-folder",
         "s3.multipart.abort",
     ];
     certified_by(Arc::new(liar), Session::default(), &only).await.unwrap()
@@ -212,6 +213,7 @@ async fn every_lie_is_found_by_the_questions_about_it_and_by_no_others() {
                 "s3.list.version-1",
                 "s3.listing.size",
                 "s3.name.blank",
+                "s3.name.file-and-folder",
             ],
         ),
         (Lie::ForgetsDeletes, &["s3.name.blank", "s3.write.create-after-delete"]),

@@ -44,7 +44,7 @@ stages:
   - {name: dispose, works: [{type: dispose, workers: 1, acceptable_failure_ratio: 1}]}
 ";
 
-fn workload(directory: &Path, fault: &str, total: &str) {
+pub(crate) fn workload(directory: &Path, fault: &str, total: &str) {
     let text = BROKEN.replace("PREFIX", &own_prefix()).replace("FAULT", fault).replace("TOTAL", total);
     std::fs::write(directory.join("broken.yaml"), text).unwrap();
 }
