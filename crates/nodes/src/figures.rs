@@ -50,7 +50,11 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         ..NodeFigures::default()
     };
     for ((id, unit), (quantity, points)) in series {
-        let points = if leaves_zeros_out(&inside, id, &unit) { with_zeros(&inside, &points) } else { points };
+        let points = if leaves_zeros_out(&inside, id, &unit) {
+            with_zeros(&inside, &points, quantity.reads)
+        } else {
+            points
+        };
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
             Reads::Counter => counter(&points, &mut found.resets),
@@ -78,11 +82,12 @@ fn leaves_zeros_out(readings: &[&Reading], id: &str, unit: &str) -> bool {
     own.is_some_and(|sample| prometheus::leaves_zeros_out(&sample.name))
 }
 
-/// A point at each reading: 0 where there is none.
-fn with_zeros(readings: &[&Reading], points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+/// A point at each reading: 0 where there is none. A counter is not 0 again once it has counted.
+fn with_zeros(readings: &[&Reading], points: &[(u64, f64)], reads: Reads) -> Vec<(u64, f64)> {
     let known: BTreeMap<u64, f64> = points.iter().copied().collect();
-    let at = |reading: &&Reading| (reading.at_ns, known.get(&reading.at_ns).copied().unwrap_or(0.0));
-    readings.iter().map(at).collect()
+    let may_be_0 = |at_ns: u64| reads == Reads::Gauge || points.first().is_some_and(|first| at_ns < first.0);
+    let at = |at_ns: u64| known.get(&at_ns).copied().or_else(|| may_be_0(at_ns).then_some(0.0));
+    readings.iter().filter_map(|reading| Some((reading.at_ns, at(reading.at_ns)?))).collect()
 }
 
 /// A daemon of hundreds of threads has a handful that do anything: the others, which never ran for more than this share of the
@@ -259,7 +264,8 @@ mod tests {
     fn a_source_that_leaves_zeros_out_is_read_as_if_it_told_them() {
         let mut read: Vec<Reading> =
             (0..5u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
-        for (at, total) in [(2, 40.0), (3, 100.0), (4, 100.0)] {
+        // One answer in the middle lacks the counter: it has not begun anew.
+        for (at, total) in [(1, 40.0), (2, 40.0), (4, 100.0)] {
             read[at].add_named(&q::SERVER_REQUESTS, "GetObject", "minio_api_requests_total", total);
         }
         read[3].add_named(&q::SERVER_QUEUE, "in flight", "minio_api_requests_inflight_total", 5.0);
@@ -267,7 +273,7 @@ mod tests {
         let found = over(&read, ALL.0, ALL.1);
         let means: Vec<_> =
             found.quantities.iter().map(|one| (one.unit.as_str(), one.mean, one.highest)).collect();
-        assert_eq!(means, [("in flight", 1.0, 5.0), ("rgw.a", 5.0, 5.0), ("GetObject", 25.0, 60.0)]);
+        assert_eq!(means, [("in flight", 1.0, 5.0), ("rgw.a", 5.0, 5.0), ("GetObject", 25.0, 40.0)]);
     }
 
     #[test]
