@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_leaves_zeros_out_is_read_as_if_it_told_them() {
+    fn a_source_that_leaves_zeros_out_is_read_as_if_it_gave_them() {
         let mut read: Vec<Reading> =
             (0..5u64).map(|at| Reading { at_ns: at * 1_000_000_000, samples: Vec::new() }).collect();
         // One answer in the middle lacks the counter: it has not begun anew.
