@@ -10,7 +10,8 @@ use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
 use cosmark_faults::{Player, Playing, Proxies, heal_left as heal_all, may_run};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
 use cosmark_workload::Workload;
-use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
+use cosmark_workload::model::nodes::NodeSpec;
 use cosmark_workload::model::{ConfigValue, Effect, Load, Stage, TargetSpec};
 
 use crate::exit::Problem;
@@ -32,6 +33,40 @@ pub fn check(workload: &Workload, here: bool, allowed: bool) -> Result<(), Probl
         ));
     }
     faults(workload).try_for_each(|fault| may_run(fault, allowed)).map_err(Problem::usage)
+}
+
+/// Puts the hosts of `nodes:` in the place of their names in faults.
+///
+/// # Errors
+/// For a name that none of them has, or that is not reached by ssh.
+pub fn find_hosts(workload: &mut Workload) -> Result<(), Problem> {
+    let Workload { nodes, stages, .. } = workload;
+    for fault in stages.iter_mut().flat_map(|stage| &mut stage.faults) {
+        let FaultPlace::Node(name) = fault.kind.place() else { continue };
+        let reached = |node: &&NodeSpec| node.source.kind == "ssh";
+        let known =
+            nodes.iter().filter(reached).map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
+        let problem = |why: &str| {
+            let known = if known.is_empty() { "none".to_owned() } else { known.clone() };
+            let remedy = "write one of these, or host: instead";
+            Problem::usage(format!("fault {}: node {name} {why}; of type ssh: {known}; {remedy}", fault.name))
+        };
+        let Some(node) = nodes.iter().find(|node| node.name == *name) else {
+            return Err(problem("is not in nodes: of the workload or its target"));
+        };
+        if !reached(&node) {
+            return Err(problem(&format!("is of type {}, over which nothing can be done", node.source.kind)));
+        }
+        let entry = node.source.config.entries.iter().find(|entry| entry.key == "host");
+        let Some(ConfigValue::Text(host)) = entry.map(|entry| &entry.value) else {
+            return Err(problem("has no host: that is written there as it is"));
+        };
+        let host = FaultPlace::Host(host.clone());
+        if let Some(place) = fault.kind.place_mut() {
+            *place = host;
+        }
+    }
+    Ok(())
 }
 
 /// Heals what earlier runs of this archive that are gone have left in force.

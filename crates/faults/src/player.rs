@@ -322,10 +322,17 @@ impl Stage<'_> {
 
     /// What lasts until it is healed is still there now.
     fn look_again(&self, hand: &mut dyn Hand, played: &mut Played) {
-        if hand.lasts() && !self.is_stopped() && hand.landed() == Ok(None) {
-            let why = "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it";
-            played.void = Some(why.to_owned());
+        if !hand.lasts() || self.is_stopped() {
+            return;
         }
+        played.void = match hand.landed() {
+            Ok(Some(_)) => return,
+            Ok(None) => Some(
+                "it was gone before it was to be healed: somebody else has healed it, or a program that looks after it"
+                    .to_owned(),
+            ),
+            Err(why) => Some(format!("whether it was there until it was to be healed cannot be told: {why}")),
+        };
     }
 
     fn prove(&self, spec: &FaultSpec, name: &str, hand: &mut dyn Hand, played: &mut Played) {
@@ -357,7 +364,7 @@ impl Stage<'_> {
     /// Until it is to be healed; asks meanwhile whether the store has noticed.
     fn hold(&self, spec: &FaultSpec, name: &str, played: &mut Played) {
         let until_s = played.from_s + spec.hold.as_secs_f64();
-        let Some(question) = Question::noticed(spec) else {
+        let Some(mut question) = Question::noticed(spec) else {
             played.noticed_unknown = Some("nothing was asked (noticed:)".to_owned());
             self.wait_until_s(until_s);
             return;
@@ -385,7 +392,7 @@ impl Stage<'_> {
     }
 
     fn await_whole(&self, spec: &FaultSpec, number: u32, played: &mut Played, until_s: f64) {
-        let Some(question) = Question::whole(spec) else {
+        let Some(mut question) = Question::whole(spec) else {
             played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
             return;
         };

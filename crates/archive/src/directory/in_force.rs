@@ -40,6 +40,17 @@ pub enum Heal {
     Continue(Vec<(u32, u64)>),
     /// By putting the processes of these control groups back to where they were, and removing the groups.
     Groups(Vec<LimitedGroup>),
+    /// By a script of the shell on another machine, over ssh.
+    Elsewhere {
+        /// `host` or `user@host`.
+        host: String,
+        /// What it does, in words.
+        what: String,
+        /// The script.
+        script: String,
+        /// How long it may take.
+        within: Duration,
+    },
     /// By itself: it was in the process that made it.
     Itself,
 }
@@ -69,6 +80,7 @@ impl fmt::Display for Heal {
                 let paths: Vec<_> = groups.iter().map(|group| group.made.display().to_string()).collect();
                 write!(f, "taking processes out of {}", shown(&paths.join(", ")))
             }
+            Self::Elsewhere { host, what, .. } => f.write_str(&shown(&format!("{what} on {host}"))),
             Self::Itself => f.write_str("the end of the process that made it"),
         }
     }
@@ -87,6 +99,10 @@ impl Heal {
     pub fn longest(&self) -> Duration {
         match self {
             Self::Command { within, .. } => within.saturating_mul(TRIES).saturating_add(BESIDE),
+            // Beside its tries: being connected, and waiting for that machine's own limit, which may heal it this moment.
+            Self::Elsewhere { within, .. } => {
+                within.saturating_mul(TRIES).saturating_add(BESIDE.saturating_mul(6))
+            }
             Self::Continue(_) | Self::Groups(_) | Self::Itself => BESIDE.saturating_mul(2),
         }
     }

@@ -71,13 +71,14 @@ pub fn execute_and_tidy_up(
 }
 
 /// The whole way of a run: prepare, connect, open the archive, make the load, show what came of it.
-fn execute_at(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
+fn execute_at(mut loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Ended, Problem> {
     live::check(&options.live)?;
     let here = matches!(place, Place::Here { .. });
     faults::check(&loaded.workload, here, options.allow_faults)?;
     if here {
         check_recorded(&loaded)?;
     }
+    faults::find_hosts(&mut loaded.workload)?;
     faults::heal_left(&options.archive)?;
     let prepared = prepare(loaded, place, options)?;
     warn_of_open_files(&prepared.workload);

@@ -43,14 +43,10 @@ pub fn last_line(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it printed nothing")
 }
 
-/// A command line for `sh`, here or on another machine.
+/// A command line for `sh`.
 #[must_use]
-pub fn shell(command: &str, host: Option<&str>) -> Vec<String> {
-    let words = match host {
-        Some(host) => vec!["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, command],
-        None => vec!["sh", "-c", command],
-    };
-    words.into_iter().map(str::to_owned).collect()
+pub fn shell(command: &str) -> Vec<String> {
+    ["sh", "-c", command].map(str::to_owned).to_vec()
 }
 
 /// Runs a command and waits for it, for at most `within`.
@@ -134,17 +130,11 @@ pub struct Commands {
 }
 
 impl Commands {
-    pub fn of(
-        inject: &str,
-        heal: &str,
-        proof: Option<&str>,
-        host: Option<&str>,
-        within: Duration,
-    ) -> Result<Self, String> {
+    pub fn of(inject: &str, heal: &str, proof: Option<&str>, within: Duration) -> Result<Self, String> {
         Ok(Self {
-            inject: shell(inject, host),
-            heal: shell(heal, host),
-            proof: proof.map(|proof| shell(proof, host)),
+            inject: shell(inject),
+            heal: shell(heal),
+            proof: proof.map(shell),
             directory: here()?,
             within,
         })
@@ -183,7 +173,7 @@ mod tests {
     use super::*;
 
     fn sh(command: &str, within: Duration) -> Result<Output, String> {
-        run(&shell(command, None), Path::new("/"), within)
+        run(&shell(command), Path::new("/"), within)
     }
 
     #[test]

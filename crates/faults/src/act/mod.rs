@@ -1,9 +1,10 @@
 //! Making faults and healing them: by a test bed's script, by commands, by signals, by control groups, by the packet filter, by
-//! a proxy. Each way says before it acts how it is healed, and proves afterwards that it took hold.
+//! a proxy; commands and signals also on other machines. Each way says before it acts how it is healed, and proves afterwards that it took hold.
 
 mod bed;
 mod cgroup;
 pub mod command;
+mod far;
 pub mod in_use;
 mod network;
 mod process;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cosmark_archive::Heal;
-use cosmark_workload::model::faults::{FaultKind, FaultSpec};
+use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
 
 use proxy::Proxies;
 
@@ -63,15 +64,20 @@ pub trait Hand: Send {
 /// When what it acts on is not there.
 pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>, String> {
     let within = spec.within;
+    match spec.kind.place() {
+        FaultPlace::Here => {}
+        FaultPlace::Host(host) => return Ok(Some(Box::new(far::Elsewhere::of(host, spec)?))),
+        FaultPlace::Node(node) => return Err(format!("there is no node {node} of type ssh in nodes:")),
+    }
     Ok(Some(match &spec.kind {
         FaultKind::None => return Ok(None),
         FaultKind::Bed { bed, verb, target, argument } => {
             Box::new(bed::Bed::of(bed, verb, target, argument.as_deref(), within)?)
         }
-        FaultKind::Command { inject, heal, proof, host } => {
-            Box::new(command::Commands::of(inject, heal, proof.as_deref(), host.as_deref(), within)?)
+        FaultKind::Command { inject, heal, proof, .. } => {
+            Box::new(command::Commands::of(inject, heal, proof.as_deref(), within)?)
         }
-        FaultKind::Signal { signal, who, heal } => {
+        FaultKind::Signal { signal, who, heal, .. } => {
             Box::new(signal::Signal::of(*signal, who, heal.as_deref(), within)?)
         }
         FaultKind::Cgroup { who, limit } => Box::new(cgroup::Cgroup::of(who, limit)?),
@@ -83,11 +89,15 @@ pub fn hand(spec: &FaultSpec, proxies: &Proxies) -> Result<Option<Box<dyn Hand>>
 }
 
 /// A question to the store, by its exit code: noticed, whole.
-#[derive(Debug, Clone)]
 pub struct Question {
-    words: Vec<String>,
-    directory: PathBuf,
+    asks: Asks,
     within: Duration,
+}
+
+/// Where it is asked.
+enum Asks {
+    Here { words: Vec<String>, directory: PathBuf },
+    There(far::Asked),
 }
 
 /// The answer to a [`Question`].
@@ -120,20 +130,29 @@ impl Question {
     fn of(spec: &FaultSpec, own: Option<&str>, verb: &str) -> Option<Self> {
         let directory = here().ok()?;
         let words = match (own, &spec.kind) {
-            (Some(command), FaultKind::Command { host, .. }) => command::shell(command, host.as_deref()),
-            (Some(command), _) => command::shell(command, None),
+            (Some(command), kind) => match kind.place() {
+                FaultPlace::Host(host) => {
+                    let asks = Asks::There(far::Asked::of(host, command, spec.within));
+                    return Some(Self { asks, within: spec.within });
+                }
+                _ => command::shell(command),
+            },
             (None, FaultKind::Bed { bed, target, .. }) => {
                 vec![bed::script(bed).ok()?, verb.to_owned(), target.clone()]
             }
             (None, _) => return None,
         };
-        Some(Self { words, directory, within: spec.within })
+        Some(Self { asks: Asks::Here { words, directory }, within: spec.within })
     }
 
     /// Asks.
     #[must_use]
-    pub fn ask(&self) -> Answer {
-        match command::run(&self.words, &self.directory, self.within) {
+    pub fn ask(&mut self) -> Answer {
+        let output = match &mut self.asks {
+            Asks::Here { words, directory } => command::run(words, directory, self.within),
+            Asks::There(asked) => asked.ask(),
+        };
+        match output {
             Ok(output) if output.code == Some(0) => Answer::Yes(output.text),
             Ok(output) if output.code == Some(CANNOT_TELL) => Answer::CannotTell(output.text),
             Ok(_) => Answer::No,
@@ -154,6 +173,7 @@ pub fn heal(plan: &Heal) -> Result<String, String> {
         }
         Heal::Continue(processes) => signal::go_on(processes),
         Heal::Groups(groups) => cgroup::heal(groups),
+        Heal::Elsewhere { host, script, within, .. } => far::heal(host, script, *within),
         Heal::Itself => Ok(String::new()),
     }
 }

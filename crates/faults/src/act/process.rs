@@ -17,12 +17,43 @@ pub type Process = (u32, u64);
 /// # Errors
 /// When there is none, there are too many, or it would be this process or the system's first one.
 pub fn find(who: &FaultProcesses) -> Result<Vec<Process>, String> {
+    let of_file = match &who.process {
+        FaultProcess::Named(_) => None,
+        FaultProcess::PidFile(file) => {
+            Some(fs::read_to_string(file).map_err(|cause| format!("{file}: {cause}"))?)
+        }
+    };
+    let all: Vec<Seen> = numbers()?.filter_map(look_closely).collect();
+    choose(who, of_file.as_deref(), &all, &[std::process::id()])
+}
+
+/// Who is meant of those that were seen on a machine; `of_file` is what stands in the file with their number, `spared` are those that
+/// must not be hit.
+///
+/// # Errors
+/// As [`find`].
+pub fn choose(
+    who: &FaultProcesses,
+    of_file: Option<&str>,
+    all: &[Seen],
+    spared: &[u32],
+) -> Result<Vec<Process>, String> {
     let mut found = match &who.process {
-        FaultProcess::Named(name) => named(name)?,
-        FaultProcess::PidFile(file) => vec![of_file(file)?],
+        FaultProcess::Named(name) => {
+            let found: Vec<Process> =
+                all.iter().filter(|one| one.is_called(name)).map(Seen::process).collect();
+            if found.is_empty() { Err(format!("no process is called {name}")) } else { Ok(found) }?
+        }
+        FaultProcess::PidFile(file) => {
+            let number = of_file.unwrap_or_default().split_whitespace().next().unwrap_or_default().parse();
+            let number: u32 =
+                number.map_err(|_| format!("{file} does not begin with the number of a process"))?;
+            let found = all.iter().find(|one| one.number == number);
+            vec![found.ok_or_else(|| format!("the process {number} of {file} does not run"))?.process()]
+        }
     };
     if who.children {
-        add_children(&mut found)?;
+        add_children(&mut found, all);
     }
     if found.len() > MOST {
         return Err(format!(
@@ -31,19 +62,13 @@ pub fn find(who: &FaultProcesses) -> Result<Vec<Process>, String> {
             who.process.text()
         ));
     }
-    let own = std::process::id();
-    if found.iter().any(|process| process.0 == own || process.0 <= 1) {
-        return Err("it would hit cosmark itself or the system's first process".to_owned());
+    if found.iter().any(|process| spared.contains(&process.0) || process.0 <= 1) {
+        return Err(
+            "it would hit cosmark itself, the session over which it is healed, or the system's first process"
+                .to_owned(),
+        );
     }
     Ok(found)
-}
-
-fn of_file(file: &str) -> Result<Process, String> {
-    let text = fs::read_to_string(file).map_err(|cause| format!("{file}: {cause}"))?;
-    let number = text.split_whitespace().next().unwrap_or_default().parse::<u32>();
-    let number = number.map_err(|_| format!("{file} does not begin with the number of a process"))?;
-    let found = look(number).ok_or_else(|| format!("the process {number} of {file} does not run"))?;
-    Ok((number, found.started))
 }
 
 fn numbers() -> Result<impl Iterator<Item = u32>, String> {
@@ -51,31 +76,11 @@ fn numbers() -> Result<impl Iterator<Item = u32>, String> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok()))
 }
 
-fn named(name: &str) -> Result<Vec<Process>, String> {
-    let found: Vec<Process> = numbers()?
-        .filter(|number| is_called(*number, name))
-        .filter_map(|number| look(number).map(|found| (number, found.started)))
-        .collect();
-    if found.is_empty() { Err(format!("no process is called {name}")) } else { Ok(found) }
-}
-
-/// By its command's name (15 bytes of it are kept by the kernel) or the last part of its first word.
-fn is_called(number: u32, name: &str) -> bool {
-    let short = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
-    let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
-    let first =
-        String::from_utf8_lossy(line.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-    let last = first.rsplit('/').next().unwrap_or_default();
-    last == name || (short.trim_end() == name && (name.len() < 15 || last.starts_with(name)))
-}
-
 /// Adds those that they have started, and what these have started, whoever it is.
-fn add_children(found: &mut Vec<Process>) -> Result<(), String> {
+fn add_children(found: &mut Vec<Process>, all: &[Seen]) {
     let mut of_parent: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
-    for number in numbers()? {
-        if let Some(one) = look(number) {
-            of_parent.entry(one.parent).or_default().push((number, one.started));
-        }
+    for one in all {
+        of_parent.entry(one.parent).or_default().push(one.process());
     }
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
@@ -86,23 +91,56 @@ fn add_children(found: &mut Vec<Process>) -> Result<(), String> {
     }
     found.sort_unstable();
     found.dedup();
-    Ok(())
 }
 
-struct Seen {
-    state: char,
-    parent: u32,
-    started: u64,
+/// A process as its machine shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub number: u32,
+    /// Of its state the kernel's letter.
+    pub state: char,
+    pub parent: u32,
+    /// In clock ticks since boot.
+    pub started: u64,
+    /// Its command's name, of which the kernel keeps 15 bytes.
+    pub short: String,
+    /// The first word of its command line; empty where it has none.
+    pub first: String,
 }
 
-/// What the kernel says of it; `None` when it is gone.
+impl Seen {
+    /// From its line in `/proc/N/stat`; `None` when it is gone, but for its entry.
+    pub fn of(line: &str) -> Option<Self> {
+        let (head, rest) = line.rsplit_once(')')?;
+        let (number, short) = head.split_once(" (")?;
+        let mut fields = rest.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let started = fields.nth(17)?.parse().ok()?;
+        let number = number.trim().parse().ok()?;
+        let (short, first) = (short.to_owned(), String::new());
+        (!matches!(state, 'Z' | 'X')).then_some(Self { number, state, parent, started, short, first })
+    }
+
+    pub fn process(&self) -> Process {
+        (self.number, self.started)
+    }
+
+    /// By its command's name or the last part of its first word.
+    fn is_called(&self, name: &str) -> bool {
+        let last = self.first.rsplit('/').next().unwrap_or_default();
+        last == name || (self.short == name && (name.len() < 15 || last.starts_with(name)))
+    }
+}
+
 fn look(number: u32) -> Option<Seen> {
-    let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    (!matches!(state, 'Z' | 'X')).then_some(Seen { state, parent, started })
+    Seen::of(&fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
+}
+
+fn look_closely(number: u32) -> Option<Seen> {
+    let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+    let first = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    Some(Seen { first: String::from_utf8_lossy(first).into_owned(), ..look(number)? })
 }
 
 /// The state of one that still is what it was.

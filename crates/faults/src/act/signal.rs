@@ -25,7 +25,7 @@ impl Signal {
         heal: Option<&str>,
         within: Duration,
     ) -> Result<Self, String> {
-        let heal = heal.map(|heal| shell(heal, None));
+        let heal = heal.map(shell);
         Ok(Self { signal, processes: find(who)?, heal, directory: here()?, within })
     }
 }

@@ -3,8 +3,8 @@
 use cosmark_units::duration_text;
 
 use crate::model::faults::{
-    FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec, NetworkFault,
-    ProxyFault,
+    FaultAt, FaultKind, FaultLimit, FaultPlace, FaultProcess, FaultProcesses, FaultSignal, FaultSpec,
+    NetworkFault, ProxyFault,
 };
 
 /// What is only of this type.
@@ -15,17 +15,18 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
             let all = [("bed", bed.clone()), ("verb", verb.clone()), ("target", target.clone())];
             all.into_iter().chain(given("argument", argument)).collect()
         }
-        FaultKind::Command { inject, heal, proof, host } => {
+        FaultKind::Command { inject, heal, proof, place } => {
             let all = [("inject", inject.clone()), ("heal", heal.clone())];
-            all.into_iter().chain(given("proof", proof)).chain(given("host", host)).collect()
+            all.into_iter().chain(given("proof", proof)).chain(of_place(place)).collect()
         }
-        FaultKind::Signal { signal, who, heal } => {
+        FaultKind::Signal { signal, who, heal, place } => {
             let word = match signal {
                 FaultSignal::Stop => "STOP",
                 FaultSignal::Kill => "KILL",
             };
             let signal = ("signal", word.to_owned());
-            std::iter::once(signal).chain(of_processes(who)).chain(given("heal", heal)).collect()
+            let all = std::iter::once(signal).chain(of_processes(who)).chain(given("heal", heal));
+            all.chain(of_place(place)).collect()
         }
         FaultKind::Cgroup { who, limit } => {
             let limit = match limit {
@@ -57,6 +58,14 @@ pub(crate) fn of_kind(kind: &FaultKind) -> Vec<(&'static str, String)> {
             vec![("of", of.clone()), how]
         }
         FaultKind::None => Vec::new(),
+    }
+}
+
+fn of_place(place: &FaultPlace) -> Option<(&'static str, String)> {
+    match place {
+        FaultPlace::Here => None,
+        FaultPlace::Host(host) => Some(("host", host.clone())),
+        FaultPlace::Node(node) => Some(("node", node.clone())),
     }
 }
 

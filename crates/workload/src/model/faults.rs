@@ -71,10 +71,10 @@ pub enum FaultKind {
         heal: String,
         /// Proves by its exit code 0 that it is there.
         proof: Option<String>,
-        /// The machine on which all of them run, by ssh; `None` = this one.
-        host: Option<String>,
+        /// The machine on which all of them run.
+        place: FaultPlace,
     },
-    /// By a signal to processes of this machine.
+    /// By a signal to processes.
     Signal {
         /// Which one.
         signal: FaultSignal,
@@ -82,6 +82,8 @@ pub enum FaultKind {
         who: FaultProcesses,
         /// Heals what was killed.
         heal: Option<String>,
+        /// Their machine.
+        place: FaultPlace,
     },
     /// By a control group of the kernel's, into which processes of this machine are put.
     Cgroup {
@@ -110,6 +112,28 @@ pub enum FaultKind {
     None,
 }
 
+/// The machine on which a fault is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultPlace {
+    /// This one.
+    Here,
+    /// The one that ssh reaches by `host` or `user@host`.
+    Host(String),
+    /// The one of this name in `nodes:`, of type ssh.
+    Node(String),
+}
+
+impl FaultPlace {
+    /// For people, behind what is done.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Here => String::new(),
+            Self::Host(name) | Self::Node(name) => format!(" (on {name})"),
+        }
+    }
+}
+
 /// A signal of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultSignal {
@@ -119,7 +143,7 @@ pub enum FaultSignal {
     Kill,
 }
 
-/// Processes of this machine.
+/// Processes of one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultProcesses {
     /// Which ones.
@@ -128,7 +152,7 @@ pub struct FaultProcesses {
     pub children: bool,
 }
 
-/// How processes of this machine are named.
+/// How processes of a machine are named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultProcess {
     /// All with exactly this name.
@@ -208,8 +232,8 @@ pub enum ProxyFault {
 /// The types of faults and their keys beside those that all have.
 pub const FAULT_TYPES: &[(&str, &[&str])] = &[
     ("bed", &["bed", "verb", "target", "argument"]),
-    ("command", &["inject", "heal", "proof", "host"]),
-    ("signal", &["signal", "process", "pid_file", "children", "heal"]),
+    ("command", &["inject", "heal", "proof", "host", "node"]),
+    ("signal", &["signal", "process", "pid_file", "children", "heal", "host", "node"]),
     ("cgroup", &["process", "pid_file", "children", "cpu", "read", "write", "disk"]),
     ("network", &["of", "partition", "loss", "netns"]),
     ("proxy", &["of", "delay", "stall", "reset", "refuse", "bandwidth"]),
@@ -239,14 +263,13 @@ impl FaultKind {
                 let argument = argument.as_ref().map(|argument| format!(" {argument}")).unwrap_or_default();
                 format!("{bed}/faults {verb} {target}{argument}")
             }
-            Self::Command { inject, host: Some(host), .. } => format!("{inject} (on {host})"),
-            Self::Command { inject, host: None, .. } => inject.clone(),
-            Self::Signal { signal, who, .. } => {
+            Self::Command { inject, place, .. } => format!("{inject}{}", place.text()),
+            Self::Signal { signal, who, place, .. } => {
                 let signal = match signal {
                     FaultSignal::Stop => "SIGSTOP",
                     FaultSignal::Kill => "SIGKILL",
                 };
-                format!("{signal} to {}", who.text())
+                format!("{signal} to {}{}", who.text(), place.text())
             }
             Self::Cgroup { who, limit } => format!("{} for {}", limit.text(), who.text()),
             Self::Network { of, how, netns } => {
@@ -255,6 +278,23 @@ impl FaultKind {
             }
             Self::Proxy { of, how } => format!("{} on the way to {of}", how.text()),
             Self::None => "no fault".to_owned(),
+        }
+    }
+
+    /// The machine on which it is made.
+    #[must_use]
+    pub fn place(&self) -> &FaultPlace {
+        match self {
+            Self::Command { place, .. } | Self::Signal { place, .. } => place,
+            _ => &FaultPlace::Here,
+        }
+    }
+
+    /// The same, to be changed; `None` for what is made here in any case.
+    pub fn place_mut(&mut self) -> Option<&mut FaultPlace> {
+        match self {
+            Self::Command { place, .. } | Self::Signal { place, .. } => Some(place),
+            _ => None,
         }
     }
 

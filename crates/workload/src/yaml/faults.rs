@@ -8,8 +8,8 @@ use crate::diagnostics::{Mistakes, shown, suggest};
 use crate::keys::attributes::{self, yaml_names};
 use crate::keys::values::{parse_time, parse_whole};
 use crate::model::faults::{
-    FAULT_TYPES, FaultAt, FaultKind, FaultLimit, FaultProcess, FaultProcesses, FaultSignal, FaultSpec,
-    MOST_FAULT_REPEATS, MOST_FAULTS, NetworkFault, ProxyFault,
+    FAULT_TYPES, FaultAt, FaultKind, FaultLimit, FaultPlace, FaultProcess, FaultProcesses, FaultSignal,
+    FaultSpec, MOST_FAULT_REPEATS, MOST_FAULTS, NetworkFault, ProxyFault,
 };
 use crate::model::{Load, Work};
 use crate::yaml::fields::Fields;
@@ -168,7 +168,7 @@ fn kind(word: &str, fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<Faul
                 mistakes,
             )?,
             proof: Some(needed("proof", "the command that ends with 0 while the fault is there", mistakes)?),
-            host: fields.get("host").and_then(|_| text("host", mistakes)),
+            place: place(fields, mistakes)?,
         }),
         "signal" => signal(fields, mistakes),
         "cgroup" => {
@@ -236,6 +236,28 @@ fn hundredths(text: &str) -> Option<u32> {
     whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(part)
 }
 
+/// On which machine.
+fn place(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultPlace> {
+    match (fields.get("host").is_some(), fields.get("node").is_some()) {
+        (false, false) => Some(FaultPlace::Here),
+        (false, true) => fields.name("node", mistakes).map(FaultPlace::Node),
+        (true, true) => {
+            let hint = "write node: with a name of nodes:, or host: as ssh takes it";
+            mistakes.error(fields.span, "a fault is made on one machine", hint);
+            None
+        }
+        (true, false) => fields.read("host", mistakes, |host| {
+            let of_a_host = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@:[]%".contains(&byte);
+            let host = host.trim();
+            if host.is_empty() || host.starts_with('-') || !host.bytes().all(of_a_host) {
+                let message = format!("`{}` is no host for ssh", shown(host));
+                return Err((message, "write host: s2.example or host: root@s2.example".to_owned()));
+            }
+            Ok(FaultPlace::Host(host.to_owned()))
+        }),
+    }
+}
+
 fn signal(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
     let signal = fields.read("signal", mistakes, |text| match text.trim().to_ascii_uppercase().as_str() {
         "STOP" | "SIGSTOP" => Ok(FaultSignal::Stop),
@@ -258,7 +280,8 @@ fn signal(fields: &Fields<'_>, mistakes: &mut Mistakes) -> Option<FaultKind> {
     if signal == Some(FaultSignal::Stop) && heal.is_some() {
         mistakes.error(fields.span, "what is stopped is healed by SIGCONT", "drop heal:");
     }
-    Some(FaultKind::Signal { signal: signal?, who: who?, heal })
+    let place = place(fields, mistakes);
+    Some(FaultKind::Signal { signal: signal?, who: who?, heal, place: place? })
 }
 
 /// Whom a fault of this type acts on.
@@ -445,6 +468,8 @@ mod tests {
       - {name: i, type: cgroup, pid_file: /run/x.pid, write: 1MB/s, disk: /srv/node, hold: 1s, slot: 10s, repeats: 1}
       - {name: j, type: network, of: '10.0.0.5:8080', partition: true, hold: 1s, slot: 4s, repeats: 1}
       - {name: k, type: network, of: '[fe80::1]:8080', loss: 0.5 %, netns: bed, hold: 1s, slot: 4s, repeats: 1}
+      - {name: l, type: signal, signal: STOP, process: x, node: s2, hold: 1s, slot: 4s, repeats: 1}
+      - {name: m, type: signal, signal: KILL, process: x, heal: y, host: root@s2, hold: 1s, slot: 4s, repeats: 1}
 ";
 
     #[test]
@@ -452,7 +477,11 @@ mod tests {
         let (workload, mistakes) = read(ALL);
         let workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
         let faults = &workload.stages[0].faults;
-        assert_eq!(faults.len(), 11);
+        assert_eq!(faults.len(), 13);
+        assert_eq!(*faults[1].kind.place(), FaultPlace::Host("u@h".into()));
+        assert_eq!(*faults[11].kind.place(), FaultPlace::Node("s2".into()));
+        assert_eq!(faults[11].kind.text(), "SIGSTOP to x (on s2)");
+        assert_eq!(faults[12].kind.text(), "SIGKILL to x (on root@s2)");
         assert_eq!((faults[0].at, faults[0].repeats), (FaultAt::After(Duration::from_secs(60)), 2));
         assert_eq!(
             (faults[2].at, faults[2].limit),
@@ -515,6 +544,15 @@ mod tests {
             ("{name: a, type: signal, signal: KILL, process: x, hold: 1s, slot: 9s}", "needs `heal`"),
             ("{name: a, type: signal, signal: HUP, process: x, hold: 1s, slot: 9s}", "no signal of a fault"),
             ("{name: a, type: signal, signal: STOP, hold: 1s, slot: 9s}", "`process` or `pid_file`"),
+            (
+                "{name: a, type: signal, signal: STOP, process: x, node: s, host: h, hold: 1s, slot: 9s}",
+                "on one machine",
+            ),
+            (
+                "{name: a, type: signal, signal: STOP, process: x, host: -oProxyCommand=x, hold: 1s, slot: 9s}",
+                "no host for ssh",
+            ),
+            ("{name: a, type: cgroup, process: x, cpu: 9 %, node: s, hold: 1s, slot: 9s}", "no field `node`"),
             ("{name: a, type: cgroup, process: x, hold: 1s, slot: 9s}", "has one limit"),
             ("{name: a, type: cgroup, process: x, cpu: 9 %, read: 1MB, hold: 1s, slot: 9s}", "has one limit"),
             ("{name: a, type: cgroup, process: x, cpu: 0 %, hold: 1s, slot: 9s}", "cpu is 0 %"),

@@ -178,7 +178,18 @@ pub const FAULT: &[AttributeRow] = &[
         "",
         "`command`: says by its exit code 0 that the fault is there; what it prints is kept.",
     ),
-    row(("", "host"), ValueKind::Text, "", "`command`: all of them run there, by ssh: `user@host`."),
+    row(
+        ("", "host"),
+        ValueKind::Text,
+        "",
+        "`command`, `signal`: made, proved and healed there, by ssh: `user@host`; `noticed` and `whole` run there, too.",
+    ),
+    row(
+        ("", "node"),
+        ValueKind::Text,
+        "",
+        "`command`, `signal`: the same with the machine of this name in `nodes:`, of type ssh.",
+    ),
     row(("", "signal"), ValueKind::Words(&["STOP", "KILL"]), "", "`signal`: which one."),
     row(("", "process"), ValueKind::Text, "", "`signal`, `cgroup`: exact name of the processes."),
     row(
