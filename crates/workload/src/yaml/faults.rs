@@ -441,7 +441,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::model::faults::{
-        FaultAt, FaultKind, FaultLimit, FaultProcess, FaultSignal, NetworkFault, ProxyFault,
+        FaultAt, FaultKind, FaultLimit, FaultPlace, FaultProcess, FaultSignal, NetworkFault, ProxyFault,
     };
     use crate::{Environment, Format, Workload, parse, to_yaml};
 
