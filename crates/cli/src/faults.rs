@@ -7,7 +7,7 @@ use std::path::Path;
 use comfy_table::{Cell, CellAlignment, Table};
 use cosmark_archive::{Archive, RunRecord, Timestamp};
 use cosmark_controller::{FaultNews, FaultsPlayed, RunJob};
-use cosmark_faults::{Player, Playing, Proxies, heal_left as heal_all, may_run};
+use cosmark_faults::{Player, Playing, Proxies, heal_left as heal_all, may_run, reach};
 use cosmark_metrics::{FaultFigure, FaultResult, Snapshot};
 use cosmark_workload::Workload;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
@@ -35,10 +35,10 @@ pub fn check(workload: &Workload, here: bool, allowed: bool) -> Result<(), Probl
     faults(workload).try_for_each(|fault| may_run(fault, allowed)).map_err(Problem::usage)
 }
 
-/// Puts the hosts of `nodes:` in the place of their names in faults.
+/// Puts the hosts of `nodes:` in the place of their names in faults, and reaches each machine once.
 ///
 /// # Errors
-/// For a name that none of them has, or that is not reached by ssh.
+/// For a name that none of them has, or a machine that is not reached.
 pub fn find_hosts(workload: &mut Workload) -> Result<(), Problem> {
     let Workload { nodes, stages, .. } = workload;
     for fault in stages.iter_mut().flat_map(|stage| &mut stage.faults) {
@@ -66,7 +66,15 @@ pub fn find_hosts(workload: &mut Workload) -> Result<(), Problem> {
             *place = host;
         }
     }
-    Ok(())
+    let places = faults(workload).filter_map(|fault| match fault.kind.place() {
+        FaultPlace::Host(host) => Some((host.clone(), &fault.name)),
+        _ => None,
+    });
+    // Before the load, and not in the middle of it.
+    let hosts: std::collections::BTreeMap<_, _> = places.collect();
+    hosts.iter().try_for_each(|(host, name)| {
+        reach(host).map_err(|why| Problem::usage(format!("fault {name}: {why}")))
+    })
 }
 
 /// Heals what earlier runs of this archive that are gone have left in force.

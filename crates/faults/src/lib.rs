@@ -8,8 +8,8 @@ mod judge;
 mod left;
 mod player;
 
-pub use act::may_run;
 pub use act::proxy::{Proxies, ProxyError};
+pub use act::{may_run, reach};
 pub use guardian::{Terms, detach, watch};
 pub use judge::seconds::Seconds;
 pub use judge::{Played, Stretch, results};

@@ -17,6 +17,7 @@ use std::time::Duration;
 use cosmark_archive::Heal;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
 
+pub use far::reach;
 use proxy::Proxies;
 
 /// One fault that is about to be made.

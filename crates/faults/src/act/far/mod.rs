@@ -40,11 +40,7 @@ impl Elsewhere {
     /// # Errors
     /// When it cannot be reached, something is missing there, or there is no such process.
     pub fn of(host: &str, spec: &FaultSpec) -> Result<Self, String> {
-        let mut session = Session::open(host)?;
-        let ready = session.ask(&script::needs(), BESIDE)?;
-        if ready.code != Some(0) {
-            return Err(format!("{host}: {}", last_line(&ready.text)));
-        }
+        let mut session = ready(host)?;
         let within = spec.within;
         let (steps, acts_on, healed_by) = match &spec.kind {
             FaultKind::Command { inject, heal, proof, .. } => {
@@ -58,7 +54,7 @@ impl Elsewhere {
             other => return Err(format!("a fault of type {} is made on this machine only", other.word())),
         };
         let name = format!("{}-{}", std::process::id(), nanoseconds());
-        let far = Far { name, steps, hold: spec.hold, within };
+        let far = Far { name, steps, limit: script::limit(spec.hold, within), within };
         Ok(Self { host: host.to_owned(), session, far, acts_on, healed_by, asked: false })
     }
 
@@ -82,6 +78,24 @@ impl Elsewhere {
     fn most(&self) -> Duration {
         longest(self.far.within)
     }
+}
+
+/// A session with a machine that has what is needed.
+fn ready(host: &str) -> Result<Session, String> {
+    let mut session = Session::open(host)?;
+    let ready = session.ask(&script::needs(), BESIDE)?;
+    if ready.code != Some(0) {
+        return Err(format!("{host}: {}", last_line(&ready.text)));
+    }
+    Ok(session)
+}
+
+/// Looks whether faults can be made on a machine. Nothing is done there.
+///
+/// # Errors
+/// Why they cannot, and the remedy.
+pub fn reach(host: &str) -> Result<(), String> {
+    ready(host).map(drop)
 }
 
 /// So long a step may take: a command of its own, waiting for who heals it this moment, and the shell.
@@ -185,7 +199,7 @@ impl Hand for Elsewhere {
                 "{}\n{} heals it by itself {} s after it was made, if nobody else does",
                 output.text,
                 self.host,
-                self.far.longest().as_secs()
+                self.far.limit.as_secs()
             )),
             _ => Err(format!("{}: {}", self.host, last_line(&output.text))),
         }
@@ -205,7 +219,7 @@ impl Hand for Elsewhere {
             true => format!(
                 "{why}; {} heals it by itself at the latest {} s after it was made",
                 self.host,
-                self.far.longest().as_secs()
+                self.far.limit.as_secs()
             ),
             false => why,
         })

@@ -76,7 +76,12 @@ impl Session {
             true
         });
         let mut session = Self { host: host.to_owned(), child, input, output, words, asked: 0, lost: None };
-        session.ask(":", CONNECTED_WITHIN).map(|_| session)
+        match session.ask(":", CONNECTED_WITHIN) {
+            Ok(_) => Ok(session),
+            Err(why) => Err(format!(
+                "{why}; first make `ssh -oBatchMode=yes {host} true` work from here, without a question"
+            )),
+        }
     }
 
     /// Runs a script over there; what it printed, both ways, and its exit code.
