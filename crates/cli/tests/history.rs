@@ -19,6 +19,8 @@ mod over_ssh;
 mod planning;
 #[path = "history/shell.rs"]
 mod shell;
+#[path = "history/sshd.rs"]
+mod sshd;
 mod support;
 
 const WORKLOAD: &str = r#"<workload name="after"><storage type="mock" config="size=1000;delay=1"/><workflow>

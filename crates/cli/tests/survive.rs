@@ -11,6 +11,8 @@ mod daemons;
 mod datasets;
 #[path = "survive/disks.rs"]
 mod disks;
+#[path = "survive/far.rs"]
+mod far;
 #[path = "survive/faults.rs"]
 mod faults;
 #[path = "survive/guardian.rs"]
@@ -25,6 +27,8 @@ mod plain_store;
 mod recover;
 #[path = "survive/signals.rs"]
 mod signals;
+#[path = "history/sshd.rs"]
+mod sshd;
 #[path = "survive/study.rs"]
 mod study;
 mod support;
