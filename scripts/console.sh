@@ -15,9 +15,32 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PAGE=console/dist/report.html
 CONSOLE=console/dist/console/index.html
+BUILT=console/dist/.built # as old as the last build of both that went well
 OPTIONAL=${2:-}
 log='' work='' # temporary
+STEP=''        # the process that is waited for, and the group that it leads
+BESIDE=''      # what runs beside it
 trap 'rm -rf "$log" "$work"' EXIT
+trap ended INT TERM HUP
+
+# What is ended ends what it started: a browser would stay for ever.
+ended() {
+  trap '' INT TERM HUP
+  # shellcheck disable=SC2086 # none or one each
+  kill $STEP $BESIDE 2>/dev/null || true # timeout(1) passes it on to its whole group
+  wait || true
+  exit 143
+}
+
+# bounded SECONDS COMMAND..: as timeout(1), but a signal that comes meanwhile is heeded at once.
+bounded() {
+  local status=0
+  timeout --kill-after=30 "$@" &
+  STEP=$!
+  wait "$STEP" || status=$?
+  STEP=''
+  return "$status"
+}
 
 cannot() { # WHAT WHY
   if [[ $OPTIONAL == --if-possible ]]; then
@@ -40,14 +63,26 @@ need_node() { # WHAT
 }
 
 build() {
-  if [[ -e $PAGE && -e $CONSOLE && -z $(find console -path console/node_modules -prune -o -path console/dist -prune -o -path console/e2e -prune -o -type f -newer $PAGE -print -quit) ]]; then
+  if [[ -e $PAGE && -e $CONSOLE && -e $BUILT && -z $(find console -path console/node_modules -prune -o -path console/dist -prune -o -path console/e2e -prune -o -type f -newer $BUILT -print -quit) ]]; then
     return 0
   fi
   need_node 'web console and page of the HTML report'
-  # Under another name until it is whole.
-  (cd console && npx --no-install tsc --noEmit && npx --no-install vite build --logLevel warn &&
-    npx --no-install vite build --config vite.console.config.ts --logLevel warn)
-  touch $PAGE $CONSOLE
+  local page types status=0
+  rm -f $BUILT
+  cd console
+  # All three at once.
+  timeout --kill-after=30 600 npx --no-install tsc --noEmit &
+  types=$!
+  timeout --kill-after=30 600 npx --no-install vite build --logLevel warn &
+  page=$!
+  BESIDE="$types $page"
+  bounded 600 npx --no-install vite build --config vite.console.config.ts --logLevel warn || status=$?
+  wait "$types" || status=$?
+  wait "$page" || status=$?
+  BESIDE=''
+  cd ..
+  ((status)) || touch $BUILT
+  return "$status"
 }
 
 # The line that scripts/test.sh adds up.
@@ -73,7 +108,7 @@ TRY_SECONDS=${COSMARK_TRY_SECONDS:-480}
 first_try() { # COMMAND..
   local out status=0
   out=$(mktemp)
-  timeout --kill-after=30 "$TRY_SECONDS" "$@" >"$out" 2>&1 || status=$?
+  bounded "$TRY_SECONDS" "$@" >"$out" 2>&1 || status=$?
   sed 's/^test result: FAILED/first try: FAILED/' "$out"
   rm -f "$out"
   if ((status == 124 || status == 137)); then printf 'first try: NOT DONE after %s s\n' "$TRY_SECONDS"; fi
@@ -83,7 +118,7 @@ first_try() { # COMMAND..
 again() { # NAME COMMAND..
   local name=$1
   shift
-  timeout --kill-after=30 $((TRY_SECONDS * 2 / 3)) "$@" || return "$?"
+  bounded $((TRY_SECONDS * 2 / 3)) "$@" || return "$?"
   printf 'FLAKY %s: failed once, passed when it ran again\n' "$name"
 }
 
@@ -118,14 +153,20 @@ live() {
   CHROMIUM=$(command -v chromium)
   export CHROMIUM
   cd console
-  local scripted=(node e2e/console-mock.mjs) real=(node e2e/console.mjs "../$binary") beside
+  local scripted=(node e2e/console-mock.mjs) real=(node e2e/console.mjs "../$binary")
   # Both at once: much of the time is waiting. One that fails runs again alone.
   log=$(mktemp)
-  first_try "${scripted[@]}" >"$log" &
-  beside=$!
+  # A process of its own: it has nothing of this one's to end, and is ended by the same signals.
+  (
+    trap ended INT TERM HUP
+    BESIDE=''
+    first_try "${scripted[@]}"
+  ) >"$log" &
+  BESIDE=$!
   local scripted_failed='' real_failed=''
   first_try "${real[@]}" || real_failed=yes
-  wait "$beside" || scripted_failed=yes
+  wait "$BESIDE" || scripted_failed=yes
+  BESIDE=''
   cat "$log"
   [[ -z $scripted_failed ]] || again 'the console against scripted runs' "${scripted[@]}" || status=$?
   [[ -z $real_failed ]] || again 'the console against a real controller' "${real[@]}" || status=$?

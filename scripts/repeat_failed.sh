@@ -45,7 +45,7 @@ for row in "${rows[@]}"; do
     awk -f "$(dirname "${BASH_SOURCE[0]}")/cargo_log.awk" "$output" | grep -q $'^count\t[1-9]'; then
     printf 'FLAKY %s: failed beside others, passed alone\n' "$name"
   else
-    sed 's/^/    /' "$output"
+    sed 's/^/    | /' "$output" # not to be taken for the log of a program
     printf 'FAILED %s: failed twice\n' "$name"
     status=1
   fi

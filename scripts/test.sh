@@ -6,14 +6,17 @@
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
+# Most tests wait more than they compute. First run those of the workspace, two programs at once (scripts/test_programs.sh);
+# then what does not measure, in two lanes side by side: beds, and Python, the browser and other beds. Lints run with what these
+# leave of the processors, and go on at full speed when they are over. Last the programs that measure run alone.
+#
 # A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
-# not is a failure. So is it with the page of the report (without Node.js) and with the browser. Test programs run two at
-# once, but for those that measure (scripts/test_programs.sh). Tests that fail beside others run once more alone
-# (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end stands a table of the
-# phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up what the test programs
-# report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed ran. Exit
-# code: 0 if at least one test passed and none failed, 1 otherwise.
+# not is a failure. So is it with the page of the report (without Node.js) and with the browser. Tests that fail beside
+# others run once more alone (scripts/repeat_failed.sh): those that pass then count as passed, and as flaky. At the end
+# stands a table of the phases, and as the last line "N passed, N failed, N skipped, N flaky": passed and failed add up what
+# the test programs report, plus one failure for each phase that failed otherwise; skipped are the ignored tests that no bed
+# ran. Exit code: 0 if at least one test passed and none failed, 1 otherwise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,6 +27,10 @@ declare -A TESTS_OF=(
   [nginx-dav]=webdav_ [apache-dav]=digest_ [azurite]=azure_ [fake-gcs]=gcs_
 )
 
+# Beds that follow each other, in two lanes side by side: one may stand on another's processes, and all stay up until the end of
+# their lane. What stands in neither runs in the second one.
+BED_LANES=('versitygw nginx-dav apache-dav azurite fake-gcs swift keystone' 'ceph minio')
+
 # For up: only beds that were asked for by name are built if that takes long.
 [[ -n ${COSMARK_TEST_BEDS:-} ]] || export COSMARK_TESTBED_BUILD=${COSMARK_TESTBED_BUILD:-no}
 
@@ -32,6 +39,7 @@ NO_BED=()
 
 # The same selection of packages in every cargo test, so that nothing is built twice with other features.
 CARGO_TEST=(cargo test --workspace --locked)
+LINTS=(cargo clippy --workspace --all-targets --locked -- -D warnings)
 
 # What waits for nothing: the unit tests and the rules.
 FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test gate --test choosing --test conversion
@@ -40,22 +48,25 @@ FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test
 
 WORK=$(mktemp -d)
 OUTPUT=$WORK/output # of the phase that runs
-CHILD=''            # its process
-BESIDE=''           # the process of the phases that run beside the others
-BED_UP=''           # the bed that must be stopped at the end
+BUILT=$WORK/built   # the test programs
+CHILD=''            # the process of the phase
+declare -A LANES=() # the processes of the lanes, by name
 PASSED=0 FAILED=0 IGNORED=0 RUN_BY_BEDS=0 FLAKY=0
 PHASES=() # a line of the table each
 DEADLINE=${COSMARK_TEST_SECONDS:-4800}
 
+# A lane ends its phase, and that stops the beds that it started: all of it is bounded, and waited for.
 finish() {
-  trap - EXIT INT TERM
-  [[ -z $CHILD ]] || kill "$CHILD" 2>/dev/null || true # timeout(1) passes it on to its whole group
-  [[ -z $BESIDE ]] || kill "$BESIDE" 2>/dev/null || true
-  stop_bed
+  trap - EXIT
+  trap '' INT TERM HUP
+  local running
+  mapfile -t running < <(jobs -rp)
+  ((${#running[@]} == 0)) || kill "${running[@]}" 2>/dev/null || true # timeout(1) passes it on to its whole group
+  wait
   rm -rf "$WORK"
 }
 trap finish EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
 # phase NAME SECONDS COMMAND...: run it under a time limit, its output shown as it comes and kept in OUTPUT.
 phase() {
@@ -87,57 +98,90 @@ test_phase() {
 
 # count STATUS: adds the "test result:" lines of the last phase up in RESULT_*. A test program that ended without one is
 # a failure, and so is a phase that fails without a failed test (it did not compile, or took too long). "FLAKY" lines are
-# counted.
+# counted; a phase may have run its failed tests once more itself.
 count() {
-  local status=$1 broken
+  local status=$1 broken again
   awk -f scripts/cargo_log.awk "$OUTPUT" >"$WORK/results"
   IFS=$'\t' read -r _ RESULT_PASSED RESULT_FAILED RESULT_IGNORED < <(grep '^count' "$WORK/results")
   broken=$(grep -c '^broken' "$WORK/results" || true)
-  RESULT_FAILED=$((RESULT_FAILED + broken))
+  RESULT_RUN=$((RESULT_PASSED + RESULT_FAILED))
+  RESULT_FAILED=$((RESULT_FAILED + broken + $(grep -c '^FAILED bed ' "$OUTPUT" || true)))
   if ((status && RESULT_FAILED == 0)); then RESULT_FAILED=1; fi
-  PASSED=$((PASSED + RESULT_PASSED)) FAILED=$((FAILED + RESULT_FAILED))
+  again=$(grep -c '^FLAKY .*: failed beside others, passed alone$' "$OUTPUT" || true)
+  PASSED=$((PASSED + RESULT_PASSED + again)) FAILED=$((FAILED + RESULT_FAILED - again))
   FLAKY=$((FLAKY + $(grep -c '^FLAKY ' "$OUTPUT" || true)))
 }
 
-# ---- phases that run beside others ------------------------------------------------------------------------------
+# ---- lanes: phases that run beside others -----------------------------------------------------------------------
 
-# What waits for the network, for Node.js or for one processor runs while cargo builds: one after the other, in a process
-# of their own, each with its output and its end in files of WORK. `collect` shows them in their turn.
-beside() {
-  local bed child=''
-  trap '[[ -z $child ]] || kill "$child" 2>/dev/null; exit 143' TERM
-  aside() { # FILE SECONDS COMMAND...
-    local file=$WORK/$1 limit=$2 began=$SECONDS status=0
-    shift 2
-    timeout --kill-after=30 "$limit" "$@" >"$file.out" 2>&1 </dev/null &
-    child=$!
-    wait "$child" || status=$?
-    child=''
-    printf '%s %s\n' "$status" $((SECONDS - began)) >"$file.new"
-    mv "$file.new" "$file.end"
-  }
-  aside console-build 900 scripts/console.sh build --if-possible
-  aside console-test 600 scripts/console.sh test --if-possible
-  aside deny 600 scripts/deny.sh
-  aside python-install 600 scripts/python.sh install --if-possible
-  # What fails here fails again, and is counted, where the bed is started.
-  for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
-    [[ -z ${TESTS_OF[$bed]:-} ]] || aside "bed-$bed" 1200 "testbeds/$bed/up" --install
-  done
+# lane NAME FUNCTION..: runs the functions in a process of its own, in which `aside` runs one phase after the other. A lane
+# ends when this script is gone, too.
+lane() {
+  local name=$1
+  shift
+  exec {SHOWN}>&1
+  (
+    trap - EXIT
+    child='' watch='' own=$BASHPID
+    # shellcheck disable=SC2016 # each value at its time
+    trap 'trap "" TERM HUP; kill $child $watch 2>/dev/null; wait; exit 143' TERM HUP
+    # It holds no output: who reads that to its end would wait for it, and it for who reads.
+    { tail -s 1 -f --pid=$$ /dev/null && kill "$own"; } {SHOWN}>&- &
+    watch=$!
+    for function; do $function; done
+    kill "$watch" 2>/dev/null || true
+  ) >/dev/null 2>&1 </dev/null &
+  LANES[$name]=$!
+  exec {SHOWN}>&-
+  # One processor has no time left while one test waits: its lanes follow each other.
+  (($(nproc) > 1)) || wait "${LANES[$name]}" || true
 }
 
-# collect FILE NAME: wait for a phase that runs beside; its output is then that of the last phase.
+# In a lane: aside FILE SECONDS COMMAND...: a phase whose output and end go to files of WORK. What fails in it is shown at
+# once, and when it ends.
+aside() {
+  local file=$WORK/$1 limit=$2 began=$SECONDS status=0
+  shift 2
+  # What is ended may have beds to stop.
+  timeout --kill-after=400 "$limit" "$@" >"$file.out" 2>&1 </dev/null {SHOWN}>&- &
+  child=$!
+  tail -n +1 -s 0.5 -f --pid="$child" "$file.out" 2>/dev/null |
+    sed -u -n "s/^== .*: exit code .*\|^test .* FAILED\$\|^FAILED .*\|^FLAKY .*/-- ${file##*/}: &/p" >&"$SHOWN" &
+  wait "$child" || status=$?
+  child=''
+  printf -- '-- %s: exit code %s after %s s\n' "${file##*/}" "$status" $((SECONDS - began)) >&"$SHOWN"
+  printf '%s %s\n' "$status" $((SECONDS - began)) >"$file.new"
+  mv "$file.new" "$file.end"
+}
+
+# end_lane NAME: whether its phases are over or not.
+end_lane() {
+  kill "${LANES[$1]}" 2>/dev/null || true
+  wait "${LANES[$1]}" || true
+  unset "LANES[$1]"
+}
+
+# collect FILE NAME: wait for a phase of a lane and show it; its output is then that of the last phase.
 collect() {
-  local file=$WORK/$1 name=$2 status seconds
-  while [[ ! -e $file.end ]] && ((SECONDS < DEADLINE)); do sleep 0.2; done
-  [[ -e $file.end ]] || printf '124 %s\n' "$SECONDS" >"$file.end"
-  read -r status seconds <"$file.end"
+  local file=$WORK/$1 name=$2 status seconds waiter reader step
   printf '\n== %s\n' "$name"
   touch "$file.out"
+  (until [[ -e $file.end ]] || ((SECONDS >= DEADLINE)) || ! kill -0 $$ 2>/dev/null; do sleep 0.2; done) &
+  waiter=$!
+  tail -n +1 -s 0.2 -f --pid="$waiter" "$file.out" &
+  reader=$!
+  wait "$waiter" || true
+  wait "$reader" || true
+  [[ -e $file.end ]] || printf '124 %s\n' "$SECONDS" >"$file.end"
+  read -r status seconds <"$file.end"
   cp "$file.out" "$OUTPUT"
-  cat "$OUTPUT"
   printf '\n== %s: exit code %s after %s s, beside others\n' "$name" "$status" "$seconds"
   PHASES+=("$(printf '%6s s  %s, beside others%s' "$seconds" "$name" "$( ((status)) && echo ": exit code $status")")")
+  # Its steps, if it has some.
+  while IFS= read -r step; do PHASES+=("$step"); done < <(
+    sed -n 's/^== \(.*\): exit code 0 after \([0-9]*\) s$/\2\t\1/p; s/^== \(.*\): exit code \([0-9]*\) after \([0-9]*\) s$/\3\t\1: exit code \2/p' "$OUTPUT" |
+      awk -F '\t' '{ printf "%10s s  %s\n", $1, $2 }'
+  )
   return "$status"
 }
 
@@ -148,13 +192,47 @@ test_collect() {
   count "$status"
 }
 
-# repeat_failed [--ignored] COMMAND...: what the last test phase, which ran COMMAND (for ignored tests), reported as
-# failed runs once more alone.
+# What waits for the network, for Node.js or for one processor, while cargo builds.
+prepare() {
+  local bed
+  aside console-build 900 scripts/console.sh build --if-possible
+  aside console-test 600 scripts/console.sh test --if-possible
+  aside deny 600 scripts/deny.sh
+  aside python-install 600 scripts/python.sh install --if-possible
+  # What fails here fails again, and is counted, where the bed is started.
+  for bed in "${ASKED_BEDS[@]}"; do aside "bed-$bed" 1200 "testbeds/$bed/up" --install; done
+}
+
+# cargo holds its directory while it lints: what needs cargo runs before. Lints take the processors that nobody else wants.
+cargo_alone() {
+  local idle=(nice -n 19)
+  if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); fi
+  aside documentation 900 "${CARGO_TEST[@]}" --doc --no-fail-fast
+  aside lints 3600 "${idle[@]}" "${LINTS[@]}"
+}
+
+# What of the lints is left is done at full speed: cargo goes on where it was.
+finish_lints() {
+  if [[ -e $WORK/lints.end ]]; then
+    test_collect lints lints
+  else
+    end_lane cargo
+    test_phase 'lints: the rest' 2400 "${LINTS[@]}"
+  fi
+}
+
+people() {
+  aside python-test 600 scripts/python.sh test --if-possible
+  aside reports 900 scripts/console.sh browser --if-possible
+  aside live 1200 scripts/console.sh live --if-possible
+}
+
+# repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.
 repeat_failed() {
   local again
-  ((RESULT_FAILED)) || return 0
-  cp "$OUTPUT" "$WORK/log"
-  phase 'tests that failed, alone' 1200 scripts/repeat_failed.sh "$WORK/log" "$@" || true
+  (($1)) || return 0
+  cp "$2" "$WORK/log"
+  phase 'tests that failed, alone' 1200 scripts/repeat_failed.sh "$WORK/log" scripts/built.sh run "$BUILT" || true
   again=$(grep -c '^FLAKY ' "$OUTPUT" || true)
   PASSED=$((PASSED + again)) FAILED=$((FAILED - again)) FLAKY=$((FLAKY + again))
 }
@@ -177,53 +255,53 @@ must_pass() {
 
 # ---- the tests against real systems ----------------------------------------------------------------------------
 
-stop_bed() {
-  local bed=$BED_UP
-  BED_UP=''
-  [[ -z $bed ]] || timeout 120 "testbeds/$bed/down" </dev/null || echo "FAILED bed $bed: down failed"
+# beds_of LANE: of those that are asked for, in the order of the lane, as bed_tests.sh takes them.
+beds_of() {
+  local bed beds=()
+  read -ra beds <<<"${BED_LANES[$1]}"
+  if (($1 == 1)); then
+    for bed in "${BEDS[@]}"; do [[ " ${BED_LANES[*]} " == *" $bed "* ]] || beds+=("$bed"); done
+  fi
+  for bed in "${beds[@]}"; do
+    if [[ " ${ASKED_BEDS[*]} " == *" $bed "* ]]; then printf '%s=%s\n' "$bed" "${TESTS_OF[$bed]}"; fi
+  done
 }
 
-# run_bed BED TEST...: start it, run the tests, stop it unless it was up before.
-run_bed() {
-  local bed=$1 status=0
-  shift
-  timeout 60 "testbeds/$bed/status" --quiet </dev/null || status=$?
-  if ((status == 3)); then BED_UP=$bed; fi
-  status=0
-  phase "bed $bed: up" 1200 "testbeds/$bed/up" || status=$?
-  if ((status != 0 && status != 77)) && [[ -n $BED_UP ]]; then
-    # Its data were kept from an earlier run, and what a machine that lost its power kept of them may be damaged.
-    phase "bed $bed: wipe" 120 "testbeds/$bed/down" --wipe || true
-    status=0
-    phase "bed $bed: up, made anew" 1200 "testbeds/$bed/up" || status=$?
-    if ((status == 0)); then
-      FLAKY=$((FLAKY + 1))
-      printf 'FLAKY bed %s: did not come up on the data that it kept, came up without them\n' "$bed"
+bed_lane() { # LANE
+  local beds
+  mapfile -t beds < <(beds_of "$1")
+  ((${#beds[@]} == 0)) || aside "beds-$1" 3000 scripts/bed_tests.sh "$BUILT" "${beds[@]}"
+}
+first_beds() { bed_lane 0; }
+other_beds() { bed_lane 1; }
+
+collect_beds() {
+  local lane beds
+  for lane in 0 1; do
+    mapfile -t beds < <(beds_of "$lane")
+    ((${#beds[@]})) || continue
+    test_collect "beds-$lane" "beds ${beds[*]%%=*}"
+    RUN_BY_BEDS=$((RUN_BY_BEDS + RESULT_RUN))
+  done
+}
+
+# Sets ASKED_BEDS.
+ask_for_beds() {
+  local bed
+  ASKED_BEDS=()
+  for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
+    if [[ -n ${TESTS_OF[$bed]:-} ]]; then ASKED_BEDS+=("$bed"); else
+      FAILED=$((FAILED + 1))
+      printf 'FAILED bed %s: there is no such bed; there are: %s\n' "$bed" "${BEDS[*]}"
     fi
-  fi
-  if ((status == 77)); then
-    BED_UP=''
-    printf 'SKIPPED bed %s: %s\n' "$bed" "$(sed -n 's/^skipped: //p' "$OUTPUT" | tail -n 1)"
-  elif ((status)); then
-    FAILED=$((FAILED + 1))
-    printf 'FAILED bed %s: up ended with exit code %s; its %s tests did not run\n' "$bed" "$status" $#
-  else
-    # One at a time: the tests measure, and they share the machine with what they measure.
-    test_phase "bed $bed: tests" 1200 "${CARGO_TEST[@]}" --test beds -- --ignored --test-threads=1 --exact "$@"
-    RUN_BY_BEDS=$((RUN_BY_BEDS + RESULT_PASSED + RESULT_FAILED))
-    repeat_failed --ignored "${CARGO_TEST[@]}"
-  fi
-  stop_bed
+  done
 }
 
-run_beds() {
-  local bed name tests=() mine known
-  phase 'bed tests: list' 1800 "${CARGO_TEST[@]}" --test beds -- --ignored --list || {
-    FAILED=$((FAILED + 1))
-    return 0
-  }
-  mapfile -t tests < <(sed -n 's/: test$//p' "$OUTPUT")
-  if [[ $1 == beds ]]; then IGNORED=${#tests[@]}; fi
+# Every bed test is some bed's. Sets BED_TESTS to their number.
+check_bed_tests() {
+  local name bed known tests=()
+  mapfile -t tests < <(timeout 60 scripts/built.sh run "$BUILT" --test beds -- --ignored --list | sed -n 's/: test$//p')
+  BED_TESTS=${#tests[@]}
   # A test may stand in a module: its own name says which bed it needs.
   for name in "${tests[@]}"; do
     known=''
@@ -239,52 +317,63 @@ run_beds() {
       printf 'FAILED bed test %s: its name begins with none of: %s\n' "$name" "${TESTS_OF[*]}"
     fi
   done
-  for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
-    [[ -n ${TESTS_OF[$bed]:-} ]] || {
-      FAILED=$((FAILED + 1))
-      printf 'FAILED bed %s: there is no such bed; there are: %s\n' "$bed" "${BEDS[*]}"
-      continue
-    }
-    mine=()
-    for name in "${tests[@]}"; do if [[ ${name##*::} == "${TESTS_OF[$bed]}"* ]]; then mine+=("$name"); fi; done
-    if ((${#mine[@]})); then
-      run_bed "$bed" "${mine[@]}"
-    else
-      printf 'NOTE bed %s: no test in crates/cli/tests/beds.rs begins with %s\n' "$bed" "${TESTS_OF[$bed]}"
-    fi
-  done
+}
+
+# build SELECTION..: the test programs, and their list.
+build() {
+  must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "$@" --no-run
+  scripts/built.sh list "${CARGO_TEST[@]}" "$@" >"$BUILT" 2>"$WORK/list" || {
+    cat "$WORK/list"
+    FAILED=$((FAILED + 1))
+    summarize
+  }
 }
 
 case ${1:-} in
   all)
-    beside &
-    BESIDE=$!
+    ask_for_beds
+    lane prepare prepare
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     # The binary embeds the pages.
     test_collect console-build 'console and report page: build'
-    must_pass 'lints' 2400 cargo clippy --workspace --all-targets --locked -- -D warnings
+    build
     test_collect console-test 'console and report page: tests'
-    must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" --no-run
     test_collect deny 'licences and known faults of dependencies'
     # Tests run while nothing installs or builds.
     collect python-install 'Python package: install' || true
-    for bed in ${COSMARK_TEST_BEDS:-"${BEDS[@]}"}; do
-      [[ -z ${TESTS_OF[$bed]:-} ]] || collect "bed-$bed" "bed $bed: install" || true
-    done
-    test_phase 'tests' 2700 scripts/test_programs.sh --doc "${CARGO_TEST[@]}"
+    for bed in "${ASKED_BEDS[@]}"; do collect "bed-$bed" "bed $bed: install" || true; done
+    check_bed_tests
+    lane cargo cargo_alone
+    test_phase 'tests' 2700 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
-    repeat_failed "${CARGO_TEST[@]}"
-    test_phase 'Python package: tests' 600 scripts/python.sh test --if-possible
-    test_phase 'reports in a browser' 900 scripts/console.sh browser --if-possible
-    test_phase 'console in a browser' 1200 scripts/console.sh live --if-possible
-    run_beds all
+    repeat_failed "$RESULT_FAILED" "$OUTPUT"
+    lane beds first_beds
+    lane people people other_beds
+    test_collect documentation 'examples in the documentation'
+    IGNORED=$((IGNORED + RESULT_IGNORED))
+    test_collect python-test 'Python package: tests'
+    test_collect reports 'reports in a browser'
+    test_collect live 'console in a browser'
+    collect_beds
+    finish_lints
+    test_phase 'tests that measure' 2700 scripts/test_programs.sh --alone "$BUILT"
+    IGNORED=$((IGNORED + RESULT_IGNORED))
+    repeat_failed "$RESULT_FAILED" "$OUTPUT"
     ;;
   fast)
-    must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "${FAST_TESTS[@]}" --no-run
-    test_phase 'tests that wait for nothing' 600 scripts/test_programs.sh "${CARGO_TEST[@]}" "${FAST_TESTS[@]}"
+    build "${FAST_TESTS[@]}"
+    test_phase 'tests that wait for nothing' 600 scripts/test_programs.sh "$BUILT"
     IGNORED=$RESULT_IGNORED
     ;;
-  beds) run_beds beds ;;
+  beds)
+    ask_for_beds
+    build --test beds
+    check_bed_tests
+    IGNORED=$BED_TESTS
+    lane beds first_beds
+    lane others other_beds
+    collect_beds
+    ;;
   *)
     awk 'NR == 1 { next } !/^#/ { exit } { sub(/^# ?/, ""); print }' "$0" >&2
     exit 2

@@ -1,6 +1,11 @@
 //! The gate itself (`scripts/`): what it counts in a log of `cargo test`, and which failed tests it runs once more.
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "gate/console.rs"]
+mod console;
+#[path = "gate/lanes.rs"]
+mod lanes;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -177,7 +182,7 @@ fn many_failures_and_a_crash_are_no_unlucky_moment() {
 /// breaks off; what else is built is no test program.
 const BUILT: &str = r#"#!/bin/sh
 row() {
-  echo '{"reason":"compiler-artifact","manifest_path":"'$HERE'/Cargo.toml","target":{"kind":["test"],"name":"'$1'","src_path":"'$HERE/$2'","test":true},"profile":{"opt_level":"0","test":'$3'},"features":[],"filenames":[],"executable":"'$HERE/$1'","fresh":true}'
+  echo '{"reason":"compiler-artifact","manifest_path":"'$HERE'/cli/Cargo.toml","target":{"kind":["test"],"name":"'$1'","src_path":"'$HERE/cli/$2'","test":true},"profile":{"opt_level":"0","test":'$3'},"features":[],"filenames":[],"executable":"'$HERE/$1'","fresh":true}'
 }
 row left tests/left.rs true
 row library src/lib.rs false
@@ -215,9 +220,15 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
         fs::write(here.join(name), text).unwrap();
         fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
+    fs::create_dir(here.join("cli")).unwrap();
     let run = || {
-        let mut command = Command::new(script("test_programs.sh"));
-        command.arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap()
+        let mut list = Command::new(script("built.sh"));
+        let built = list.arg("list").arg(here.join("cargo")).arg("test").env("HERE", here).output().unwrap();
+        if !built.status.success() {
+            return built;
+        }
+        fs::write(here.join("built"), built.stdout).unwrap();
+        Command::new(script("test_programs.sh")).arg(here.join("built")).env("HERE", here).output().unwrap()
     };
     let output = run();
     let printed = text(&output.stdout);
