@@ -224,7 +224,7 @@ finish_lints() {
 people() {
   aside python-test 600 scripts/python.sh test --if-possible
   aside reports 900 scripts/console.sh browser --if-possible
-  aside live 1200 scripts/console.sh live --if-possible
+  aside live 1500 scripts/console.sh live --if-possible
 }
 
 # repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.

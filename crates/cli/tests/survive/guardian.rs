@@ -122,7 +122,7 @@ fn a_fault_of_a_run_that_stands_still_ends_in_its_time_and_its_slot_is_void() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     // A second healing would fail: there is nothing to remove.
-    workload(path, &file_fault("rm there", "hold: 12s, slot: 14s, keep: 1s"), 3600);
+    workload(path, &file_fault("rm there", "hold: 12s, slot: 14s, keep: 1s"), 7200);
     let (mut child, said) = begin(path, &[]);
     assert!(said.contains("it is there"), "{said}");
     signal(&child, libc::SIGSTOP);
@@ -175,7 +175,7 @@ fn a_run_whose_guardian_is_killed_goes_on_says_so_and_heals_by_itself() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let busy = Busy::begin(path);
-    workload(path, &busy.fault("type: signal, signal: STOP, hold: 8s, slot: 10s, keep: 1s"), 2800);
+    workload(path, &busy.fault("type: signal, signal: STOP, hold: 8s, slot: 10s, keep: 1s"), 6000);
     let (mut child, said) = begin(path, &[]);
     assert!(said.contains("stand still"), "{said}");
     let pid = guardians(path)[0];

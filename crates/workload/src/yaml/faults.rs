@@ -448,7 +448,7 @@ mod tests {
     fn with(faults: &str) -> String {
         format!(
             "name: n\nstorage: {{type: mock}}\nstages:\n  - name: main\n    faults:\n{faults}    works:\n      - {{name: w, \
-             workers: 4, runtime: 600s, rate: 100/s, operations: [{{type: read, containers: c(1), objects: u(1,9)}}]}}\n"
+             workers: 4, runtime: 700s, rate: 100/s, operations: [{{type: read, containers: c(1), objects: u(1,9)}}]}}\n"
         )
     }
 

@@ -411,7 +411,8 @@ mod tests {
     fn a_command_that_does_not_end_is_ended_there() {
         each_shell(|tried| {
             let (code, text) = tried.run(&limited("echo begun; sleep 1000", Duration::from_secs(1)));
-            assert!(code == Some(137) && text.starts_with("begun"), "{code:?} {text}");
+            // A shell may say first that it was killed.
+            assert!(code == Some(137) && text.lines().any(|line| line == "begun"), "{code:?} {text}");
         });
     }
 }

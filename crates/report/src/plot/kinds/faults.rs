@@ -332,6 +332,7 @@ mod tests {
     use cosmark_metrics::HealthyResult;
 
     use super::*;
+    use crate::plot::Sheet;
 
     /// A slot of 60 s whose fault begins at its 10th second and is healed at its 30th: the rate falls to `share` of 50/s between.
     fn slot(number: u32, from_s: f64, share: f64) -> SlotResult {
@@ -412,6 +413,10 @@ mod tests {
         assert_eq!(words, [(0.0, "made"), (20.0, "healing")]);
         assert!(chart.note.contains("a: 2 of 3 slots count, 100 % = 50.0/s; b: 1 of 1"), "{}", chart.note);
         assert_eq!((chart.x.bounds.0, chart.x.bounds.1), (Some(-10.0), Some(50.0)));
+        let picture = Picture::chart("cut-off".to_owned(), chart);
+        let svg = picture.svg(Sheet::default());
+        assert!(svg.contains(">healing</text>") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(picture.png(Sheet::default(), 100.0).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
     }
 
     #[test]
