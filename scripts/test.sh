@@ -195,6 +195,7 @@ test_collect() {
 # What waits for the network, for Node.js or for one processor, while cargo builds.
 prepare() {
   local bed
+  aside programs 900 scripts/setup.sh all
   aside console-build 900 scripts/console.sh build --if-possible
   aside console-test 600 scripts/console.sh test --if-possible
   aside deny 600 scripts/deny.sh
@@ -334,6 +335,8 @@ case ${1:-} in
     ask_for_beds
     lane prepare prepare
     must_pass 'format' 120 cargo fmt --all --check -- --color never
+    # Where they cannot be installed, each test that misses one fails and says how.
+    collect programs 'programs that tests start: install' || true
     # The binary embeds the pages.
     test_collect console-build 'console and report page: build'
     build
