@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum_server::Handle;
 use cosmark_archive::HostRecord;
@@ -12,6 +12,7 @@ use cosmark_cluster::nats::Bus;
 use cosmark_driver::{Catalog, Permit};
 use cosmark_workload::Environment;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::ServiceError;
 use crate::api::types::{DriverInfo, SystemEvent};

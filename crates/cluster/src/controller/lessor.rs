@@ -3,11 +3,12 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_wire::lease::{Lease, Life};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::RemoteError;
 use crate::nats::{Bus, NotRenewed};

@@ -12,7 +12,7 @@ mod stops;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_archive::{ArchiveError, BesideRecord, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, NodesOfRun, Observer, RunJob, StopLevel, run_workload};
@@ -32,6 +32,7 @@ use nats_link::NatsLink;
 use publisher::Publisher;
 use router::Router;
 use stops::Stops;
+use tokio::time::Instant;
 
 /// A NATS that is there and does not answer for so long will not.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,13 +3,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_driver::Catalog;
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::{Envelope, Order, Registration, decode};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::registration::{Busy, registration};

@@ -1,13 +1,12 @@
 //! Questions that a driver answers at once, also while a stage runs: what its clocks show, and whether it reaches a
 //! target.
 
-use std::time::Instant;
-
 use cosmark_adaptor_api::clock;
 use cosmark_driver::{Catalog, try_target};
 use cosmark_wire::message::{ClockAnswer, TargetAnswer, TargetQuestion, decode, encode};
 use cosmark_wire::{Failure, FailureClass, stage_from_text, unix_ns};
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
 use super::RemoteOptions;
 use super::trust::SharedTrust;

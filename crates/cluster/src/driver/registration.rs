@@ -1,10 +1,9 @@
 //! The registration of a driver: what it is, and with each heartbeat what it is doing.
 
-use std::time::Instant;
-
 use cosmark_driver::{Catalog, proc};
 use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::message::{Nic, Registration};
+use tokio::time::Instant;
 
 use super::{DriverError, RemoteOptions};
 use crate::nats::{Bus, Key};

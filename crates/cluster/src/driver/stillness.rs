@@ -1,8 +1,9 @@
 //! Notices gaps in a driver's time: its process was stopped, its machine was suspended, or NATS was away.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_engine::{JUMP, coarse_ns, suspended_ns};
+use tokio::time::Instant;
 
 /// Others may still be away for so long after NATS is back for us.
 const RECONNECTING: Duration = Duration::from_secs(20);

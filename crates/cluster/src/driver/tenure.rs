@@ -2,10 +2,11 @@
 //! [`cosmark_wire::lease`]; the clocks are here.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_engine::{Held, LoadPermit};
 use cosmark_wire::lease::{Lease, Standing};
+use tokio::time::Instant;
 
 /// Nobody renews the lease when nothing new was heard for so long although NATS answers.
 pub const PATIENCE: Duration = Duration::from_secs(4);
@@ -149,5 +150,58 @@ impl Tenure {
 impl Drop for Tenure {
     fn drop(&mut self) {
         self.permit.revoke();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(beat: u64) -> Lease {
+        Lease { beat, ..Lease::begin(1, 3_000) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_works_is_asked_about_twice_a_second_and_an_idle_one_every_twenty_seconds() {
+        let mut tenure = Tenure::new();
+        assert!(tenure.look(false, true, PATIENCE), "the first question is due at once");
+        assert!(!tenure.look(false, true, PATIENCE));
+        tokio::time::advance(ASK_EVERY).await;
+        assert!(tenure.look(false, true, PATIENCE));
+        let asked = Instant::now();
+        tenure.is_told(asked, Some(&lease(1)));
+        tenure.hears(&lease(2));
+        assert!(tenure.standing().may_make_load());
+        assert!(!tenure.look(false, true, PATIENCE), "what is renewed is not asked about");
+        assert!(!tenure.look(false, false, PATIENCE));
+        tokio::time::advance(RECONCILE_EVERY).await;
+        assert!(tenure.look(false, false, PATIENCE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_answered_in_vain_for_longer_than_the_patience_gives_up() {
+        let mut tenure = Tenure::new();
+        let asked = Instant::now();
+        assert!(tenure.look(false, true, PATIENCE));
+        tenure.is_told(asked, Some(&lease(1)));
+        assert!(matches!(tenure.standing(), Standing::Asks { .. }));
+        tokio::time::advance(PATIENCE).await;
+        tenure.look(false, true, PATIENCE);
+        assert!(matches!(tenure.standing(), Standing::Asks { .. }), "it is not over before");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        tenure.look(false, true, PATIENCE);
+        assert!(!matches!(tenure.standing(), Standing::Asks { .. }), "{:?}", tenure.standing());
+        assert!(!tenure.standing().may_make_load());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_to_a_question_from_before_the_doubt_says_nothing() {
+        let mut tenure = Tenure::new();
+        let before = Instant::now();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        tenure.look(true, true, PATIENCE);
+        tenure.is_told(before, Some(&lease(7)));
+        tenure.hears(&lease(7));
+        assert!(!tenure.standing().may_make_load(), "the answer is older than the doubt");
     }
 }

@@ -8,11 +8,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_wire::message::{Envelope, EnvelopeKind};
 use cosmark_wire::unix_ns;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::{Leave, Talk};
 use crate::nats::{Bus, Unsigned, open_signed};

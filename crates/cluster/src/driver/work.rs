@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use cosmark_driver::Catalog;
 use cosmark_driver::Start;
@@ -18,6 +17,7 @@ use cosmark_wire::{
 use cosmark_workload::model::{ConfigValue, Stage};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::Talk;
 use super::outbox::{Outbox, is_last};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::jetstream::kv::Operation;
 use cosmark_wire::message::{Registration, decode, encode};
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
 use crate::nats::connect::Bus;
 use crate::nats::error::BusError;

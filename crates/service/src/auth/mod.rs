@@ -13,10 +13,11 @@ use data_encoding::{BASE64, HEXLOWER, HEXLOWER_PERMISSIVE};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, header};
 use cosmark_archive::Timestamp;
+use tokio::time::Instant;
 
 use crate::ServiceError;
 use crate::api::types::Role;

@@ -3,7 +3,7 @@
 pub mod nats;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_archive::Timestamp;
 use cosmark_cluster::driver::Busy;
@@ -15,6 +15,7 @@ use cosmark_workload::drivers::DriverThere;
 use cosmark_workload::model::TargetSpec;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::ServiceError;
 use crate::api::types::{DriverInfo, DriverState};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use async_nats::Request;
 use async_nats::jetstream::kv;
@@ -21,6 +21,7 @@ use cosmark_workload::model::TargetSpec;
 use cosmark_workload::{Environment, Format, Workload, parse};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use crate::ServiceError;
 use crate::api::types::{DriverDoing, DriverInfo, DriverState, NicInfo};

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_archive::{OperationResult, RunRecord, StageRecord, StageState, Timestamp, append_log};
 use cosmark_controller::{ArchiveListener, Measured, Observer, Progress, SliceNews, StageNews};
+use tokio::time::Instant;
 
 use super::run::LiveRun;
 use super::sums::StageSums;

@@ -9,7 +9,7 @@ pub mod runner;
 pub mod store;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_archive::{Archive, Timestamp};
 use cosmark_controller::StopLevel;
@@ -23,6 +23,7 @@ use crate::live::{Feed, LiveRun};
 use crate::queue::runner::{Orders, Outcome, Runner};
 use crate::queue::store::{QueueEntry, Store};
 use room::{Next, Waiting, wanted_of};
+use tokio::time::Instant;
 
 /// Runs that may wait; more are a mistake of a script.
 const MOST_QUEUED: usize = 1000;

@@ -1,9 +1,10 @@
 //! Whether a run may begin, and on which drivers: all that are not drained, or those that it asks for. Who came first is served
 //! first: what an earlier run waits for is not given to a later one.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cosmark_workload::drivers::{DriverThere, DriversWanted, Standing};
+use tokio::time::Instant;
 
 use super::{Job, RunQueue};
 use crate::queue::store::QueueEntry;
