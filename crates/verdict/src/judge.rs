@@ -262,6 +262,7 @@ pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
 const BRINGS_ABOUT: &[(&str, f64, &[&str])] = &[
     ("V16", 0.2, &["V2", "V4", "V8", "V17"]),
     ("V4", 0.0, &["V8", "V9", "V10"]),
+    ("V12", 0.1, &["V8"]),
     ("V3", 0.2, &["V8", "V9"]),
     ("V8", 0.2, &["V9"]),
 ];
