@@ -17,7 +17,7 @@
 #   bed_version        print name, version and variant of the system on one line, for status
 #   bed_release        called by down, after the processes ended
 #   bed_stays NAME     called after faults started it again: wait, for a bounded time, until it can be said to stay up; die if
-#                      it ended
+#                      it ended, or is not taken back
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
@@ -365,6 +365,13 @@ fault_clear_all() {
   done
 }
 
+# start_and_stay NAME...: start them again, and wait until the bed says that they stay, if it can tell.
+start_and_stay() {
+  local name
+  start_and_wait 60 "$@"
+  if declare -F bed_stays >/dev/null; then for name in "$@"; do bed_stays "$name"; done; fi
+}
+
 # fault_do VERB TARGET: apply or lift one fault.
 fault_do() {
   local verb=$1 target=$2 glob names=() alive=() name
@@ -392,8 +399,7 @@ fault_do() {
       : >"$FAULT_DIR/$target.kill"
       ;;
     restart)
-      start_and_wait 60 "${names[@]}"
-      if declare -F bed_stays >/dev/null; then for name in "${names[@]}"; do bed_stays "$name"; done; fi
+      start_and_stay "${names[@]}"
       rm -f "$FAULT_DIR/$target.kill"
       ;;
     pause)
@@ -414,9 +420,9 @@ fault_do() {
     devheal)
       [[ -e $FAULT_DIR/$target.devfail ]] || die "the device of $target has not failed"
       bed_device_heal "$target"
-      rm -f "$FAULT_DIR/$target.devfail"
       # Healing may have had to end the processes that held the device.
-      [[ -e $FAULT_DIR/$target.kill ]] || start_and_wait 60 "${names[@]}"
+      [[ -e $FAULT_DIR/$target.kill ]] || start_and_stay "${names[@]}"
+      rm -f "$FAULT_DIR/$target.devfail"
       ;;
   esac
 }
@@ -569,7 +575,8 @@ bed_faults() {
       fi
       ;;
     healall)
-      for fault in $(fault_files); do
+      # What was killed comes last: it may need the way that another fault has cut.
+      for fault in $(fault_files | grep -v '\.kill$') $(fault_files | grep '\.kill$'); do
         case $fault in
           *.kill) fault_do restart "${fault%.kill}" ;;
           *.pause) fault_do resume "${fault%.pause}" ;;

@@ -380,26 +380,54 @@ osds_are_up() {
   ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up"
 }
 
-# One whose store is damaged ends a moment after it began, while it reads its maps: only the monitor's word that it is up, or
-# some seconds of life where the monitor cannot be asked, say that it stays.
+# One whose store is damaged ends a moment after it began, while it reads its maps, or some seconds later, at its first write.
+# So an OSD stays when it is up and in by the monitor's word, active by its own, and all of that without a break for
+# OSD_STAYS seconds. The monitor's word alone may be of the life before, whose end it has not noticed.
+OSD_STAYS=5
 bed_stays() { # bed_stays NAME
-  local least=$((SECONDS + 3)) most=$((SECONDS + 30))
-  until ((SECONDS >= least)) && osd_is_in_map "$1"; do
-    process_is_alive "$1" || die "$1 ended after it was started; see $LOG_DIR/$1.log and $LOG_DIR/$1.ceph.log"
-    if ((SECONDS >= most)); then
-      warn "$1 runs, and the monitor does not call it up after 30 s"
+  local least=$((SECONDS + OSD_STAYS)) most=$((SECONDS + 75)) since='' why=''
+  until [[ -z $why ]] && ((SECONDS >= least)) && ((SECONDS - ${since:-$SECONDS} >= OSD_STAYS)); do
+    stays_alive "$1"
+    why=$(osd_lacks "$1")
+    if [[ -n $why ]]; then since=''; else since=${since:-$SECONDS}; fi
+    if [[ -n $why ]] && ((SECONDS >= least)) && osd_is_cut_off "$1"; then
+      warn "$1 runs; whether the cluster takes it back cannot be told while another fault is in force: $(fault_list)"
       return 0
+    fi
+    if ((SECONDS >= most)); then
+      die "$1 was started and is not back after 75 s: ${why:-it comes and goes}; see $LOG_DIR/$1.ceph.log and: ceph -c $CONF -s"
     fi
     sleep 0.3
   done
+  stays_alive "$1"
+}
+
+stays_alive() {
   process_is_alive "$1" || die "$1 ended after it was started; see $LOG_DIR/$1.log and $LOG_DIR/$1.ceph.log"
 }
 
-# osd_is_in_map NAME: up in the map of the cluster; true of others than OSDs.
-osd_is_in_map() {
+# What keeps NAME from being called back; nothing where all is well, and for others than OSDs.
+osd_lacks() { # osd_lacks NAME
+  local line state
   [[ $1 == osd.* ]] || return 0
-  ceph_ask osd dump --format plain | grep "^$1 up" >/dev/null
+  if ! line=$(ceph_ask osd dump --format plain | grep -E "^$1 +(up|down) "); then
+    echo 'the monitor does not answer'
+    return 0
+  fi
+  read -r _ state _ <<<"$line"
+  if [[ $state != up ]]; then
+    echo "the monitor calls it $state"
+  elif ! [[ $line =~ ^$1\ +up\ +in\  ]]; then
+    echo "it is up and out; take it in: ceph -c $CONF osd in $1"
+  elif ! timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" status 2>>"$LOG_DIR/ceph-command.log" 9>&- </dev/null |
+    grep '"state": "active"' >/dev/null; then
+    echo 'it does not call itself active'
+  fi
 }
+
+# The way between OSD and monitor, or the monitor itself, is away by a fault of ours.
+osd_is_cut_off() { [[ -e $FAULT_DIR/$1.partition || -e $FAULT_DIR/mon.kill || -e $FAULT_DIR/mon.pause ]]; }
+fault_list() { fault_files | paste -sd' '; }
 
 groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+clean;'; }
 

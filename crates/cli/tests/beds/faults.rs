@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use crate::own_prefix;
 use crate::support::{cosmark, repository, run, run_json, skipped, stderr, stdout};
 
-/// The number of a process of a bed, as its status says it.
-fn pid_of(bed: &str, name: &str) -> u32 {
+/// The number of a process of a bed, as its status says it; `None` where it does not run.
+fn runs(bed: &str, name: &str) -> Option<u32> {
     let output = Command::new(repository().join("testbeds").join(bed).join("status")).output().unwrap();
     let text = stdout(&output);
-    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
-    let pid = line.and_then(|line| line.split_whitespace().last()).and_then(|word| word.parse().ok());
-    pid.unwrap_or_else(|| panic!("{name} is not up: {text}"))
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+fn pid_of(bed: &str, name: &str) -> u32 {
+    runs(bed, name).unwrap_or_else(|| panic!("{name} of {bed} is not up"))
 }
 
 fn state_of(pid: u32) -> char {
@@ -225,4 +228,37 @@ fn versitygw_keeps_all_that_it_acknowledged_while_the_packet_filter_cuts_it_off(
     assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}");
     assert!(durability.right >= 40, "{durability:?}");
     assert_eq!(stdout(&tables().unwrap()), stdout(&before));
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn an_osd_that_ends_some_seconds_after_it_was_started_is_not_called_healed() {
+    let script = repository().join("testbeds/ceph/faults");
+    let faults = |args: &[&str]| Command::new(&script).args(args).output().unwrap();
+    let killed = faults(&["kill", "osd.1"]);
+    assert!(killed.status.success(), "{}", stderr(&killed));
+    let restart = Command::new(&script)
+        .args(["restart", "osd.1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let started = within(60, || runs("ceph", "osd.1").is_some());
+    let pid = runs("ceph", "osd.1");
+    // Before that the monitor may call it up: it has not noticed that it was away.
+    std::thread::sleep(Duration::from_secs(3));
+    if let Some(pid) = pid {
+        // SAFETY: a signal to a daemon of the bed, which this test has started again.
+        unsafe { libc::kill(libc::pid_t::try_from(pid).unwrap(), libc::SIGKILL) };
+    }
+    let said = restart.wait_with_output().unwrap();
+    let in_force = faults(&["list"]);
+    let again = faults(&["restart", "osd.1"]);
+    let left = faults(&["list"]);
+    assert!(started, "{}", stderr(&said));
+    assert_eq!(said.status.code(), Some(1), "{}", stderr(&said));
+    assert!(stderr(&said).contains("osd.1 ended after it was started"), "{}", stderr(&said));
+    assert!(stdout(&in_force).contains("osd.1.kill"), "{}", stdout(&in_force));
+    assert!(again.status.success(), "{}", stderr(&again));
+    assert_eq!(stdout(&left), "");
 }
