@@ -20,6 +20,8 @@ use crate::left::first_line;
 use in_force::{By, InForce};
 
 mod in_force;
+#[cfg(test)]
+mod tests;
 
 /// What is to be played.
 pub struct Playing {
@@ -176,6 +178,8 @@ const STEADY_WITHIN: f64 = 0.05;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const ASK_NOTICED_EVERY: Duration = Duration::from_millis(500);
 const ASK_WHOLE_EVERY: Duration = Duration::from_secs(1);
+/// Where an answer takes long, the store works for it: it is left alone for so many times as long before the next question.
+const ASK_WHOLE_REST: u32 = 4;
 /// A fault that nothing meets for so long did not land.
 const PROOF_WITHIN: Duration = Duration::from_secs(15);
 /// A slot that the end of the load cuts by less than this counts.
@@ -396,7 +400,9 @@ impl Stage<'_> {
             played.whole_unknown = Some("nothing was asked (whole:)".to_owned());
             return;
         };
+        let mut asked_s = self.now_s();
         while self.now_s() < until_s && !self.is_stopped() {
+            asked_s = self.now_s();
             match question.ask() {
                 Answer::Yes(said) => {
                     played.whole_s = Some(self.now_s());
@@ -411,10 +417,15 @@ impl Stage<'_> {
                     played.whole_unknown = Some(first_line(&why).to_owned());
                     return;
                 }
-                Answer::No => self.wait(ASK_WHOLE_EVERY),
+                Answer::No => {
+                    let took_s = (self.now_s() - asked_s).max(0.0);
+                    self.wait(pause(took_s, until_s - self.now_s()));
+                }
             }
         }
-        played.whole_unknown = Some("redundancy was not whole before the slot ended".to_owned());
+        let ago_s = (self.now_s() - asked_s).max(0.0);
+        played.whole_unknown =
+            Some(format!("redundancy was not whole before the slot ended (last asked {ago_s:.0} s before)"));
     }
 
     /// Until the first slot of a fault may begin.
@@ -491,6 +502,15 @@ impl Stage<'_> {
     fn news(&self, kind: EventKind, text: &str) {
         self.shared.news(self.playing.began, self.zero, kind, text);
     }
+}
+
+/// Between two questions whether all is whole: the last one took `took_s`, and the slot lasts `left_s` more. It leaves room for
+/// a last question that ends with the slot.
+fn pause(took_s: f64, left_s: f64) -> Duration {
+    let every_s = ASK_WHOLE_EVERY.as_secs_f64();
+    let full_s = (took_s * f64::from(ASK_WHOLE_REST)).max(every_s);
+    let last_s = (left_s - took_s).max(every_s);
+    Duration::try_from_secs_f64(full_s.min(last_s)).unwrap_or(ASK_WHOLE_EVERY)
 }
 
 /// A moment of the wall clock, on the clock that this thread waits by.
