@@ -1,6 +1,8 @@
 //! What outlives a kill, a full disk, a closed terminal; and what is no file and stays what it is.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop at the first surprise")]
 
+#[path = "survive/apart.rs"]
+mod apart;
 #[path = "service/bed.rs"]
 mod bed;
 #[path = "survive/clean.rs"]
