@@ -349,6 +349,13 @@ pub fn text(record: &DurabilityRecord) -> Vec<String> {
             .filter(|(count, _)| *count > 0)
             .map(|(count, words)| format!("  {} {words}", grouped(*count))),
     );
+    if record.stale > 0 {
+        lines.push(
+            "  stale: an older copy answered. Where a node was away the others may hold the newer one and still bring it \
+             over: `cosmark verify-data` reads back again, once the store calls itself whole"
+                .to_owned(),
+        );
+    }
     if let Some(share) = record.broken_share_below {
         lines.push(format!(
             "  by these, with 95 % confidence less than {} of all {} objects are broken",
@@ -406,5 +413,27 @@ impl ReadsBack for WithinRun {
             let is_over = || *stop.borrow() != StopLevel::Run;
             read_back(run, &self.workload, &self.wish, &mut tell, &is_over).await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stale_means_is_said_where_something_is_and_nowhere_else() {
+        let of = |stale, lost| {
+            let right = 9 - stale - lost;
+            text(&DurabilityRecord { objects: 9, right, stale, lost, ..DurabilityRecord::default() })
+                .join("\n")
+        };
+        assert!(
+            of(1, 0).contains("BROKEN: 1 stale") && of(1, 0).contains("an older copy answered"),
+            "{}",
+            of(1, 0)
+        );
+        assert!(of(1, 2).contains("an older copy answered"), "{}", of(1, 2));
+        assert!(!of(0, 2).contains("older copy"), "{}", of(0, 2));
+        assert!(!of(0, 0).contains("older copy"), "{}", of(0, 0));
     }
 }
