@@ -10,7 +10,7 @@
 
 use crate::demand::{Demand, of_unit, real};
 use crate::ladder::{Kind, Ladder, Step, Unit, level, plateau};
-use crate::saturation::{Waits, waits};
+use crate::saturation::{Waits, stopped, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.
 pub const PREDICTED_FROM: f64 = 0.6;
@@ -38,8 +38,8 @@ pub struct Candidate {
     pub unit: usize,
     /// What one operation costs it, by the steps below [`PREDICTED_FROM`].
     pub demand: Demand,
-    /// Share of the time it was busy at the plateau.
-    pub busy_at_plateau: f64,
+    /// Share of the time it was busy at the plateau; `None` where that was not measured.
+    pub busy_at_plateau: Option<f64>,
     /// Of that, what the client itself did on the same machine.
     pub by_client: f64,
     /// Whether work waits for it.
@@ -55,6 +55,8 @@ pub enum Against {
     CeilingElsewhere,
     /// It had time left at the plateau.
     NotBusy,
+    /// How busy it was at the plateau was not measured.
+    NotMeasured,
     /// It had a little time left at the plateau, and no queue that grows shows that it is the limit all the same.
     NotFull,
     /// Nothing waited for it while operations took longer.
@@ -130,6 +132,11 @@ pub struct Diagnosis {
     pub candidates: Vec<Candidate>,
     /// Units that are much busier than their peers.
     pub skewed: Vec<Skew>,
+    /// Share of the time that the busiest of all measured units was busy at the plateau, in the step in which it was
+    /// highest; `None` where none was measured.
+    pub busiest_at_plateau: Option<f64>,
+    /// Units that may have been full at the plateau: how busy they were there was not measured.
+    pub unmeasured: Vec<usize>,
 }
 
 impl Diagnosis {
@@ -151,8 +158,14 @@ impl Diagnosis {
 pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     let all = ladder.sorted();
     let skewed = skewed(ladder, &all);
-    let nothing =
-        |answer| Diagnosis { answer, plateau_per_s: None, candidates: Vec::new(), skewed: skewed.clone() };
+    let nothing = |answer| Diagnosis {
+        answer,
+        plateau_per_s: None,
+        candidates: Vec::new(),
+        skewed: skewed.clone(),
+        busiest_at_plateau: None,
+        unmeasured: Vec::new(),
+    };
     // Steps at which the client was full say nothing; the others may suffice.
     let steps: Vec<&Step> = all.iter().filter(|step| step.client_clear).copied().collect();
     let Some(plateau) = plateau(&steps).filter(|plateau| !is_exceeded(&all, *plateau)) else {
@@ -165,8 +178,35 @@ pub fn diagnose(ladder: &Ladder) -> Diagnosis {
     let mut candidates: Vec<Candidate> =
         (0..ladder.units.len()).filter_map(|unit| candidate(ladder, unit, plateau, &steps, &level)).collect();
     candidates.sort_by(|a, b| a.demand.ceiling_per_s().total_cmp(&b.demand.ceiling_per_s()));
-    let answer = answer(ladder, &candidates, plateau, &steps, &level);
-    Diagnosis { answer, plateau_per_s: Some(plateau), candidates, skewed }
+    let busiest = level.iter().flat_map(|step| &step.usage).filter_map(|usage| usage.busy);
+    let mut found = Diagnosis {
+        answer: Answer::NothingMeasured,
+        plateau_per_s: Some(plateau),
+        candidates,
+        skewed,
+        busiest_at_plateau: busiest.reduce(f64::max),
+        unmeasured: unmeasured(ladder, &level),
+    };
+    found.answer = answer(ladder, &found, plateau, &steps, &level);
+    found
+}
+
+/// The first of the level steps may still be on its way there.
+fn beyond<'a, 'b>(level: &'b [&'a Step]) -> &'b [&'a Step] {
+    &level[level.len() / 2..]
+}
+
+/// Units of whose use nothing is known at the plateau. A quota that hardly ever stopped its group was not used up, however
+/// little else is known of it.
+fn unmeasured(ladder: &Ladder, level: &[&Step]) -> Vec<usize> {
+    let known = |unit: &usize| {
+        let mut usage = beyond(level).iter().filter_map(|step| step.usage.get(*unit));
+        usage.any(|usage| usage.busy.is_some())
+    };
+    let may_be_full = |unit: &usize| {
+        ladder.units[*unit].kind != Kind::CpuQuota || stopped(*unit, level).is_none_or(|most| most)
+    };
+    (0..ladder.units.len()).filter(|unit| !known(unit) && may_be_full(unit)).collect()
 }
 
 /// A step at which the client was full came to more: the store was not at its limit.
@@ -187,23 +227,22 @@ fn candidate(
     level: &[&Step],
 ) -> Option<Candidate> {
     let demand = of_unit(ladder, unit, plateau * PREDICTED_FROM)?;
-    // The first of the level steps may still be on its way there.
-    let beyond = &level[level.len() / 2..];
     let mean = |of: fn(&crate::ladder::Usage) -> Option<f64>| {
-        let seen: Vec<f64> = beyond.iter().filter_map(|step| of(step.usage.get(unit)?)).collect();
-        seen.iter().sum::<f64>() / real(seen.len().max(1))
+        let seen: Vec<f64> = beyond(level).iter().filter_map(|step| of(step.usage.get(unit)?)).collect();
+        (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / real(seen.len()))
     };
     let busy_at_plateau = mean(|usage| usage.busy);
-    let by_client = mean(|usage| usage.by_client);
+    let by_client = mean(|usage| usage.by_client).unwrap_or(0.0);
     let waits = waits(unit, ladder.units[unit].kind, steps, level);
     let mut against = Vec::new();
     if (demand.ceiling_per_s() / plateau - 1.0).abs() > MEETS {
         against.push(Against::CeilingElsewhere);
     }
-    if busy_at_plateau < BUSY {
-        against.push(Against::NotBusy);
-    } else if busy_at_plateau < FULL && waits != Waits::Grows {
-        against.push(Against::NotFull);
+    match busy_at_plateau {
+        None => against.push(Against::NotMeasured),
+        Some(busy) if busy < BUSY => against.push(Against::NotBusy),
+        Some(busy) if busy < FULL && waits != Waits::Grows => against.push(Against::NotFull),
+        Some(_) => {}
     }
     if waits == Waits::Never {
         against.push(Against::NothingWaits);
@@ -211,26 +250,27 @@ fn candidate(
     if !demand.constant {
         against.push(Against::DemandChanges);
     }
-    if demand.seconds * plateau < OWN * busy_at_plateau {
+    if busy_at_plateau.is_some_and(|busy| demand.seconds * plateau < OWN * busy) {
         against.push(Against::BusyAnyway);
     }
     Some(Candidate { unit, demand, busy_at_plateau, by_client, waits, against })
 }
 
-fn answer(
-    ladder: &Ladder,
-    candidates: &[Candidate],
-    plateau: f64,
-    steps: &[&Step],
-    level: &[&Step],
-) -> Answer {
+fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], level: &[&Step]) -> Answer {
+    let candidates = &found.candidates;
     let failed = level.iter().map(|step| step.failed_share).fold(0.0, f64::max);
     if failed > FAILED {
         return Answer::Refused(failed);
     }
-    let busiest = level.iter().flat_map(|step| &step.usage).filter_map(|usage| usage.busy);
-    let Some(busiest) = busiest.reduce(f64::max) else { return Answer::NothingMeasured };
+    let Some(busiest) = found.busiest_at_plateau else { return Answer::NothingMeasured };
+    // A group that its quota stopped most of the time was held up by it, whatever else is full.
+    if found.unmeasured.iter().any(|unit| stopped(*unit, level) == Some(true)) {
+        return Answer::Unexplained;
+    }
     if busiest < IDLE {
+        if !found.unmeasured.is_empty() {
+            return Answer::Unexplained;
+        }
         // By Little's law, as many as fit in were under way at the plateau, each as long as at the lowest load.
         return Answer::Limit(plateau * steps.first().map_or(0.0, |step| step.service_s));
     }
@@ -241,8 +281,8 @@ fn answer(
     let Some(least) = fitting.first() else { return Answer::Unexplained };
     let others = || candidates.iter().filter(|one| !family(ladder, one, least));
     // Another one whose queue takes up what is added contradicts the name, whatever its ceiling was predicted to be.
-    if others().any(|one| one.waits == Waits::Grows && one.busy_at_plateau >= BUSY && !one.against.is_empty())
-    {
+    let is_busy = |one: &Candidate| one.busy_at_plateau.is_some_and(|busy| busy >= BUSY);
+    if others().any(|one| one.waits == Waits::Grows && is_busy(one) && !one.against.is_empty()) {
         return Answer::Unexplained;
     }
     if fitting.iter().any(|one| !family(ladder, one, least)) {

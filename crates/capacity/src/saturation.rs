@@ -49,13 +49,21 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
         Kind::Machine | Kind::Core | Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit => {
             Waits::Unknown
         }
-        Kind::CpuQuota => {
-            let least = level.iter().filter_map(waiting).map(Waiting::amount).fold(f64::INFINITY, f64::min);
-            if least >= LEAST_THROTTLED { Waits::Rises } else { Waits::Never }
-        }
+        Kind::CpuQuota => match stopped(unit, level) {
+            Some(false) => Waits::Never,
+            Some(true) | None => Waits::Rises,
+        },
         Kind::Disk if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
         Kind::Disk => Waits::Never,
     }
+}
+
+/// Whether a group was stopped by its quota in most of its periods at each of the level steps; `None` where that was not
+/// counted.
+#[must_use]
+pub(crate) fn stopped(unit: usize, level: &[&Step]) -> Option<bool> {
+    let shares = level.iter().filter_map(|step| Some(step.usage.get(unit)?.waiting?.amount()));
+    shares.reduce(f64::min).map(|least| least >= LEAST_THROTTLED)
 }
 
 /// Whether a queue goes on growing as the load does; `None` where the plateau is too short to tell, or where what waits is

@@ -73,13 +73,14 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
             "no sampled resource explains the plateau of {plateau}: none is busier than {}; by Little's law about \
              {about:.1} operations are let in at once: look for a limit of workers or connections{}, a limit of the \
              rate, and machines that are not among the nodes",
-            percent(busiest(diagnosis)),
+            percent(diagnosis.busiest_at_plateau.unwrap_or(0.0)),
             if *about < 1.5 { ", one lock" } else { "" }
         ),
         Answer::Unexplained => format!(
-            "no sampled resource explains the plateau of {plateau}{}: look at locks, limits of workers, and machines that \
+            "no sampled resource explains the plateau of {plateau}{}: {}look at locks, limits of workers, and machines that \
              are not among the nodes",
-            nearest(ladder, diagnosis)
+            nearest(ladder, diagnosis),
+            unmeasured(ladder, diagnosis)
         ),
         Answer::NotReached(grew) => format!(
             "throughput still grew by {} with the last step: nothing limits the store yet; go on with more load",
@@ -105,8 +106,8 @@ fn numbers(one: &Candidate, plateau: &str) -> String {
         String::new()
     };
     format!(
-        "({} busy; an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
-        percent(one.busy_at_plateau),
+        "({}an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
+        one.busy_at_plateau.map(|busy| format!("{} busy; ", percent(busy))).unwrap_or_default(),
         duration(one.demand.seconds),
         rate(one.demand.ceiling_per_s()),
     )
@@ -121,8 +122,11 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     };
     let why = one.against.iter().map(|against| match against {
         Against::CeilingElsewhere => format!("its ceiling is {}", rate(one.demand.ceiling_per_s())),
-        Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau)),
-        Against::NotFull => format!("it was {} busy and no queue of it grows", percent(one.busy_at_plateau)),
+        Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau.unwrap_or(0.0))),
+        Against::NotFull => {
+            format!("it was {} busy and no queue of it grows", percent(one.busy_at_plateau.unwrap_or(0.0)))
+        }
+        Against::NotMeasured => "how busy it was there was not measured".to_owned(),
         Against::NothingWaits => "what waits for it does not grow with the load".to_owned(),
         Against::BusyAnyway => "it is busy without any operation".to_owned(),
         Against::DemandChanges => "what an operation costs it changes with the load".to_owned(),
@@ -199,8 +203,24 @@ fn spread(units: &[&Unit]) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-fn busiest(diagnosis: &Diagnosis) -> f64 {
-    diagnosis.candidates.iter().map(|one| one.busy_at_plateau).fold(0.0, f64::max)
+/// What may have been full and was not measured, and how it can be; empty where everything was.
+fn unmeasured(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
+    const SHOWN: usize = 3;
+    let all = &diagnosis.unmeasured;
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<String> = all.iter().take(SHOWN).map(|unit| name(ladder, &[*unit])).collect();
+    if all.len() > SHOWN {
+        names.push(format!("{} more", all.len() - SHOWN));
+    }
+    let is_quota = |unit: &usize| ladder.units.get(*unit).is_some_and(|unit| unit.kind == Kind::CpuQuota);
+    let remedy = if all.iter().any(is_quota) {
+        " (to have a quota's use counted, make its group in the hierarchy cpuacct, too)"
+    } else {
+        ""
+    };
+    format!("how busy {} was there is not known{remedy}; else ", names.join(" and "))
 }
 
 fn percent(share: f64) -> String {

@@ -313,6 +313,39 @@ fn a_quota_is_named_only_if_its_group_was_stopped_most_of_the_time() {
 }
 
 #[test]
+fn a_resource_that_was_not_measured_is_not_called_idle_and_one_that_is_held_up_lets_no_other_be_named() {
+    let mut units = units();
+    units[0].kind = Kind::CpuQuota;
+    let with = |others_ms: f64, stopped: Option<f64>| {
+        let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, others_ms]), units.clone(), 6);
+        for step in &mut ladder.steps {
+            step.usage[0] = Usage { waiting: stopped.map(Waiting::Share), ..Usage::default() };
+        }
+        ladder.idle[0] = None;
+        let found = diagnose(&ladder);
+        let text = say(&ladder, &found).text;
+        (found, text)
+    };
+    for stopped in [Some(0.9), None] {
+        let (found, text) = with(0.4, stopped);
+        assert_eq!(
+            (&found.answer, found.unmeasured.as_slice()),
+            (&Answer::Unexplained, [0].as_slice()),
+            "{text}"
+        );
+        assert!(text.contains("not known") && !text.contains("busier than"), "{text}");
+    }
+    let (found, text) = with(0.4, Some(0.2));
+    assert!(matches!(found.answer, Answer::Limit(_)) && found.unmeasured.is_empty(), "{text}");
+    assert!(!text.contains("busier than 0 %"), "{text}");
+    // Another unit that is as full may be named, but not beside a quota that stopped its group.
+    for (stopped, may_be_named) in [(0.9, false), (0.2, true)] {
+        let (found, text) = with(2.4, Some(stopped));
+        assert_eq!(matches!(found.answer, Answer::Named { .. }), may_be_named, "{text}");
+    }
+}
+
+#[test]
 fn the_laws_hold_on_what_is_simulated() {
     let store = store([0.3, 0.2, 0.35, 1.0]);
     for workers in [1, 4, 16] {

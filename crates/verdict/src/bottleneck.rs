@@ -8,9 +8,10 @@ use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagn
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
+use cosmark_metrics::nodes::quantity as q;
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
-    SATURATED_SHARE,
+    SATURATED_SHARE, Waiting,
 };
 
 /// Stages of fewer loads are no ladder.
@@ -99,15 +100,39 @@ fn real(n: u64) -> f64 {
 
 fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
     nodes.iter().flat_map(|node| {
-        node.units.iter().map(|unit| {
-            let name = Unit {
-                node: node.name.clone(),
-                role: node.role.clone(),
-                kind: unit.kind,
-                name: unit.name.clone(),
-            };
-            (name, Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None })
-        })
+        let named = |kind: ResourceKind, name: &str| Unit {
+            node: node.name.clone(),
+            role: node.role.clone(),
+            kind,
+            name: name.to_owned(),
+        };
+        let measured = node.units.iter().map(move |unit| {
+            let usage = Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None };
+            (named(unit.kind, &unit.name), usage)
+        });
+        let unmeasured = quotas_of_unknown_use(node).map(move |(name, waiting)| {
+            (named(ResourceKind::CpuQuota, name), Usage { waiting, ..Usage::default() })
+        });
+        measured.chain(unmeasured)
+    })
+}
+
+/// Quotas whose use nobody counts, because their groups are not in the hierarchy cpuacct: with the share of its periods in
+/// which the group was stopped. Counters that never moved are left out of the figures: without periods nothing ran in it.
+fn quotas_of_unknown_use(node: &NodeResult) -> impl Iterator<Item = (&str, Option<Waiting>)> + '_ {
+    let mean = |row: &q::Quantity, unit: &str| {
+        let mut all = node.quantities.iter();
+        all.find(|one| one.quantity == row.id && one.unit == unit).map(|one| one.mean)
+    };
+    let quotas = node.quantities.iter().filter(|one| one.quantity == q::QUOTA_PROCESSORS.id);
+    let is_measured =
+        |name: &str| node.units.iter().any(|unit| unit.kind == ResourceKind::CpuQuota && unit.name == name);
+    quotas.filter(move |quota| !is_measured(&quota.unit)).map(move |quota| {
+        let name = quota.unit.as_str();
+        let periods = mean(&q::QUOTA_PERIODS, name).unwrap_or(0.0);
+        let stopped = mean(&q::QUOTA_STOPPED_PERIODS, name).unwrap_or(0.0);
+        let share = if periods > 0.0 { (stopped / periods).clamp(0.0, 1.0) } else { 0.0 };
+        (name, Some(Waiting::Share(share)))
     })
 }
 
@@ -225,6 +250,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
     let against = one.against.iter().map(|why| match why {
         Against::CeilingElsewhere => "its ceiling lies away from the plateau",
         Against::NotBusy => "it had time left at the plateau",
+        Against::NotMeasured => "how busy it was at the plateau was not measured",
         Against::NotFull => "it had a little time left at the plateau, and no queue of it goes on growing",
         Against::NothingWaits => "what waits for it does not grow with the load",
         Against::BusyAnyway => "most of what it is busy with is there without any operation",
@@ -259,7 +285,7 @@ fn candidate(ladder: &Ladder, one: &Candidate) -> Option<CandidateResult> {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
-    use cosmark_metrics::{Latencies, UnitResult, Waiting};
+    use cosmark_metrics::{Latencies, QuantityResult, UnitResult};
     use serde_json::json;
 
     fn unit(kind: ResourceKind, name: &str, busy: f64, queue: f64) -> UnitResult {
@@ -322,6 +348,58 @@ mod tests {
         assert_eq!((one.stages.len(), one.plateau_per_s), (5, Some(500.0)));
         assert!((one.ceiling_per_s.unwrap() - 500.0).abs() < 25.0, "{one:?}");
         assert!(one.second.is_some() && one.refute.is_some(), "{one:?}");
+    }
+
+    /// A machine that has time left, and a group of which only is known how often its quota stopped it.
+    fn quota_of_unknown_use(stage: &mut StageRecord, stopped: f64) {
+        let figure = |quantity: &str, mean: f64| QuantityResult {
+            quantity: quantity.to_owned(),
+            unit: "proxies".to_owned(),
+            mean,
+            highest: mean,
+        };
+        let rate = load_of(stage).unwrap().0;
+        stage.nodes = vec![NodeResult {
+            quantities: vec![
+                figure("quota_processors", 0.25),
+                figure("quota_periods", 10.0),
+                figure("quota_stopped_periods", 10.0 * stopped * rate / 500.0),
+            ],
+            ..node(vec![unit(ResourceKind::Machine, "cpu", 0.05 + rate / 2500.0, 0.2)])
+        }];
+    }
+
+    #[test]
+    fn a_quota_whose_use_nobody_counts_is_not_spoken_of_as_idle() {
+        let ladder = |stopped: f64| {
+            let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+            stages.iter_mut().for_each(|stage| quota_of_unknown_use(stage, stopped));
+            let found = bottlenecks(&run(stages));
+            (found[0].answer.clone(), found[0].text.clone())
+        };
+        let (answer, text) = ladder(0.95);
+        assert_eq!(answer, "unexplained", "{text}");
+        assert!(text.contains("how busy CPU quota proxies of s1 (storage) was there is not known"), "{text}");
+        assert!(text.contains("cpuacct") && !text.contains("none is busier"), "{text}");
+        // A group that is hardly ever stopped has time left.
+        let (answer, text) = ladder(0.1);
+        assert_eq!(answer, "limit", "{text}");
+        assert!(text.contains("none is busier than 25 %"), "{text}");
+    }
+
+    #[test]
+    fn what_was_busy_is_told_also_where_no_load_is_low_enough_to_predict_from() {
+        let stages: Vec<StageRecord> = [4, 8, 16, 32]
+            .map(|workers| {
+                let mut stage = stage(workers, 4096);
+                stage.nodes[0].units.retain(|unit| unit.kind == ResourceKind::Machine);
+                stage
+            })
+            .into();
+        let mut run = run(stages);
+        run.idle_nodes.clear();
+        let text = bottlenecks(&run)[0].text.clone();
+        assert!(text.contains("none is busier than 25 %"), "{text}");
     }
 
     #[test]
