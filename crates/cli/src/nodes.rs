@@ -137,8 +137,8 @@ fn figures(node: &NodeResult) -> [String; 6] {
 
 /// What a stage cost all machines, in one line.
 fn costs(stage: &StageRecord) -> Option<String> {
-    let all = costs::of_stage(&stage.nodes, &stage.operations);
-    let said = costs::known(&all).map(|(cost, value)| {
+    let all = costs::shown(&stage.nodes, &stage.clients, &stage.operations);
+    let said = all.into_iter().map(|(cost, value)| {
         let unit = cost.unit.sign();
         format!("{} {}{unit}", cost.title, units::ms(value))
     });

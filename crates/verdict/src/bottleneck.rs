@@ -67,7 +67,7 @@ fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
     if !is_here || !matches!(unit.kind, ResourceKind::Machine | ResourceKind::Core) {
         return None;
     }
-    let here = stage.clients.iter().filter(|client| client.clock_offset_ms.is_none());
+    let here = stage.clients.iter().filter(|client| client.is_at_the_controller());
     here.filter_map(|client| Some(client.process_cpu_share? / f64::from(client.cpus?.max(1))))
         .reduce(|a, b| a + b)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::quantity as q;
 use crate::results::{Better, Metric, Names, Reading, Statistic, Unit};
-use crate::{NodeResult, OperationResult, QuantityResult};
+use crate::{ClientRecord, NodeResult, OperationResult, QuantityResult};
 
 /// What the figures have in common: they stand in [`OperationResult::metrics`] of [`of_stage`].
 const COST: Metric = Metric {
@@ -68,6 +68,14 @@ pub const COSTS: &[Metric] = &[
     },
 ];
 
+/// Of the processor time per operation, what is no work of the store: shown beside it, and part of no comparison.
+const OF_THE_CLIENT: Metric = Metric {
+    id: "client_cpu_ms_per_op",
+    title: "of it the client's own work on the same machine",
+    help: "Processor time that the load client itself used per operation on a machine that it shares with the store",
+    ..COST
+};
+
 /// What measures nothing: it prepares, or clears up.
 const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
 
@@ -75,12 +83,11 @@ const SETUP: [&str; 5] = ["init", "prepare", "mprepare", "cleanup", "dispose"];
 /// machines tell nothing.
 #[must_use]
 pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> OperationResult {
-    let measured = || operations.iter().filter(|op| !SETUP.contains(&op.op.as_str()));
-    let rate = |of: fn(&OperationResult) -> Option<f64>, which: &dyn Fn(&str) -> bool| -> f64 {
-        measured().filter(|op| which(&op.op)).filter_map(of).sum()
+    let per_s = per_s(operations);
+    let bytes = |which: &dyn Fn(&str) -> bool| -> f64 {
+        let moved = measured(operations).filter(|op| which(&op.op));
+        moved.filter_map(|op| op.bandwidth_bytes_per_s).sum()
     };
-    let per_s = rate(|op| op.throughput_per_s, &|_| true);
-    let bytes = |which: &dyn Fn(&str) -> bool| rate(|op| op.bandwidth_bytes_per_s, which);
     let (read, written) = (bytes(&|op| op.contains("read")), bytes(&|op| op.contains("write")));
     let cpu = sum(nodes, |node| of(node, q::CPU_BUSY.id).map(total));
     let disks = |id: &'static str| sum(nodes, move |node| of(node, id).map(whole_disks));
@@ -101,6 +108,14 @@ pub fn of_stage(nodes: &[NodeResult], operations: &[OperationResult]) -> Operati
         metrics: known.collect(),
         ..OperationResult::default()
     }
+}
+
+fn measured(operations: &[OperationResult]) -> impl Iterator<Item = &OperationResult> {
+    operations.iter().filter(|op| !SETUP.contains(&op.op.as_str()))
+}
+
+fn per_s(operations: &[OperationResult]) -> f64 {
+    measured(operations).filter_map(|op| op.throughput_per_s).sum()
 }
 
 /// All units of a quantity on a machine; `None` where it does not tell.
@@ -139,6 +154,32 @@ fn sum(nodes: &[NodeResult], of: impl Fn(&NodeResult) -> Option<f64>) -> Option<
 pub fn known(result: &OperationResult) -> impl Iterator<Item = (&'static Metric, f64)> + '_ {
     let values: &BTreeMap<String, f64> = &result.metrics;
     COSTS.iter().filter_map(|cost| Some((cost, *values.get(cost.id)?)))
+}
+
+/// The same for whoever shows them to a person: where the client runs on a machine that is read as the store's, the figure
+/// of processor time is followed by what of it the client's own processes used, in ms per operation.
+#[must_use]
+pub fn shown(
+    nodes: &[NodeResult],
+    clients: &[ClientRecord],
+    operations: &[OperationResult],
+) -> Vec<(&'static Metric, f64)> {
+    let mut all: Vec<_> = known(&of_stage(nodes, operations)).collect();
+    let per_s = per_s(operations);
+    if let Some(at) = all.iter().position(|(cost, _)| cost.id == "server_cpu_ms_per_op")
+        && let Some(processors) = of_clients_here(nodes, clients)
+    {
+        all.insert(at + 1, (&OF_THE_CLIENT, (processors / per_s * 1e3).min(all[at].1)));
+    }
+    all
+}
+
+/// Processors that clients use on a machine of the store, on average; `None` where they share none as far as is known.
+fn of_clients_here(nodes: &[NodeResult], clients: &[ClientRecord]) -> Option<f64> {
+    // A node of this type is the machine of the controller.
+    nodes.iter().find(|node| node.source == "local" && of(node, q::CPU_BUSY.id).is_some())?;
+    let here = clients.iter().filter(|client| client.is_at_the_controller());
+    here.filter_map(|client| client.process_cpu_share).reduce(|a, b| a + b)
 }
 
 #[cfg(test)]
@@ -192,6 +233,29 @@ mod tests {
                 ("joules", 0.1),
             ]
         );
+    }
+
+    #[test]
+    fn what_the_client_itself_did_on_the_stores_machine_stands_beside_what_all_of_it_did() {
+        let with = |source: &str, drivers: &[(f64, Option<f64>)]| {
+            let mut machine = node(&[("cpu_busy_s", "cpu0", 0.9), ("cpu_busy_s", "cpu1", 0.6)]);
+            source.clone_into(&mut machine.source);
+            let client = |(share, offset): &(f64, Option<f64>)| ClientRecord {
+                process_cpu_share: Some(*share),
+                clock_offset_ms: *offset,
+                ..ClientRecord::default()
+            };
+            let clients: Vec<ClientRecord> = drivers.iter().map(client).collect();
+            let all =
+                shown(&[machine], &clients, &[operation("read", 100.0, 0.0), operation("prepare", 9.0, 0.0)]);
+            all.iter().filter(|one| one.0.id.contains("cpu_ms_per_op")).map(|one| one.1).collect::<Vec<_>>()
+        };
+        assert_eq!(with("local", &[(0.4, None), (0.1, None)]), [15.0, 5.0]);
+        assert_eq!(with("local", &[(0.4, None), (7.0, Some(0.2))]), [15.0, 4.0], "a driver elsewhere");
+        assert_eq!(with("local", &[(7.0, Some(0.2))]), [15.0]);
+        assert_eq!(with("ssh", &[(0.4, None)]), [15.0]);
+        assert_eq!(with("local", &[]), [15.0]);
+        assert_eq!(shown(&[], &[], &[operation("read", 100.0, 0.0)]), []);
     }
 
     #[test]

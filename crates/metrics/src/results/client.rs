@@ -116,6 +116,12 @@ pub struct NicRecord {
 }
 
 impl ClientRecord {
+    /// It ran on the machine of the controller: their clocks need no comparison.
+    #[must_use]
+    pub fn is_at_the_controller(&self) -> bool {
+        self.clock_offset_ms.is_none()
+    }
+
     /// The same with the name of its driver and what does not change while a stage runs.
     #[must_use]
     pub fn with(self, driver: &str, facts: ClientFacts) -> Self {

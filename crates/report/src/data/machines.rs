@@ -68,15 +68,14 @@ fn remarks(node: &NodeResult) -> Vec<String> {
     said
 }
 
-/// What a stage cost all machines.
+/// What a stage cost all machines, and what of it was the client's own work.
 pub fn costs(stage: &StageRecord) -> Vec<Fact> {
-    let all = costs::of_stage(&stage.nodes, &stage.operations);
     let fact = |(cost, value): (&Metric, f64)| Fact {
         name: cost.title.to_owned(),
         value: Some(value),
         unit: cost.unit.word().to_owned(),
     };
-    costs::known(&all).map(fact).collect()
+    costs::shown(&stage.nodes, &stage.clients, &stage.operations).into_iter().map(fact).collect()
 }
 
 /// Which share users got of what the machines can do by themselves.
