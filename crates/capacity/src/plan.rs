@@ -97,7 +97,9 @@ const WRONG: f64 = 0.2;
 const SCATTERED: f64 = 0.25;
 /// A unit whose demand changes may be this busy at most, at its dearest.
 const HARMLESS: f64 = 0.7;
-/// Sizes up to so many times beyond those that were measured are extrapolated.
+/// Loads may lie so far below those at which a unit's costs were seen.
+const NEAR_LOAD: f64 = 0.1;
+/// Sizes and loads up to so many times beyond those that were measured are extrapolated.
 const FAR: f64 = 4.0;
 
 impl Planner {
@@ -196,6 +198,10 @@ impl Planner {
         });
         let classes = classes.collect();
         let rate = solved.throughput_per_s[0];
+        let in_flight = match wanted.load {
+            Demanded::Closed(..) => Some(rate * solved.response_s[0]),
+            Demanded::Open(_) => None,
+        };
         Ok(Prediction {
             throughput_per_s: match wanted.load {
                 Demanded::Closed(..) => ranged(&|_, _, solved| solved.throughput_per_s[0], 0.0),
@@ -205,7 +211,7 @@ impl Planner {
             bytes_each: mix.iter().map(|(share, bytes)| share * bytes).sum(),
             classes,
             ceiling_per_s: ranged(&|_, stations, _| stations.ceiling_per_s(), 0.0),
-            limits: self.limits(&stations, &solved, rate)?,
+            limits: self.limits(&stations, &solved, rate, in_flight)?,
             extrapolated,
         })
     }
@@ -216,13 +222,19 @@ impl Planner {
         stations: &Stations,
         solved: &Solution,
         rate: f64,
+        in_flight: Option<f64>,
     ) -> Result<Vec<(usize, f64, f64)>, Cannot> {
         let mut found: Vec<(usize, f64, f64)> = Vec::new();
         for (place, ceiling) in stations.by_ceiling() {
             let part = &self.model.parts[stations.places[place].0];
             let busy = part.idle + (1.0 - part.idle) * solved.busy[place];
             let at_its_dearest = part.idle + (1.0 - part.idle) * rate / ceiling * part.dearest;
-            if !part.constant && at_its_dearest > HARMLESS {
+            // Costs of high loads are those of high loads: more units have fewer operations under way at each.
+            let is_elsewhere = part.full.zip(in_flight).is_some_and(|((least, most), all)| {
+                let here = all * stations.places[place].1;
+                here < least * (1.0 - NEAR_LOAD) || here > most * FAR
+            });
+            if (!part.constant || is_elsewhere) && at_its_dearest > HARMLESS {
                 return Err(Cannot::DemandChanges(part.unit));
             }
             if found.iter().all(|one| one.0 != part.unit) {

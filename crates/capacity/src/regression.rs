@@ -15,6 +15,12 @@ pub struct Plane {
 }
 
 impl Plane {
+    /// Share of the unit that these rates keep busy.
+    #[must_use]
+    pub fn work(&self, rates: &[f64]) -> f64 {
+        rates.iter().zip(&self.costs).map(|(x, d)| x * d).sum()
+    }
+
     /// The root mean square of the distances of the rows.
     #[must_use]
     pub fn deviation(&self) -> f64 {

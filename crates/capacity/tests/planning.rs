@@ -301,6 +301,56 @@ fn a_limit_that_nobody_looked_at_and_demands_that_change_predict_nothing() {
     assert_eq!(Planner::of(&Observed::default()).unwrap_err(), Cannot::TooFewLoads(0));
 }
 
+/// A ladder against a store whose proxy's operations cost other times the more are under way.
+fn changing(cost_ms: impl Fn(f64) -> f64, seed: u64) -> Vec<Load> {
+    let load = |many: usize| {
+        let cost = cost_ms(many as f64);
+        simulate(&store(&[[cost; 2], [0.2; 2], [0.3; 2]]), &[1.0], many, 3000, seed + many as u64)
+    };
+    LOADS.into_iter().map(load).collect()
+}
+
+#[test]
+fn what_is_cheaper_while_it_is_full_is_planned_by_what_it_costs_then_and_what_goes_on_changing_is_refused() {
+    let two = |cost_ms: &dyn Fn(f64) -> f64, seed| {
+        let planner = Planner::of(&observed(&["read"], units(), changing(cost_ms, seed)))?;
+        let mut asked = wanted(48);
+        asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 2)]);
+        planner.predict(&asked).map(|said| (planner, said))
+    };
+    // From three times as much alone down to little more than 1.5 ms, as of a server that looks for work in batches.
+    let cheaper = |many: f64| 1.5 * (1.0 + 2.0 / many);
+    for seed in [1, 2, 3] {
+        let (planner, said) = two(&cheaper, seed).unwrap();
+        let half = [cheaper(24.0) / 2.0; 2];
+        let truth =
+            simulate(&store(&[half, half, [0.2; 2], [0.3; 2]]), &[1.0], 48, 20_000, 9 + seed).rate_per_s();
+        let range = said.throughput_per_s;
+        near(range.value, truth, 0.15, "two proxies");
+        assert!(range.low <= truth && truth <= range.high, "{truth} in {range:?}");
+        near(
+            planner.predict(&wanted(48)).unwrap().throughput_per_s.value,
+            1e3 / cheaper(48.0),
+            0.1,
+            "as it is",
+        );
+        // Eight of them have 6 operations under way each: what these cost was not seen while they were full.
+        let mut asked = wanted(48);
+        asked.more.nodes = BTreeMap::from([("proxy".to_owned(), 8)]);
+        let eight = planner.predict(&asked);
+        assert!(eight.as_ref().map_or(true, |said| said.limits[0].0 != 0), "{eight:?}");
+    }
+    // Full as well, and dearer with each operation that waits: no load tells what another costs.
+    for more in [0.03, 0.1, 0.25] {
+        let refused = two(&|many: f64| 1.5 * (1.0 + more * many), 5).map(|found| found.1.throughput_per_s);
+        let why = refused.expect_err("a cost that goes on rising");
+        assert!(
+            matches!(why, Cannot::DemandChanges(0) | Cannot::Scattered(_) | Cannot::Unexplained(_)),
+            "{why:?}"
+        );
+    }
+}
+
 /// Whatever was drawn, what is said keeps the laws: no more than the ceiling, N = X R, more load never makes less.
 #[test]
 fn what_is_said_keeps_the_laws() {
