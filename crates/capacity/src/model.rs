@@ -5,11 +5,13 @@
 
 use cosmark_stats::bootstrap::{Random, median};
 
-use crate::bottleneck::FULL;
+use self::full::{Full, is_constant};
 use crate::demand::real;
 use crate::ladder::{Kind, Ladder, Unit, Usage};
 use crate::mva::{Solution, Station, closed, open};
 use crate::regression::{Plane, of_classes};
+
+mod full;
 
 /// What one kind of operation did during one load.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -241,12 +243,6 @@ const HIGH: f64 = 0.3;
 /// Fewer loads say nothing of what varies.
 const LEAST_LOADS: usize = 3;
 
-/// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be
-/// those of these loads.
-const HIGHEST: f64 = 0.5;
-/// How far the costs at these loads may lie from their mean.
-const STEADY_WHEN_FULL: f64 = 0.12;
-
 /// Rate of each column, and the utilisation that it led to.
 type Row = (Vec<f64>, f64);
 
@@ -255,53 +251,6 @@ pub(crate) struct Fit {
     sized: Vec<bool>,
     /// What was seen of each unit, and the plane through it.
     units: Vec<(usize, Vec<Row>, Plane, Option<Full>)>,
-}
-
-/// A unit that is full at all of the highest loads. There the utilisation law gives what an operation costs it without a
-/// line through other loads: a server that is never idle looks less often for new work, and does it in larger batches.
-#[derive(Clone)]
-struct Full {
-    /// At each of these loads: how many times what the plane says.
-    times: Vec<f64>,
-    /// Share of the unit that is busy without load.
-    idle: f64,
-    /// The lowest and the highest of them, operations under way.
-    in_flight: (f64, f64),
-}
-
-impl Full {
-    /// `None` where the unit is not full at all of the highest loads, where these are too few or too near to each other to
-    /// show that the cost stays, or where it does not.
-    fn of(
-        observed: &Observed,
-        unit: usize,
-        plane: &Plane,
-        columns: impl Fn(&Load) -> Vec<f64>,
-    ) -> Option<Self> {
-        // By rising load, as they are sorted.
-        let clear: Vec<&Load> = observed.loads.iter().filter(|load| load.client_clear).collect();
-        let most = clear.last()?.in_flight;
-        let many = clear.iter().filter(|load| load.in_flight >= most * HIGHEST).count().max(LEAST_LOADS);
-        let high = &clear[clear.len().saturating_sub(many)..];
-        let least = high.first()?.in_flight;
-        if high.len() < LEAST_LOADS || least > most * (1.0 + HIGHEST) / 2.0 {
-            return None;
-        }
-        let idle = observed.idle.get(unit).copied().flatten().unwrap_or(plane.idle).clamp(0.0, 1.0);
-        let times = |load: &&Load| {
-            let busy = load.usage.get(unit)?.busy.filter(|busy| *busy >= FULL)?;
-            let work = plane.work(&columns(load));
-            (work > 0.0).then(|| (busy - idle) / work)
-        };
-        let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
-        let middle = mean(&times);
-        let is_steady = times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL);
-        is_steady.then_some(Self { times, idle, in_flight: (least, most) })
-    }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / real(values.len().max(1))
 }
 
 impl Fit {
@@ -346,8 +295,7 @@ impl Fit {
         let units = self.units.iter().map(|(unit, rows, plane, full)| {
             if let Some(full) = full {
                 // What it costs lies somewhere between what it cost at these loads.
-                let times = vec![full.times[random.below(full.times.len())]];
-                return (*unit, rows.clone(), plane.clone(), Some(Full { times, ..full.clone() }));
+                return (*unit, rows.clone(), plane.clone(), Some(full.drawn(random)));
             }
             let free = real(rows.len().saturating_sub(plane.costs.len() + 1)).max(1.0);
             let wider = (real(rows.len()) / free).sqrt();
@@ -366,7 +314,7 @@ impl Fit {
     }
 
     fn part(&self, unit: usize, rows: &[Row], plane: &Plane, full: Option<&Full>) -> Part {
-        let times = full.map_or(1.0, |full| mean(&full.times));
+        let times = full.map_or(1.0, |full| full.mean());
         let mut left = plane.costs.iter().copied();
         let costs = self.sized.iter().map(|sized| Cost {
             fixed_s: left.next().unwrap_or_default() * times,
@@ -409,13 +357,6 @@ impl Fit {
         }
         model
     }
-}
-
-/// The plane holds at every load, or the unit is hardly busy at any.
-fn is_constant(rows: &[Row], plane: &Plane) -> bool {
-    let busiest = rows.iter().map(|row| row.1).fold(0.0, f64::max);
-    let near = plane.deviation() <= LARGEST_RESIDUALS.0 && plane.farthest() <= LARGEST_RESIDUALS.1;
-    near || busiest <= MATTERS
 }
 
 /// The loads of each mix and size at which little waits: up to [`LOW`] of the highest rate of that mix and size, or the lowest.

@@ -1,0 +1,79 @@
+//! Units that are full at all of the highest loads, whose operations cost more at low ones. There the utilisation law gives
+//! what an operation costs without a line through other loads. Source: Denning and Buzen (1978), section 3.
+
+use cosmark_stats::bootstrap::Random;
+
+use super::{LARGEST_RESIDUALS, LEAST_LOADS, Load, MATTERS, Observed, Row};
+use crate::bottleneck::FULL;
+use crate::demand::real;
+use crate::regression::Plane;
+
+/// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be
+/// those of these loads.
+const HIGHEST: f64 = 0.5;
+/// How far the costs at these loads may lie from their mean.
+const STEADY_WHEN_FULL: f64 = 0.12;
+
+/// A unit that is full at all of the highest loads. There the utilisation law gives what an operation costs it without a
+/// line through other loads: a server that is never idle looks less often for new work, and does it in larger batches.
+#[derive(Clone)]
+pub(super) struct Full {
+    /// At each of these loads: how many times what the plane says.
+    times: Vec<f64>,
+    /// Share of the unit that is busy without load.
+    pub idle: f64,
+    /// The lowest and the highest of them, operations under way.
+    pub in_flight: (f64, f64),
+}
+
+impl Full {
+    /// `None` where the unit is not full at all of the highest loads, where these are too few or too near to each other to
+    /// show that the cost stays, or where it does not.
+    pub fn of(
+        observed: &Observed,
+        unit: usize,
+        plane: &Plane,
+        columns: impl Fn(&Load) -> Vec<f64>,
+    ) -> Option<Self> {
+        // By rising load, as they are sorted.
+        let clear: Vec<&Load> = observed.loads.iter().filter(|load| load.client_clear).collect();
+        let most = clear.last()?.in_flight;
+        let many = clear.iter().filter(|load| load.in_flight >= most * HIGHEST).count().max(LEAST_LOADS);
+        let high = &clear[clear.len().saturating_sub(many)..];
+        let least = high.first()?.in_flight;
+        if high.len() < LEAST_LOADS || least > most * (1.0 + HIGHEST) / 2.0 {
+            return None;
+        }
+        let idle = observed.idle.get(unit).copied().flatten().unwrap_or(plane.idle).clamp(0.0, 1.0);
+        let times = |load: &&Load| {
+            let busy = load.usage.get(unit)?.busy.filter(|busy| *busy >= FULL)?;
+            let work = plane.work(&columns(load));
+            (work > 0.0).then(|| (busy - idle) / work)
+        };
+        let times: Vec<f64> = high.iter().map(times).collect::<Option<_>>()?;
+        let middle = mean(&times);
+        let is_steady = times.iter().all(|one| (one / middle - 1.0).abs() <= STEADY_WHEN_FULL);
+        is_steady.then_some(Self { times, idle, in_flight: (least, most) })
+    }
+
+    /// How many times what the plane says an operation costs at these loads.
+    pub fn mean(&self) -> f64 {
+        mean(&self.times)
+    }
+
+    /// With the cost at one of these loads, which shows how sure the mean is.
+    pub fn drawn(&self, random: &mut Random) -> Self {
+        Self { times: vec![self.times[random.below(self.times.len())]], ..self.clone() }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / real(values.len().max(1))
+}
+
+/// The plane holds at every load, or the unit is hardly busy at any.
+pub(super) fn is_constant(rows: &[Row], plane: &Plane) -> bool {
+    let busiest = rows.iter().map(|row| row.1).fold(0.0, f64::max);
+    let near = plane.deviation() <= LARGEST_RESIDUALS.0 && plane.farthest() <= LARGEST_RESIDUALS.1;
+    near || busiest <= MATTERS
+}
