@@ -4,9 +4,10 @@ client, and a ladder of open and closed loops reads from it. The bed is taken do
 import json
 import os
 import subprocess
+import threading
 from pathlib import Path
 
-from bottleneck_bed import GROUPS, Failed, Group, NotRun, Run
+from bottleneck_bed import GROUPS, PREFERRED, TICKS, Failed, Group, NotRun, Others, Run
 
 ROOT = Path(__file__).resolve().parent.parent
 BED = ROOT / "testbeds/swift"
@@ -28,6 +29,20 @@ class Uncounted(Group):
             raise NotRun("control groups of version 2 count what every group uses")
 
 
+class Member:
+    """A process of the bed, as `Others` asks of it."""
+
+    def __init__(self, pid):
+        self.stat = Path(f"/proc/{pid}/stat")
+
+    def is_over(self):
+        return not self.stat.exists()
+
+    def cpu_s(self):
+        fields = self.stat.read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 class SwiftRun(Run):
     """A run of one plant on the bed."""
 
@@ -35,7 +50,7 @@ class SwiftRun(Run):
 
     def bed(self, program, **knobs):
         done = subprocess.run(
-            [BED / program], env={**os.environ, **knobs}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280
+            [*PREFERRED, BED / program], env={**os.environ, **knobs}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=280
         )
         if done.returncode:
             raise NotRun(f"testbeds/swift/{program}: {(done.stderr or done.stdout).strip()[-300:]}")
@@ -108,8 +123,12 @@ class SwiftRun(Run):
             group = self.group("client")
             group.cpu(self.plant["client_cpu"])
             group.take(run.child.pid)
+        others, shares = Others([run, *map(Member, self.processes_of("server.conf"))]), []
+        watch = threading.Thread(target=self.watch, args=(run, others, shares), daemon=True)
+        watch.start()
         run.wait_until(run.is_over, "the ladder does not end")
-        return self.answer(run), None
+        watch.join()
+        return self.answer(run), (shares[-1] if shares else 0.0)
 
     def end(self):
         # Before its groups: what is in them goes first.
