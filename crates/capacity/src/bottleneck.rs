@@ -10,7 +10,7 @@
 
 use crate::demand::{Demand, of_unit, real};
 use crate::ladder::{Kind, Ladder, Step, Unit, level, plateau};
-use crate::saturation::{Waits, stopped, waits};
+use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.
 pub const PREDICTED_FROM: f64 = 0.6;
@@ -196,6 +196,12 @@ fn beyond<'a, 'b>(level: &'b [&'a Step]) -> &'b [&'a Step] {
     &level[level.len() / 2..]
 }
 
+/// A group was stopped by its quota in most of its periods at any of the steps beyond the knee; `None` where that was not
+/// counted. Of a quota whose use is not known one such step is enough to doubt every other name.
+fn is_held_up(unit: usize, level: &[&Step]) -> Option<bool> {
+    stopped(unit, beyond(level)).reduce(f64::max).map(|most| most >= LEAST_THROTTLED)
+}
+
 /// Units of whose use nothing is known at the plateau. A quota that hardly ever stopped its group was not used up, however
 /// little else is known of it.
 fn unmeasured(ladder: &Ladder, level: &[&Step]) -> Vec<usize> {
@@ -203,9 +209,8 @@ fn unmeasured(ladder: &Ladder, level: &[&Step]) -> Vec<usize> {
         let mut usage = beyond(level).iter().filter_map(|step| step.usage.get(*unit));
         usage.any(|usage| usage.busy.is_some())
     };
-    let may_be_full = |unit: &usize| {
-        ladder.units[*unit].kind != Kind::CpuQuota || stopped(*unit, level).is_none_or(|most| most)
-    };
+    let may_be_full =
+        |unit: &usize| ladder.units[*unit].kind != Kind::CpuQuota || is_held_up(*unit, level).unwrap_or(true);
     (0..ladder.units.len()).filter(|unit| !known(unit) && may_be_full(unit)).collect()
 }
 
@@ -264,7 +269,7 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     }
     let Some(busiest) = found.busiest_at_plateau else { return Answer::NothingMeasured };
     // A group that its quota stopped most of the time was held up by it, whatever else is full.
-    if found.unmeasured.iter().any(|unit| stopped(*unit, level) == Some(true)) {
+    if found.unmeasured.iter().any(|unit| is_held_up(*unit, level) == Some(true)) {
         return Answer::Unexplained;
     }
     if busiest < IDLE {

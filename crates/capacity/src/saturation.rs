@@ -28,7 +28,7 @@ const GROWS: f64 = 0.85;
 /// A plateau over which the load grew by less says nothing of queues that grow.
 const LONG_PLATEAU: f64 = 1.9;
 /// A group that is stopped in fewer of its periods than this had processor time left.
-const LEAST_THROTTLED: f64 = 0.5;
+pub(crate) const LEAST_THROTTLED: f64 = 0.5;
 /// A queue that is shorter than this holds nobody up.
 const LEAST_QUEUE: f64 = 0.05;
 
@@ -49,21 +49,18 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
         Kind::Machine | Kind::Core | Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit => {
             Waits::Unknown
         }
-        Kind::CpuQuota => match stopped(unit, level) {
-            Some(false) => Waits::Never,
-            Some(true) | None => Waits::Rises,
-        },
+        Kind::CpuQuota => {
+            let least = stopped(unit, level).fold(f64::INFINITY, f64::min);
+            if least >= LEAST_THROTTLED { Waits::Rises } else { Waits::Never }
+        }
         Kind::Disk if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
         Kind::Disk => Waits::Never,
     }
 }
 
-/// Whether a group was stopped by its quota in most of its periods at each of the level steps; `None` where that was not
-/// counted.
-#[must_use]
-pub(crate) fn stopped(unit: usize, level: &[&Step]) -> Option<bool> {
-    let shares = level.iter().filter_map(|step| Some(step.usage.get(unit)?.waiting?.amount()));
-    shares.reduce(f64::min).map(|least| least >= LEAST_THROTTLED)
+/// Share of its periods in which a group was stopped by its quota, at each of these steps at which that was counted.
+pub(crate) fn stopped(unit: usize, steps: &[&Step]) -> impl Iterator<Item = f64> {
+    steps.iter().filter_map(move |step| Some(step.usage.get(unit)?.waiting?.amount()))
 }
 
 /// Whether a queue goes on growing as the load does; `None` where the plateau is too short to tell, or where what waits is

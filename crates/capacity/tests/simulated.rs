@@ -318,8 +318,12 @@ fn a_resource_that_was_not_measured_is_not_called_idle_and_one_that_is_held_up_l
     units[0].kind = Kind::CpuQuota;
     let with = |others_ms: f64, stopped: Option<f64>| {
         let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, others_ms]), units.clone(), 6);
-        for step in &mut ladder.steps {
-            step.usage[0] = Usage { waiting: stopped.map(Waiting::Share), ..Usage::default() };
+        // Where throughput begins to be level, a group is stopped less often than beyond.
+        let knee = ladder.plateau().unwrap() * 0.985;
+        let at = ladder.steps.iter().position(|step| step.throughput_per_s >= knee).unwrap();
+        for (place, step) in ladder.steps.iter_mut().enumerate() {
+            let share = stopped.map(|share| if place <= at { share * 0.4 } else { share });
+            step.usage[0] = Usage { waiting: share.map(Waiting::Share), ..Usage::default() };
         }
         ladder.idle[0] = None;
         let found = diagnose(&ladder);
