@@ -225,8 +225,9 @@ pub(crate) fn verdict_of(checks: Vec<Check>) -> Verdict {
     Verdict { overall, reason, checks }
 }
 
-/// The check that says how well the figures are known.
+/// The check that says how well the figures are known, and the one that says whether the window was long enough.
 const FIGURES: &str = "V25";
+const LENGTH: &str = "V9";
 
 /// Of findings of about the same weight the cause comes before what follows from it: answers that are wrong, missing or errors
 /// make times mean nothing, a driver that is missing changes every other figure, and so does a load that was not made.
@@ -304,9 +305,11 @@ fn gravest(alike: &[&Check]) -> Option<usize> {
     let explained = alike.iter().any(|check| !is_sum(check) && moved(check) >= EXPLAINS);
     let most = alike.iter().filter(|check| !(explained && is_sum(check))).map(|check| moved(check));
     let most = most.fold(0.0, f64::max);
+    // Because the window is short other checks could not be made, and it alone can be mended.
+    let is_length = |check: &Check| check.id == LENGTH && check.status == CheckStatus::NotRun;
     let rank = |check: &Check| {
         let place = CAUSES_FIRST.iter().position(|id| *id == check.id).unwrap_or(CAUSES_FIRST.len());
-        (explained && is_sum(check), moved(check) < ALIKE * most, place)
+        (explained && is_sum(check), !is_length(check), moved(check) < ALIKE * most, place)
     };
     let order = |(_, a): &(usize, &&Check), (_, b): &(usize, &&Check)| {
         rank(a).cmp(&rank(b)).then(moved(b).total_cmp(&moved(a)))
@@ -404,6 +407,23 @@ mod tests {
             finding("V3", Finding::unknown("u")),
         ];
         assert_eq!(order(&alone), ["V25", "V12", "V3"]);
+    }
+
+    #[test]
+    fn a_window_that_is_too_short_is_told_before_what_could_not_be_looked_at_because_of_it() {
+        let checks = [
+            finding("V3", Finding::warn(0.1, 0.05, "late").moving("response_ms.p50", 0.1)),
+            finding("V8", Finding::too_little(4.0, 10.0, "4 intervals")),
+            finding("V9", Finding::too_little(4.0, 60.0, "set runtime to 60 s")),
+            finding("V25", Finding::too_little(0.0, 1.0, "too little data")),
+        ];
+        assert_eq!(verdict_of(checks.to_vec()).reason.as_deref(), Some("set runtime to 60 s"));
+        // Said on purpose it is a remark like others, and stands where it stood.
+        let remark = [
+            finding("V12", Finding::warn(0.002, 0.001, "errors").moving("throughput_per_s", 0.002)),
+            finding("V9", Finding::warn(4.0, 60.0, "short on purpose")),
+        ];
+        assert_eq!(order(&remark), ["V12", "V9"]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use cosmark_metrics::Latencies;
 use cosmark_stats::proportions::clopper_pearson;
 
+use super::{MEDIAN, P95, RATE, TAIL};
 use crate::evidence::{Evidence, OperationEvidence, Pacing};
-use crate::finding::Finding;
+use crate::finding::{Finding, Status};
 use crate::numbers::{list, percent, plain};
 
 /// Seconds that a window needs at least.
@@ -101,7 +102,102 @@ fn above(ages: &Latencies, limit_ms: f64) -> f64 {
     (share * count).max(1.0)
 }
 
-/// V10. What was in flight for less than the p99 says nothing against it.
+/// A percentile that operations which were still running can have moved.
+#[derive(Debug, Clone, Copy)]
+struct MovedPercentile {
+    figure: &'static str,
+    /// Those that were older than the p99, of all of their kind.
+    count: f64,
+    share: f64,
+    /// Of all of the kind took longer than the p99 that is shown, with these; 0 where none is shown.
+    beyond_p99: f64,
+    /// Shares that are worth a word, and that make it another figure.
+    warn: f64,
+    fail: f64,
+}
+
+impl MovedPercentile {
+    /// The highest percentile that is shown of an operation of which `older` were older than its p99 when the window ended.
+    /// What is missing above a percentile moves it by ranks: half of what lies beyond it is worth a word, as much again and
+    /// more makes it another one. Where there were too few for any, none can be wrong.
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    fn of(op: &OperationEvidence, older: f64) -> Self {
+        let all = (op.ended() + op.unfinished).max(1) as f64;
+        let times = &op.response;
+        let (figure, warn, fail) = match (times.p99, times.p95) {
+            (Some(_), _) => (TAIL, 0.005, 0.02),
+            (None, Some(_)) => (P95, 0.025, 0.10),
+            (None, None) if times.p50.is_some() => (MEDIAN, 0.10, 0.25),
+            _ => (MEDIAN, 0.10, f64::INFINITY),
+        };
+        let ended = times.count as f64;
+        let beyond_p99 = match times.p99 {
+            // A hundredth of what ended took longer than the p99, and so did these.
+            Some(_) => (0.01 * ended + older) / (ended + op.unfinished as f64),
+            None => 0.0,
+        };
+        Self { figure, count: older, share: older / all, beyond_p99, warn, fail }
+    }
+
+    /// Above 1 a word is due; one straggler in a small sample is no tendency.
+    fn grade(&self) -> f64 {
+        if self.count < 2.0 { 0.0 } else { self.share / self.warn }
+    }
+}
+
+/// What operations that were still running at the end of the window, longer than the p99, can have moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Censored {
+    /// Operations, and their share of all that were started.
+    long: f64,
+    of_operations: f64,
+    worst: Option<MovedPercentile>,
+    /// Share of the time of all workers: the mean lacks it.
+    of_time: f64,
+    /// Operations of closed loops that hung for more than half of the window, and their share of those loops' time: for most
+    /// of the window the rate was that of fewer workers.
+    hung: (f64, f64),
+    /// Age of the oldest, seconds.
+    oldest_s: f64,
+}
+
+impl Censored {
+    /// `None` where the ages of some are not recorded.
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    fn of(evidence: &Evidence) -> Option<Self> {
+        let (mut all, mut long_s, mut hung_s) = (Self::default(), 0.0, 0.0);
+        let (half_ms, window_ms) = (500.0 * evidence.window_s, 1000.0 * evidence.window_s);
+        for op in evidence.operations.iter().filter(|op| op.unfinished > 0) {
+            let ages = op.unfinished_age.as_ref().filter(|ages| ages.count > 0)?;
+            let p99 = op.response.p99.or(op.response.max).unwrap_or(0.0);
+            let older = above(ages, p99);
+            all.long += older;
+            // What was sent before the window began took no more of it than all.
+            long_s += older * ages.mean.unwrap_or(0.0).max(p99).min(window_ms) / 1000.0;
+            all.oldest_s = all.oldest_s.max(ages.max.unwrap_or(0.0) / 1000.0);
+            let moved = MovedPercentile::of(op, older);
+            all.worst = all.worst.filter(|worst| worst.grade() >= moved.grade()).or(Some(moved));
+            if evidence.pacing_of(&op.work) != Some(Pacing::Open) {
+                let hung = above(ages, half_ms.max(p99));
+                all.hung.0 += hung;
+                hung_s += hung * ages.mean.unwrap_or(0.0).max(half_ms).max(p99).min(window_ms) / 1000.0;
+            }
+        }
+        let started: u64 = evidence.operations.iter().map(|op| op.ended() + op.unfinished).sum();
+        all.of_operations = all.long / started.max(1) as f64;
+        let window_s = evidence.window_s.max(f64::MIN_POSITIVE);
+        let closed: u64 =
+            evidence.works.iter().filter(|work| work.pacing != Pacing::Open).map(|work| work.workers).sum();
+        all.of_time = long_s / (evidence.workers().max(1) as f64 * window_s);
+        all.hung.1 = (hung_s / (closed.max(1) as f64 * window_s)).min(1.0);
+        Some(all)
+    }
+}
+
+/// V10. What was in flight for less than the p99 says nothing against it. Each figure is moved by another share: percentiles
+/// by how many operations are missing above them, the rate of a closed loop by workers that did nothing else for most of
+/// the window, and the mean by the time that all of them took. A moment at the end of a short window, in which every worker
+/// stands in one operation, is much of the time, few operations, and no word on the rate that was counted.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
 pub(super) fn censoring(evidence: &Evidence) -> Finding {
     let started: u64 = evidence.operations.iter().map(|op| op.ended() + op.unfinished).sum();
@@ -110,60 +206,87 @@ pub(super) fn censoring(evidence: &Evidence) -> Finding {
         return Finding::unknown("no operation was started in the window");
     }
     if unfinished == 0 {
-        return Finding::pass(0.0, 0.005, "everything that was started has ended");
+        return Finding::pass(0.0, MANY, "everything that was started has ended");
     }
-    let aged: Option<Vec<(&OperationEvidence, &Latencies)>> = evidence
-        .operations
-        .iter()
-        .filter(|op| op.unfinished > 0)
-        .map(|op| op.unfinished_age.as_ref().filter(|ages| ages.count > 0).map(|ages| (op, ages)))
-        .collect();
-    let Some(aged) = aged else {
-        let share = unfinished as f64 / started as f64;
-        let what = format!(
-            "{unfinished} operations ({}) were still running at the end and their ages are not recorded",
-            percent(share)
-        );
-        return if share > 0.005 {
-            Finding::warn(share, 0.005, format!("{what}: percentiles may lack the longest times"))
-        } else {
-            Finding::pass(share, 0.005, what)
-        };
-    };
-    let (mut long, mut long_s, mut oldest_ms, mut beyond) = (0.0, 0.0, 0.0_f64, 0.0_f64);
-    for (op, ages) in aged {
-        let p99 = op.response.p99.or(op.response.max).unwrap_or(0.0);
-        let older = above(ages, p99);
-        long += older;
-        long_s += older * ages.mean.unwrap_or(0.0).max(p99) / 1000.0;
-        oldest_ms = oldest_ms.max(ages.max.unwrap_or(0.0));
-        // A hundredth of what ended took longer than the p99, and so did these.
-        if op.response.p99.is_some() {
-            let ended = op.response.count as f64;
-            beyond = beyond.max((0.01 * ended + older) / (ended + op.unfinished as f64));
+    match Censored::of(evidence) {
+        Some(censored) => censored.finding(evidence, unfinished),
+        None => {
+            let share = unfinished as f64 / started as f64;
+            let what = format!(
+                "{unfinished} operations ({}) were still running at the end and their ages are not recorded",
+                percent(share)
+            );
+            if share > MANY {
+                Finding::warn(share, MANY, format!("{what}: percentiles may lack the longest times"))
+            } else {
+                Finding::pass(share, MANY, what)
+            }
         }
     }
-    let share = long / started as f64;
-    let capacity_s = evidence.workers().max(1) as f64 * evidence.window_s.max(f64::MIN_POSITIVE);
-    let time = long_s / capacity_s;
-    // Both have the same grades; what is worse counts.
-    let (value, warn, fail) =
-        if time / 0.01 > share / 0.005 { (time, 0.01, 0.05) } else { (share, 0.005, 0.02) };
-    let good = || format!("{unfinished} operations were still running, too young or too few to matter");
-    // One straggler in a small sample is no tendency.
-    if long < 2.0 && time <= 0.05 {
-        return Finding::pass(value, warn, good());
+}
+
+/// Shares of the operations, and of the workers' time, that V10 warns of, and the one that makes a rate another one.
+const MANY: f64 = 0.005;
+const MUCH_TIME: f64 = 0.01;
+const TOO_MUCH_TIME: f64 = 0.05;
+
+fn were(count: f64) -> String {
+    match count.round() {
+        1.0 => "1 operation was".to_owned(),
+        many => format!("{} operations were", plain(many)),
     }
-    let counted =
-        if beyond > 0.0 { format!(", {} of all took longer", percent(beyond)) } else { String::new() };
-    Finding::graded(value, warn, fail, good, || {
-        format!(
-            "{} operations were still running after more than the p99{counted}, the oldest for {} s: the true percentiles \
-             are higher than the ones shown; set a longer runtime",
-            plain(long),
-            plain(oldest_ms / 1000.0)
-        )
-    })
+}
+
+impl Censored {
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    fn finding(&self, evidence: &Evidence, unfinished: u64) -> Finding {
+        let Self { long, of_operations, worst, of_time, hung: (hung, of_workers), oldest_s } = *self;
+        let oldest = format!("the oldest for {} s", plain(oldest_s));
+        let percentiles = worst.filter(|worst| worst.grade() > 1.0).map(|worst| {
+            let counted = match worst.beyond_p99 {
+                0.0 => String::new(),
+                beyond => format!(", {} of all took longer", percent(beyond)),
+            };
+            let message = format!(
+                "{} still running after more than the p99{counted}, {oldest}: the true percentiles are higher than the ones \
+                 shown; set a longer runtime",
+                were(long)
+            );
+            Finding::graded(worst.share, worst.warn, worst.fail, String::new, || message)
+                .moving(worst.figure, worst.share)
+        });
+        // Of few operations nobody knows whether times that long are usual: V9 says so.
+        let per_worker = evidence.ended() as f64 / evidence.workers().max(1) as f64;
+        if of_workers > TOO_MUCH_TIME && per_worker >= LEAST_PER_WORKER {
+            let message = format!(
+                "{} still running after more than half of the window, {oldest}, and the workers of such did nothing else for \
+                 {} of all workers' time: the rate is that of fewer workers; look for what those requests wait for, and set \
+                 a timeout",
+                were(hung),
+                percent(of_workers)
+            );
+            let is_worse = percentiles.as_ref().is_none_or(|found| found.status != Status::Fail);
+            if is_worse {
+                return Finding::fail(of_workers, TOO_MUCH_TIME, message).moving(RATE, of_workers);
+            }
+        }
+        if let Some(found) = percentiles {
+            return found;
+        }
+        let much = if long < 2.0 { TOO_MUCH_TIME } else { MUCH_TIME };
+        if of_time > much {
+            let message = format!(
+                "{} still running after more than the p99, {oldest}: {} of the operations and {} of the workers' time, which \
+                 the mean lacks; percentiles and rate lack no more than those operations; set a longer runtime",
+                were(long),
+                percent(of_operations),
+                percent(of_time)
+            );
+            return Finding::warn(of_time, much, message).moving(TAIL, of_operations);
+        }
+        let good = format!("{unfinished} operations were still running, too young or too few to matter");
+        Finding::pass(of_operations, MANY, good)
+    }
 }
 
 /// V11.

@@ -447,7 +447,20 @@ const CASES: &[Case] = &[
     ("V9", healthy, |e| e.works[0].workers = 5000, Status::NotRun, "only 9.4 operations per worker"),
     ("V9", healthy, |e| e.rampup_s = Some(30.0), Status::NotRun, "5 times the rampup"),
     ("V10", healthy, |e| stuck(e, 2560, 108_000.0), Status::Fail, "the oldest for"),
-    ("V10", healthy, |e| stuck(e, 4, 40_000.0), Status::Fail, "true percentiles are higher"),
+    ("V10", healthy, |e| stuck(e, 1000, 2_000.0), Status::Fail, "true percentiles are higher"),
+    ("V10", healthy, |e| stuck(e, 4, 40_000.0), Status::Fail, "the rate is that of fewer workers"),
+    ("V10", open, |e| stuck(e, 4, 40_000.0), Status::Warn, "which the mean lacks"),
+    (
+        "V10",
+        healthy,
+        |e| stuck(e, 8, 9_000.0),
+        Status::Warn,
+        "15 % of the workers' time, which the mean lacks",
+    ),
+    ("V10", healthy, |e| stuck(e, 1, 20_000.0), Status::Pass, "too few to matter"),
+    ("V10", healthy, |e| few_and_stuck(e, 16, 1, 40_000.0), Status::Warn, "which the mean lacks"),
+    ("V10", healthy, |e| few_and_stuck(e, 12, 2, 40_000.0), Status::Warn, "percentiles are higher"),
+    ("V10", healthy, |e| few_and_stuck(e, 80, 40, 40_000.0), Status::Fail, "percentiles are higher"),
     ("V10", healthy, |e| stuck(e, 4, 2_000.0), Status::Warn, "4 operations were still running"),
     ("V11", healthy, |e| few(e, 900), Status::Warn, "withheld"),
     ("V11", healthy, |e| few(e, 5000), Status::Warn, "rests on 50 operations"),
@@ -821,11 +834,40 @@ fn stuck(evidence: &mut Evidence, count: u64, age_ms: f64) {
 #[test]
 fn what_was_still_running_says_how_many_took_longer_than_the_p99_that_is_shown() {
     let mut evidence = healthy();
-    evidence.operations[0].response = times(10.0, 2900);
+    few(&mut evidence, 2900);
     stuck(&mut evidence, 100, 40_000.0);
     // 29 of the 2900 that ended, and all 100 that had not.
     let found = finding(&evidence, "V10");
     assert!(found.message.contains("than the p99, 4.3 % of all took longer, the oldest"), "{found:?}");
+}
+
+#[test]
+fn a_moment_at_the_end_of_a_short_window_moves_percentiles_by_its_operations_and_says_nothing_of_the_rate() {
+    let mut evidence = healthy();
+    (evidence.window_s, evidence.works[0].workers) = (4.0, 4);
+    let op = &mut evidence.operations[0];
+    (op.ok, op.response) = (4000, times(3.4, 4000));
+    stuck(&mut evidence, 4, 600.0);
+    let found = finding(&evidence, "V10");
+    assert_eq!(found.status, Status::Warn, "{found:?}");
+    let (figure, share) = found.moves.unwrap();
+    assert!(figure == "response_ms.p99" && share < 0.0011, "{figure} {share}");
+    assert!(found.message.contains("15 % of the workers' time"), "{found:?}");
+    // The same four from the beginning on: what was counted are the operations of nobody, or of others.
+    stuck(&mut evidence, 4, 3_900.0);
+    let found = finding(&evidence, "V10");
+    assert_eq!((found.status, found.moves.unwrap().0), (Status::Fail, "throughput_per_s"), "{found:?}");
+}
+
+/// So few ended that no p95 is shown, or no percentile at all.
+fn few_and_stuck(evidence: &mut Evidence, ended: u64, count: u64, age_ms: f64) {
+    few(evidence, ended);
+    let response = &mut evidence.operations[0].response;
+    (response.p99, response.p95) = (None, None);
+    if ended < 20 {
+        response.p50 = None;
+    }
+    stuck(evidence, count, age_ms);
 }
 
 fn few(evidence: &mut Evidence, count: u64) {
