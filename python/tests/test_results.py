@@ -156,6 +156,101 @@ def test_a_file_that_was_cut_is_read_up_to_there_and_damage_has_its_line(archive
             cosmark.open(copy)
 
 
+def test_a_record_of_another_form_is_refused_with_the_place_and_what_is_new_in_it_is_not(
+    archive: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    record = json.loads((copy / "run.json").read_text())
+
+    def changed(*path: object, value: object) -> str:
+        other = json.loads(json.dumps(record))
+        inner = other
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        return json.dumps(other)
+
+    for text, said in (
+        (changed("stages", value={}), "stages is no list"),
+        (changed("stages", 0, value=None), r"stages\[0\] is null"),
+        (changed("stages", 0, "operations", value="none"), r"stages\[0\].operations is no list"),
+        (changed("stages", 0, "operations", 1, "response_ms", value=3), r"operations\[1\].response_ms is no object"),
+        (changed("stages", 0, "operations", 0, "count", value="many"), r"operations\[0\].count is no whole number"),
+        (changed("stages", 0, "operations", 0, "bounds", value={"throughput_per_s": 1}), "bounds.throughput_per_s"),
+        (changed("verdict", value="true"), "verdict is no object"),
+        (changed("started", value=12), "started is no text"),
+        (changed("started", value="yesterday"), "no moment"),
+        (changed("schema", value=2), "written in schema 2.* upgrade"),
+        (changed("schema", value="1"), "no record of a run"),
+        ("[" * 200_000, "nested deeper"),
+    ):
+        (copy / "run.json").write_text(text)
+        with pytest.raises(CosmarkError, match=said):
+            cosmark.open(copy).started
+    (copy / "run.json").write_text(changed("stages", 0, "operations", 0, "of_tomorrow", value=[{"a": 1}]))
+    assert cosmark.open(copy).operations["count"] == cosmark.open(archive / "w1").operations["count"]
+    (copy / "run.json").write_text(changed("name", value="a\x1b]0;title\x07 \u202eb"))
+    assert cosmark.open(copy).name == "a?]0;title? ?b"
+    for number in ("NaN", "1e999", "-Infinity", "1" + 400 * "0"):
+        (copy / "run.json").write_text(changed("stages", 0, "operations", 0, "throughput_per_s", value=0).replace(
+            '"throughput_per_s": 0,', f'"throughput_per_s": {number},', 1))
+        assert cosmark.open(copy).stages[0].operations[0].throughput_per_s is None, number
+
+
+def test_tables_and_logs_that_are_damaged_are_named(archive: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "w1-closed"
+    shutil.copytree(archive / "w1-closed", copy)
+    table, log = copy / "intervals.csv", copy / "operations.parquet"
+    lines = table.read_text().splitlines()
+    for text, said in (
+        (b"\xff\xfe" + bytes(100), "intervals.csv is no text"),
+        (b"a,b\n1,2\n", "intervals.csv.*line 1: no column stage, tag"),
+        ("\n".join([*lines[:3], lines[3][:30], *lines[4:], ""]).encode(), "intervals.csv.*line 4: .* is no number"),
+        ("\n".join([lines[0], lines[1].replace(",window,", ",window,nan,").replace(",rampup,", ",rampup,nan,"), ""]).encode(),
+         "intervals.csv.*line 2: start_s is no number"),
+    ):
+        table.write_bytes(text)
+        with pytest.raises(CosmarkError, match=said):
+            cosmark.open(copy).series("main", "read")
+    table.write_text("")
+    assert len(cosmark.open(copy).series("main", "read")) == 0, "a run that was killed before its first interval"
+    whole = log.read_bytes()
+    reads = []
+    for library, read in (
+        ("pyarrow", lambda: cosmark.open(copy).oplog().to_arrow()),
+        ("pyarrow", lambda: cosmark.open(copy).oplog().epoch),
+        ("polars", lambda: cosmark.open(copy).oplog().to_polars()),
+    ):
+        try:
+            __import__(library)
+            reads.append(read)
+        except ImportError:
+            pass
+    middle = len(whole) // 2
+    for damage in (b"", whole[:-100], whole[:4], b"nothing of the kind", whole[:middle] + bytes(200) + whole[middle + 200 :],
+                   whole[:-500] + bytes(492) + whole[-8:]):
+        log.write_bytes(damage)
+        for read in reads:
+            try:
+                read()
+            except CosmarkError as error:
+                assert "operations.parquet" in str(error), error
+    log.write_bytes(whole[:-100])
+    for read in reads:
+        with pytest.raises(CosmarkError, match="operations.parquet is damaged: it was cut short"):
+            read()
+
+
+def test_a_damaged_run_hides_no_other(archive: Path, tmp_path: Path) -> None:
+    shutil.copytree(archive / "w1-closed", tmp_path / "w1-closed")
+    (tmp_path / "w2-cut").mkdir()
+    (tmp_path / "w2-cut" / "run.json").write_text("{")
+    (tmp_path / "w3-empty").mkdir()
+    with pytest.warns(UserWarning, match="w2-cut.run.json is no JSON"):
+        assert [run.id for run in cosmark.runs(tmp_path)] == ["w1"]
+
+
 def test_no_damage_makes_the_decoder_hang_or_take_memory(archive: Path) -> None:
     import base64
     import random

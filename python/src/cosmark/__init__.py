@@ -12,6 +12,7 @@ is said with the line that installs it.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import List, Union
 
 from .comparison import compare
@@ -50,7 +51,7 @@ def open(run: Union[str, int, "os.PathLike[str]"], archive: Union[str, "os.PathL
 
 
 def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
-    """All runs of an archive that can be read, by number."""
+    """All runs of an archive that can be read, by number; of each that is damaged a warning says what is wrong."""
     try:
         names = os.listdir(archive)
     except OSError as cause:
@@ -58,5 +59,8 @@ def runs(archive: Union[str, "os.PathLike[str]"] = "archive") -> List[Run]:
     found = []
     for name in sorted((name for name in names if number_of(name) is not None), key=lambda name: number_of(name) or 0):
         if os.path.isfile(os.path.join(archive, name, "run.json")):
-            found.append(Run(find(os.path.join(archive, name))))
+            try:
+                found.append(Run(find(os.path.join(archive, name))))
+            except CosmarkError as damage:
+                warnings.warn(str(damage), stacklevel=2)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import socket
@@ -19,6 +20,8 @@ from .table import Table
 #: Which of an operation's times: from due to the end, from sent to the end, from sent to the first byte of the answer.
 TIMES = ("response", "service", "first_byte")
 
+#: The form of ``run.json`` that this package reads.
+SCHEMA = 1
 #: A larger run.json is damage.
 _MOST_RECORD_BYTES = 1 << 30
 #: Percentiles in ``run.json``.
@@ -263,7 +266,7 @@ class Run:
     @property
     def intervals(self) -> Table:
         """``intervals.csv``: what ended in each interval, for every operation, phase and driver."""
-        return _read_csv(self.path / "intervals.csv")
+        return _read_csv(self.path / "intervals.csv", ("stage", "tag", "phase"), ("start_s", "end_s", "count", "failures"))
 
     @property
     def clients(self) -> Table:
@@ -457,7 +460,13 @@ def _add_interval(bins: Dict[Tuple[float, float, str], Json], row: Mapping[str, 
 
 
 def _number(value: Any) -> Optional[float]:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    """What is no number, or one that no measurement gives (NaN, more than 1e308), is not known."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
 
 
 def _moment(text: Optional[str]) -> Optional[datetime]:
@@ -471,35 +480,140 @@ def _moment(text: Optional[str]) -> Optional[datetime]:
         raise CosmarkError(f"{text} is no moment as RFC 3339 writes it; is run.json damaged?") from None
 
 
+#: What has a form in ``run.json``: ``{}`` an object, ``[..]`` a list of such, ``"*"`` every key, ``str`` a text, ``int`` a
+#: whole number. What is not named may be anything, and what is missing or null is not known.
+_TIME_KEYS = tuple(f"{time}_ms" for time in (*TIMES, "wire"))
+_FORM: Json = {
+    **{key: str for key in ("id", "name", "state", "reason", "submitted", "started", "ended")},
+    "stages": [
+        {
+            **{key: str for key in ("id", "name", "state", "reason", "started", "ended", "load_started")},
+            "operations": [
+                {
+                    **{key: str for key in ("id", "name", "op", "work", "tag")},
+                    **{key: int for key in ("count", "failures")},
+                    **{key: {} for key in _TIME_KEYS},
+                    "bounds": {"*": {"client": {}}},
+                    "size_classes": [{}],
+                }
+            ],
+            "history": [{}],
+            "faults": [{"slots": [{}]}],
+            "nodes": [{"units": [{}], "quantities": [{}]}],
+        }
+    ],
+    "verdict": {"overall": str, "reason": str, "checks": [{}]},
+    "searches": [{"trials": [{}]}],
+    "thresholds": [{}],
+    "durability": [{}],
+    "process": {},
+}
+
+
+def _misfit(value: Any, form: Any, where: str) -> Optional[str]:
+    """The first thing that has another form than it should, and which one; None when all is well."""
+    if isinstance(form, list):
+        if not isinstance(value, list):
+            return f"{where} is no list"
+        found = (
+            _misfit(one, form[0], f"{where}[{at}]") if one is not None else f"{where}[{at}] is null"
+            for at, one in enumerate(value)
+        )
+        return next((said for said in found if said), None)
+    if isinstance(form, dict):
+        if not isinstance(value, dict):
+            return f"{where or 'it'} is no object"
+        for key, own in form.items():
+            for name in value if key == "*" else (key,):
+                inner = value.get(name)
+                said = None if inner is None else _misfit(inner, own, f"{where}.{name}" if where else name)
+                if said:
+                    return said
+        return None
+    if form is int:
+        return None if isinstance(value, int) and not isinstance(value, bool) else f"{where} is no whole number"
+    return None if isinstance(value, str) else f"{where} is no text"
+
+
+#: What would command a terminal: control signs but line feeds and tabs, and turns of the direction of writing.
+_HOSTILE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _object(pairs: List[Tuple[str, Any]]) -> Json:
+    return {_HOSTILE.sub("?", key): _clean(value) for key, value in pairs}
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return _HOSTILE.sub("?", value)
+    if isinstance(value, list):
+        return [_clean(one) for one in value]
+    return value
+
+
 def _read_record(path: Path) -> Json:
     file = path / "run.json"
     try:
         if file.stat().st_size > _MOST_RECORD_BYTES:
             raise CosmarkError(f"{file} is larger than any record; restore it from a copy")
-        record = json.loads(file.read_text("utf-8"))
+        record = json.loads(file.read_text("utf-8"), object_pairs_hook=_object)
     except FileNotFoundError:
         made_by = "; COSBench wrote it? `cosmark judge` and `cosmark plot` read its archives"
         raise CosmarkError(f"{path} has no run.json{made_by}") from None
     except OSError as cause:
         raise CosmarkError(f"cannot read {file}: {cause.strerror}") from None
+    except RecursionError:
+        raise CosmarkError(f"{file} is nested deeper than any record; restore it from a copy") from None
     except ValueError as cause:
         raise CosmarkError(f"{file} is no JSON: {cause}; restore it from a copy") from None
-    if not isinstance(record, dict) or record.get("schema") != 1:
-        raise CosmarkError(f"{file} has another form than this package reads (schema 1); upgrade the package")
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        found = record.get("schema") if isinstance(record, dict) else None
+        if isinstance(found, int) and found > SCHEMA:
+            raise CosmarkError(
+                f"{file} was written in schema {found}, this package reads {SCHEMA}; upgrade the package"
+            )
+        raise CosmarkError(f"{file} is no record of a run: it says no schema {SCHEMA}; restore it from a copy")
+    said = _misfit(record, _FORM, "")
+    if said:
+        raise CosmarkError(f"{file} is damaged: {said}; restore it from a copy")
     return record
 
 
-def _read_csv(path: Path) -> Table:
-    """Numbers as numbers, what is empty as None. A last line that was cut short is left out."""
+def _read_csv(path: Path, texts: Sequence[str] = (), numbers: Sequence[str] = ()) -> Table:
+    """Numbers as numbers, what is empty as None. A last line that was cut short is left out. ``texts`` and ``numbers`` are
+    columns that must be there; sums and ``numbers`` hold nothing but numbers."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise CosmarkError(f"{path} is not there: the run is older, or it never began") from None
     except OSError as cause:
         raise CosmarkError(f"cannot read {path}: {cause.strerror}") from None
+    except UnicodeDecodeError as cause:
+        raise CosmarkError(f"{path} is no text (byte {cause.start}); restore it from a copy") from None
     whole = text[: text.rfind("\n") + 1]
-    rows = csv.DictReader(whole.splitlines())
-    return Table(({key: _value(key, value) for key, value in row.items() if key} for row in rows), rows.fieldnames)
+    lines = csv.DictReader(whole.splitlines())
+    rows: List[Json] = []
+    try:
+        lacking = ", ".join(name for name in (*texts, *numbers) if name not in (lines.fieldnames or ()))
+        if lacking and whole:
+            raise CosmarkError(f"{path} is damaged: line 1: no column {lacking}; restore it from a copy")
+        for row in lines:
+            rows.append({key: _value(key, value) for key, value in row.items() if key})
+            wrong = _no_number(rows[-1], numbers)
+            if wrong:
+                said = f"line {lines.line_num}: {wrong} is no number"
+                raise CosmarkError(f"{path} is damaged: {said}; restore it from a copy, or delete the line")
+    except csv.Error as cause:
+        raise CosmarkError(f"{path} is damaged: line {lines.line_num}: {cause}; restore it from a copy") from None
+    return Table(rows, lines.fieldnames)
+
+
+def _no_number(row: Json, numbers: Sequence[str]) -> Optional[str]:
+    """The first column that has to hold a number and does not."""
+    if not numbers:
+        return None
+    sums = [name for name in (*_SUMS, "in_flight_mean") if row.get(name) is not None]
+    return next((name for name in (*numbers, *sums) if _number(row.get(name)) is None), None)
 
 
 #: Columns that are text whatever stands in them.
