@@ -14,6 +14,7 @@ pub(crate) mod remove;
 mod reserve;
 pub(crate) mod run_dir;
 mod scripts;
+mod signs;
 mod waiting_notes;
 
 use std::fs;

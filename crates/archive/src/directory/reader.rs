@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::csv::timeline::{TimelineEntry, read_timeline};
 use crate::directory::files::{self, RECORD, number_of, read_bounded};
-use crate::directory::process;
+use crate::directory::{process, signs};
 use crate::{
     ArchiveError, HistogramLog, NodeLogReader, OpLogReader, RunRecord, RunState, SCHEMA, StageRecord,
 };
@@ -71,6 +71,7 @@ pub(crate) fn read_record(dir: &Path) -> Result<RunRecord, ArchiveError> {
         return Err(ArchiveError::NotARun { path: dir.to_owned() });
     }
     let text = read_bounded(&path, MOST_RECORD_BYTES)?;
+    let text = signs::without_hostile_signs(&text);
     #[derive(serde::Deserialize)]
     struct Version {
         schema: u64,

@@ -44,6 +44,24 @@ fn a_damaged_record_is_named_with_its_line_and_hides_no_other_run() {
 }
 
 #[test]
+fn a_record_of_somebody_else_reaches_no_terminal_with_signs_that_command_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let archive = open(dir.path());
+    let model = mixed("good");
+    let run = archive.begin(&new_run(&model)).unwrap();
+    let path = run_to_the_end(run, &model, &[successes(1, 1.0, 1), successes(1, 1.0, 1)]);
+    let record = path.join("run.json");
+    let hostile = text(&record).replacen(
+        "\"name\": \"good\"",
+        "\"name\": \"a\\u001b]0;title\\u0007 \\u202eb \u{9b}31m <b>&amp; \\\\u001b\"",
+        1,
+    );
+    assert_ne!(hostile, text(&record));
+    std::fs::write(&record, hostile).unwrap();
+    assert_eq!(open_run(&path).unwrap().record.name, "a?]0;title? ?b ?31m <b>&amp; \\u001b");
+}
+
+#[test]
 fn a_damaged_timeline_is_named_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let model = mixed("t");
