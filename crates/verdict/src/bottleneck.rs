@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_busy_is_told_also_where_no_load_is_low_enough_to_predict_from() {
+    fn the_busiest_unit_is_reported_also_where_no_load_is_low_enough_to_predict_from() {
         let stages: Vec<StageRecord> = [4, 8, 16, 32]
             .map(|workers| {
                 let mut stage = stage(workers, 4096);
