@@ -1,6 +1,6 @@
 //! Faults on real systems: proved, healed, and nothing lost; and what a killed run leaves in force is healed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,57 @@ fn swift_keeps_all_that_it_acknowledged_while_an_object_server_stands_still_and_
     assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}");
     assert!(durability.right >= 40, "{durability:?}");
     assert_eq!(run(path, &["faults", "list"]).status.code(), Some(0));
+}
+
+/// Of the bed's data as its scripts find them.
+fn data_of(bed: &str) -> PathBuf {
+    let base = std::env::var_os("COSMARK_TESTBED_DIR").map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/cosmark-testbeds");
+    base.unwrap_or_else(home).join(bed)
+}
+
+#[test]
+#[ignore = "needs testbeds/swift/up"]
+fn swift_keeps_all_that_it_acknowledged_while_the_disk_of_an_object_server_is_slow() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let pid = pid_of("swift", "node3.object-server");
+    std::fs::write(path.join("server.pid"), pid.to_string()).unwrap();
+    let fault = format!(
+        "type: cgroup, write: 50KB/s, disk: {}, pid_file: server.pid, children: true, hold: 8s, slot: 16s, keep: 3s",
+        data_of("swift").display()
+    );
+    workload(path, &fault, "total_ops: 260");
+    let target = repository().join("testbeds/swift/target.yaml");
+    let args = [
+        "run",
+        "broken.yaml",
+        "--target",
+        target.to_str().unwrap(),
+        "--no-nodes",
+        "--quiet",
+        "--allow-faults",
+    ];
+    let groups = || std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let before = groups();
+    let (output, record) = run_json(path, &args);
+    let slot = &record.stages[2].faults[0].slots[0];
+    // Root's right, a controller, and a disk that the kernel can limit.
+    let why = slot.void.clone().unwrap_or_default();
+    if ["no control groups", "that is root's right", "on no block device"].iter().any(|one| why.contains(one))
+    {
+        return skipped(&why);
+    }
+    assert_eq!(slot.void, None, "{slot:?}; {}", stderr(&output));
+    assert!(
+        slot.proof.as_ref().is_some_and(|proof| proof.contains("are in control groups of version")),
+        "{slot:?}"
+    );
+    assert!(slot.landed_s.is_some() && slot.healed_s > slot.heal_s, "{slot:?}");
+    assert_eq!(groups(), before, "it is back where it was");
+    let durability = &record.durability[0];
+    assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}");
+    assert!(durability.right >= 40, "{durability:?}");
 }
 
 /// Begins a run on a bed and waits until its fault is proved; whether it was.
