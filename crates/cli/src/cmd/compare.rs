@@ -6,7 +6,9 @@ use cosmark_report::compare::{
 
 use crate::args::{CompareArgs, CompareFormat};
 use crate::exit::{Exit, Outcome, Problem};
+use crate::fit::wrapped;
 use crate::runs::find;
+use crate::screen::{columns_of, room};
 
 /// More runs are a mistake.
 const MOST_RUNS: usize = 200;
@@ -70,7 +72,15 @@ fn options(args: &CompareArgs) -> Result<Options, Problem> {
 fn show(args: &CompareArgs, comparison: &Comparison) -> Result<(), Problem> {
     match args.format {
         CompareFormat::Table => {
-            print!("{}", table(comparison));
+            let room = room();
+            let is_wide = |line: &str| room.is_some_and(|columns| columns_of(line) > columns);
+            for line in table(comparison, room).lines() {
+                // Sentences; rows are as narrow as they can be.
+                match is_wide(line) {
+                    true => wrapped(line, room).iter().for_each(|part| println!("{part}")),
+                    false => println!("{line}"),
+                }
+            }
             if args.normalised {
                 print!("\n{}", normalised(comparison));
             }

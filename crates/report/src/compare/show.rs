@@ -7,6 +7,9 @@ use super::{Comparison, Outcome, Pair, Row, Within};
 
 const HEAD: [&str; 9] =
     ["stage", "operation", "metric", "A", "B", "B / A", "interval", "would see", "outcome"];
+const STAGE: usize = 0;
+const OPERATION: usize = 1;
+const WOULD_SEE: usize = 7;
 
 fn number(value: Option<f64>) -> String {
     let Some(value) = value else { return "-".to_owned() };
@@ -100,35 +103,89 @@ fn notes(pair: &Pair) -> Vec<String> {
     notes
 }
 
-/// For the terminal.
+/// What of the table a terminal has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    /// All columns.
+    Whole,
+    /// Stage and operation stand above their rows.
+    Grouped,
+    /// Without the difference that would have been seen.
+    Narrow,
+    /// Without how far A and B may lie from what is shown, and with less between columns.
+    Bare,
+}
+
+impl Room {
+    const ALL: [Self; 4] = [Self::Whole, Self::Grouped, Self::Narrow, Self::Bare];
+
+    fn has(self, column: usize) -> bool {
+        match column {
+            STAGE | OPERATION => self == Self::Whole,
+            WOULD_SEE => self < Self::Narrow,
+            _ => true,
+        }
+    }
+
+    fn left_out(self) -> Option<&'static str> {
+        match self {
+            Self::Whole | Self::Grouped => None,
+            Self::Narrow => Some("not shown for want of columns: the difference that would have been seen"),
+            Self::Bare => Some(
+                "not shown for want of columns: the difference that would have been seen, bounds of A and B",
+            ),
+        }
+    }
+}
+
+/// The rows of a pair in lines.
+fn lines_of(pair: &Pair, room: Room) -> Vec<String> {
+    let mut grid = vec![HEAD.map(str::to_owned)];
+    grid.extend(pair.rows.iter().map(|row| match room {
+        Room::Bare => cells(&Row { a_bounds: None, b_bounds: None, ..row.clone() }),
+        _ => cells(row),
+    }));
+    let width = |at: usize| grid.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let mut lines = Vec::new();
+    let mut last: Option<(String, String)> = None;
+    for (at, mut row) in grid.into_iter().enumerate() {
+        let place = (row[STAGE].clone(), row[OPERATION].clone());
+        if at > 0 && last.as_ref() == Some(&place) {
+            row[STAGE].clear();
+            row[OPERATION].clear();
+        } else if at > 0 && room != Room::Whole {
+            lines.push(format!("{} {}", place.0, place.1));
+        }
+        last = Some(place);
+        let mut line = if room == Room::Whole { String::new() } else { "  ".to_owned() };
+        let gap = if room == Room::Bare { " " } else { "  " };
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(at, _)| room.has(*at)) {
+            let pad = " ".repeat(width - cell.chars().count());
+            let right = (3..8).contains(&column);
+            let _ = if right { write!(line, "{pad}{cell}{gap}") } else { write!(line, "{cell}{pad}{gap}") };
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// For a terminal of so many columns; `None` = no bound. Where it is too narrow, stage and operation stand above their rows,
+/// and columns that are worth least go.
 #[must_use]
-pub fn table(comparison: &Comparison) -> String {
+pub fn table(comparison: &Comparison, columns: Option<usize>) -> String {
     let mut out = String::new();
+    let fits = |room: &Room| {
+        let widest = |pair: &Pair| lines_of(pair, *room).iter().map(|line| line.chars().count()).max();
+        columns
+            .is_none_or(|columns| comparison.pairs.iter().filter_map(widest).all(|widest| widest <= columns))
+    };
+    let room = Room::ALL.into_iter().find(fits).unwrap_or(Room::Bare);
     for pair in &comparison.pairs {
-        let mut grid = vec![HEAD.map(str::to_owned)];
-        let mut last = (String::new(), String::new());
-        for row in &pair.rows {
-            let mut cells = cells(row);
-            let place = (cells[0].clone(), cells[1].clone());
-            if place == last {
-                cells[0].clear();
-                cells[1].clear();
-            }
-            last = place;
-            grid.push(cells);
-        }
-        let width = |at: usize| grid.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
         let _ = writeln!(out, "{}", title(pair));
-        for row in &grid {
-            let mut line = String::new();
-            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let pad = " ".repeat(width - cell.chars().count());
-                let right = (3..8).contains(&at);
-                let _ = if right { write!(line, "{pad}{cell}  ") } else { write!(line, "{cell}{pad}  ") };
-            }
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
+        lines_of(pair, room).iter().for_each(|line| {
+            let _ = writeln!(out, "{line}");
+        });
         notes(pair).iter().for_each(|note| {
             let _ = writeln!(out, "{note}");
         });
@@ -136,7 +193,7 @@ pub fn table(comparison: &Comparison) -> String {
     if let Some(faults) = &comparison.faults {
         let _ = write!(out, "{}", faults.table());
     }
-    foot(comparison).iter().for_each(|line| {
+    foot(comparison).iter().map(String::as_str).chain(room.left_out()).for_each(|line| {
         let _ = writeln!(out, "{line}");
     });
     out

@@ -233,7 +233,38 @@ fn failures_are_compared_and_a_condition_makes_the_comparison_fail() {
     assert!(!compare(&[vec![b], vec![a]], &options).fails(), "faster is no failure");
     assert!(junit(&comparison, true).contains("<failure message="));
     assert!(markdown(&comparison).contains("| main | read | p95 ms |"));
-    assert!(table(&comparison).contains("(fails)") && normalised(&comparison).contains("1.3"));
+    assert!(table(&comparison, None).contains("(fails)") && normalised(&comparison).contains("1.3"));
+}
+
+#[test]
+fn a_narrow_terminal_has_every_metric_with_its_outcome_in_one_line() {
+    let mut random = Random::new(17);
+    let mut side = |ms: f64| vec![run(&mut random, 60, 60.0, ms, 0.0)];
+    let (a, b) = (side(10.0), side(13.0));
+    let sides = [with_clients(a, Some(0.1)), with_clients(b, Some(0.1))];
+    let comparison = compare(&sides, &Options::default());
+    let rows = |text: &str| -> Vec<String> {
+        let is_row = |line: &&str| line.contains(" to ") && line.contains(" %") && !line.contains(", B = ");
+        text.lines()
+            .filter(is_row)
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let whole = table(&comparison, None);
+    let widest = whole.lines().map(|line| line.chars().count()).max().unwrap();
+    assert_eq!(table(&comparison, Some(widest)), whole);
+    let outcomes = |text: &str| comparison.rows().filter(|row| text.contains(row.outcome.word())).count();
+    for columns in [120, 100, 80] {
+        let text = table(&comparison, Some(columns));
+        let at = text.lines().position(|line| line.trim_start().starts_with("metric"));
+        let is_of_it = |line: &&str| line.starts_with("  ") || *line == "main read";
+        let grouped: Vec<&str> = text.lines().skip(at.unwrap()).take_while(is_of_it).collect();
+        assert!(grouped.len() >= 7 && grouped[1] == "main read", "{text}");
+        assert!(grouped.iter().all(|line| line.chars().count() <= columns), "{columns}: {text}");
+        assert_eq!(outcomes(&text), outcomes(&whole), "{text}");
+        assert_eq!(rows(&text).len(), rows(&whole).len(), "{text}");
+        assert_eq!(text.contains("bounds of A and B"), !text.contains(" +0.0 -"), "{text}");
+    }
 }
 
 #[test]
@@ -421,7 +452,7 @@ fn bounds_stand_beside_the_values_and_a_condition_that_they_leave_open_is_no_pas
     let sides = [with_clients(a, Some(0.0)), with_clients(b, Some(0.4))];
     let comparison = compare(&sides, &Options::default());
     let (text, row) =
-        (table(&comparison), comparison.rows().find(|r| r.metric.names.compare == "p50").unwrap());
+        (table(&comparison, None), comparison.rows().find(|r| r.metric.names.compare == "p50").unwrap());
     let value = row.b.unwrap();
     assert!(text.contains(&format!("{value:.1} +0.0 -{:.1}", 0.4 * value)), "{text}");
     assert!(
