@@ -126,7 +126,10 @@ impl Session {
     /// Nothing can be asked any more.
     fn lose(&mut self, why: &str) -> String {
         let until = Instant::now() + WORDS_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+        // Who reads the words lets go of them at their end, which may be read after ssh has ended.
+        let is_heard =
+            |child: &mut Child| !matches!(child.try_wait(), Ok(None)) && Arc::strong_count(&self.words) == 1;
+        while !is_heard(&mut self.child) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner).clone();
