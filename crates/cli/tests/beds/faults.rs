@@ -283,7 +283,7 @@ fn versitygw_keeps_all_that_it_acknowledged_while_the_packet_filter_cuts_it_off(
 
 #[test]
 #[ignore = "needs testbeds/ceph/up"]
-fn an_osd_that_ends_some_seconds_after_it_was_started_is_not_called_healed() {
+fn ceph_calls_no_osd_healed_that_ends_some_seconds_after_it_was_started() {
     let script = repository().join("testbeds/ceph/faults");
     let faults = |args: &[&str]| Command::new(&script).args(args).output().unwrap();
     let killed = faults(&["kill", "osd.1"]);
