@@ -259,7 +259,8 @@ pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
 
 /// Causes, the least part that they must move of what the consequence moves, and what they bring about by themselves. Where
 /// both are found in a stage the cause is told, whatever each would leave of the verdict: a store that falls behind its
-/// arrivals has response times that rise, and a stall makes a p99 for which the window is too short.
+/// arrivals has response times that rise, failures that begin late lower the rate of successes, and a stall makes a p99 for
+/// which the window is too short.
 const BRINGS_ABOUT: &[(&str, f64, &[&str])] = &[
     ("V16", 0.2, &["V2", "V4", "V8", "V17"]),
     ("V4", 0.0, &["V8", "V9", "V10"]),
