@@ -52,10 +52,13 @@ class Group:
         self.write("cpu.cfs_period_us", str(PERIOD_US))
         self.write("cpu.cfs_quota_us", str(quota))
 
-    def reads(self, device, per_s):
+    def device(self, device, **limits):
+        """So many requests a second: `read_iops`, `write_iops`."""
+        words = {"read_iops": "riops", "write_iops": "wiops"}
         if self.second:
-            return self.write("io.max", f"{device} riops={per_s}")
-        self.write("blkio.throttle.read_iops_device", f"{device} {per_s}")
+            return self.write("io.max", " ".join([device, *(f"{words[name]}={per_s}" for name, per_s in limits.items())]))
+        for name, per_s in limits.items():
+            self.write(f"blkio.throttle.{name}_device", f"{device} {per_s}")
 
     def take(self, pid):
         for directory in self.directories:
@@ -177,7 +180,7 @@ class Run:
             group.take(store.child.pid)
         if "read_iops" in self.plant:
             group = self.group("store")
-            group.reads(device_of(self.directory), self.plant["read_iops"])
+            group.device(device_of(self.directory), read_iops=self.plant["read_iops"])
             group.take(store.child.pid)
         (self.directory / "run.yaml").write_text(json.dumps(self.workload(port)))
         run = self.start("run", self.binary, "run", "run.yaml", "--archive", "archive", "-q")

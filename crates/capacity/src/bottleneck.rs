@@ -9,7 +9,7 @@
 //! for utilisation and saturation of each resource.
 
 use crate::demand::{Demand, of_unit, real};
-use crate::ladder::{Kind, Ladder, Step, Unit, level, plateau};
+use crate::ladder::{FULL, Kind, Ladder, Step, Unit, level, plateau};
 use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.
@@ -18,8 +18,6 @@ pub const PREDICTED_FROM: f64 = 0.6;
 pub const MEETS: f64 = 0.10;
 /// A unit that is less busy than this at the plateau does not limit it.
 pub const BUSY: f64 = 0.9;
-/// A unit that is at least so busy is full, whether or not it can be seen that work waits for it.
-pub const FULL: f64 = 0.97;
 /// Where more of the operations fail, the throughput of those that succeed says nothing of resources.
 pub const FAILED: f64 = 0.02;
 /// A machine of which the client itself uses more than this is no machine of the store's alone.
@@ -202,6 +200,12 @@ fn is_held_up(unit: usize, level: &[&Step]) -> Option<bool> {
     stopped(unit, beyond(level)).reduce(f64::max).map(|most| most >= LEAST_THROTTLED)
 }
 
+fn has_quota_that_stops(ladder: &Ladder, node: &str, level: &[&Step]) -> bool {
+    let is_quota = |unit: &Unit| unit.kind == Kind::CpuQuota && unit.node == node;
+    let mut quotas = ladder.units.iter().enumerate().filter(|(_, unit)| is_quota(unit));
+    quotas.any(|(at, _)| is_held_up(at, level) == Some(true))
+}
+
 /// Units of whose use nothing is known at the plateau. A quota that hardly ever stopped its group was not used up, however
 /// little else is known of it.
 fn unmeasured(ladder: &Ladder, level: &[&Step]) -> Vec<usize> {
@@ -238,7 +242,14 @@ fn candidate(
     };
     let busy_at_plateau = mean(|usage| usage.busy);
     let by_client = mean(|usage| usage.by_client).unwrap_or(0.0);
-    let waits = waits(unit, ladder.units[unit].kind, steps, level);
+    let own = &ladder.units[unit];
+    let waits = match own.kind {
+        // One that its quota stops is as ready, and for another reason.
+        Kind::Thread if has_quota_that_stops(ladder, &own.node, level) => Waits::Unknown,
+        Kind::Thread => waits(unit, own.kind, steps, beyond(level)),
+        kind => waits(unit, kind, steps, level),
+    };
+    let never_sleeps = own.kind == Kind::Thread && waits == Waits::Rises;
     let mut against = Vec::new();
     if (demand.ceiling_per_s() / plateau - 1.0).abs() > MEETS {
         against.push(Against::CeilingElsewhere);
@@ -246,7 +257,7 @@ fn candidate(
     match busy_at_plateau {
         None => against.push(Against::NotMeasured),
         Some(busy) if busy < BUSY => against.push(Against::NotBusy),
-        Some(busy) if busy < FULL && waits != Waits::Grows => against.push(Against::NotFull),
+        Some(busy) if busy < FULL && waits != Waits::Grows && !never_sleeps => against.push(Against::NotFull),
         Some(_) => {}
     }
     if waits == Waits::Never {

@@ -3,7 +3,8 @@
 
 use cosmark_stats::special::t_critical;
 
-use crate::ladder::Ladder;
+use crate::ladder::{Kind, Ladder};
+use crate::regression::of_classes;
 
 /// What one operation costs one unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +23,9 @@ pub struct Demand {
     pub constant: bool,
     /// Steps that the line was fitted to.
     pub steps: usize,
+    /// Seconds that an operation costs beside [`Self::seconds`] where it finds the unit asleep: what it takes to wake it. A
+    /// unit that is full never sleeps.
+    pub waking: f64,
 }
 
 impl Demand {
@@ -83,6 +87,45 @@ pub fn fit(points: &[(f64, f64)]) -> Option<Demand> {
         residual,
         constant: residual <= LARGEST_RESIDUAL,
         steps: points.len(),
+        waking: 0.0,
+    })
+}
+
+/// Fewer points do not tell what waking costs from what work costs.
+const LEAST_WAKING: usize = 6;
+/// A unit that was never busier than this was asleep too much of the time to tell.
+const AWAKE: f64 = 0.4;
+/// What waking costs may be so many times the work itself.
+const MOST_WAKING: f64 = 1.0;
+
+/// U = idle + X (D + waking (1 - U)): who comes while the unit is busy need not wake it, so that an operation costs less the
+/// busier it is. `None` where the points do not show that better than a line does.
+fn fit_waking(points: &[(f64, f64)], line: &Demand) -> Option<Demand> {
+    let busiest = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    if points.len() < LEAST_WAKING || busiest < AWAKE {
+        return None;
+    }
+    let rows: Vec<(Vec<f64>, f64)> = points.iter().map(|(x, u)| (vec![*x, x * (1.0 - u)], *u)).collect();
+    let plane = of_classes(&rows)?;
+    let [seconds, waking] = plane.costs[..] else { return None };
+    let squares = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(|point| of(point).powi(2)).sum::<f64>();
+    let by_line = squares(&|(x, u)| u - line.idle - line.seconds * x);
+    let by_plane = plane.residuals.iter().map(|one| one * one).sum::<f64>();
+    let degrees = real(points.len()) - 3.0;
+    let is_better = (by_line - by_plane) * degrees > t_critical(0.05, degrees).powi(2) * by_plane;
+    (is_better && seconds > 0.0 && waking > 0.0 && waking <= seconds * MOST_WAKING).then(|| {
+        // How sure it is: as the line is by its own distances, which are larger.
+        let error = (line.high - line.seconds).max(0.0);
+        Demand {
+            seconds,
+            low: (seconds - error).max(0.0),
+            high: seconds + error,
+            idle: plane.idle.clamp(0.0, 1.0),
+            residual: plane.farthest(),
+            constant: plane.farthest() <= LARGEST_RESIDUAL,
+            steps: points.len(),
+            waking,
+        }
     })
 }
 
@@ -94,7 +137,13 @@ pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand>
     let seen = steps.filter_map(|step| Some((step.throughput_per_s, step.usage.get(unit)?.busy?)));
     let seen: Vec<(f64, f64)> = seen.collect();
     let idle = ladder.idle.get(unit).copied().flatten().map(|busy| (0.0, busy));
-    let whole = fit(&idle.into_iter().chain(seen.iter().copied()).collect::<Vec<_>>());
+    let points: Vec<(f64, f64)> = idle.into_iter().chain(seen.iter().copied()).collect();
+    let whole = fit(&points);
+    if matches!(ladder.units.get(unit)?.kind, Kind::Thread | Kind::Core | Kind::Machine | Kind::CpuQuota)
+        && let Some(found) = whole.as_ref().and_then(|line| fit_waking(&points, line))
+    {
+        return Some(found);
+    }
     // What a server costs as soon as it has any work (waking up, timers) is no part of what an operation costs.
     let is_constant = |demand: &Demand| demand.constant;
     match whole {

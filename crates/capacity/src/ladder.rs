@@ -24,6 +24,9 @@ pub struct Usage {
     pub waiting: Option<Waiting>,
     /// Share of the time in which the client itself kept it busy, because both are on one machine; `None` where that is not known.
     pub by_client: Option<f64>,
+    /// Of a machine: share of the time in which neither the client nor the store's daemons nor interrupts kept it busy; `None`
+    /// where that is not known.
+    pub by_others: Option<f64>,
 }
 
 /// One load and what it led to.
@@ -54,6 +57,8 @@ pub struct Ladder {
     pub steps: Vec<Step>,
 }
 
+/// A unit that is at least so busy is full, whether or not it can be seen that work waits for it.
+pub const FULL: f64 = 0.97;
 /// Throughput counts as level where more load adds less than this share.
 pub const LEVEL: f64 = 0.05;
 

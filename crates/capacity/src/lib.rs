@@ -11,6 +11,7 @@ pub mod demand;
 pub mod ladder;
 pub mod model;
 pub mod mva;
+pub mod others;
 pub mod plan;
 pub mod regression;
 pub mod saturation;

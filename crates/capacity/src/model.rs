@@ -5,6 +5,7 @@
 
 use cosmark_stats::bootstrap::{Random, median};
 
+pub(crate) use self::full::is_near;
 use self::full::{Full, is_constant};
 use crate::demand::real;
 use crate::ladder::{Kind, Ladder, Unit, Usage};
@@ -212,6 +213,8 @@ pub enum Cannot {
     Client,
     /// Kinds of operation, or sizes, were always measured together: what each costs is not known.
     Inseparable,
+    /// This machine is full, and so much of its time goes to what is no operation: what the store could have is not known.
+    BusyAnyway(usize, f64),
     /// What an operation costs this unit changes with the load by more than 5 % of the unit.
     DemandChanges(usize),
     /// The model is wrong by this share of the throughput at the highest load that it was made from: something that nobody

@@ -9,6 +9,7 @@ use crate::demand::real;
 use crate::ladder::Unit;
 use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
 use crate::mva::Solution;
+use crate::others::{HARMLESS, Others};
 use crate::regression::quantile;
 
 /// A load that is asked for.
@@ -83,7 +84,11 @@ pub struct Planner {
     pub by_class: bool,
     /// Mean relative distance of the model from the throughput, or the service time of open loads, that it was made from.
     pub misfit: f64,
+    /// What other programs took of the machines meanwhile. The model is of a store without them.
+    pub others: Vec<Others>,
     model: Model,
+    /// The store with the others, where there are some.
+    crowded: Option<Model>,
     replicas: Vec<Model>,
     usual: Mix,
     measured_mix: BTreeMap<String, f64>,
@@ -95,8 +100,6 @@ const REPLICAS: usize = 100;
 const WRONG: f64 = 0.2;
 /// And by so much on the whole.
 const SCATTERED: f64 = 0.25;
-/// A unit whose demand changes may be this busy at most, at its dearest.
-const HARMLESS: f64 = 0.7;
 /// Loads may lie so far below those at which a unit's costs were seen.
 const NEAR_LOAD: f64 = 0.1;
 /// Sizes and loads up to so many times beyond those that were measured are extrapolated.
@@ -111,12 +114,19 @@ impl Planner {
         let sorted = observed.sorted();
         let by_class = !sorted.is_one_mix();
         let used = if by_class { sorted.clone() } else { sorted.as_one_class() };
+        let others = used.others();
+        let used = used.without(&others);
+        if let Some((unit, share)) = used.busy_anyway() {
+            return Err(Cannot::BusyAnyway(unit, share));
+        }
         let (model, replicas) = Model::fit(&used, REPLICAS)?;
         let usual = used.loads.last().map(Load::mix).unwrap_or_default();
         let shares = sorted.loads.last().map(Load::mix).unwrap_or_default();
         let measured_mix = sorted.classes.iter().cloned().zip(shares.iter().map(|one| one.0)).collect();
         let units = used.units.clone();
-        let mut planner = Self { units, by_class, misfit: 0.0, model, replicas, usual, measured_mix };
+        let crowded = (!others.is_empty()).then(|| model.beside(&others));
+        let mut planner =
+            Self { units, by_class, misfit: 0.0, others, model, crowded, replicas, usual, measured_mix };
         planner.misfit = planner.distance(&used)?;
         Ok(planner)
     }
@@ -177,12 +187,16 @@ impl Planner {
         for replica in &self.replicas {
             others.push((replica, one(replica)?));
         }
+        // If other programs stay, and come before the store.
+        let crowded = self.crowded.as_ref().map(|model| Ok((model, one(model)?))).transpose()?;
         let ranged = |of: &dyn Fn(&Model, &Stations, &Solution) -> f64, unstable: f64| {
-            let all = others.iter().map(|(model, found)| match found {
+            let value = |(model, found): &(&Model, Option<(Stations, Solution)>)| match found {
                 Some((stations, solved)) => of(model, stations, solved),
                 None => unstable,
-            });
-            self.range(of(&self.model, &stations, &solved), all.collect())
+            };
+            let range = self.range(of(&self.model, &stations, &solved), others.iter().map(value).collect());
+            let reached = crowded.as_ref().map_or(range.value, value);
+            Range { low: range.low.min(reached), high: range.high.max(reached), ..range }
         };
         let response = |model: &Model, stations: &Stations, solved: &Solution, class: usize| {
             let bytes = mix[class].1;
@@ -375,6 +389,13 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
             "what an operation costs {} changes with the load, and it would be busy: nothing holds for another load; look \
              for what changes (caches, batches, background work, a clock that slows down)",
             name(*unit)
+        ),
+        Cannot::BusyAnyway(unit, share) => format!(
+            "{} is full, and {:.0} % of its time goes to what is no operation of this load: other programs are not told from \
+             the store; repeat the run while nothing else runs there, or name the store's processes (daemons:) so that the \
+             others can be taken off",
+            name(*unit),
+            share * 100.0
         ),
         Cannot::Unexplained(wrong) => format!(
             "from the units that were looked at the throughput at the highest load would be {:.0} % {} than it was: \

@@ -1,13 +1,13 @@
 //! Whether work waits for a unit where throughput is level. What is counted as waiting differs by the kind of unit, and so
 //! does what it proves: the queue of a disk holds all that waits for it; a run queue holds threads and not operations, and a
 //! server with a thread per processor never has a long one; a thread's own run queue says something of its processor and
-//! nothing of what waits for the thread; a link drops packets or has its senders wait elsewhere.
+//! nothing of what waits for the thread, but that one that never sleeps always has something to do; a link drops packets or has its senders wait elsewhere.
 //!
 //! Source: B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012); Linux kernel, scheduler/sched-bwc.rst for
 //! quotas.
 
 use crate::demand::real;
-use crate::ladder::{Kind, Step, Waiting};
+use crate::ladder::{FULL, Kind, Step, Waiting};
 
 /// What waiting says of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,7 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
     };
     let rises = last.1 > first.1 * 1.5 && last.1 >= LEAST_QUEUE && rank_correlation(&seen) >= 0.6;
     match kind {
+        Kind::Thread if never_sleeps(unit, level) => Waits::Rises,
         Kind::Thread => Waits::Unknown,
         Kind::Machine | Kind::Core if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
         Kind::NetworkReceive | Kind::NetworkTransmit | Kind::IoLimit if rises => Waits::Rises,
@@ -56,6 +57,17 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
         Kind::Disk if rises => keeps_growing(unit, level).unwrap_or(Waits::Rises),
         Kind::Disk => Waits::Never,
     }
+}
+
+/// A thread that ran, or was ready to, all of the time: there was always more for it to do. Where it was not given a processor
+/// at once, it had less of one than it could have used.
+fn never_sleeps(unit: usize, level: &[&Step]) -> bool {
+    let awake = level.iter().map(|step| {
+        let usage = step.usage.get(unit)?;
+        Some(usage.busy? + usage.waiting?.amount())
+    });
+    let awake: Option<Vec<f64>> = awake.collect();
+    awake.is_some_and(|awake| !awake.is_empty() && awake.iter().all(|share| *share >= FULL))
 }
 
 /// Share of its periods in which a group was stopped by its quota, at each of these steps at which that was counted.

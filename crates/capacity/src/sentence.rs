@@ -116,10 +116,14 @@ fn numbers(one: &Candidate, plateau: &str) -> String {
 fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
     let plateau = diagnosis.plateau_per_s.unwrap_or(1.0);
     let away = |one: &Candidate| (one.demand.ceiling_per_s() / plateau).ln().abs();
-    let nearest = diagnosis.candidates.iter().min_by(|a, b| away(a).total_cmp(&away(b)));
-    let Some(one) = nearest.filter(|one| one.demand.ceiling_per_s().is_finite()) else {
-        return String::new();
+    let has_time = |one: &Candidate| {
+        let left = [Against::NotBusy, Against::NotFull, Against::NotMeasured, Against::BusyAnyway];
+        one.against.iter().any(|why| left.contains(why))
     };
+    let finite = diagnosis.candidates.iter().filter(|one| one.demand.ceiling_per_s().is_finite());
+    // One that is full is worth more of a look than one whose ceiling fits.
+    let nearest = finite.min_by(|a, b| has_time(a).cmp(&has_time(b)).then(away(a).total_cmp(&away(b))));
+    let Some(one) = nearest else { return String::new() };
     let why = one.against.iter().map(|against| match against {
         Against::CeilingElsewhere => format!("its ceiling is {}", rate(one.demand.ceiling_per_s())),
         Against::NotBusy => format!("it was only {} busy", percent(one.busy_at_plateau.unwrap_or(0.0))),

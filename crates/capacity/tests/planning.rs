@@ -94,7 +94,12 @@ fn simulate(store: &Store, shares: &[f64], workers: usize, operations: usize, se
         client_clear: true,
         usage: busy
             .iter()
-            .map(|busy| Usage { busy: Some(busy / 1e3 / window_s), waiting: None, by_client: None })
+            .map(|busy| Usage {
+                busy: Some(busy / 1e3 / window_s),
+                waiting: None,
+                by_client: None,
+                by_others: None,
+            })
             .collect(),
     }
 }
@@ -242,8 +247,15 @@ fn twice_the_processes_of_a_daemon_are_limited_by_the_machine_next() {
     let mut loads = ladder(&machine, &[1.0], 2);
     for load in &mut loads {
         let thread = load.usage[0];
-        load.usage =
-            vec![Usage { busy: thread.busy.map(|busy| busy * 0.7), waiting: None, by_client: None }, thread];
+        load.usage = vec![
+            Usage {
+                busy: thread.busy.map(|busy| busy * 0.7),
+                waiting: None,
+                by_client: None,
+                by_others: None,
+            },
+            thread,
+        ];
     }
     let units = vec![
         unit("h", "proxy", Kind::Machine, "cpu"),
@@ -368,4 +380,89 @@ fn what_is_said_keeps_the_laws() {
             before = rate;
         }
     }
+}
+
+/// Another program that takes of what the store leaves of its first machine: at each load this share of it.
+fn beside(loads: &mut [Load], share: impl Fn(usize) -> f64, is_known: bool) {
+    for (at, load) in loads.iter_mut().enumerate() {
+        let own = load.usage[0].busy.unwrap();
+        let others = (1.0 - own) * share(at);
+        load.usage[0].busy = Some(own + others);
+        load.usage[0].by_others = is_known.then_some(others);
+    }
+}
+
+#[test]
+fn what_other_programs_do_on_a_machine_is_no_part_of_what_an_operation_costs() {
+    let store = store(&[[0.8; 2], [0.3; 2], [2.0; 2]]);
+    let mut random = Random::new(3);
+    let clean = Planner::of(&observed(&["read"], units(), ladder(&store, &[1.0], 5))).unwrap();
+    let clean_says = clean.predict(&wanted(48)).unwrap();
+    assert_eq!((clean.others.as_slice(), clean_says.limits[0].0), ([].as_slice(), 2));
+    // All that is left, about half of it, now and then, from the middle on, and until then.
+    let noise: Vec<f64> = (0..LOADS.len()).map(|_| random.unit()).collect();
+    let shapes: [&dyn Fn(usize) -> f64; 5] = [
+        &|_| 0.98,
+        &|at| 0.4 + 0.2 * noise[at],
+        &|at| noise[at],
+        &|at| if at > 4 { 0.95 } else { 0.0 },
+        &|at| if at > 4 { 0.0 } else { 0.95 },
+    ];
+    for (at, shape) in shapes.iter().enumerate() {
+        let mut loads = ladder(&store, &[1.0], 5);
+        beside(&mut loads, shape, true);
+        let mut seen = observed(&["read"], units(), loads);
+        seen.idle[0] = Some(shape(0));
+        let planner = Planner::of(&seen).unwrap_or_else(|why| panic!("{at}: {why:?}"));
+        let said = planner.predict(&wanted(48)).unwrap_or_else(|why| panic!("{at}: {why:?}"));
+        assert_eq!(said.limits[0].0, 2, "{at}: the disk is the limit, and no machine: {said:?}");
+        near(said.throughput_per_s.value, clean_says.throughput_per_s.value, 0.05, "as it is");
+        let machine = said.limits.iter().find(|one| one.0 == 0).unwrap();
+        near(machine.1, 1000.0 / 0.8, 0.12, "the ceiling of the machine by itself");
+        let [others] = planner.others.as_slice() else { panic!("{at}: {:?}", planner.others) };
+        assert!(others.unit == 0 && others.most > 0.2, "{at}: {others:?}");
+        // With more disks the machine counts; what it gives beside the others is within the interval.
+        let mut asked = wanted(48);
+        asked.more.units = vec![("disk".to_owned(), 4.0)];
+        let more = planner.predict(&asked).unwrap().throughput_per_s;
+        near(more.value, 1000.0 / 0.8, 0.12, "four disks and nothing else");
+        let left = (1.0 - others.at_high_loads) * 1000.0 / 0.8;
+        assert!(more.low <= left * 1.05 && more.high >= more.value, "{at}: {left} in {more:?}");
+    }
+}
+
+#[test]
+fn what_grows_in_step_with_the_operations_is_theirs_whoever_is_seen_to_do_it() {
+    let store = store(&[[2.0; 2], [0.3; 2], [1.2; 2]]);
+    let mut loads = ladder(&store, &[1.0], 5);
+    for load in &mut loads {
+        // Half of it is done by threads that nobody named.
+        load.usage[0].by_others = load.usage[0].busy.map(|busy| busy / 2.0 + 0.01);
+    }
+    let planner = Planner::of(&observed(&["read"], units(), loads)).unwrap();
+    let said = planner.predict(&wanted(48)).unwrap();
+    assert_eq!((planner.others.len(), said.limits[0].0), (0, 0), "{said:?}");
+    near(said.ceiling_per_s.value, 500.0, 0.05, "all of it");
+}
+
+#[test]
+fn a_machine_that_others_fill_and_nobody_tells_from_the_store_is_refused_and_called_no_limit() {
+    let store = store(&[[0.8; 2], [0.3; 2], [2.0; 2]]);
+    for share in [1.0, 0.98, 0.8] {
+        for idle in [Some(0.98 * share), None] {
+            let mut loads = ladder(&store, &[1.0], 5);
+            beside(&mut loads, |_| share, false);
+            let mut seen = observed(&["read"], units(), loads);
+            seen.idle[0] = idle;
+            let why = Planner::of(&seen).unwrap_err();
+            assert!(matches!(why, Cannot::BusyAnyway(0, busy) if busy > 0.3), "{share}: {why:?}");
+            assert!(why_not(&why, &units()).contains("daemons:"), "{}", why_not(&why, &units()));
+        }
+    }
+    // A machine that has time left may be busy with what it likes.
+    let mut loads = ladder(&store, &[1.0], 5);
+    loads.iter_mut().for_each(|load| load.usage[0].busy = load.usage[0].busy.map(|busy| 0.3 + busy / 2.0));
+    let mut seen = observed(&["read"], units(), loads);
+    seen.idle[0] = Some(0.3);
+    assert!(Planner::of(&seen).is_ok());
 }

@@ -30,6 +30,8 @@ struct Store {
     idle: Vec<f64>,
     slots: usize,
     delay_s: f64,
+    /// What an operation costs beside its demand where it finds a station asleep.
+    waking_s: Vec<f64>,
 }
 
 struct Seen {
@@ -97,7 +99,8 @@ fn simulate(store: &Store, workers: usize, operations: usize, seed: u64) -> Seen
         if onward < stations {
             queues[onward].push_back(worker);
             if queues[onward].len() == 1 {
-                let end = now + random.exponential(store.demands_s[onward] / (1.0 - store.idle[onward]));
+                let demand = store.demands_s[onward] + store.waking_s.get(onward).copied().unwrap_or(0.0);
+                let end = now + random.exponential(demand / (1.0 - store.idle[onward]));
                 events.push((end, worker, Place::Station(onward)));
             }
             continue;
@@ -152,6 +155,7 @@ fn ladder_of(store: &Store, units: Vec<Unit>, seed: u64) -> Ladder {
                     busy: Some(*busy),
                     waiting: Some(Waiting::Queue(*queue)),
                     by_client: None,
+                    by_others: None,
                 })
                 .collect(),
         }
@@ -165,6 +169,7 @@ fn store(demands_ms: [f64; 4]) -> Store {
         idle: vec![0.02, 0.0, 0.05, 0.01],
         slots: usize::MAX,
         delay_s: 0.004,
+        waking_s: Vec::new(),
     }
 }
 
@@ -233,7 +238,13 @@ fn two_that_are_full_at_the_same_rate_are_both_named() {
 fn disks_that_share_the_work_evenly_are_one_name_and_one_hot_disk_is_a_sentence() {
     let disks: Vec<Unit> =
         (0..4).map(|n| unit("storage1", "storage", Kind::Disk, &format!("sd{n}"))).collect();
-    let even = Store { demands_s: vec![2e-3; 4], idle: vec![0.0; 4], slots: usize::MAX, delay_s: 1e-3 };
+    let even = Store {
+        demands_s: vec![2e-3; 4],
+        idle: vec![0.0; 4],
+        slots: usize::MAX,
+        delay_s: 1e-3,
+        waking_s: vec![],
+    };
     let found = diagnose(&ladder_of(&even, disks.clone(), 9));
     if let Answer::Named { units, .. } = &found.answer {
         assert!(units.len() > 1, "{found:?}");
@@ -284,6 +295,71 @@ fn a_thread_that_is_full_is_named_although_nothing_waits_for_its_processor() {
     }
     let found = diagnose(&ladder);
     assert!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), "{found:?}");
+}
+
+/// A thread that others keep waiting for its processor for this share of the time that it would run.
+fn contended(ladder: &mut Ladder, unit: usize, share: f64) {
+    for step in &mut ladder.steps {
+        let awake = step.usage[unit].busy.unwrap();
+        step.usage[unit].busy = Some(awake * (1.0 - share));
+        step.usage[unit].waiting = Some(Waiting::Share(awake * share));
+    }
+}
+
+#[test]
+fn a_thread_that_never_sleeps_is_full_and_one_that_mostly_waits_for_a_processor_is_not_the_limit() {
+    let mut units = units();
+    units[0].kind = Kind::Thread;
+    for (share, named) in [(0.03, true), (0.07, true), (0.3, false), (0.6, false)] {
+        let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, 0.4]), units.clone(), 6);
+        contended(&mut ladder, 0, share);
+        let found = diagnose(&ladder);
+        assert_eq!(matches!(&found.answer, Answer::Named { units, .. } if units == &[0]), named, "{found:?}");
+        let text = say(&ladder, &found).text;
+        assert!(named || text.contains("no sampled resource explains"), "{text}");
+    }
+    // One that sleeps now and then, as much as the other waits, has time left.
+    let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, 0.4]), units.clone(), 6);
+    contended(&mut ladder, 0, 0.07);
+    ladder.steps.iter_mut().for_each(|step| step.usage[0].waiting = Some(Waiting::Share(0.01)));
+    assert_eq!(diagnose(&ladder).answer, Answer::Unexplained);
+    // One whose quota stops it is ready to run as well, and would run if it was given more.
+    units[1].kind = Kind::CpuQuota;
+    units[1].node = units[0].node.clone();
+    let mut ladder = ladder_of(&store([2.0, 0.2, 0.3, 0.4]), units, 6);
+    contended(&mut ladder, 0, 0.07);
+    ladder
+        .steps
+        .iter_mut()
+        .for_each(|step| step.usage[1] = Usage { waiting: Some(Waiting::Share(0.9)), ..step.usage[0] });
+    let found = diagnose(&ladder);
+    assert!(!matches!(&found.answer, Answer::Named { units, .. } if units.contains(&0)), "{found:?}");
+}
+
+#[test]
+fn an_operation_that_need_not_wake_a_server_costs_it_less_and_the_ceiling_is_that_of_a_server_awake() {
+    let mut named = 0;
+    for (waking_ms, seed) in [(0.6, 1), (1.2, 2), (1.2, 3), (1.8, 4), (1.8, 5), (1.8, 6)] {
+        let mut units = units();
+        units[0].kind = Kind::Thread;
+        // Long alone elsewhere, so that several loads lie below the plateau.
+        let sleepy = Store { waking_s: vec![waking_ms / 1e3], delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) };
+        let found = diagnose(&ladder_of(&sleepy, units, seed));
+        let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
+        let off = one.demand.ceiling_per_s() * 2e-3 - 1.0;
+        match &found.answer {
+            Answer::Named { units, .. } => {
+                assert!(units == &[0] && off.abs() < 0.12, "{waking_ms} {seed}: {off}: {found:?}");
+                named += 1;
+            }
+            answer => assert_eq!(*answer, Answer::Unexplained, "{found:?}"),
+        }
+        // By a line alone the ceiling of one that sleeps a lot would be far too low.
+        if waking_ms > 1.0 {
+            assert!(one.demand.waking > 0.0, "{waking_ms} {seed}: {one:?}");
+        }
+    }
+    assert!(named >= 4, "{named}");
 }
 
 #[test]

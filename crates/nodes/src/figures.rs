@@ -63,6 +63,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
             found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
         }
     }
+    found.quantities.extend(daemons(&found.quantities));
     found.units = units(&found.quantities);
     let idle_threads = take_idle_threads(&mut found.units);
     let of_idle = |figure: &QuantityResult| {
@@ -93,6 +94,15 @@ fn with_zeros(readings: &[&Reading], points: &[(u64, f64)], reads: Reads) -> Vec
 /// A daemon of hundreds of threads has a handful that do anything: the others, which never ran for more than this share of the
 /// time between two readings, are no figures of their own.
 const IDLE_THREAD: f64 = 0.01;
+
+/// All threads together: hundreds that do next to nothing each may do much.
+fn daemons(figures: &[QuantityResult]) -> Option<QuantityResult> {
+    let threads = figures.iter().filter(|figure| figure.quantity == q::THREAD_BUSY.id);
+    let mean = threads.map(|one| one.mean).sum::<f64>();
+    let quantity = q::DAEMONS_BUSY.id.to_owned();
+    // Each thread has its highest at another time.
+    (mean > 0.0).then(|| QuantityResult { quantity, unit: String::new(), mean, highest: mean })
+}
 
 fn take_idle_threads(units: &mut Vec<UnitResult>) -> BTreeSet<String> {
     let idle = |unit: &UnitResult| unit.kind == Kind::Thread && unit.highest_busy < IDLE_THREAD;
@@ -297,7 +307,10 @@ mod tests {
         }
         let found = over(&read, ALL.0, ALL.1);
         assert_eq!(found.units.iter().map(|unit| unit.name.as_str()).collect::<Vec<_>>(), ["osd/1"]);
-        assert!(found.quantities.iter().all(|figure| figure.unit == "osd/1"), "{found:?}");
+        let together = found.quantities.iter().find(|figure| figure.quantity == "daemons_busy_s").unwrap();
+        assert!((together.mean - 0.409).abs() < 1e-9, "{together:?}");
+        let others = found.quantities.iter().filter(|figure| figure.quantity != "daemons_busy_s");
+        assert!({ others }.all(|figure| figure.unit == "osd/1"), "{found:?}");
     }
 
     #[test]

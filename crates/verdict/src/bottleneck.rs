@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cosmark_archive::{CheckStatus, RunRecord, StageRecord};
+use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
@@ -72,6 +72,24 @@ fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
         .reduce(|a, b| a + b)
 }
 
+/// Of a machine's processors, what neither the client nor the daemons whose threads are looked at nor interrupts took; `None`
+/// where no daemon is named, or where it is not known what the client took.
+fn by_others(stage: &StageRecord, unit: &Unit) -> Option<f64> {
+    let node = stage.nodes.iter().find(|node| node.name == unit.node)?;
+    let of = |kind: ResourceKind| node.units.iter().filter(move |one| one.kind == kind).map(|one| one.busy);
+    let sum = |row: &q::Quantity| -> f64 {
+        node.quantities.iter().filter(|one| one.quantity == row.id).map(|one| one.mean).sum()
+    };
+    let (all, daemons) = (of(ResourceKind::Core).sum::<f64>(), sum(&q::DAEMONS_BUSY));
+    if unit.kind != ResourceKind::Machine || daemons <= 0.0 {
+        return None;
+    }
+    let cores = real(u64::try_from(of(ResourceKind::Core).count()).ok().filter(|cores| *cores > 0)?);
+    let has_client = node.source == "local" && stage.clients.iter().any(ClientRecord::is_at_the_controller);
+    let client = if has_client { by_client(stage, unit)? * cores } else { 0.0 };
+    Some(((all - daemons - client - sum(&q::CPU_INTERRUPTS)) / cores).max(0.0))
+}
+
 /// Of all that ended, what failed.
 fn failed_share(stage: &StageRecord) -> f64 {
     let (ok, failed) = measuring(stage).fold((0, 0), |sums, op| (sums.0 + op.ok, sums.1 + op.failed));
@@ -107,7 +125,8 @@ fn units_of(nodes: &[NodeResult]) -> impl Iterator<Item = (Unit, Usage)> + '_ {
             name: name.to_owned(),
         };
         let measured = node.units.iter().map(move |unit| {
-            let usage = Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None };
+            let usage =
+                Usage { busy: Some(unit.busy), waiting: unit.waiting, by_client: None, by_others: None };
             (named(unit.kind, &unit.name), usage)
         });
         let unmeasured = quotas_of_unknown_use(node).map(move |(name, waiting)| {
@@ -146,13 +165,13 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let idle = |unit: &Unit| {
             let read = nodes.iter().any(|node| node.name == unit.node && !node.units.is_empty());
             let busy = (unit.kind == ResourceKind::Thread && read).then_some(0.0);
-            Usage { busy, waiting: None, by_client: None }
+            Usage { busy, waiting: None, by_client: None, by_others: None }
         };
         let of = |unit: &Unit| seen.iter().find(|one| one.0 == *unit).map_or_else(|| idle(unit), |one| one.1);
         units.iter().map(of).collect()
     };
     // A thread that has to wait for a processor, or for its quota, never shows as busy, however much it has to do.
-    let wanted = |client: &cosmark_archive::ClientRecord| {
+    let wanted = |client: &ClientRecord| {
         client.thread_busy_max.unwrap_or(0.0) + client.run_queue_wait_share_max.unwrap_or(0.0)
     };
     let full = |stage: &StageRecord| {
@@ -169,6 +188,7 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
         let mut usage = usage_in(&stage.nodes);
         for (unit, own) in units.iter().zip(&mut usage) {
             own.by_client = by_client(stage, unit);
+            own.by_others = by_others(stage, unit);
         }
         let failed_share = failed_share(stage);
         Some(Step { throughput_per_s, in_flight, service_s, client_clear: !full(stage), failed_share, usage })
@@ -385,6 +405,43 @@ mod tests {
         let (answer, text) = ladder(0.1);
         assert_eq!(answer, "limit", "{text}");
         assert!(text.contains("none is busier than 25 %"), "{text}");
+    }
+
+    #[test]
+    fn what_neither_the_client_nor_a_named_daemon_took_of_a_machine_is_known_where_daemons_are_named() {
+        let with = |source: &str, daemons: f64, client: Option<f64>| {
+            let mut stage = stage(4, 4096);
+            let units = vec![
+                unit(ResourceKind::Core, "cpu0", 0.9, 0.0),
+                unit(ResourceKind::Core, "cpu1", 0.7, 0.0),
+                unit(ResourceKind::Machine, "cpu", 0.8, 0.0),
+                unit(ResourceKind::Thread, "osd/7", 0.4, 0.0),
+            ];
+            let figure = |quantity: &str, mean: f64| QuantityResult {
+                quantity: quantity.to_owned(),
+                unit: String::new(),
+                mean,
+                highest: mean,
+            };
+            let quantities = vec![figure("cpu_interrupts_s", 0.1), figure("daemons_busy_s", daemons)];
+            stage.nodes = vec![NodeResult { source: source.into(), quantities, ..node(units) }];
+            stage.clients =
+                vec![ClientRecord { process_cpu_share: client, cpus: Some(2), ..ClientRecord::default() }];
+            let ladder = ladder(&run(vec![]), &[&stage]);
+            let machine = ladder.units.iter().position(|unit| unit.kind == ResourceKind::Machine).unwrap();
+            let others = ladder.steps[0].usage.iter().map(|usage| usage.by_others);
+            assert!(others.enumerate().all(|(at, others)| at == machine || others.is_none()));
+            ladder.steps[0].usage[machine].by_others
+        };
+        // Of 1.6 processors 0.5 are the daemons', 0.3 the client's, and 0.1 go to interrupts.
+        assert!((with("local", 0.5, Some(0.3)).unwrap() - 0.35).abs() < 1e-9);
+        // No client is on another machine.
+        assert!((with("agent", 0.5, Some(0.3)).unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(with("agent", 1.9, None), Some(0.0));
+        for (source, daemons, client) in [("local", 0.0, Some(0.3)), ("local", 0.3, None), ("ssh", 0.0, None)]
+        {
+            assert_eq!(with(source, daemons, client), None, "{source} {daemons:?} {client:?}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use cosmark_stats::bootstrap::Random;
 
 use super::{LARGEST_RESIDUALS, LEAST_LOADS, Load, MATTERS, Observed, Row};
-use crate::bottleneck::FULL;
 use crate::demand::real;
+use crate::ladder::FULL;
 use crate::regression::Plane;
 
 /// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be
@@ -74,6 +74,10 @@ fn mean(values: &[f64]) -> f64 {
 /// The plane holds at every load, or the unit is hardly busy at any.
 pub(super) fn is_constant(rows: &[Row], plane: &Plane) -> bool {
     let busiest = rows.iter().map(|row| row.1).fold(0.0, f64::max);
-    let near = plane.deviation() <= LARGEST_RESIDUALS.0 && plane.farthest() <= LARGEST_RESIDUALS.1;
-    near || busiest <= MATTERS
+    is_near(plane) || busiest <= MATTERS
+}
+
+/// All that was seen lies near the plane.
+pub(crate) fn is_near(plane: &Plane) -> bool {
+    plane.deviation() <= LARGEST_RESIDUALS.0 && plane.farthest() <= LARGEST_RESIDUALS.1
 }

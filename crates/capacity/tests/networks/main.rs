@@ -21,7 +21,10 @@ fn station(random: &mut Random, sampled: Sampled) -> Station {
         Sampled::Disk | Sampled::Thread | Sampled::Link => 1,
     };
     let background = if random.uniform() < 0.5 { random.between(0.0, 0.1) } else { 0.0 };
-    Station { sampled, servers, demand_s: 1e-3 * servers as f64 * random.between(0.1, 1.0), background }
+    let demand_s = 1e-3 * servers as f64 * random.between(0.1, 1.0);
+    let is_contended = sampled == Sampled::Thread && random.uniform() < 0.5;
+    let contention = if is_contended { random.between(0.0, 0.08) } else { 0.0 };
+    Station { sampled, servers, demand_s, background, contention }
 }
 
 /// One to six stations, the slowest of which takes 2 ms for each operation; a delay of up to eight times that.
@@ -75,17 +78,17 @@ fn outcome(network: &Network, seed: u64) -> Outcome {
     let found = diagnose(&ladder);
     // What the store comes to in the end.
     let most = simulate(network, 192, 4000, seed ^ 1).throughput_per_s;
-    let capacity = |unit: usize| {
-        let at: usize = ladder.units[unit].node[1..].parse().unwrap();
-        network.stations[at].capacity_per_s()
-    };
+    let station_of = |unit: usize| -> usize { ladder.units[unit].node[1..].parse().unwrap() };
+    let capacity = |unit: usize| network.stations[station_of(unit)].capacity_per_s();
     let limits = |unit: usize| capacity(unit) < most * 1.06;
     match &found.answer {
         Answer::Named { units, .. } | Answer::Several(units) => {
             let is_one = matches!(found.answer, Answer::Named { .. });
             let wrong = units.iter().find(|unit| !limits(**unit));
             let ceiling = found.candidates.iter().find(|one| units.contains(&one.unit)).unwrap();
-            let off = ceiling.demand.ceiling_per_s() / most - 1.0;
+            // That of a thread is what it would do if it never had to wait for its processor.
+            let contention = network.stations[station_of(ceiling.unit)].contention;
+            let off = ceiling.demand.ceiling_per_s() * (1.0 - contention) / most - 1.0;
             match wrong {
                 Some(unit) if is_one => {
                     Outcome::Wrong(format!("{:?}: {network:?}: {found:?}", ladder.units[*unit]))
@@ -102,8 +105,7 @@ fn outcome(network: &Network, seed: u64) -> Outcome {
             // A disk that serves many at once cannot be known by how long it is busy.
             let knowable = |at: &usize| {
                 !matches!(ladder.units[*at].kind, Kind::Core)
-                    && network.stations[ladder.units[*at].node[1..].parse::<usize>().unwrap()].sampled
-                        != Sampled::ParallelDisk
+                    && network.stations[station_of(*at)].sampled != Sampled::ParallelDisk
             };
             let least = (0..ladder.units.len()).filter(knowable).any(limits);
             if least { Outcome::Missed } else { Outcome::Silent }

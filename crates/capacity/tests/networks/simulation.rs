@@ -58,6 +58,8 @@ pub struct Station {
     pub demand_s: f64,
     /// Share of its time that something else than operations takes.
     pub background: f64,
+    /// Of the time that a thread would run, the share that it waits for its processor.
+    pub contention: f64,
 }
 
 impl Station {
@@ -239,7 +241,7 @@ fn sampled(at: usize, station: &Station, seen: &Seen) -> Vec<(Unit, Usage)> {
     let own = &seen.sums[at];
     let share = |time: f64| time / seen.window_s;
     let busy = |used: f64| Some(station.background + (1.0 - station.background) * used);
-    let usage = |used: f64, waiting| Usage { busy: busy(used), waiting, by_client: None };
+    let usage = |used: f64, waiting| Usage { busy: busy(used), waiting, by_client: None, by_others: None };
     let all = seen.used(at, station.servers);
     let waited = share(own.waiting);
     let any = share(own.more_than[0]);
@@ -258,7 +260,9 @@ fn sampled(at: usize, station: &Station, seen: &Seen) -> Vec<(Unit, Usage)> {
             vec![(unit(at, Kind::Disk, "sda"), usage(any, Some(queue)))]
         }
         Sampled::Thread => {
-            vec![(unit(at, Kind::Thread, "server/1"), usage(any, Some(Waiting::Share(0.01))))]
+            // Of the time that it would run it waits a part for its processor, which others use too.
+            let waits = any * station.contention;
+            vec![(unit(at, Kind::Thread, "server/1"), usage(any - waits, Some(Waiting::Share(waits))))]
         }
         Sampled::Quota => {
             vec![(unit(at, Kind::CpuQuota, "g"), usage(all, Some(Waiting::Share(waited))))]

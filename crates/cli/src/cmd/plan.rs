@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::PlanArgs;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::plan::answer::{Answer, Checked, Outlook};
+use crate::plan::answer::{Answer, Checked, OtherPrograms, Outlook};
 use crate::plan::prices::Prices;
 use crate::plan::wish;
 use crate::runs::find;
@@ -68,11 +68,15 @@ fn sources(record: &RunRecord, args: &PlanArgs) -> Result<Vec<ObservedLoads>, Pr
 
 fn refused(record: &RunRecord, source: &ObservedLoads, cannot: &cosmark_capacity::model::Cannot) -> Problem {
     let stages = source.stages.first().map(|stage| format!(" {stage}")).unwrap_or_default();
-    Problem::usage(format!(
-        "{}{stages}: cannot be predicted: {}",
-        record.id,
-        why_not(cannot, &source.observed.units)
-    ))
+    let units = &source.observed.units;
+    let others = OtherPrograms::of(&source.observed.others(), units);
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        let took = OtherPrograms::text(&others);
+        format!("; other programs took {took} meanwhile: repeat the run while nothing else runs there")
+    };
+    Problem::usage(format!("{}{stages}: cannot be predicted: {}{others}", record.id, why_not(cannot, units)))
 }
 
 fn check(record: &RunRecord, source: &ObservedLoads) -> Result<Checked, Problem> {
@@ -123,6 +127,7 @@ fn answer(
         planned,
         misfit: planner.misfit,
         balance: planner.balance(),
+        others: OtherPrograms::of(&planner.others, units),
     })
 }
 

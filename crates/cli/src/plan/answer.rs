@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Table};
 use cosmark_capacity::ladder::Unit;
+use cosmark_capacity::others::Others;
 use cosmark_capacity::plan::{Held, Prediction, Range};
 use serde::Serialize;
 
@@ -128,6 +129,33 @@ pub struct Answer {
     pub misfit: f64,
     /// Machines of each role that are full at once, as proportions.
     pub balance: BTreeMap<String, f64>,
+    /// What other programs took of the machines meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherPrograms>,
+}
+
+/// What other programs took of one machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OtherPrograms {
+    unit: String,
+    /// The most at any load, as a share of all its processors.
+    most: f64,
+}
+
+impl OtherPrograms {
+    /// With the names of the machines.
+    #[must_use]
+    pub fn of(others: &[Others], units: &[Unit]) -> Vec<Self> {
+        let named = |one: &Others| Some(Self { unit: units.get(one.unit).map(unit_text)?, most: one.most });
+        others.iter().filter_map(named).collect()
+    }
+
+    /// `up to 45 % of the processors of proxy1 (proxy)`.
+    #[must_use]
+    pub fn text(all: &[Self]) -> String {
+        let each = |one: &Self| format!("up to {:.0} % of {}", one.most * 100.0, one.unit);
+        all.iter().map(each).collect::<Vec<_>>().join(" and ")
+    }
 }
 
 impl Answer {
@@ -150,6 +178,13 @@ impl Answer {
             lines.push(
                 "  the size lies beyond those that were measured: the interval does not know of that".into(),
             );
+        }
+        if !self.others.is_empty() {
+            lines.push(format!(
+                "  other programs took {}: what they took is not counted; the interval reaches from a store beside them \
+                 to one without them",
+                OtherPrograms::text(&self.others)
+            ));
         }
         if self.balance.len() > 1 {
             let parts: Vec<String> =

@@ -97,6 +97,7 @@ quantities! {
     MEMORY_PRESSURE: Memory Saturation Counter "memory_pressure_s" "Seconds in which some task waited for memory (PSI some).";
     THREAD_BUSY: Thread Utilisation Counter "thread_busy_s" "Seconds in which the thread ran.";
     THREAD_RUN_QUEUE: Thread Saturation Counter "thread_run_queue_s" "Seconds in which the thread was ready to run and did not.";
+    DAEMONS_BUSY: Thread Amount Counter "daemons_busy_s" "Seconds in which threads of the named daemons ran, all together.";
     QUOTA_USED: CpuQuota Utilisation Counter "quota_used_s" "Seconds of processor time that the group used.";
     QUOTA_PROCESSORS: CpuQuota Amount Gauge "quota_processors" "Processors' worth of time that the group may use.";
     QUOTA_THROTTLED: CpuQuota Saturation Counter "quota_throttled_s" "Seconds in which the group was stopped because its quota was used up.";
