@@ -21,6 +21,7 @@
 #   DEVICE_TARGETS     a glob of the targets that have a device, with bed_device_fail TARGET, bed_device_heal TARGET
 #   BED_VERBS          further verbs of faults, with bed_fault VERB TARGET [ARGUMENT], which notes what is in force as
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
+#   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
 #
 # Rules kept here: loopback addresses only; only processes that a bed recorded (PID, start time, boot, program) are
 # ever signalled; only a directory that a bed made is ever deleted; every wait is bounded.
@@ -348,6 +349,23 @@ fault_files() {
   done
 }
 
+# In the order in which they are healed. What was killed comes after the rest: it may need the way that another fault has cut.
+fault_files_to_heal() {
+  local fault last=() killed=()
+  for fault in $(fault_files); do
+    # shellcheck disable=SC2053 # the right side is a pattern on purpose
+    if [[ $fault == ${LIFTED_LAST:-} ]]; then
+      last+=("$fault")
+    elif [[ $fault == *.kill ]]; then
+      killed+=("$fault")
+    else
+      printf '%s\n' "$fault"
+    fi
+  done
+  ((${#killed[@]} == 0)) || printf '%s\n' "${killed[@]}"
+  ((${#last[@]} == 0)) || printf '%s\n' "${last[@]}"
+}
+
 # Lift every fault without starting what was killed: for up, which starts it, and down, which ends everything.
 fault_clear_all() {
   local fault names
@@ -575,8 +593,7 @@ bed_faults() {
       fi
       ;;
     healall)
-      # What was killed comes last: it may need the way that another fault has cut.
-      for fault in $(fault_files | grep -v '\.kill$') $(fault_files | grep '\.kill$'); do
+      for fault in $(fault_files_to_heal); do
         case $fault in
           *.kill) fault_do restart "${fault%.kill}" ;;
           *.pause) fault_do resume "${fault%.pause}" ;;
@@ -593,7 +610,7 @@ bed_faults() {
         *) bed_fault "$@" ;;
       esac
       # From when on being whole counts, for the verb whole.
-      case $verb in restart | resume | devheal | heal) date +%s.%N >"$BED_DIR/healed.$target" ;; esac
+      case $verb in restart | resume | devheal | heal | in) date +%s.%N >"$BED_DIR/healed.$target" ;; esac
       say "$verb $target: asked $asked, in force $(now_utc)"
       ;;
   esac

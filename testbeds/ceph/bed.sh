@@ -27,7 +27,8 @@ READER_KEY=AQAA8VNlAAAAABAAzvYJfypVOL/sCRK9Ub8UZw==
 S3_KEYS=(cosmark cosmark-secret)
 SWIFT_KEYS=(bench:swift swiftsecret)
 
-BED_VERBS='partition delay heal' # for lib.sh, beside those of every bed
+BED_VERBS='partition delay heal out in' # for lib.sh, beside those of every bed
+LIFTED_LAST='*.out'                     # for lib.sh: the monitor has to answer
 
 # osd.0 is 127.0.0.21 and so on, so that one can be cut off from the rest.
 osd_ip() { echo "127.0.0.2$(($1 + 1))"; }
@@ -252,6 +253,17 @@ bed_fault() { # bed_fault VERB TARGET [MS]
       : >"$FAULT_DIR/$2.delay"
       osd_delay "$2" "$(awk -v ms="$delay" 'BEGIN { print ms / 1000 }')" 1
       ;;
+    out)
+      [[ -z $delay ]] || usage 2
+      process_is_alive mon || die "out is the monitor's to note, which does not run; run: faults restart mon"
+      : >"$FAULT_DIR/$2.out"
+      ceph_do osd out "$2"
+      ;;
+    in)
+      [[ -z $delay ]] || usage 2
+      : >"$FAULT_DIR/$2.out"
+      bed_fault_lift "$2" out
+      ;;
     heal)
       [[ -z $delay ]] || usage 2
       bed_fault_lift "$2" partition
@@ -275,6 +287,10 @@ bed_fault_proof() { # bed_fault_proof VERB TARGET
       [[ $now =~ \"([0-9.]+)\" ]] && awk -v s="${BASH_REMATCH[1]}" 'BEGIN { exit !(s > 0) }' || return 1
       say "$2 delays what it dispatches by ${BASH_REMATCH[1]} s"
       ;;
+    out)
+      ceph_ask osd dump --format plain | grep -E "^$2 +(up|down) +out " >/dev/null || return 1
+      say "the monitor's map has $2 out"
+      ;;
     devfail)
       if process_is_alive "$2" && ls "$(osd_dir "${2#osd.}")/" >/dev/null 2>&1; then return 1; fi
       say "the device of $2 cannot be read, or the daemon has ended on it"
@@ -283,24 +299,43 @@ bed_fault_proof() { # bed_fault_proof VERB TARGET
   esac
 }
 
-# The monitor's own state: an OSD is down in its map, or it is itself not to be reached.
+# The monitor's own state: an OSD is down or out in its map.
 bed_noticed() {
   case $1 in
     osd.[0-3])
-      ceph_ask osd dump --format plain | grep -E "^$1 down" | head -c 60
+      ceph_ask osd dump --format plain | grep -E "^$1 +(down|up +out) " | head -c 60
       ((PIPESTATUS[1] == 0))
       ;;
     *)
-      say 'the map of the cluster shows OSDs only'
+      say 'the map of the cluster shows OSDs only, and there is one monitor'
       exit 77
       ;;
   esac
 }
 
-# All OSDs are up, and every placement group has all its copies.
+# All OSDs are up and in, and every placement group has all its copies, where the map of now wants them: what the manager
+# says of a group may be older than that map.
 bed_whole() {
-  ceph_ask osd stat | grep -q "^${#OSDS[@]} osds: ${#OSDS[@]} up" && groups_are_clean || return 1
+  local in_map reported
+  ceph_ask osd stat | grep -qE "^${#OSDS[@]} osds: ${#OSDS[@]} up .*, ${#OSDS[@]} in " && groups_are_clean || return 1
+  in_map=$(groups_in_map) || return 1
+  reported=$(groups_reported) || return 1
+  [[ -n $in_map && $in_map == "$reported" ]] || return 1
   say 'all placement groups are active+clean'
+}
+
+# Each placement group and the OSDs that are to have it, by the map of now, and as its first OSD has last reported it.
+groups_in_map() (
+  map=$(mktemp)
+  trap 'rm -f "$map"' EXIT
+  ceph_ask osd getmap -o "$map" && timeout 60 osdmaptool "$map" --test-map-pgs-dump-all 2>/dev/null |
+    sed -nE 's/^([0-9]+\.[0-9a-f]+) .* up \(\[([0-9,]*)\].*/\1 \2/p' | LC_ALL=C sort
+)
+
+groups_reported() {
+  ceph_ask pg dump pgs --format json | python3 -c 'import json, sys
+for group in json.load(sys.stdin)["pg_stats"]:
+    print(group["pgid"], ",".join(map(str, group["up"])))' | LC_ALL=C sort
 }
 
 # bed_fault_lift TARGET VERB: and forget it.
@@ -310,6 +345,13 @@ bed_fault_lift() {
     partition) network_pass "$(osd_ip "${1#osd.}")" ;;
     # One that does not run forgets it by itself.
     delay) if process_is_alive "$1"; then osd_delay "$1" 0 0; fi ;;
+    # After a down there is no monitor: the next up takes all OSDs in.
+    out)
+      if [[ -e $RUN_DIR/mon.pid ]]; then
+        process_is_alive mon || die "the monitor, which would take $1 in, does not run; run: faults restart mon"
+        ceph_do osd in "$1"
+      fi
+      ;;
   esac
   rm -f "$FAULT_DIR/$1.$2"
 }
@@ -417,7 +459,7 @@ osd_lacks() { # osd_lacks NAME
   read -r _ state _ <<<"$line"
   if [[ $state != up ]]; then
     echo "the monitor calls it $state"
-  elif ! [[ $line =~ ^$1\ +up\ +in\  ]]; then
+  elif ! [[ $line =~ ^$1\ +up\ +in\  || -e $FAULT_DIR/$1.out ]]; then
     echo "it is up and out; take it in: ceph -c $CONF osd in $1"
   elif ! timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" status 2>>"$LOG_DIR/ceph-command.log" 9>&- </dev/null |
     grep '"state": "active"' >/dev/null; then
@@ -434,6 +476,8 @@ groups_are_clean() { ceph_ask pg stat | grep -qE '^[0-9]+ pgs: [0-9]+ active\+cl
 # An object by librados, by S3 and by Swift.
 bed_check() {
   wait_until 120 'the OSDs did not come up' osds_are_up
+  # One may have been taken out before a down.
+  ceph_do osd in "${OSDS[@]}"
   wait_until 120 'the placement groups did not become clean' groups_are_clean
   make_metrics
   make_gateway_users

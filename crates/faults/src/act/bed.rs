@@ -17,6 +17,7 @@ const HEALED_BY: &[(&str, &str)] = &[
     ("partition", "heal"),
     ("delay", "heal"),
     ("fill", "heal"),
+    ("out", "in"),
 ];
 
 /// The script of a bed, by its whole path.
