@@ -8,8 +8,9 @@
 //! Sources: Denning and Buzen (1978) for the laws; B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012)
 //! for utilisation and saturation of each resource.
 
-use crate::demand::{Demand, of_unit, real};
+use crate::demand::{Demand, of_unit};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit, level, plateau};
+use crate::number::real;
 use crate::saturation::{LEAST_THROTTLED, Waits, stopped, waits};
 
 /// The ceiling is predicted from steps up to this share of the plateau.

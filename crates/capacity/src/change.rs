@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::demand::real;
 use crate::ladder::{Kind, Unit};
 use crate::model::{Cannot, Mix, Model, Stations};
+use crate::number::real;
 
 /// What is to be more or less than it was measured.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,6 +4,7 @@
 use cosmark_stats::special::t_critical;
 
 use crate::ladder::{Kind, Ladder};
+use crate::number::real;
 use crate::regression::of_classes;
 
 /// What one operation costs one unit.
@@ -152,9 +153,4 @@ pub fn of_unit(ladder: &Ladder, unit: usize, below_per_s: f64) -> Option<Demand>
         }
         whole => whole,
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a handful of points")]
-pub(crate) fn real(n: usize) -> f64 {
-    n as f64
 }

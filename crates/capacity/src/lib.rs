@@ -11,6 +11,7 @@ pub mod demand;
 pub mod ladder;
 pub mod model;
 pub mod mva;
+mod number;
 pub mod others;
 pub mod plan;
 pub mod regression;

@@ -7,9 +7,9 @@ use cosmark_stats::bootstrap::{Random, median};
 
 pub(crate) use self::full::is_near;
 use self::full::{Full, is_constant};
-use crate::demand::real;
 use crate::ladder::{Kind, Ladder, Unit, Usage};
 use crate::mva::{Solution, Station, closed, open};
+use crate::number::real;
 use crate::regression::{Plane, of_classes};
 
 mod full;

@@ -2,9 +2,9 @@
 //! part of what an operation costs. What grows in step with the operations is the store's own, whoever is seen to do it: the
 //! kernel's threads, helpers that nobody named.
 
-use crate::demand::real;
 use crate::ladder::Kind;
 use crate::model::{ClassLoad, Load, Model, Observed, is_near};
+use crate::number::real;
 use crate::regression::{Plane, of_classes};
 
 /// A unit that is no busier than this holds nobody up much, whatever is not known of it.

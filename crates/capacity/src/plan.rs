@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use crate::change::{More, machines};
-use crate::demand::real;
 use crate::ladder::Unit;
 use crate::model::{Cannot, Load, Mix, Model, Observed, SAME_SHARE, SAME_SIZE, Stations};
 use crate::mva::Solution;
+use crate::number::real;
 use crate::others::{HARMLESS, Others};
 use crate::regression::quantile;
 
@@ -391,7 +391,7 @@ pub fn why_not(cannot: &Cannot, units: &[Unit]) -> String {
             name(*unit)
         ),
         Cannot::BusyAnyway(unit, share) => format!(
-            "{} is full, and {:.0} % of its time goes to what is no operation of this load: other programs are not told from \
+            "{} is full, and {:.0} % of its time goes to what is no operation of this load: other programs are not kept apart from \
              the store; repeat the run while nothing else runs there, or name the store's processes (daemons:) so that the \
              others can be taken off",
             name(*unit),

@@ -1,7 +1,7 @@
 //! What each kind of operation costs a unit, from loads that mix several: least squares with costs that are not negative.
 //! Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems (1974), chapter 23.
 
-use crate::demand::real;
+use crate::number::real;
 
 /// A plane through the utilisations of one unit.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@
 //! Source: B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012); Linux kernel, scheduler/sched-bwc.rst for
 //! quotas.
 
-use crate::demand::real;
 use crate::ladder::{FULL, Kind, Step, Waiting};
+use crate::number::real;
 
 /// What waiting says of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -170,6 +170,7 @@ mod tests {
             limit: None,
             message,
             moves: None,
+            because: None,
         }
     }
 

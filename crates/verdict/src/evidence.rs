@@ -255,7 +255,9 @@ pub struct Series {
     pub step_s: f64,
     /// Successes per second.
     pub rate_per_s: Vec<f64>,
-    /// Mean response time of successes in ms; `None` in a step without any.
+    /// Failures per second; empty when not recorded.
+    pub failed_per_s: Vec<f64>,
+    /// Mean response time of what ended in ms; `None` in a step in which nothing did.
     pub response_ms: Vec<Option<f64>>,
     /// Mean in flight; empty when not recorded.
     pub in_flight: Vec<f64>,

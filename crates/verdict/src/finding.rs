@@ -41,11 +41,21 @@ pub struct Finding {
     pub message: String,
     /// Which headline figure it can have moved, and by which share of it; `None` where nobody can say.
     pub moves: Option<(&'static str, f64)>,
+    /// The check whose finding makes up for all of this one, e.g. `V12` of a rate that falls as failures come.
+    pub because: Option<&'static str>,
 }
 
 impl Finding {
     fn new(status: Status, allows: Allows, value: Option<f64>, limit: Option<f64>, message: String) -> Self {
-        Self { status, allows, value: value.filter(|v| v.is_finite()), limit, message, moves: None }
+        Self {
+            status,
+            allows,
+            value: value.filter(|v| v.is_finite()),
+            limit,
+            message,
+            moves: None,
+            because: None,
+        }
     }
 
     /// Fine.
@@ -88,6 +98,13 @@ impl Finding {
     #[must_use]
     pub fn moving(mut self, figure: &'static str, share: f64) -> Self {
         self.moves = share.is_finite().then(|| (figure, share.clamp(0.0, 1.0)));
+        self
+    }
+
+    /// The same, as a consequence of what another check finds.
+    #[must_use]
+    pub fn because_of(mut self, id: &'static str) -> Self {
+        self.because = Some(id);
         self
     }
 

@@ -193,7 +193,7 @@ pub(crate) fn check(row: &CheckRow, stage: Option<&str>, finding: Finding) -> Ch
 
 /// The same for a check that is not in the table.
 pub(crate) fn named(id: &str, name: &str, stage: Option<&str>, finding: Finding) -> Check {
-    let Finding { status, allows, value, limit, message, moves } = finding;
+    let Finding { status, allows, value, limit, message, moves, because } = finding;
     Check {
         id: id.to_owned(),
         name: name.to_owned(),
@@ -214,6 +214,7 @@ pub(crate) fn named(id: &str, name: &str, stage: Option<&str>, finding: Finding)
         limit,
         message,
         moves: moves.map(|(figure, share)| Moved { figure: figure.to_owned(), share }),
+        because: because.map(str::to_owned),
     }
 }
 
@@ -259,12 +260,11 @@ pub fn telling_order(checks: &[Check]) -> Vec<&Check> {
 
 /// Causes, the least part that they must move of what the consequence moves, and what they bring about by themselves. Where
 /// both are found in a stage the cause is told, whatever each would leave of the verdict: a store that falls behind its
-/// arrivals has response times that rise, failures that begin late lower the rate of successes, and a stall makes a p99 for
-/// which the window is too short.
+/// arrivals has response times that rise, and a stall makes a p99 for which the window is too short. What a finding says of
+/// itself (`because`) needs no row.
 const BRINGS_ABOUT: &[(&str, f64, &[&str])] = &[
     ("V16", 0.2, &["V2", "V4", "V8", "V17"]),
     ("V4", 0.0, &["V8", "V9", "V10"]),
-    ("V12", 0.1, &["V8"]),
     ("V3", 0.2, &["V8", "V9"]),
     ("V8", 0.2, &["V9"]),
 ];
@@ -289,6 +289,9 @@ fn causes_up(order: &mut Vec<&Check>) {
 }
 
 fn brings_about(cause: &Check, other: &Check) -> bool {
+    if other.because.as_ref() == Some(&cause.id) && cause.stage == other.stage {
+        return matches!(cause.status, CheckStatus::Warn | CheckStatus::Fail);
+    }
     let known = BRINGS_ABOUT.iter().find(|(id, ..)| *id == cause.id);
     let Some((_, part, _)) = known.filter(|(.., others)| others.contains(&other.id.as_str())) else {
         return false;

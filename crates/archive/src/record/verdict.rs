@@ -67,6 +67,9 @@ pub struct Check {
     /// Which headline figure what was found can have moved, and by how much; null where nobody can say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Moved>,
+    /// Id of the check whose finding makes up for all of this one; null where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// What a finding does to a figure.

@@ -43,6 +43,7 @@ fn run_to_the_end_with_verdict(
             limit: Some(0.05),
             message: "no operation log".into(),
             moves: None,
+            because: None,
         }],
     };
     run.finish(&record, &[cosmark_archive::StageTables::of(ops)]).unwrap();

@@ -4,8 +4,8 @@
 use cosmark_stats::bootstrap::Random;
 
 use super::{LARGEST_RESIDUALS, LEAST_LOADS, Load, MATTERS, Observed, Row};
-use crate::demand::real;
 use crate::ladder::FULL;
+use crate::number::real;
 use crate::regression::Plane;
 
 /// Of the highest load, the share from which on (and at [`LEAST_LOADS`] at least) a unit has to be full for its costs to be

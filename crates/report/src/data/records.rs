@@ -73,7 +73,7 @@ pub fn verdict(record: &RunRecord) -> VerdictData {
 }
 
 fn check(check: &Check) -> CheckData {
-    let Check { id, name, stage, status, allows: _, value, limit, message, moves: _ } = check;
+    let Check { id, name, stage, status, allows: _, value, limit, message, moves: _, because: _ } = check;
     CheckData {
         id: id.clone(),
         name: name.replace('_', " "),

@@ -77,6 +77,7 @@ fn healthy() -> Evidence {
         series: vec![Series {
             work: "main".into(),
             step_s: 1.0,
+            failed_per_s: Vec::new(),
             rate_per_s: (0..60).map(|k| 783.0 + f64::from(k * 37 % 11) - 5.0).collect(),
             response_ms: (0..60).map(|k| Some(10.0 + f64::from(k * 37 % 11) / 50.0)).collect(),
             in_flight: vec![8.0; 60],

@@ -44,7 +44,8 @@ pub fn series_of(run: &Run, stage: &StageRecord, plan: Option<&Stage>) -> Result
             let finer = |own: &Series, fine: &Series| own.rate_per_s.len() < fine.rate_per_s.len();
             let better = fine.as_ref().is_some_and(|fine| own.as_ref().is_none_or(|own| finer(own, fine)));
             if !is_long(own) && better {
-                *own = fine;
+                let failed = own.as_ref().map(|own| (own.step_s, own.failed_per_s.as_slice()));
+                *own = fine.map(|fine| with_failures(fine, failed.unwrap_or_default()));
             }
         }
     }
@@ -57,11 +58,35 @@ pub fn series_of(run: &Run, stage: &StageRecord, plan: Option<&Stage>) -> Result
         .collect())
 }
 
+/// The histogram log has successes only: what failed is that of the interval that a slice lies in.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "lengths of series"
+)]
+fn with_failures(mut fine: Series, (step_s, failed_per_s): (f64, &[f64])) -> Series {
+    let middle = |at: usize| (at as f64 + 0.5) * fine.step_s;
+    let interval = |at| ((middle(at) / step_s).floor() as usize).min(failed_per_s.len().saturating_sub(1));
+    let failed = (0..fine.rate_per_s.len()).map_while(|at| failed_per_s.get(interval(at)).copied());
+    fine.failed_per_s = failed.collect();
+    fine
+}
+
 #[derive(Default)]
 struct Step {
     seconds: f64,
-    count: f64,
+    ok: f64,
+    failed: f64,
     in_flight: f64,
+}
+
+impl Step {
+    /// By Little's law: what was in flight is there for what failed, too.
+    fn response_ms(&self) -> Option<f64> {
+        let ended = self.ok + self.failed;
+        (ended > 0.0).then(|| 1000.0 * self.in_flight * self.seconds / ended)
+    }
 }
 
 /// From `intervals.csv`. It has no latencies; by Little's law the time in flight per operation stands for them.
@@ -80,8 +105,9 @@ fn of_intervals(
         let step = steps.entry(millis(line.start_s)).or_default();
         step.seconds = step.seconds.max(line.end_s - line.start_s);
         #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-        let count = line.ok as f64;
-        step.count += count;
+        let (ok, failed) = (line.ok as f64, line.failed as f64);
+        step.ok += ok;
+        step.failed += failed;
         step.in_flight += line.in_flight_mean.unwrap_or(0.0);
     })?;
     Ok(steps.into_iter().map(of_steps).collect())
@@ -93,11 +119,9 @@ fn of_steps(steps: BTreeMap<u64, Step>) -> Option<Series> {
     let whole: Vec<Step> = steps.into_values().filter(|step| step.seconds > 0.9 * step_s).collect();
     (!whole.is_empty() && step_s > 0.0).then(|| Series {
         step_s,
-        rate_per_s: whole.iter().map(|step| step.count / step.seconds).collect(),
-        response_ms: whole
-            .iter()
-            .map(|step| (step.count > 0.0).then(|| 1000.0 * step.in_flight * step.seconds / step.count))
-            .collect(),
+        rate_per_s: whole.iter().map(|step| step.ok / step.seconds).collect(),
+        failed_per_s: whole.iter().map(|step| step.failed / step.seconds).collect(),
+        response_ms: whole.iter().map(Step::response_ms).collect(),
         in_flight: whole.iter().map(|step| step.in_flight).collect(),
         ..Series::default()
     })

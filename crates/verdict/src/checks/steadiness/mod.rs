@@ -1,6 +1,7 @@
 //! Check of steadiness: stretches without success, stalls, start-up, drift, rounds, changes of level. Each work is looked at
 //! by itself: works of different length or kind add up to no curve.
 
+mod failures;
 mod stalls;
 #[cfg(test)]
 mod tests;
@@ -76,8 +77,13 @@ pub(super) fn steadiness(evidence: &Evidence) -> Finding {
     }
     let worst = found.into_iter().max_by(|a, b| grade(&a.1).total_cmp(&grade(&b.1)));
     if let Some((series, Symptom { value, warn, fail, message })) =
-        worst.filter(|(_, symptom)| symptom.value > symptom.warn)
+        worst.filter(|(_, symptom)| symptom.is_worth_a_word())
     {
+        if is_because_of_failures(evidence, series) {
+            let message = format!("{message}; what failed makes up for it (V12)");
+            return Finding::graded(value, warn, fail, String::new, || named(series, message))
+                .because_of("V12");
+        }
         return Finding::graded(value, warn, fail, String::new, || named(series, message));
     }
     if let Some(series) = short.first() {
@@ -136,6 +142,12 @@ fn while_all_work(evidence: &Evidence, series: &Series) -> Series {
     cut
 }
 
+/// Whether nothing is left of what a course shows when failures have taken what they can have taken of it.
+fn is_because_of_failures(evidence: &Evidence, series: &Series) -> bool {
+    failures::made_good(series)
+        .is_some_and(|good| !symptoms_of(evidence, &good).0.iter().any(Symptom::is_worth_a_word))
+}
+
 /// The greatest share of the time in which a client had no processor, whoever took it.
 fn lost_by_client(evidence: &Evidence) -> f64 {
     let lost =
@@ -147,6 +159,11 @@ fn lost_by_client(evidence: &Evidence) -> f64 {
 const LEAST_LOST: f64 = 0.05;
 
 impl Symptom {
+    /// Whether it is worth a word.
+    fn is_worth_a_word(&self) -> bool {
+        self.value > self.warn
+    }
+
     /// A client that has no processor for a share w of the time at its worst, and all of it at its best, makes a rate differ by
     /// w / (1 - w) by itself: so much says nothing against the store.
     fn or_by_client(mut self, lost: f64) -> Self {

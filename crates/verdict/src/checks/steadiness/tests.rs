@@ -258,3 +258,51 @@ fn workers_that_are_done_with_their_share_make_no_curve_of_a_steady_store() {
     let found = steadiness(&shared_total(3, true, 12.0));
     assert_eq!(found.status, Status::Fail, "{found:?}");
 }
+
+/// A closed loop over 60 s, second by second: successes and failures per second.
+fn by_second(rates: impl Fn(u32) -> (f64, f64)) -> Evidence {
+    let mut evidence = closed(8, 0.04, 60.0, 1.0, Start::Spread, None);
+    let (ok, failed) = (0..60).map(rates).unzip();
+    evidence.series[0].rate_per_s = ok;
+    evidence.series[0].failed_per_s = failed;
+    evidence
+}
+
+/// A few per cent to and fro, never twice the same.
+fn noise(second: u32) -> f64 {
+    f64::from(second * 37 % 11) - 5.0
+}
+
+#[test]
+fn a_rate_that_falls_as_failures_come_falls_because_of_them() {
+    let late = |second| f64::from(u32::from(second >= 40));
+    // As quick as successes, of twice their time, and of a tenth of it.
+    for (failed, taken) in [(30.0, 30.0), (20.0, 40.0), (200.0, 20.0)] {
+        let found = steadiness(&by_second(|second| {
+            (200.0 + noise(second) - taken * late(second), (failed + noise(second + 3)) * late(second))
+        }));
+        assert_eq!(found.because, Some("V12"), "{found:?}");
+        assert!(found.message.contains("what failed makes up for it (V12)"), "{}", found.message);
+    }
+    let outage = |second| f64::from(u32::from((20..26).contains(&second)));
+    let found = steadiness(&by_second(|second| {
+        ((200.0 + noise(second)) * (1.0 - outage(second)), 4000.0 * outage(second))
+    }));
+    assert_eq!(found.because, Some("V12"), "{found:?}");
+}
+
+#[test]
+fn failures_that_come_as_evenly_as_successes_make_no_fall() {
+    let falls = |second: u32| 1.0 - 0.005 * f64::from(second);
+    let level = |second: u32| if second < 30 { 1.0 } else { 0.7 };
+    let courses: [&dyn Fn(u32) -> f64; 2] = [&falls, &level];
+    for course in courses {
+        for share in [0.0, 0.002, 0.02, 0.1] {
+            let found = steadiness(&by_second(|second| {
+                let ended = 200.0 * course(second) + noise(second);
+                (ended * (1.0 - share), ended * share + noise(second * 7 + 1).max(0.0) * share)
+            }));
+            assert_eq!((found.status, found.because), (Status::Fail, None), "{share}: {found:?}");
+        }
+    }
+}
