@@ -134,7 +134,7 @@ fn count_up(here: &mut [u32], population: &[u32]) {
 /// An arriving operation sees its own class's queue without its own share.
 fn schweitzer(demands: &[Vec<f64>], population: &[u32], think_s: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let stations = demands.len();
-    let share = 1.0 / crate::demand::real(stations.max(1));
+    let share = 1.0 / crate::number::real(stations.max(1));
     let mut queues: Vec<Vec<f64>> =
         population.iter().map(|many| vec![f64::from(*many) * share; stations]).collect();
     let mut rates = vec![0.0; population.len()];
