@@ -6,9 +6,10 @@
 #   scripts/test.sh beds     only the tests against real systems
 # Knobs (environment): COSMARK_TEST_BEDS="swift versitygw" runs only these beds, COSMARK_TEST_SECONDS bounds the whole.
 #
+# Lints cost no build of their own: clippy's compiler builds our crates for the tests, too.
 # Most tests wait more than they compute. First run those of the workspace, two programs at once (scripts/test_programs.sh);
-# then what does not measure, in two lanes side by side: beds, and Python, the browser and other beds. Lints run with what these
-# leave of the processors, and go on at full speed when they are over. Last the programs that measure run alone.
+# then what does not measure, in three lanes side by side: two of beds, and Python, the browser and other beds. Last the
+# programs that measure run alone.
 #
 # A bed whose program takes minutes to build (minio) runs where it was built before, or is asked for by name.
 # A bed that cannot run on this machine is reported by a line "SKIPPED bed NAME: why"; a bed that should run and does
@@ -27,9 +28,9 @@ declare -A TESTS_OF=(
   [nginx-dav]=webdav_ [apache-dav]=digest_ [azurite]=azure_ [fake-gcs]=gcs_
 )
 
-# Beds that follow each other, in two lanes side by side: one may stand on another's processes, and all stay up until the end of
-# their lane. What stands in neither runs in the second one.
-BED_LANES=('versitygw nginx-dav apache-dav azurite fake-gcs swift keystone' 'ceph minio')
+# Beds that follow each other, in lanes side by side: one may stand on another's processes, and all stay up until the end of
+# their lane. What stands in none runs in the last one.
+BED_LANES=('swift keystone' 'ceph minio' 'versitygw nginx-dav apache-dav azurite fake-gcs')
 
 # For up: only beds that were asked for by name are built if that takes long.
 [[ -n ${COSMARK_TEST_BEDS:-} ]] || export COSMARK_TESTBED_BUILD=${COSMARK_TESTBED_BUILD:-no}
@@ -39,7 +40,7 @@ NO_BED=()
 
 # The same selection of packages in every cargo test, so that nothing is built twice with other features.
 CARGO_TEST=(cargo test --workspace --locked)
-LINTS=(cargo clippy --workspace --all-targets --locked -- -D warnings)
+CLIPPY=$(command -v clippy-driver || true)
 
 # What waits for nothing: the unit tests and the rules.
 FAST_TESTS=(--lib --bins --test architecture --test docs --test interface --test gate --test choosing --test conversion
@@ -154,13 +155,6 @@ aside() {
   mv "$file.new" "$file.end"
 }
 
-# end_lane NAME: whether its phases are over or not.
-end_lane() {
-  kill "${LANES[$1]}" 2>/dev/null || true
-  wait "${LANES[$1]}" || true
-  unset "LANES[$1]"
-}
-
 # collect FILE NAME: wait for a phase of a lane and show it; its output is then that of the last phase.
 collect() {
   local file=$WORK/$1 name=$2 status seconds waiter reader step
@@ -204,22 +198,16 @@ prepare() {
   for bed in "${ASKED_BEDS[@]}"; do aside "bed-$bed" 1200 "testbeds/$bed/up" --install; done
 }
 
-# cargo holds its directory while it lints: what needs cargo runs before. Lints take the processors that nobody else wants.
-cargo_alone() {
-  local idle=(nice -n 19)
-  if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); fi
-  aside documentation 900 "${CARGO_TEST[@]}" --doc --no-fail-fast
-  aside lints 3600 "${idle[@]}" "${LINTS[@]}"
-}
+# cargo holds its directory: what needs cargo runs before.
+documentation() { aside documentation 900 "${CARGO_TEST[@]}" --doc --no-fail-fast; }
 
-# What of the lints is left is done at full speed: cargo goes on where it was.
-finish_lints() {
-  if [[ -e $WORK/lints.end ]]; then
-    test_collect lints lints
-  else
-    end_lane cargo
-    test_phase 'lints: the rest' 2400 "${LINTS[@]}"
+# What clippy said when it built the test programs: each word of it is a failure.
+lint() {
+  if [[ -z $CLIPPY ]]; then
+    test_phase lints 60 sh -c 'echo "clippy is not there; run: rustup component add clippy"; exit 1'
+    return
   fi
+  test_phase lints 60 awk '/^(warning|error)/ { found = 1 } found { print } END { exit found }' "$WORK/list"
 }
 
 people() {
@@ -260,7 +248,7 @@ must_pass() {
 beds_of() {
   local bed beds=()
   read -ra beds <<<"${BED_LANES[$1]}"
-  if (($1 == 1)); then
+  if (($1 == ${#BED_LANES[@]} - 1)); then
     for bed in "${BEDS[@]}"; do [[ " ${BED_LANES[*]} " == *" $bed "* ]] || beds+=("$bed"); done
   fi
   for bed in "${beds[@]}"; do
@@ -274,11 +262,12 @@ bed_lane() { # LANE
   ((${#beds[@]} == 0)) || aside "beds-$1" 3000 scripts/bed_tests.sh "$BUILT" "${beds[@]}"
 }
 first_beds() { bed_lane 0; }
-other_beds() { bed_lane 1; }
+second_beds() { bed_lane 1; }
+third_beds() { bed_lane 2; }
 
 collect_beds() {
   local lane beds
-  for lane in 0 1; do
+  for lane in "${!BED_LANES[@]}"; do
     mapfile -t beds < <(beds_of "$lane")
     ((${#beds[@]})) || continue
     test_collect "beds-$lane" "beds ${beds[*]%%=*}"
@@ -323,7 +312,7 @@ check_bed_tests() {
 # build SELECTION..: the test programs, and their list.
 build() {
   must_pass 'tests: build' 2700 "${CARGO_TEST[@]}" "$@" --no-run
-  scripts/built.sh list "${CARGO_TEST[@]}" "$@" >"$BUILT" 2>"$WORK/list" || {
+  scripts/built.sh list "${CARGO_TEST[@]}" --color never "$@" >"$BUILT" 2>"$WORK/list" || {
     cat "$WORK/list"
     FAILED=$((FAILED + 1))
     summarize
@@ -333,6 +322,7 @@ build() {
 case ${1:-} in
   all)
     ask_for_beds
+    [[ -z $CLIPPY ]] || export RUSTC_WORKSPACE_WRAPPER=$CLIPPY
     lane prepare prepare
     must_pass 'format' 120 cargo fmt --all --check -- --color never
     # Where they cannot be installed, each test that misses one fails and says how.
@@ -340,25 +330,26 @@ case ${1:-} in
     # The binary embeds the pages.
     test_collect console-build 'console and report page: build'
     build
+    lint
     test_collect console-test 'console and report page: tests'
     test_collect deny 'licences and known faults of dependencies'
     # Tests run while nothing installs or builds.
     collect python-install 'Python package: install' || true
     for bed in "${ASKED_BEDS[@]}"; do collect "bed-$bed" "bed $bed: install" || true; done
     check_bed_tests
-    lane cargo cargo_alone
+    lane cargo documentation
     test_phase 'tests' 2700 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
     lane beds first_beds
-    lane people people other_beds
+    lane others second_beds
+    lane people people third_beds
     test_collect documentation 'examples in the documentation'
     IGNORED=$((IGNORED + RESULT_IGNORED))
     test_collect python-test 'Python package: tests'
     test_collect reports 'reports in a browser'
     test_collect live 'console in a browser'
     collect_beds
-    finish_lints
     test_phase 'tests that measure' 2700 scripts/test_programs.sh --alone "$BUILT"
     IGNORED=$((IGNORED + RESULT_IGNORED))
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
@@ -374,7 +365,8 @@ case ${1:-} in
     check_bed_tests
     IGNORED=$BED_TESTS
     lane beds first_beds
-    lane others other_beds
+    lane others second_beds
+    lane more third_beds
     collect_beds
     ;;
   *)
