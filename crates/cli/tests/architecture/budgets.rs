@@ -84,3 +84,34 @@ fn the_product_uses_few_crates_of_others() {
                 [target.'cfg(unix)'.dependencies]\ne = { version = \"1\" }\n";
     assert_eq!(others_in(text).into_iter().collect::<Vec<_>>(), ["a", "e"]);
 }
+
+/// Sections of a manifest that say how the package of the binary is compiled, apart from others.
+fn overrides_of_the_binary(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+        }
+        let key = line.split(['.', ' ', '=']).next().unwrap_or_default().trim_matches('"');
+        let is_own = section.ends_with(".package.cosmark") || section.ends_with(".package.\"cosmark\"");
+        if section.starts_with("profile.") && (is_own || (section.ends_with(".package") && key == "cosmark"))
+        {
+            found.push(format!("{section}: {line}"));
+        }
+    }
+    found
+}
+
+/// For a package with settings of its own cargo 1.95 passes `strip=debuginfo`, whatever the profile says: a fifth of the binary.
+#[test]
+fn the_binary_is_stripped_as_its_profile_says() {
+    let manifest = std::fs::read_to_string(super::root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("[profile.release]\n") && manifest.contains("\nstrip = true"), "{manifest}");
+    assert_eq!(overrides_of_the_binary(&manifest), [""; 0]);
+    let text = "[profile.release.package]\ncosmark-a.opt-level = 1\ncosmark.opt-level = \"s\"\n[dependencies]\ncosmark.path = \"a\"\n\
+                [profile.dev.package.cosmark]\nopt-level = 1\n";
+    let found = overrides_of_the_binary(text);
+    assert_eq!(found[0], "profile.release.package: cosmark.opt-level = \"s\"");
+    assert_eq!(found.len(), 3, "{found:?}");
+}
