@@ -193,7 +193,10 @@ impl Widened {
         if *share >= 1.0 {
             return format!("{figure} may be anything {way}");
         }
-        format!("{figure} may be up to {} {way}", percent(*share))
+        match percent(*share).as_str() {
+            "0 %" => "that moves no headline figure".to_owned(),
+            moved => format!("{figure} may be up to {moved} {way}"),
+        }
     }
 }
 

@@ -345,3 +345,13 @@ fn a_share_of_failures_is_bounded_by_its_count() {
         failed.holds() && failed.high.unwrap() < 4.0 / trial.truth.len() as f64 && failed.low == Some(0.0)
     );
 }
+
+#[test]
+fn what_moves_a_figure_by_less_than_can_be_written_moves_none() {
+    let p99 = cosmark_metrics::results::METRICS.iter().find(|metric| metric.is_time()).unwrap();
+    let sentence = |share| Widened { share, metric: p99, figure: "p99 of read".into() }.sentence();
+    assert_eq!(sentence(0.000_004), "that moves no headline figure");
+    assert_eq!(sentence(0.000_04), "p99 of read may be up to 0.004 % lower");
+    assert_eq!(sentence(0.12), "p99 of read may be up to 12 % lower");
+    assert_eq!(sentence(1.0), "p99 of read may be anything lower");
+}
