@@ -45,7 +45,7 @@ pub struct RunGlance {
     pub directory: String,
     /// Name of the workload; of the directory where the record cannot be read.
     pub name: String,
-    /// How far it came; `None` when it has no readable `run.json`.
+    /// How far it came; `None` when nothing of it can be read: `problem` says why.
     pub state: Option<RunState>,
     /// When it was submitted.
     pub submitted: Option<Timestamp>,
@@ -75,8 +75,11 @@ pub struct RunGlance {
     pub target: Option<String>,
     /// The headline: figures of the stage with the highest rate.
     pub headline: Option<Headline>,
-    /// Why its record cannot be read; `None` = it can, or there is none (COSBench wrote it).
+    /// Why its record cannot be read; `None` = it can.
     pub problem: Option<String>,
+    /// True for a folder that has the name of a run and holds none, neither of Cosmark nor of COSBench.
+    #[serde(skip)]
+    pub is_hollow: bool,
     /// What the user calls it.
     #[serde(skip)]
     pub tags: BTreeSet<String>,
@@ -134,7 +137,7 @@ pub fn overview(root: &Path) -> Result<Vec<RunGlance>, ArchiveError> {
         let path = entry.path();
         let Some((bytes, modified_ns)) = stamp(&path.join("run.json")) else {
             if path.is_dir() {
-                glances.push(RunGlance::of_cosbench(number, directory, &path));
+                glances.push(RunGlance::without_record(number, directory, &path));
             }
             continue;
         };
@@ -191,6 +194,7 @@ impl RunGlance {
             target: None,
             headline: None,
             problem,
+            is_hollow: false,
             tags: BTreeSet::new(),
             baseline: false,
         }
@@ -230,10 +234,25 @@ impl RunGlance {
         }
     }
 
-    /// A run that COSBench made, from its tables; times of day are those of this machine's zone. Of a directory without them only its
-    /// name is known.
-    fn of_cosbench(number: u64, directory: String, path: &Path) -> Self {
-        let Ok(run) = CosbenchRun::open(path) else { return Self::empty(number, directory, None) };
+    /// A folder without `run.json`: a run that COSBench made, or none at all.
+    fn without_record(number: u64, directory: String, path: &Path) -> Self {
+        let problem = match CosbenchRun::open(path) {
+            Ok(run) => return Self::of_cosbench(number, directory, &run),
+            Err(error) if CosbenchRun::is_at(path) => error.to_string(),
+            Err(_) => {
+                let problem = match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
+                    Ok(true) => "an empty folder".to_owned(),
+                    Ok(false) => "neither run.json nor a result table of COSBench is in it".to_owned(),
+                    Err(error) => format!("the folder cannot be read: {error}"),
+                };
+                return Self { is_hollow: true, ..Self::empty(number, directory, Some(problem)) };
+            }
+        };
+        Self::empty(number, directory, Some(problem))
+    }
+
+    /// A run that COSBench made, from its tables; times of day are those of this machine's zone.
+    fn of_cosbench(number: u64, directory: String, run: &CosbenchRun) -> Self {
         let operations = || run.operations().map(|(_, operation)| operation);
         let main = |operation: &&CosbenchOperation| !AROUND.contains(&operation.op.as_str());
         let of_stage = |stage: &CosbenchStage| {

@@ -52,6 +52,40 @@ fn a_damaged_run_does_not_hide_the_others() {
     assert_eq!(runs[1].state, Some(RunState::Finished));
 }
 
+/// What it holds is looked at: nobody is named who wrote nothing.
+#[test]
+fn a_folder_that_holds_no_run_is_said_to_hold_none() {
+    let home = tempfile::tempdir().unwrap();
+    for (name, file, text) in [
+        ("w1-empty", None, ""),
+        ("w2-other", Some("notes.txt"), "nothing"),
+        ("w3-alike", Some("w3-alike.csv"), "a,b\n1,2\n"),
+        ("w4-cut", Some("w4-cut.csv"), "Stage,Op-Name,Op-Type,Op-Count\nmain,read"),
+    ] {
+        let folder = home.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        file.into_iter().for_each(|file| fs::write(folder.join(file), text).unwrap());
+    }
+    let table =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cosbench-runs/w3-mock-full/w3-mock-full.csv");
+    fs::create_dir(home.path().join("w5-mock-full")).unwrap();
+    let whole = fs::read_to_string(table).unwrap();
+    let damaged = whole.lines().next().unwrap().to_owned() + "\ns1-main,read";
+    fs::write(home.path().join("w5-mock-full/w5-mock-full.csv"), damaged).unwrap();
+    let runs = overview(home.path()).unwrap();
+    let problem = |at: usize| runs[at].problem.as_deref().unwrap();
+    assert_eq!(problem(0), "an empty folder");
+    for at in 1..4 {
+        assert_eq!(problem(at), "neither run.json nor a result table of COSBench is in it", "{:?}", runs[at]);
+    }
+    assert!(runs[..4].iter().all(|run| run.is_hollow && run.state.is_none()), "{runs:?}");
+    assert!(problem(4).contains("w5-mock-full.csv: line 2"), "{}", problem(4));
+    assert!(
+        !runs[4].is_hollow && runs[4].state.is_none(),
+        "a damaged table is one of COSBench's all the same"
+    );
+}
+
 #[test]
 fn tags_and_baselines_stay_beside_the_run_and_do_not_touch_it() {
     let home = tempfile::tempdir().unwrap();

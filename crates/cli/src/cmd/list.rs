@@ -228,13 +228,10 @@ fn row(run: &RunGlance, now: Timestamp) -> Vec<String> {
     tags.extend(run.tags.iter().cloned());
     let id = format!("w{}", run.number);
     let Some(state) = run.state else {
-        let (state, what) = match &run.problem {
-            Some(problem) => ("damaged", problem.as_str()),
-            None => ("no run.json", "written by COSBench?"),
-        };
+        let state = if run.is_hollow { "no run" } else { "damaged" };
         let mut cells = vec![id, run.directory.clone(), state.to_owned()];
         cells.resize(COLUMNS.len() - 1, String::new());
-        cells[TARGET] = what.to_owned();
+        cells[TARGET] = run.problem.clone().unwrap_or_default();
         cells.push(tags.join(" "));
         return cells;
     };

@@ -134,6 +134,17 @@ fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run()
     let home = home.path();
     fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 2s")).unwrap();
     fs::write(home.join("refused.yaml"), NO_STORE).unwrap();
+    fs::create_dir_all(home.join("archive")).unwrap();
+    assert_eq!(good(home, "list"), "no runs in archive\n");
+    fs::create_dir_all(home.join("hollow/w3-hollow")).unwrap();
+    let hollow = good(home, "list --archive hollow");
+    assert!(hollow.contains("an empty folder") && !hollow.contains("COSBench"), "{hollow}");
+    let none = said(home, "list --archive nowhere");
+    let none = (none.status.code(), String::from_utf8_lossy(&none.stderr).into_owned());
+    assert!(
+        none.0 == Some(2) && none.1.contains("no archive at nowhere") && !none.1.contains("COSBench"),
+        "{none:?}"
+    );
     good(home, "run w.yaml --no-report --quiet");
     assert!(!said(home, "run refused.yaml --no-report --quiet").status.success());
     let listed = good(home, "list");
