@@ -10,7 +10,9 @@ use miette::{
     Report, SourceCode, SourceSpan, SpanContents,
 };
 
+use crate::paint::To;
 use crate::registry::CATALOG;
+use crate::screen::columns;
 
 /// Prints them to stderr, each as `file:line:column`, with the place in the source and what was probably meant.
 pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
@@ -24,7 +26,11 @@ pub fn show(file: &str, source: &str, diagnostics: &[Diagnostic]) {
     } else {
         GraphicalTheme::unicode_nocolor()
     };
-    let handler = GraphicalReportHandler::new_themed(theme).with_context_lines(1).with_width(110);
+    let handler = GraphicalReportHandler::new_themed(theme).with_context_lines(1);
+    let handler = match columns(To::Stderr) {
+        Some(columns) => handler.with_width(columns),
+        None => handler.with_wrap_lines(false),
+    };
     for diagnostic in diagnostics {
         let at = index.position(diagnostic.span.start);
         let word = match diagnostic.severity {

@@ -143,26 +143,6 @@ pub fn table(columns: &[Column], rows: &[Vec<String>], ink: impl Fn(usize, &str)
     table.to_string()
 }
 
-/// A text in lines of at most so many columns, as far as its words allow; `None` = one line.
-#[must_use]
-pub fn wrapped(text: &str, room: Option<usize>) -> Vec<String> {
-    // Narrower than this nobody reads.
-    let room = room.map_or(usize::MAX, |room| room.max(20));
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else { continue };
-        if !line.is_empty() && columns_of(line) + 1 + columns_of(word) > room {
-            lines.push(word.to_owned());
-            continue;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,17 +181,6 @@ mod tests {
         assert_eq!(narrow[3], None, "what is worth least has gone: {narrow:?}");
         assert!(narrow[1].unwrap() > 6);
         assert_eq!(arranged(COLUMNS, &rows(), Some(3)).iter().flatten().count(), 3, "what stays, stays");
-    }
-
-    #[test]
-    fn a_text_is_wrapped_at_its_words() {
-        assert_eq!(
-            wrapped("a text that is a little longer", Some(20)),
-            ["a text that is a", "little longer"]
-        );
-        assert_eq!(wrapped("one line", None), ["one line"]);
-        assert_eq!(wrapped("", Some(40)), [""]);
-        assert_eq!(wrapped(&"x".repeat(50), Some(30)).len(), 1);
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod table;
 mod times;
 mod units;
 mod verdict;
+mod wrap;
 
 use clap::Parser;
 
@@ -44,7 +45,10 @@ use exit::Exit;
 
 fn main() -> std::process::ExitCode {
     signals::prepare();
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return out::arguments(&error),
+    };
     paint::choose(args.color);
     let result = match args.command {
         Command::Demo(demo) => cmd::demo::run(&demo),

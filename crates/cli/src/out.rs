@@ -1,5 +1,6 @@
 //! What the program prints. The macros here stand in for those of the standard library, which panic when nobody reads: a reader that
 //! has left (`| head`) ends no run and is no mistake, and output that cannot be written for another reason is told at the end.
+//! On a terminal, sentences are broken to its width here and nowhere else; in a pipe or a file each stays one line.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -8,6 +9,9 @@ use std::sync::OnceLock;
 use comfy_table::{TableStyle, presets};
 
 use crate::exit::{Exit, Outcome, Problem};
+use crate::paint::{To, is_on};
+use crate::screen::columns;
+use crate::wrap::wrapped;
 
 /// The first thing that went wrong with standard output.
 static BROKEN: OnceLock<io::Error> = OnceLock::new();
@@ -25,8 +29,25 @@ macro_rules! eprintln {
     ($($arg:tt)*) => { $crate::out::err(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
 }
 
+/// What is no sentence, but for another program, or to be copied: its lines are broken nowhere.
+macro_rules! verbatim {
+    ($($arg:tt)*) => { $crate::out::verbatim(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
+}
+
+macro_rules! everbatim {
+    ($($arg:tt)*) => { $crate::out::everbatim(::std::format_args!("{}\n", ::std::format_args!($($arg)*))) };
+}
+
 /// Writes to standard output; what goes wrong is kept for [`end`].
 pub fn out(text: Arguments<'_>) {
+    match columns(To::Stdout) {
+        Some(columns) => verbatim(format_args!("{}", wrapped(&text.to_string(), columns))),
+        None => verbatim(text),
+    }
+}
+
+/// The same, as it stands.
+pub fn verbatim(text: Arguments<'_>) {
     crate::screen::clear();
     if BROKEN.get().is_none()
         && let Err(cause) = io::stdout().lock().write_fmt(text)
@@ -37,6 +58,14 @@ pub fn out(text: Arguments<'_>) {
 
 /// Writes to standard error; who cannot be told anything is told nothing.
 pub fn err(text: Arguments<'_>) {
+    match columns(To::Stderr) {
+        Some(columns) => everbatim(format_args!("{}", wrapped(&text.to_string(), columns))),
+        None => everbatim(text),
+    }
+}
+
+/// The same, as it stands.
+pub fn everbatim(text: Arguments<'_>) {
     crate::screen::clear();
     let _ = io::stderr().lock().write_fmt(text);
 }
@@ -78,6 +107,23 @@ impl Write for Reader {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Says what is wrong with the arguments, or prints the help that they ask for.
+#[must_use]
+pub fn arguments(error: &clap::Error) -> std::process::ExitCode {
+    let text = error.render();
+    let text = if is_on(if error.use_stderr() { To::Stderr } else { To::Stdout }) {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    };
+    if !error.use_stderr() {
+        print!("{text}");
+        return end(Ok(Exit::Done)).into();
+    }
+    eprintln!("{}", text.trim_end());
+    Exit::Usage.into()
 }
 
 /// Makes of what a subcommand came to what the shell sees: 1 when it was done but could not be printed.

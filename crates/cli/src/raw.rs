@@ -98,7 +98,7 @@ fn keep(args: &BaselineArgs, file: &Path, limits: &RawLimits, began: Timestamp) 
     let name = file.file_stem().map_or_else(|| "target".into(), |name| name.to_string_lossy());
     let path = archive.keep_raw_limits(&name, limits, host::record(), (began, Timestamp::now()))?;
     if args.json {
-        println!("{}", crate::output::json(limits)?);
+        verbatim!("{}", crate::output::json(limits)?);
         return Ok(Exit::Done);
     }
     println!("{}", text(limits));

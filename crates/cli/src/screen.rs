@@ -2,8 +2,10 @@
 //! terminal is changed and its cursor is never hidden, so that there is nothing to restore, however this program ends. Source:
 //! ECMA-48 (cursor up, erase), tty_ioctl(4).
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::paint::To;
 
 /// A terminal that tells no size.
 const USUAL: Size = Size { columns: 80, rows: 24 };
@@ -45,12 +47,26 @@ pub fn size() -> Size {
     size_of(libc::STDERR_FILENO).unwrap_or(USUAL)
 }
 
-/// Columns that results may take: those of COLUMNS, else of the terminal; `None` = as many as they need (a pipe, a file).
+/// Columns that tables may take: those of COLUMNS, else of the terminal; `None` = as many as they need (a pipe, a file).
 #[must_use]
 pub fn room() -> Option<usize> {
+    said().or_else(|| columns(To::Stdout))
+}
+
+/// Columns of COLUMNS.
+fn said() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<usize>().ok());
-    let own = || if io::stdout().is_terminal() { size_of(libc::STDOUT_FILENO) } else { None };
-    said.filter(|columns| *columns > 0).or_else(|| own().map(|size| size.columns))
+    said.filter(|columns| *columns > 0)
+}
+
+/// Columns that sentences may take there: those of the terminal, or what COLUMNS says of it; `None` where there is none.
+#[must_use]
+pub fn columns(to: To) -> Option<usize> {
+    let own = match to {
+        To::Stdout => size_of(libc::STDOUT_FILENO),
+        To::Stderr => size_of(libc::STDERR_FILENO),
+    };
+    own.map(|size| said().unwrap_or(size.columns))
 }
 
 fn lock() -> MutexGuard<'static, Vec<usize>> {

@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 use crate::args::AdaptorsArgs;
 use crate::cmd::check::reading;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::fit::wrapped;
 use crate::registry::CATALOG;
 use crate::screen::room;
 
 /// Runs the subcommand.
 pub fn run(args: &AdaptorsArgs) -> Outcome {
     match (&args.name, args.json) {
-        (_, true) => println!("{:#}", all_as_json(args)?),
+        (_, true) => verbatim!("{:#}", all_as_json(args)?),
         (None, false) => list_all(),
         (Some(name), false) => show_one(name, args)?,
     }
@@ -43,18 +42,10 @@ fn list_all() {
     println!("`cosmark adaptors NAME` shows the keys of one; for a plugin give its file, and --plugins DIR");
 }
 
-/// A name and what it is, in lines that fit the terminal.
+/// A name and what it is.
 fn line(name: &str, text: &str) {
-    let lines = wrapped(text, room().map(|room| room.saturating_sub(INDENT)));
-    let mut name = format!("  {name:<10} ");
-    for part in lines {
-        println!("{name}{part}");
-        name = " ".repeat(INDENT);
-    }
+    println!("  {name:<10} {text}");
 }
-
-/// Columns before the texts.
-const INDENT: usize = 13;
 
 fn names(aliases: &[Alias]) -> String {
     let names: Vec<&str> = aliases.iter().map(|alias| alias.name).collect();

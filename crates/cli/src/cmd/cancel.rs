@@ -13,7 +13,7 @@ pub fn run(args: &CancelArgs) -> Outcome {
     let run: RunSummary = client.send("POST", &path, &Cancel { abort: args.abort })?;
     if args.json {
         let text = serde_json::to_string_pretty(&run).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        verbatim!("{text}");
     } else {
         println!("{} {} is told to end", run.id, run.name);
     }

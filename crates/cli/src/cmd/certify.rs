@@ -21,6 +21,7 @@ use crate::args::CertifyArgs;
 use crate::cmd::quick;
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::read_text;
+use crate::out::verbatim;
 use crate::registry::{CATALOG, READING};
 use crate::secrets::Own;
 use crate::{diagnose, host, signals};
@@ -66,7 +67,7 @@ fn compare(first: &str, second: &str) -> Outcome {
         let text = read_text(Path::new(path))?;
         Certificate::from_json(&text).map_err(|why| Problem::usage(format!("{path}: {why}")))
     };
-    print!("{}", comparison_markdown(&read(first)?, &read(second)?));
+    verbatim(format_args!("{}", comparison_markdown(&read(first)?, &read(second)?)));
     Ok(Exit::Done)
 }
 
@@ -251,7 +252,7 @@ fn show(args: &CertifyArgs, name: &str, certificate: &Certificate) -> Result<(),
         })?;
     }
     if args.json {
-        println!("{json}");
+        verbatim!("{json}");
         return Ok(());
     }
     println!("{}", table(certificate));

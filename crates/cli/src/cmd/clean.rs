@@ -232,7 +232,7 @@ fn show(run: &Run, cleaned: &[CleanedContainer], args: &CleanArgs) -> Result<(),
             "containers_removed": removed, "containers": containers,
         });
         let text = serde_json::to_string_pretty(&all).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        verbatim!("{text}");
         return Ok(());
     }
     let verb = if args.dry_run { "would be removed" } else { "removed" };

@@ -6,9 +6,9 @@ use cosmark_report::compare::{
 
 use crate::args::{CompareArgs, CompareFormat};
 use crate::exit::{Exit, Outcome, Problem};
-use crate::fit::wrapped;
+use crate::out::verbatim;
 use crate::runs::find;
-use crate::screen::{columns_of, room};
+use crate::screen::room;
 
 /// More runs are a mistake.
 const MOST_RUNS: usize = 200;
@@ -72,26 +72,18 @@ fn options(args: &CompareArgs) -> Result<Options, Problem> {
 fn show(args: &CompareArgs, comparison: &Comparison) -> Result<(), Problem> {
     match args.format {
         CompareFormat::Table => {
-            let room = room();
-            let is_wide = |line: &str| room.is_some_and(|columns| columns_of(line) > columns);
-            for line in table(comparison, room).lines() {
-                // Sentences; rows are as narrow as they can be.
-                match is_wide(line) {
-                    true => wrapped(line, room).iter().for_each(|part| println!("{part}")),
-                    false => println!("{line}"),
-                }
-            }
+            print!("{}", table(comparison, room()));
             if args.normalised {
                 print!("\n{}", normalised(comparison));
             }
         }
-        CompareFormat::Markdown => print!("{}", markdown(comparison)),
+        CompareFormat::Markdown => verbatim(format_args!("{}", markdown(comparison))),
         CompareFormat::Json => {
             let text = serde_json::to_string_pretty(comparison)
                 .map_err(|cause| Problem::ours(format!("cannot print the comparison: {cause}")))?;
-            println!("{text}");
+            verbatim!("{text}");
         }
-        CompareFormat::Junit => print!("{}", junit(comparison, !args.fail_on.is_empty())),
+        CompareFormat::Junit => verbatim(format_args!("{}", junit(comparison, !args.fail_on.is_empty()))),
     }
     Ok(())
 }

@@ -138,7 +138,7 @@ fn over_nats(
         Some(url) => {
             let options = nats::options(url, &args.login);
             let join = join_command(&options.shown(), None, key);
-            eprintln!("cosmark: drivers join, each with the login of a driver, by: {join}");
+            everbatim!("cosmark: drivers join, each with the login of a driver, by: {join}");
             setup.join = Some(join);
             options
         }
@@ -148,7 +148,7 @@ fn over_nats(
             let started = LocalServer::start(wanted).map_err(|error| nats::problem(&error))?;
             let options = started.nats_options();
             let login = started.driver_login();
-            eprintln!(
+            everbatim!(
                 "cosmark: NATS at {}; drivers join with: {}",
                 options.shown(),
                 join_command(&options.shown(), Some(&login), key)
@@ -266,8 +266,8 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
         roles::write_config(directory, &roles, &listen.to_string()).map_err(|error| nats::problem(&error))?;
     let url = format!("nats://{listen}");
     let file = |role: &Role| roles::seed_file(directory, role).display().to_string();
-    println!("nats-server -c {}", config.display());
-    println!("cosmark controller --nats {url} --nats-nkey-file {}", file(&Role::Controller));
+    verbatim!("nats-server -c {}", config.display());
+    verbatim!("cosmark controller --nats {url} --nats-nkey-file {}", file(&Role::Controller));
     for role in drivers.iter().chain(&agents) {
         let (what, name) = match role {
             Role::Agent(name) => ("node", name.clone()),
@@ -275,7 +275,7 @@ fn write_nats_config(args: &ControllerArgs, directory: &Path, state: &Path) -> O
             Role::Controller | Role::Observer => continue,
         };
         let name = name.map_or_else(String::new, |name| format!(" --name {name}"));
-        println!(
+        verbatim!(
             "cosmark {what} --join {url}{name} --nats-nkey-file {} --trust {}",
             file(role),
             identity.public()
@@ -288,7 +288,7 @@ fn manage_tokens(args: &ControllerArgs, state: &Path) -> Outcome {
     let state = StateDir::open(state)?;
     if let Some(name) = &args.add_token {
         let role = role_of(&args.role).unwrap_or(TokenRole::View);
-        println!("{}", tokens::add(&state, name, role)?);
+        verbatim!("{}", tokens::add(&state, name, role)?);
     }
     if let Some(name) = &args.remove_token
         && !tokens::remove(&state, name)?

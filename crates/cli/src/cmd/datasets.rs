@@ -98,7 +98,7 @@ fn list(archive: &Path, as_json: bool) -> Outcome {
 
 fn print(value: &Value) -> Outcome {
     let text = serde_json::to_string_pretty(value).map_err(|cause| Problem::ours(cause.to_string()))?;
-    println!("{text}");
+    verbatim!("{text}");
     Ok(Exit::Done)
 }
 

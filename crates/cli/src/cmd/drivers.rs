@@ -22,7 +22,7 @@ pub fn run(args: &DriversArgs) -> Outcome {
     if args.json {
         let text =
             serde_json::to_string_pretty(&drivers).map_err(|cause| Problem::ours(cause.to_string()))?;
-        println!("{text}");
+        verbatim!("{text}");
         return Ok(Exit::Done);
     }
     if drivers.is_empty() {

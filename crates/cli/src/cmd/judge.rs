@@ -54,7 +54,7 @@ fn show(judged: &[(String, Verdict)], json: bool) -> Result<(), Problem> {
                 serde_json::to_string_pretty(&several.iter().map(|(_, verdict)| verdict).collect::<Vec<_>>())
             }
         };
-        println!("{}", text.map_err(|cause| Problem::ours(cause.to_string()))?);
+        verbatim!("{}", text.map_err(|cause| Problem::ours(cause.to_string()))?);
         return Ok(());
     }
     for (at, (title, verdict)) in judged.iter().enumerate() {

@@ -31,7 +31,7 @@ pub fn run(args: &LbnArgs) -> Outcome {
         )));
     }
     if args.json {
-        println!("{}", crate::output::json(trace.disks())?);
+        verbatim!("{}", crate::output::json(trace.disks())?);
     } else {
         let parts: Vec<String> = disks.iter().map(|(disk, distances)| text(disk, distances)).collect();
         println!("{}", parts.join("\n"));

@@ -31,7 +31,7 @@ pub fn run(args: &ListArgs) -> Outcome {
     runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
         let rows = runs.iter().map(|run| row_of_json(run, archive)).collect();
-        println!("{:#}", Value::Array(rows));
+        verbatim!("{:#}", Value::Array(rows));
         return Ok(Exit::Done);
     }
     if runs.is_empty() {
@@ -110,7 +110,7 @@ fn of_controller(args: &ListArgs) -> Outcome {
     let fitting = runs.len();
     runs.truncate(most(args).unwrap_or(usize::MAX));
     if args.json {
-        println!("{}", crate::output::json(&runs)?);
+        verbatim!("{}", crate::output::json(&runs)?);
         return Ok(Exit::Done);
     }
     if runs.is_empty() {

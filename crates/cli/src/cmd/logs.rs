@@ -24,7 +24,7 @@ pub fn run(args: &LogsArgs) -> Outcome {
     let show = |line: &LogLine| -> Result<(), Problem> {
         if args.json {
             let text = serde_json::to_string(line).map_err(|cause| Problem::ours(cause.to_string()))?;
-            println!("{text}");
+            verbatim!("{text}");
         } else {
             let at = line.at.parse::<Timestamp>();
             let at = at.map_or_else(|_| line.at.clone(), |at| at.strftime("%FT%T.%3fZ").to_string());

@@ -38,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Outcome {
 
 fn show<T: Serialize>(all: &[T], json: bool, text: impl Fn(&T) -> String) -> Outcome {
     if json {
-        println!("{}", crate::output::json(&all)?);
+        verbatim!("{}", crate::output::json(&all)?);
     } else {
         let parts: Vec<String> = all.iter().map(text).collect();
         println!("{}", parts.join("\n\n"));

@@ -9,6 +9,7 @@ use crate::args::QuickArgs;
 use crate::cmd::run::{execute_and_tidy_up, report};
 use crate::exit::{Exit, Outcome, Problem};
 use crate::load::load_text;
+use crate::out::verbatim;
 use crate::registry::CATALOG;
 use cosmark_controller::Settle;
 use cosmark_metrics::results::Statistic;
@@ -23,7 +24,7 @@ pub fn run(args: &QuickArgs) -> Outcome {
     let store = Store::parse(&args.url, args.insecure).map_err(Problem::usage)?;
     let text = workload(args, &store).map_err(Problem::usage)?;
     if args.print {
-        print!("{}", store.hide(&text));
+        verbatim(format_args!("{}", store.hide(&text)));
         return Ok(Exit::Done);
     }
     let loaded = load_text(&CATALOG, text, "quick", "quick.yaml", None, &[])?;

@@ -293,7 +293,7 @@ pub fn report(ended: &Ended, options: &RunOptions) -> Outcome {
     if options.json {
         let text = serde_json::to_string_pretty(&ended.record)
             .map_err(|cause| Problem::ours(format!("cannot print run.json: {cause}")))?;
-        println!("{text}");
+        verbatim!("{text}");
     } else {
         print_results(&ended.record, &ended.path);
     }

@@ -6,6 +6,6 @@ use crate::exit::{Exit, Outcome, Problem};
 pub fn run() -> Outcome {
     let text = serde_json::to_string_pretty(&cosmark_workload::json_schema())
         .map_err(|cause| Problem::ours(cause.to_string()))?;
-    println!("{text}");
+    verbatim!("{text}");
     Ok(Exit::Done)
 }

@@ -22,7 +22,7 @@ pub fn run(args: &ShowArgs) -> Outcome {
         );
     }
     if args.json {
-        println!("{}", crate::output::json(&run.record)?);
+        verbatim!("{}", crate::output::json(&run.record)?);
         return Ok(Exit::Done);
     }
     print_results(&run.record, &path);

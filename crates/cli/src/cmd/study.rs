@@ -35,7 +35,7 @@ pub fn run(args: &StudyArgs) -> Outcome {
     match (args.what.as_str(), &args.name) {
         ("list", None) => list(),
         ("schema", None) => {
-            println!("{}", crate::output::json(&json_schema())?);
+            verbatim!("{}", crate::output::json(&json_schema())?);
             Ok(Exit::Done)
         }
         ("status", name) => status(name.as_deref(), args.dir.as_deref()),

@@ -34,7 +34,7 @@ pub fn run(args: &SubmitArgs) -> Outcome {
     let id = &answer.id;
     if !args.wait {
         if args.json {
-            println!("{}", pretty(&answer)?);
+            verbatim!("{}", pretty(&answer)?);
         } else {
             println!("{id}");
             eprintln!(
@@ -143,7 +143,7 @@ impl SecretSource for ForController {
 fn dry_run(client: &Client, submission: &Submission, json: bool) -> Outcome {
     let answer: CheckResult = client.send("POST", "/api/v1/check", submission)?;
     if json {
-        println!("{}", pretty(&answer)?);
+        verbatim!("{}", pretty(&answer)?);
     } else {
         diagnose::show_remote(&values(&answer.mistakes));
         for stage in &answer.stages {
@@ -206,8 +206,8 @@ fn report(
     json: bool,
 ) -> Result<(), Problem> {
     match record {
-        Some(record) if json => println!("{}", pretty(record)?),
-        None if json => println!("{}", pretty(ended)?),
+        Some(record) if json => verbatim!("{}", pretty(record)?),
+        None if json => verbatim!("{}", pretty(ended)?),
         Some(record) => {
             println!("{} {} {}", record.id, record.name, record.state.word());
             verdict::short(&record.verdict).iter().for_each(|line| println!("{line}"));

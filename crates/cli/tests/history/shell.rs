@@ -128,6 +128,69 @@ fn a_view_fits_its_terminal_has_p99_and_errors_and_changes_nothing_of_it() {
     );
 }
 
+/// A workload with a mistake whose sentences are long, and one against which the verdict has much to say.
+const WRONG: &str = "name: wrong\nstorage: {type: mock}\nstages:\n  - name: main\n    works:\n      - name: main\n        \
+    wrokers: 4\n        runtime: 1s\n        operations: [{type: raed, containers: c(1), objects: \"u(1,9)\"}]\n";
+
+#[test]
+fn sentences_are_broken_between_words_on_a_terminal_and_whole_in_a_pipe() {
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    fs::write(home.join("w.yaml"), TWO_OPERATIONS.replace("runtime: 4s", "runtime: 1s")).unwrap();
+    fs::write(home.join("wrong.yaml"), WRONG).unwrap();
+    fs::write(home.join("refused.yaml"), NO_STORE).unwrap();
+    good(home, "run w.yaml --no-report --quiet");
+    let words = |text: &str| -> Vec<String> {
+        // The frames of tables are as wide as there is room; their sentences are those of the lines without frames.
+        let sentences =
+            text.lines().filter(|line| !line.contains(|sign| ('\u{2500}'..='\u{259f}').contains(&sign)));
+        sentences.flat_map(str::split_whitespace).map(str::to_owned).collect()
+    };
+    let mut broken = 0;
+    for arguments in [
+        "show w1 --color never",
+        "list --archive missing/of/a/name/that/is/long --since yesterday-or-the-day-before-that --color never",
+        "plan w1 --color never --rate 1000000000 --color never",
+        "check wrong.yaml --color never",
+        "adaptors --color never",
+        "adaptors s3 --color never",
+        "study list --color never",
+        "study signatures --plan --color never",
+        "faults --archive archive --color never",
+        "compare w1 w1 --color never",
+        "run refused.yaml --no-report --color never",
+        "run w.yaml --runtime for-as-long-as-it-takes-until-somebody-presses-a-key-of-the-keyboard --color never",
+    ] {
+        let piped = said(home, arguments);
+        let piped = [piped.stdout, piped.stderr].map(|part| String::from_utf8_lossy(&part).into_owned());
+        for columns in [80_u16, 66, 120] {
+            let (text, ..) = on_terminal(home, arguments, columns, 24);
+            assert!(!text.is_empty(), "{arguments}");
+            let text = plain(&text).replace('\r', "");
+            // A line of a file, with its number, is shown as it stands there.
+            let is_quoted = |line: &&str| {
+                line.trim_start().starts_with(|sign: char| sign.is_ascii_digit()) && line.contains('│')
+            };
+            let is_wide = |line: &&str| line.chars().count() > usize::from(columns) && !is_quoted(line);
+            for line in text.lines().filter(is_wide) {
+                assert_eq!(line.split_whitespace().count(), 1, "{arguments} at {columns}: {line:?}");
+            }
+            // What can be said of the order: results and remarks meet in one terminal, and a run says other numbers each time.
+            if piped[0].is_empty() != piped[1].is_empty() && !arguments.starts_with("run") {
+                assert_eq!(words(&text), words(&piped.concat()), "{arguments} at {columns}");
+            }
+            let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            broken += usize::from(longest(&piped.concat()) > usize::from(columns));
+        }
+    }
+    assert!(broken > 10, "only {broken} outputs have a line that has to be broken");
+    // Programs get what they can read, on a terminal, too.
+    let (text, ..) = on_terminal(home, "schema", 80, 24);
+    let text = plain(&text).replace('\r', "");
+    assert_eq!(text, good(home, "schema"));
+    assert!(text.lines().any(|line| line.chars().count() > 80), "{text}");
+}
+
 #[test]
 fn a_list_has_figures_the_newest_first_and_a_refused_login_is_not_the_last_run() {
     let home = tempfile::tempdir().unwrap();
