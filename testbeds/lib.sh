@@ -23,6 +23,8 @@
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
 #   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
 #
+# Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=512M): so much memory for all its processes together.
+#
 # Rules kept here: loopback addresses only; only processes that a bed recorded (PID, start time, boot, program) are
 # ever signalled; only a directory that a bed made is ever deleted; every wait is bounded.
 
@@ -207,7 +209,7 @@ process_start() {
   if [[ $(stat -c %s "$LOG_DIR/$name.log" 2>/dev/null || echo 0) -gt 20000000 ]]; then
     mv "$LOG_DIR/$name.log" "$LOG_DIR/$name.log.1"
   fi
-  (cd / && exec setsid "$@" </dev/null >>"$LOG_DIR/$name.log" 2>&1 9>&-) &
+  (memory_enter && cd / && exec setsid "$@" </dev/null >>"$LOG_DIR/$name.log" 2>&1 9>&-) &
   local pid=$!
   ticks=$(process_ticks "$pid") || die "$name ended at once; see $LOG_DIR/$name.log"
   printf '%s %s %s %s\n' "$pid" "$ticks" "$BOOT_ID" "$program" >"$RUN_DIR/$name.pid"
@@ -240,6 +242,135 @@ process_stop() {
   while ((SECONDS < deadline)) && [[ -n $(process_members "$@") ]]; do sleep 0.2; done
   process_kill "$@"
   for name in "$@"; do rm -f "$RUN_DIR/$name.pid"; done
+}
+
+# ---- memory ----------------------------------------------------------------------------------------------------
+# NAME_MEMORY (512M, 2G): a control group of the bed's own holds all its processes and the pages of the files that they
+# read and write, so that a working set can be larger than the memory of the store. Its group stands in run/memory as
+# "VERSION BYTES GROUP". Of version 1 the controller memory, else of version 2; cgroups(7), cgroup-v1/memory.rst and
+# cgroup-v2.rst of the kernel.
+
+# memory_group: set MEM_VERSION, MEM_BYTES, MEM_GROUP from the record; fail if there is none.
+memory_group() {
+  MEM_VERSION='' MEM_BYTES='' MEM_GROUP=''
+  [[ -s $RUN_DIR/memory ]] && read -r MEM_VERSION MEM_BYTES MEM_GROUP <"$RUN_DIR/memory"
+}
+
+# memory_root: print version and directory of a hierarchy with the controller memory that may be written; fail if there is
+# none.
+memory_root() {
+  local place kind options
+  while read -r _ place kind options _; do
+    [[ $kind == cgroup && ,$options, == *,memory,* && -w $place ]] || continue
+    echo "1 $place"
+    return 0
+  done </proc/mounts
+  while read -r _ place kind _; do
+    [[ $kind == cgroup2 && -w $place ]] && grep -qw memory "$place/cgroup.controllers" 2>/dev/null || continue
+    grep -qw memory "$place/cgroup.subtree_control" || echo +memory >"$place/cgroup.subtree_control" || continue
+    echo "2 $place"
+    return 0
+  done 2>/dev/null </proc/mounts
+  return 1
+}
+
+# memory_prepare: the group that NAME_MEMORY asks for, empty and limited; none without it.
+memory_prepare() {
+  local knob asked bytes=0 version root group alive
+  knob=$(basename "$HERE")
+  knob=${knob//-/_}
+  knob=${knob^^}_MEMORY
+  asked=${!knob:-}
+  [[ $asked =~ ^([1-9][0-9]{0,5}[MG])?$ ]] || die "$knob=$asked: use a whole number and M or G, such as 512M"
+  [[ -z $asked ]] || bytes=$(numfmt --from=iec "$asked")
+  mapfile -t alive < <(process_names)
+  if ((${#alive[@]})) && [[ -n $(process_members "${alive[@]}") ]]; then
+    memory_group || MEM_BYTES=0
+    ((MEM_BYTES == bytes)) ||
+      die "the bed is up with $(memory_words "$MEM_BYTES") and $knob asks for $(memory_words "$bytes"); run down first"
+    return 0
+  fi
+  memory_release
+  ((bytes)) || return 0
+  read -r version root < <(memory_root) ||
+    die "$knob=$asked: this machine lets nobody limit memory here (control groups of version 1 or 2, and root); leave it out"
+  group=$root/cosmark-$BED_NAME-$(cksum <<<"$BED_DIR" | cut -d' ' -f1)
+  mkdir -p "$group" || die "$knob=$asked: $group cannot be made; leave it out"
+  printf '%s %s %s\n' "$version" "$bytes" "$group" >"$RUN_DIR/memory"
+  if ((version == 1)); then
+    # Memory first: that with swap may never be less.
+    echo "$bytes" >"$group/memory.limit_in_bytes" || die "$group takes no limit of $bytes bytes"
+    [[ ! -e $group/memory.memsw.limit_in_bytes ]] || echo "$bytes" >"$group/memory.memsw.limit_in_bytes" ||
+      die "$group takes no limit of $bytes bytes with swap"
+  else
+    echo "$bytes" >"$group/memory.max" || die "$group takes no limit of $bytes bytes"
+    [[ ! -e $group/memory.swap.max ]] || echo 0 >"$group/memory.swap.max" || die "$group takes no limit of swap"
+  fi
+}
+
+# memory_words BYTES: how much, for people; 0 is no limit.
+memory_words() { if (($1)); then echo "at most $(($1 / 1048576)) MiB of memory"; else echo 'no limit of memory'; fi; }
+
+# memory_enter: take this shell into the bed's group, before it becomes one of its processes.
+memory_enter() {
+  memory_group || return 0
+  echo "$BASHPID" >"$MEM_GROUP/cgroup.procs"
+}
+
+# memory_state: set MEM_LIMIT, MEM_USED, MEM_KILLED as the kernel has them, and MEM_OUTSIDE, the bed's processes that are not
+# in the group.
+memory_state() {
+  local names pid
+  if ((MEM_VERSION == 1)); then
+    MEM_LIMIT=$(<"$MEM_GROUP/memory.limit_in_bytes") MEM_USED=$(<"$MEM_GROUP/memory.usage_in_bytes")
+    MEM_KILLED=$(awk '$1 == "oom_kill" { print $2 }' "$MEM_GROUP/memory.oom_control")
+  else
+    MEM_LIMIT=$(<"$MEM_GROUP/memory.max") MEM_USED=$(<"$MEM_GROUP/memory.current")
+    MEM_KILLED=$(awk '$1 == "oom_kill" { print $2 }' "$MEM_GROUP/memory.events")
+  fi
+  MEM_OUTSIDE=()
+  mapfile -t names < <(process_names)
+  for pid in $(process_members "${names[@]}"); do
+    grep -qx "$pid" "$MEM_GROUP/cgroup.procs" || [[ ! -e /proc/$pid ]] || MEM_OUTSIDE+=("$pid")
+  done
+}
+
+# memory_proof: the limit is what was asked (the kernel counts in pages), and every process is under it; die if not.
+memory_proof() {
+  memory_group || return 0
+  memory_state
+  ((MEM_LIMIT <= MEM_BYTES && MEM_LIMIT > MEM_BYTES - $(getconf PAGESIZE))) ||
+    die "$MEM_GROUP has a limit of $MEM_LIMIT bytes, not $MEM_BYTES"
+  ((${#MEM_OUTSIDE[@]} == 0)) || die "processes ${MEM_OUTSIDE[*]} are not in $MEM_GROUP, so nothing limits their memory"
+}
+
+# memory_line: what holds now, on one line, for status; nothing without a limit.
+memory_line() {
+  local inside
+  memory_group || return 0
+  if [[ ! -d $MEM_GROUP ]]; then
+    echo "memory: $MEM_GROUP is gone, so there is no limit any more"
+    return 0
+  fi
+  memory_state
+  inside=$(wc -l <"$MEM_GROUP/cgroup.procs")
+  printf 'memory: at most %d MiB for all processes and their files together (control group, version %d), %d processes in it' \
+    $((MEM_LIMIT / 1048576)) "$MEM_VERSION" "$inside"
+  ((${#MEM_OUTSIDE[@]} == 0)) || printf ', %d outside it' "${#MEM_OUTSIDE[@]}"
+  ((${MEM_KILLED:-0} == 0)) || printf ', %d were killed for want of it' "$MEM_KILLED"
+  printf '; %d MiB in use\n' $((MEM_USED / 1048576))
+}
+
+# memory_release: take the group away; its processes have ended.
+memory_release() {
+  local try
+  memory_group || return 0
+  for ((try = 0; try < 50; try++)); do
+    [[ -d $MEM_GROUP ]] || break
+    rmdir "$MEM_GROUP" 2>/dev/null || sleep 0.1
+  done
+  [[ ! -d $MEM_GROUP ]] || die "$MEM_GROUP cannot be removed: processes $(tr '\n' ' ' <"$MEM_GROUP/cgroup.procs")are in it"
+  rm -f "$RUN_DIR/memory"
 }
 
 # ---- readiness -------------------------------------------------------------------------------------------------
@@ -489,10 +620,12 @@ bed_up() {
     return 0
   fi
   trap 'up_failed' EXIT
+  memory_prepare
   bed_prepare
   fault_clear_all
   mapfile -t names < <(bed_processes)
   start_and_wait "${COSMARK_TESTBED_UP_SECONDS:-180}" "${names[@]}"
+  memory_proof
   bed_check
   trap - EXIT
   say "up after $((SECONDS - began)) s (${#STARTED[@]} of ${#names[@]} processes started now)"
@@ -505,6 +638,7 @@ up_failed() {
   if ((${#STARTED[@]})); then
     warn "not up; ending the ${#STARTED[@]} processes started just now (logs: $LOG_DIR)"
     process_stop 5 "${STARTED[@]}"
+    (memory_release) || true # what ran before may still be in it
     warn "if it fails again, what it kept may be damaged: ${0%/*}/down --wipe deletes it, and up makes it anew"
   fi
   exit "$((status ? status : 1))"
@@ -521,6 +655,7 @@ bed_down() {
   bed_open
   mapfile -t names < <(process_names)
   process_stop 10 "${names[@]}"
+  memory_release
   fault_clear_all
   if declare -F bed_release >/dev/null; then bed_release; fi
   if [[ ${1:-} == --wipe ]]; then
@@ -547,7 +682,7 @@ memory_of() {
 # force, 3 if nothing runs.
 bed_status() {
   case $* in '' | --quiet) ;; -h | --help) usage ;; *) usage 2 ;; esac
-  local names name up=() faults state code=0
+  local names name up=() faults state limit code=0
   mapfile -t names < <(bed_processes)
   mapfile -t faults < <(fault_files)
   for name in "${names[@]}"; do
@@ -563,6 +698,8 @@ bed_status() {
   if [[ ${1:-} != --quiet ]]; then
     if declare -F bed_version >/dev/null; then say "$(bed_version)"; fi
     say "${#up[@]} of ${#names[@]} up; $(memory_of "${up[@]}")"
+    limit=$(memory_line)
+    [[ -z $limit ]] || say "$limit"
     ((${#faults[@]} == 0)) || say "faults in force: ${faults[*]}"
     ((${#up[@]} == 0)) || bed_endpoints
   fi

@@ -5,6 +5,9 @@
 mod console;
 #[path = "gate/lanes.rs"]
 mod lanes;
+#[path = "gate/memory.rs"]
+mod memory;
+mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
