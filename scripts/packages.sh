@@ -4,6 +4,7 @@
 #   scripts/packages.sh image                      dist/: a container image (OCI archive) FROM scratch, out of the tarball
 #   scripts/packages.sh test                       installs each in a clean root, runs `cosmark demo` there
 #   scripts/packages.sh twice                      builds in two places and compares the checksums
+#   scripts/packages.sh chart                      renders the Helm chart as users set it, checks that with Kubernetes' schemas
 # The binary is linked against glibc 2.31 by Zig's linker (PyPI: ziglang, cargo-zigbuild), so that it starts on Debian 11,
 # Ubuntu 20.04, RHEL 9 and what came later. Files depend on the sources alone: times are those of the last commit.
 # aarch64 needs a Rust toolchain with that target: by rustup, or Debian's rustc-web, which is unpacked below target/.
@@ -23,6 +24,9 @@ VERSION=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
 ZIG=(ziglang==0.15.2 cargo-zigbuild==0.24.0 wheel==0.48.0)
+HELM_VERSION=v3.22.0
+SCHEMAS=kubernetes-validate==1.37.0 # the oldest Kubernetes of the chart and its own are looked at
+KUBERNETES=(1.25 1.37)
 
 skipped() { printf 'SKIPPED %s\n' "$*"; }
 
@@ -319,11 +323,72 @@ twice() {
   say 'both builds have the same checksums'
 }
 
+# ---- the chart ----------------------------------------------------------------------------------------------------
+
+chart_tools() {
+  if [[ ! -x $WORK/bin/helm ]]; then
+    command -v go >/dev/null || return 77
+    GOBIN=$WORK/bin CGO_ENABLED=0 timeout 1200 go install -trimpath "helm.sh/helm/v3/cmd/helm@$HELM_VERSION"
+  fi
+  if [[ ! -x $WORK/chart-venv/bin/kubernetes-validate ]]; then
+    need_packages python3=python3,python3-venv
+    python3 -m venv "$WORK/chart-venv"
+    timeout 600 "$WORK/chart-venv/bin/pip" install --quiet --disable-pip-version-check "$SCHEMAS"
+  fi
+}
+
+render() { # NAME [ARGUMENT]..: what the chart makes of these values, on stdout
+  "$WORK/bin/helm" template "$1" "$WORK/chart/cosmark" --kube-version "${KUBERNETES[0]}" "${@:2}"
+}
+
+# What users set: one line is one rendering. Texts that look like numbers are among them.
+CHART_VALUES='--set drivers.count=3
+--set drivers.kind=job
+--set drivers.count=0
+--set nats.enabled=false,natsConnection.url=tls://h:4222,natsConnection.tokenSecret.name=s
+--set-string natsConnection.tokenSecret.name=123,natsConnection.tokenSecret.key=5
+--set-string image.repository=1,image.tag=2
+--set-string controller.storage.className=1,drivers.nodeSelector.pool=true,drivers.labels.zone=true
+--set drivers.threads=3,drivers.extraArgs={--trust,KEY}
+--set-json drivers.tolerations=[{"key":"a","operator":"Exists"}]
+--set-json imagePullSecrets=[{"name":"x"}]'
+CHART_MISTAKES='--set drivers.replicas=3
+--set drivers.count=-1
+--set nats.enabled=false
+--set-json drivers.tolerations=[{"kay":"a"}]
+--set controller.service.port=0'
+
+chart() {
+  local line arguments version
+  chart_tools || { skipped 'chart: no Go, which builds helm (https://go.dev/dl)' && return; }
+  rm -rf "$WORK/chart" && mkdir -p "$WORK/chart" && cp -r deploy/helm/cosmark "$WORK/chart"
+  # The chart of NATS is in no registry of packages; what this chart makes does not depend on it.
+  sed -i '/^dependencies:/,$d' "$WORK/chart/cosmark/Chart.yaml"
+  "$WORK/bin/helm" lint --strict --quiet "$WORK/chart/cosmark"
+  while read -r line; do
+    read -ra arguments <<<"$line"
+    render bench "${arguments[@]}" >"$WORK/chart/rendered.yaml"
+    grep -q '^kind: StatefulSet' "$WORK/chart/rendered.yaml" || die "nothing was rendered with $line"
+    for version in "${KUBERNETES[@]}"; do
+      "$WORK/chart-venv/bin/kubernetes-validate" --quiet --strict -k "$version" "$WORK/chart/rendered.yaml" ||
+        die "Kubernetes $version refuses what the chart makes of $line"
+    done
+  done <<<"$CHART_VALUES"
+  while read -r line; do
+    read -ra arguments <<<"$line"
+    ! render bench "${arguments[@]}" >/dev/null 2>&1 || die "the chart takes $line"
+  done <<<"$CHART_MISTAKES"
+  # NATS' chart leaves its own name out where the release has it.
+  render my-nats | grep -q '"nats://my-nats:4222"' || die 'the address of NATS is not that of its chart'
+  say "the chart fits Kubernetes ${KUBERNETES[*]}"
+}
+
 case ${1:-} in
   build) shift && build "$@" ;;
   image) image && checksums ;;
   test) trial ;;
   twice) twice ;;
+  chart) chart ;;
   -h | --help) usage ;;
   *) usage 2 ;;
 esac

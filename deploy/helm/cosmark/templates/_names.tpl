@@ -12,14 +12,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "cosmark.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
 {{- end }}
 
 {{- define "cosmark.nats" -}}
 {{- if .Values.natsConnection.url -}}
 {{ .Values.natsConnection.url }}
 {{- else if .Values.nats.enabled -}}
-nats://{{ .Release.Name }}-nats:4222
+{{- /* The NATS chart calls itself by the release alone where that has its name in it. */ -}}
+nats://{{ if contains "nats" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-nats{{ end }}:4222
 {{- else -}}
 {{ fail "nats.enabled is false and natsConnection.url is empty: say where NATS is" }}
 {{- end -}}
@@ -56,8 +57,8 @@ capabilities: {drop: [ALL]}
 {{- if .Values.natsConnection.tokenSecret.name }}
 - name: nats-token
   secret:
-    secretName: {{ .Values.natsConnection.tokenSecret.name }}
+    secretName: {{ .Values.natsConnection.tokenSecret.name | quote }}
     defaultMode: 0440
-    items: [{key: {{ .Values.natsConnection.tokenSecret.key }}, path: token}]
+    items: [{key: {{ .Values.natsConnection.tokenSecret.key | quote }}, path: token}]
 {{- end }}
 {{- end }}
