@@ -95,6 +95,27 @@ fn time_that_is_in_no_figure_is_found_and_coarse_times_are_not_blamed() {
 }
 
 #[test]
+fn a_rate_that_the_table_does_not_have_takes_no_time_from_the_workers() {
+    // 720/s of 10.9 ms are all of 8 workers, whether the table has the rate, has none, or one over no time.
+    for rate in ["720,2880000", "N/A,N/A", "\u{221e},\u{221e}", "?,?"] {
+        let reads = ALL_READS.replace("720,2880000", rate);
+        let found = check(&judged(&table(&reads), CONFIG), "s4-reads", "C1").clone();
+        assert_eq!(found.status, CheckStatus::Pass, "{rate}: {found:?}");
+    }
+    // One operation of a mix that lacks its rate does not make the others look idle.
+    let mixed = |rate: &str| {
+        let table = table(ALL_READS).replace(
+            "7.02,7,10,10,10,20,20,80,480,1920000,75.03%",
+            &format!("10.9,7,10,10,10,20,20,80,{rate},100%"),
+        );
+        let verdict = judged(&table, CONFIG);
+        let found = check(&verdict, "s3-mix", "C1");
+        (found.status, found.value)
+    };
+    assert_eq!(mixed("480,1920000"), mixed("N/A,N/A"));
+}
+
+#[test]
 fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     let summed = READS.replace(",720,", ",1692,");
     let found = judged(&table(&summed), CONFIG);

@@ -80,10 +80,11 @@ pub fn count(cell: &str) -> Result<u64, String> {
     cell.parse().map_err(|_| format!("`{}` is not a count", shortened(cell)))
 }
 
-/// A number; `N/A` is `None`, `∞` and a percentile beyond all buckets are infinite.
+/// A number; `N/A` is `None`, `∞` and a percentile beyond all buckets are infinite. `?` stands for `∞` and for what is no
+/// number where COSBench's locale has neither sign.
 pub fn number(cell: &str) -> Result<Option<f64>, String> {
     match cell {
-        NOT_AVAILABLE | "NaN" | "\u{fffd}" => return Ok(None),
+        NOT_AVAILABLE | "NaN" | "\u{fffd}" | "?" => return Ok(None),
         "∞" | "Infinity" | BEYOND_ALL_BUCKETS => return Ok(Some(f64::INFINITY)),
         _ => {}
     }

@@ -253,10 +253,14 @@ fn workers_time(view: &StageView<'_>) -> Finding {
     let Some(workers) = view.workers() else {
         return Finding::unknown("the number of workers is not known");
     };
-    if view.runtime_s().is_none() {
+    let Some(runtime_s) = view.runtime_s() else {
         return Finding::unknown("works of different length: their rates do not add up");
-    }
-    let rate = |op: &CosbenchOperation| op.throughput_per_s.filter(|rate| rate.is_finite()).unwrap_or(0.0);
+    };
+    // Where the table has no rate (N/A, or one over no time), the count over the window is one.
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    let rate = |op: &CosbenchOperation| {
+        op.throughput_per_s.filter(|rate| rate.is_finite()).unwrap_or(op.count as f64 / runtime_s)
+    };
     let busy = |more_ms: f64| {
         view.measured().map(|op| rate(op) * (op.response_ms.unwrap_or(0.0) + more_ms) / 1000.0).sum::<f64>()
     };
