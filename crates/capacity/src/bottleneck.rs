@@ -8,6 +8,8 @@
 //! Sources: Denning and Buzen (1978) for the laws; B. Gregg, Thinking Methodically about Performance (ACM Queue 10, 2012)
 //! for utilisation and saturation of each resource.
 
+mod cheaper;
+
 use crate::demand::{Demand, of_unit};
 use crate::ladder::{FULL, Kind, Ladder, Step, Unit, level, plateau};
 use crate::number::real;
@@ -43,8 +45,20 @@ pub struct Candidate {
     pub by_client: f64,
     /// Whether work waits for it.
     pub waits: Waits,
+    /// Seconds that an operation costs it at the plateau, where it is full there and an operation costs it more at the low steps:
+    /// its ceiling rises with the load, and the one that these steps predict is none.
+    pub when_full: Option<f64>,
     /// Why it is not the bottleneck; empty for one that may be.
     pub against: Vec<Against>,
+}
+
+impl Candidate {
+    /// Operations per second at which it has no time left, by the low steps; by what an operation costs it at the plateau where
+    /// that is less.
+    #[must_use]
+    pub fn ceiling_per_s(&self) -> f64 {
+        self.when_full.map_or(self.demand.ceiling_per_s(), |seconds| (1.0 - self.demand.idle) / seconds)
+    }
 }
 
 /// What speaks against a unit.
@@ -72,7 +86,8 @@ pub enum Confidence {
     /// What waits for it was not measured.
     Low,
     /// Another unit's ceiling lies within a quarter above, another's was exceeded although its demand says that it cannot be,
-    /// or one step alone is the ground of the prediction.
+    /// one step alone is the ground of the prediction, or no ceiling could be predicted because operations cost less while
+    /// it is full.
     Medium,
     /// All conditions hold, and the next ceiling is far.
     High,
@@ -270,7 +285,12 @@ fn candidate(
     if busy_at_plateau.is_some_and(|busy| demand.seconds * plateau < OWN * busy) {
         against.push(Against::BusyAnyway);
     }
-    Some(Candidate { unit, demand, busy_at_plateau, by_client, waits, against })
+    let mut found = Candidate { unit, demand, busy_at_plateau, by_client, waits, when_full: None, against };
+    found.when_full = cheaper::at_plateau(own, &found, plateau, steps, beyond(level));
+    if found.when_full.is_some() {
+        found.against.clear();
+    }
+    Some(found)
 }
 
 fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], level: &[&Step]) -> Answer {
@@ -308,8 +328,15 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     if let Some(shared) = fitting.iter().find(|one| one.by_client > SHARED) {
         return Answer::Shared(shared.unit, shared.by_client);
     }
+    // One whose ceiling was predicted is better known than one that only was full.
+    let predicted: Vec<&Candidate> = fitting.iter().filter(|one| one.when_full.is_none()).copied().collect();
+    let fitting = if predicted.is_empty() { fitting } else { predicted };
+    let Some(least) = fitting.first() else { return Answer::Unexplained };
+    if least.when_full.is_some() && cheaper::is_contradicted(ladder, least, candidates) {
+        return Answer::Unexplained;
+    }
     let units: Vec<usize> = fitting.iter().map(|one| one.unit).collect();
-    let ceiling = least.demand.ceiling_per_s();
+    let ceiling = least.ceiling_per_s();
     let near = others().any(|one| {
         // Cores and threads hand their work to each other.
         let is_near = one.demand.ceiling_per_s() < ceiling * 1.25;
@@ -317,7 +344,7 @@ fn answer(ladder: &Ladder, found: &Diagnosis, plateau: f64, steps: &[&Step], lev
     });
     let confidence = if fitting.iter().all(|one| one.waits == Waits::Unknown) {
         Confidence::Low
-    } else if near || least.demand.steps < 3 {
+    } else if near || least.demand.steps < 3 || least.when_full.is_some() {
         Confidence::Medium
     } else {
         Confidence::High

@@ -62,12 +62,14 @@ pub(crate) fn waits(unit: usize, kind: Kind, steps: &[&Step], level: &[&Step]) -
 /// A thread that ran, or was ready to, all of the time: there was always more for it to do. Where it was not given a processor
 /// at once, it had less of one than it could have used.
 fn never_sleeps(unit: usize, level: &[&Step]) -> bool {
-    let awake = level.iter().map(|step| {
-        let usage = step.usage.get(unit)?;
-        Some(usage.busy? + usage.waiting?.amount())
-    });
-    let awake: Option<Vec<f64>> = awake.collect();
+    let awake: Option<Vec<f64>> = level.iter().map(|step| awake(unit, step)).collect();
     awake.is_some_and(|awake| !awake.is_empty() && awake.iter().all(|share| *share >= FULL))
+}
+
+/// Share of the time in which a thread ran or was ready to.
+pub(crate) fn awake(unit: usize, step: &Step) -> Option<f64> {
+    let usage = step.usage.get(unit)?;
+    Some(usage.busy? + usage.waiting?.amount())
 }
 
 /// Share of its periods in which a group was stopped by its quota, at each of these steps at which that was counted.

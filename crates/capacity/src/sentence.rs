@@ -99,6 +99,16 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
 
 /// `(93 % busy; 184 us each: predicted ceiling 5400/s from steps below 60 %, observed 5020/s)`.
 fn numbers(one: &Candidate, plateau: &str) -> String {
+    let busy = one.busy_at_plateau.map(|busy| format!("{} busy; ", percent(busy))).unwrap_or_default();
+    if let Some(seconds) = one.when_full {
+        return format!(
+            "({busy}an operation costs it {} where it is full and {} at the steps below 60 %, which would have let it come to \
+             {} only: no ceiling is predicted, {plateau} observed)",
+            duration(seconds),
+            duration(one.demand.seconds),
+            rate(one.demand.ceiling_per_s()),
+        );
+    }
     let (low, high) = one.demand.ceiling_interval();
     let interval = if high.is_finite() && high > low {
         format!(" [{}, {}]", rate(low), rate(high))
@@ -106,8 +116,7 @@ fn numbers(one: &Candidate, plateau: &str) -> String {
         String::new()
     };
     format!(
-        "({}an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
-        one.busy_at_plateau.map(|busy| format!("{} busy; ", percent(busy))).unwrap_or_default(),
+        "({busy}an operation costs it {}: ceiling {}{interval} predicted from the steps below 60 %, {plateau} observed)",
         duration(one.demand.seconds),
         rate(one.demand.ceiling_per_s()),
     )
@@ -145,7 +154,7 @@ fn nearest(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
 fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) -> Option<String> {
     let Answer::Named { units, .. } = &diagnosis.answer else { return None };
     let first = diagnosis.candidates.iter().find(|one| units.contains(&one.unit))?;
-    let doubled = first.demand.ceiling_per_s() * 2.0;
+    let doubled = first.ceiling_per_s() * 2.0;
     let then = second.map_or(doubled, |next| next.demand.ceiling_per_s().min(doubled));
     let widen = match ladder.units[*units.first()?].kind {
         Kind::Machine | Kind::Core => "twice the processors, or a second machine of this role",

@@ -1,7 +1,7 @@
 //! The laws and the answers on simulated stores whose demands are known.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss, reason = "a test may stop at the first surprise")]
 
-use cosmark_capacity::bottleneck::{Answer, diagnose};
+use cosmark_capacity::bottleneck::{Answer, Confidence, diagnose};
 use cosmark_capacity::ladder::{Kind, Ladder, Step, Unit, Usage, Waiting};
 use cosmark_capacity::mva::{Station, closed};
 use cosmark_capacity::sentence::say;
@@ -32,6 +32,8 @@ struct Store {
     delay_s: f64,
     /// What an operation costs beside its demand where it finds a station asleep.
     waking_s: Vec<f64>,
+    /// The share of the first station's demand that an operation does not cost where four others wait, and less where fewer do.
+    saved: f64,
 }
 
 struct Seen {
@@ -89,8 +91,10 @@ fn simulate(store: &Store, workers: usize, operations: usize, seed: u64) -> Seen
             Place::Station(station) => {
                 queues[station].pop_front();
                 if let Some(waiting) = queues[station].front() {
-                    let end =
-                        now + random.exponential(store.demands_s[station] / (1.0 - store.idle[station]));
+                    let others = (queues[station].len() - 1) as f64;
+                    let saved = if station == 0 { store.saved * (others / 4.0).min(1.0) } else { 0.0 };
+                    let demand = store.demands_s[station] * (1.0 - saved);
+                    let end = now + random.exponential(demand / (1.0 - store.idle[station]));
                     events.push((end, *waiting, Place::Station(station)));
                 }
                 station + 1
@@ -170,6 +174,7 @@ fn store(demands_ms: [f64; 4]) -> Store {
         slots: usize::MAX,
         delay_s: 0.004,
         waking_s: Vec::new(),
+        saved: 0.0,
     }
 }
 
@@ -244,6 +249,7 @@ fn disks_that_share_the_work_evenly_are_one_name_and_one_hot_disk_is_a_sentence(
         slots: usize::MAX,
         delay_s: 1e-3,
         waking_s: vec![],
+        saved: 0.0,
     };
     let found = diagnose(&ladder_of(&even, disks.clone(), 9));
     if let Answer::Named { units, .. } = &found.answer {
@@ -360,6 +366,109 @@ fn an_operation_that_need_not_wake_a_server_costs_it_less_and_the_ceiling_is_tha
         }
     }
     assert!(named >= 4, "{named}");
+}
+
+#[test]
+fn a_thread_or_quota_that_does_more_at_once_the_more_waits_is_named_without_a_predicted_ceiling() {
+    for kind in [Kind::Thread, Kind::CpuQuota] {
+        let mut unpredicted = 0;
+        for (saved, seed) in [(0.15, 1), (0.2, 2), (0.25, 3), (0.3, 4), (0.3, 5)] {
+            let mut units = units();
+            units[0].kind = kind;
+            // Long alone elsewhere, so that several loads lie below the plateau.
+            let batches = Store { saved, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) };
+            let mut ladder = ladder_of(&batches, units, seed);
+            for step in &mut ladder.steps {
+                let busy = step.usage[0].busy.unwrap();
+                let waits = if kind == Kind::Thread { 0.0 } else { busy.powi(4) };
+                step.usage[0].waiting = Some(Waiting::Share(waits));
+            }
+            let found = diagnose(&ladder);
+            let Answer::Named { units, confidence } = &found.answer else { panic!("{saved}: {found:?}") };
+            assert_eq!(units, &[0], "{saved}: {found:?}");
+            let one = found.candidates.iter().find(|one| one.unit == 0).unwrap();
+            // What it costs while it is full is what was made.
+            let Some(seconds) = one.when_full else { continue };
+            unpredicted += 1;
+            let truth = 2e-3 * (1.0 - saved);
+            assert!((seconds / truth - 1.0).abs() < 0.08, "{seconds} for {truth}");
+            assert!(*confidence == Confidence::Medium && seconds < one.demand.seconds, "{found:?}");
+            let said = say(&ladder, &found);
+            assert!(said.text.contains("no ceiling is predicted"), "{said:?}");
+        }
+        assert!(unpredicted >= 2, "{kind:?}: {unpredicted}");
+    }
+}
+
+/// A unit that is busy while any operation is under way, in a store that lets `slots` of them in, each for `seconds`: loads by
+/// the clock first, whose number under way is Poisson's, then closed loops.
+fn never_idle_under_load(kind: Kind, slots: usize, seconds: f64, waits: f64) -> Ladder {
+    let most = slots as f64 / seconds;
+    let step = |throughput_per_s: f64, in_flight: f64, busy: f64| Step {
+        throughput_per_s,
+        in_flight,
+        service_s: in_flight / throughput_per_s,
+        client_clear: true,
+        failed_share: 0.0,
+        usage: vec![Usage {
+            busy: Some(busy * (1.0 - waits)),
+            waiting: Some(Waiting::Share(if kind == Kind::Thread { busy * waits } else { busy.powi(4) })),
+            by_client: None,
+            by_others: None,
+        }],
+    };
+    let by_the_clock = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6].map(|share| {
+        let under_way = share * slots as f64;
+        step(share * most, under_way, 1.0 - (-under_way).exp())
+    });
+    let loops = LOADS.iter().map(|workers| {
+        let rate = most.min(*workers as f64 / seconds);
+        // Each a little more than the one before, as batches give it.
+        step(rate * (1.0 + 1e-4 * *workers as f64), *workers as f64, 1.0)
+    });
+    Ladder {
+        units: vec![unit("proxy1", "proxy", kind, "one")],
+        idle: vec![Some(0.0)],
+        steps: by_the_clock.into_iter().chain(loops).collect(),
+    }
+}
+
+#[test]
+fn what_is_only_never_idle_under_load_is_not_taken_for_one_that_works_in_batches() {
+    for kind in [Kind::Thread, Kind::CpuQuota, Kind::Core] {
+        for slots in 2..=8 {
+            for waits in [0.0, 0.06] {
+                let found = diagnose(&never_idle_under_load(kind, slots, 0.01, waits));
+                assert!(!matches!(found.answer, Answer::Named { .. }), "{kind:?} {slots}: {found:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_that_works_in_batches_is_not_named_beside_another_that_is_as_full() {
+    let mut units = units();
+    units[0].kind = Kind::Thread;
+    let batches = Store { saved: 0.3, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 1.35]) };
+    for seed in 1..=4 {
+        let mut ladder = ladder_of(&batches, units.clone(), seed);
+        ladder.steps.iter_mut().for_each(|step| step.usage[0].waiting = Some(Waiting::Share(0.0)));
+        let found = diagnose(&ladder);
+        assert!(!matches!(found.answer, Answer::Named { .. }), "{found:?}");
+    }
+    // Nor where the processors that it runs on are full.
+    let batches = Store { saved: 0.3, delay_s: 0.03, ..store([2.0, 0.2, 0.3, 0.4]) };
+    for (busy, named) in [(0.96, false), (0.8, true)] {
+        let mut ladder = ladder_of(&batches, units.clone(), 4);
+        ladder.units[1] = unit("proxy1", "proxy", Kind::Machine, "cpu");
+        let plateau = ladder.plateau().unwrap();
+        for step in &mut ladder.steps {
+            step.usage[0].waiting = Some(Waiting::Share(0.0));
+            step.usage[1].busy = Some(busy * (step.throughput_per_s / plateau).powi(2).min(1.0));
+        }
+        let found = diagnose(&ladder);
+        assert_eq!(matches!(found.answer, Answer::Named { .. }), named, "{busy}: {found:?}");
+    }
 }
 
 #[test]

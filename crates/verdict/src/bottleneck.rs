@@ -228,7 +228,10 @@ fn answer(run: &RunRecord, stages: &[&StageRecord]) -> BottleneckResult {
         confidence: confidence.map(str::to_owned),
         units: named.iter().filter_map(name).collect(),
         plateau_per_s: found.plateau_per_s,
-        ceiling_per_s: ceiling.map(|one| one.demand.ceiling_per_s()).filter(|rate| rate.is_finite()),
+        ceiling_per_s: ceiling
+            .filter(|one| one.when_full.is_none())
+            .map(|one| one.demand.ceiling_per_s())
+            .filter(|rate| rate.is_finite()),
         text: said.text,
         second: said.second,
         refute: said.refute,

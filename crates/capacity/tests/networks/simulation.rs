@@ -60,11 +60,16 @@ pub struct Station {
     pub background: f64,
     /// Of the time that a thread would run, the share that it waits for its processor.
     pub contention: f64,
+    /// The share of its demand that an operation does not cost where [`BATCH`] others wait, and less of it where fewer do.
+    pub saved: f64,
 }
+
+/// So many operations that wait save all that can be saved.
+const BATCH: f64 = 4.0;
 
 impl Station {
     pub fn capacity_per_s(&self) -> f64 {
-        self.servers as f64 * (1.0 - self.background) / self.demand_s
+        self.servers as f64 * (1.0 - self.background) / (self.demand_s * (1.0 - self.saved))
     }
 }
 
@@ -140,7 +145,9 @@ impl Run<'_> {
 
     fn serve(&mut self, station: usize, worker: usize) {
         let own = &self.network.stations[station];
-        let time = self.random.exponential(own.demand_s / (1.0 - own.background));
+        let waiting = self.queues[station].len().saturating_sub(own.servers) as f64;
+        let demand_s = own.demand_s * (1.0 - own.saved * (waiting / BATCH).min(1.0));
+        let time = self.random.exponential(demand_s / (1.0 - own.background));
         self.after(time, worker, station);
     }
 

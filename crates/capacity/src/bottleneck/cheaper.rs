@@ -1,0 +1,61 @@
+//! Threads and quotas of processor time whose operations cost less the more of them wait: servers fetch and answer several at
+//! once, and are woken less often. The ceiling of such a unit moves up with the load, so that the steps below 60 % predict one
+//! that is too low. That it is full is seen all the same, and by the utilisation law its throughput is then what it has left
+//! over its demand at these loads. Source: Denning and Buzen (1978), section 3.
+
+use super::{Against, BUSY, Candidate, MEETS, family};
+use crate::ladder::{FULL, Kind, Ladder, Step, Unit};
+use crate::number::real;
+use crate::saturation::{Waits, awake};
+
+/// The ceiling that is predicted from the low steps may be exceeded so many times.
+const MOST: f64 = 1.5;
+/// Of the plateau, what every step has to come to at which the unit was full already. What is only never idle while
+/// operations are under way (one that looks for work all the time, a disk that serves many at once) is full long before.
+const ONCE_FULL: f64 = 0.7;
+/// Share of the time that it has to be busy at the plateau. One whose queue is as long as it takes to keep up with a limit
+/// elsewhere pauses more often.
+const WITHOUT_PAUSE: f64 = 0.985;
+
+/// What an operation costs a candidate at the plateau, where it is full there and only its ceiling, predicted from the low
+/// steps, says that it cannot be; `None` where anything else speaks against it. All steps, and the last at which throughput
+/// is level.
+pub(super) fn at_plateau(
+    unit: &Unit,
+    one: &Candidate,
+    plateau: f64,
+    steps: &[&Step],
+    last: &[&Step],
+) -> Option<f64> {
+    let by_prediction = [Against::CeilingElsewhere, Against::DemandChanges];
+    let is_its_own = matches!(unit.kind, Kind::Thread | Kind::CpuQuota) && one.waits == Waits::Rises;
+    let exceeded = plateau / one.demand.ceiling_per_s();
+    let is_cheaper = (1.0 - MEETS..=MOST).contains(&exceeded);
+    let alone = one.against.iter().all(|why| by_prediction.contains(why));
+    if one.against.is_empty() || !(alone && is_its_own && is_cheaper) {
+        return None;
+    }
+    // A thread that is not given a processor at once has something to do all the same.
+    let busy = |step: &Step| match unit.kind {
+        Kind::Thread => awake(one.unit, step),
+        _ => step.usage.get(one.unit)?.busy,
+    };
+    let at_last: Vec<f64> = last.iter().filter_map(|step| busy(step)).collect();
+    let is_full = at_last.iter().sum::<f64>() >= WITHOUT_PAUSE * real(at_last.len().max(1));
+    let mut full = steps.iter().filter(|step| busy(step).is_some_and(|busy| busy >= FULL));
+    let is_level = full.all(|step| step.throughput_per_s >= plateau * ONCE_FULL);
+    let own = (one.busy_at_plateau? - one.demand.idle).max(0.0);
+    (is_full && is_level && own > 0.0).then_some(own / plateau)
+}
+
+/// Whether something else was as busy: a name without a predicted ceiling needs to be the only one. Where the processors are
+/// full, that a thread always has something to do may be their doing.
+pub(super) fn is_contradicted(ladder: &Ladder, one: &Candidate, all: &[Candidate]) -> bool {
+    let own = &ladder.units[one.unit];
+    let are_its_processors =
+        |other: &Unit| own.kind == Kind::Thread && other.kind == Kind::Machine && other.node == own.node;
+    all.iter().any(|other| {
+        let busy = other.busy_at_plateau.is_none_or(|busy| busy >= BUSY);
+        busy && (!family(ladder, other, one) || are_its_processors(&ladder.units[other.unit]))
+    })
+}
