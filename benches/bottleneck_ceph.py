@@ -33,8 +33,6 @@ class CephRun(TestbedRun):
             self.limit("osds", "ceph-osd", self.plant["osd_cpu"])
         if "osd_writes_per_s" in self.plant:
             self.limit("osds", "ceph-osd", write_iops=self.plant["osd_writes_per_s"])
-        if "dispatch_ms" in self.plant:
-            self.bed("faults", "delay", "osd.1", str(self.plant["dispatch_ms"]))
         if "requests" in self.plant:
             self.configure("rgw_max_concurrent_requests", self.plant["requests"])
 
