@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use csv::{ReaderBuilder, StringRecord};
+use csv::{ByteRecord, ReaderBuilder, StringRecord};
 use jiff::civil::DateTime;
 
 use super::CosbenchState;
@@ -15,7 +15,7 @@ use crate::csv::number::NOT_AVAILABLE;
 pub const MOST_BYTES: u64 = 1 << 29;
 
 /// A percentile beyond the last bucket: the greatest `long` of Java.
-const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
+pub const BEYOND_ALL_BUCKETS: &str = "9223372036854775807";
 
 /// Calls `each` with the 1-based line and the cells of every record of `input`, until it gives `false`.
 pub fn records(
@@ -34,17 +34,18 @@ pub fn records(
         .has_headers(false)
         .flexible(true)
         .from_reader(BufReader::with_capacity(1 << 16, &mut input));
-    let mut record = StringRecord::new();
+    let mut bytes = ByteRecord::new();
     loop {
         let line = reader.position().line();
-        match reader.read_record(&mut record) {
+        match reader.read_byte_record(&mut bytes) {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
                 let line = error.position().map_or(line, csv::Position::line);
-                return Err(damaged(line, "not UTF-8, or cannot be read".to_owned()));
+                return Err(damaged(line, "cannot be read".to_owned()));
             }
         }
+        let record = text_of(std::mem::take(&mut bytes));
         if reader.position().byte() > MOST_BYTES {
             return Err(damaged(line, format!("more than {MOST_BYTES} bytes are too many for a table")));
         }
@@ -53,6 +54,21 @@ pub fn records(
         }
     }
     Ok(())
+}
+
+/// COSBench writes as its JVM's locale has it: what is not UTF-8 is taken for ISO 8859-1.
+fn text_of(bytes: ByteRecord) -> StringRecord {
+    StringRecord::from_byte_record(bytes)
+        .unwrap_or_else(|error| error.into_byte_record().iter().map(latin).collect())
+}
+
+/// Bytes of ISO 8859-1 as text; what stands for a control or for a sign of Windows' own there is replaced.
+pub fn latin(bytes: &[u8]) -> String {
+    let sign = |byte: &u8| match byte {
+        0x80..=0x9f => char::REPLACEMENT_CHARACTER,
+        byte => char::from(*byte),
+    };
+    bytes.iter().map(sign).collect()
 }
 
 /// The same of a file.
@@ -64,12 +80,13 @@ pub fn records_of(
     records(path, file, each)
 }
 
-/// True when the file begins with this text.
+/// True when the file begins with this text, with or without the mark that some editors put before it.
 pub fn begins_with(path: &Path, head: &str) -> bool {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(head.len() as u64).read_to_end(&mut bytes))
-        .is_ok_and(|_| bytes == head.as_bytes())
+        .and_then(|file| file.take((MARK.len() + head.len()) as u64).read_to_end(&mut bytes))
+        .is_ok_and(|_| bytes.strip_prefix(MARK).unwrap_or(&bytes).starts_with(head.as_bytes()))
 }
 
 /// A count; `N/A` is 0.

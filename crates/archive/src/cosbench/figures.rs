@@ -32,3 +32,16 @@ impl CosbenchOperation {
         }
     }
 }
+
+/// How many failed beside `count` successes.
+pub fn failures(count: u64, success_ratio: Option<f64>) -> Option<u64> {
+    let ratio = success_ratio.filter(|ratio| *ratio > 0.0 && *ratio <= 1.0)?;
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count that was rounded to a share of four digits"
+    )]
+    let failed = (count as f64 * (1.0 / ratio - 1.0)).round() as u64;
+    Some(failed)
+}

@@ -150,12 +150,16 @@ fn add_row(columns: &mut [HistogramColumn], record: &StringRecord) -> Result<(),
     if to_ms <= from_ms {
         return Err(wrong());
     }
-    let cells = record.len() - 1;
-    if cells < 2 * columns.len() {
-        return Err(format!("{cells} cells instead of {}; the line was cut short", 2 * columns.len()));
+    let counts = counts_of(record);
+    if counts.len() < columns.len() {
+        return Err(format!(
+            "counts of {} operations instead of {}; the line was cut short",
+            counts.len(),
+            columns.len()
+        ));
     }
-    for (at, column) in columns.iter_mut().enumerate() {
-        let count = count(record.get(1 + 2 * at).unwrap_or_default())?;
+    for (column, cell) in columns.iter_mut().zip(counts) {
+        let count = count(cell)?;
         if count == 0 {
             continue;
         }
@@ -165,6 +169,19 @@ fn add_row(columns: &mut [HistogramColumn], record: &StringRecord) -> Result<(),
         column.buckets.push(ResponseBucket { from_ms, to_ms, count });
     }
     Ok(())
+}
+
+/// The counts of a row: each has its share behind it, in two cells where that has a decimal comma.
+fn counts_of(record: &StringRecord) -> Vec<&str> {
+    let mut cells = record.iter().skip(1);
+    let mut counts = Vec::new();
+    while let (Some(count), Some(share)) = (cells.next(), cells.next()) {
+        counts.push(count);
+        if !share.ends_with('%') && share.bytes().all(|byte| byte.is_ascii_digit()) {
+            cells.next();
+        }
+    }
+    counts
 }
 
 /// Takes the head of a column apart, with the help of the stages that there are.

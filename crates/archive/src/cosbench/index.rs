@@ -91,7 +91,8 @@ pub fn add_workers(dir: &Path, id: &str, stages: &mut [CosbenchStage]) -> Result
                 && same(3, &op.bytes.to_string())
             {
                 op.workers = record.get(4).and_then(|cell| cell.parse().ok());
-                op.config_info = record.get(16).map(str::to_owned);
+                // The last one: decimal commas move it to the right.
+                op.config_info = record.iter().skip(16).last().map(str::to_owned);
             }
         }
         Ok(true)

@@ -5,10 +5,12 @@
 //! COSBench quotes nothing, writes `N/A` for what there is not, `∞` for a rate over no time, and
 //! 9223372036854775807 for a percentile beyond its last bucket. Here these are `None` and [`f64::INFINITY`].
 
+pub(crate) mod commas;
 pub(crate) mod fields;
 mod figures;
 mod histogram;
 mod index;
+mod parts;
 mod record;
 mod results;
 mod workers;
@@ -24,7 +26,7 @@ pub use workers::WorkerShare;
 
 use crate::ArchiveError;
 use crate::csv::timeline::{TimelineEntry, read_timeline};
-use crate::directory::files::{read_bounded, safe_name};
+use crate::directory::files::{read_bounded_bytes, safe_name};
 
 /// A larger workload file is not one.
 const MOST_CONFIG_BYTES: u64 = 64 << 20;
@@ -140,8 +142,7 @@ impl CosbenchRun {
         let drivers = workers::drivers(dir, &files, &stem)?;
         let c4 = !drivers.is_empty() || files.iter().any(|file| workers::is_workers(dir, file));
         let config = dir.join("workload-config.xml");
-        let config_xml =
-            if config.is_file() { Some(read_bounded(&config, MOST_CONFIG_BYTES)?) } else { None };
+        let config_xml = if config.is_file() { Some(config_of(&config)?) } else { None };
         let history = index::history(dir, id, name)?;
         index::add_workers(dir, id, &mut stages)?;
         Ok(Self {
@@ -193,6 +194,15 @@ impl CosbenchRun {
         }
     }
 
+    /// What a driver did, task by task (each is its part of a work) in the order of stages and works; only 0.4.2.c4 and the
+    /// forks that came of it leave that.
+    ///
+    /// # Errors
+    /// When there is no table of such a driver, or it is damaged.
+    pub fn tasks(&self, driver: &str) -> Result<Vec<Vec<WorkerShare>>, ArchiveError> {
+        workers::tasks(&self.path.join(format!("{driver}.csv")))
+    }
+
     /// All results, with their stage.
     pub fn operations(&self) -> impl Iterator<Item = (&CosbenchStage, &CosbenchOperation)> {
         self.stages.iter().flat_map(|stage| stage.operations.iter().map(move |op| (stage, op)))
@@ -207,6 +217,12 @@ impl CosbenchStage {
         let (from, to) = (self.history.get(began)?, self.history.get(began + 1)?);
         Some(to.at.duration_since(from.at).as_secs_f64())
     }
+}
+
+/// The expanded workload, in the encoding of COSBench's locale.
+fn config_of(path: &Path) -> Result<String, ArchiveError> {
+    let bytes = read_bounded_bytes(path, MOST_CONFIG_BYTES)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| fields::latin(error.as_bytes())))
 }
 
 /// Names of the files in a directory, sorted.

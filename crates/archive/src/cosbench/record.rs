@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use super::parts;
 use super::{CosbenchOperation, CosbenchRun, CosbenchStage, HistoryEntry, Variant};
 use crate::{OperationResult, RunRecord, RunState, StageRecord, StageState, StateChange};
 
@@ -16,6 +17,14 @@ impl CosbenchRun {
         let date =
             |of: fn(&HistoryEntry) -> Option<DateTime>| self.history.as_ref().and_then(of).and_then(moment);
         let state = self.state();
+        let shares = parts::by_driver(self);
+        let stages = self.stages.iter().enumerate().map(|(at, stage)| {
+            let mut record = stage.record();
+            for (operation, of) in record.operations.iter_mut().zip(shares.get(at).into_iter().flatten()) {
+                operation.drivers.clone_from(of);
+            }
+            record
+        });
         RunRecord {
             made_by: Some(
                 match self.variant {
@@ -28,7 +37,7 @@ impl CosbenchRun {
             submitted: date(|entry| entry.submitted),
             started: date(|entry| entry.started),
             ended: date(|entry| entry.stopped),
-            stages: self.stages.iter().map(CosbenchStage::record).collect(),
+            stages: stages.collect(),
             ..RunRecord::named(self.id.clone(), self.name.clone(), state)
         }
     }
@@ -123,15 +132,7 @@ impl CosbenchOperation {
     /// Failures as the success ratio tells them, which has four digits; `None` where it cannot tell.
     #[must_use]
     pub fn failures(&self) -> Option<u64> {
-        let ratio = self.success_ratio.filter(|ratio| *ratio > 0.0 && *ratio <= 1.0)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count that was rounded to a share of four digits"
-        )]
-        let failed = (self.count as f64 * (1.0 / ratio - 1.0)).round() as u64;
-        Some(failed)
+        super::figures::failures(self.count, self.success_ratio)
     }
 }
 

@@ -1,9 +1,11 @@
 //! `w<N>-<name>.csv`: one line per stage and operation. Source: CSVWorkloadExporter of COSBench 0.4.2.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use csv::StringRecord;
 
+use super::commas;
 use super::fields::{count, is_state, number, ratio, records_of, shortened, state};
 use super::{CosbenchOperation, CosbenchStage};
 use crate::ArchiveError;
@@ -40,7 +42,7 @@ struct Row<'a> {
     stage: String,
     label: &'a str,
     /// Op-Type to Status.
-    cells: Vec<&'a str>,
+    cells: Vec<Cow<'a, str>>,
     states: Vec<&'a str>,
 }
 
@@ -58,17 +60,29 @@ impl<'a> Row<'a> {
         let (label, stage) = names.split_last().ok_or("no name of a stage")?;
         let op = cells.first().copied().unwrap_or_default();
         if surplus > 0 && op != NOT_AVAILABLE && !op.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            return Err(format!(
-                "{} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a \
-                 locale); write the numbers with points",
-                head.len()
-            ));
+            return Self::with_commas(head, states).ok_or_else(|| {
+                format!(
+                    "{} cells instead of {COLUMNS}: either a name has commas, or the numbers have decimal commas (a \
+                     locale) and can be read in more than one way; write the numbers with points",
+                    head.len()
+                )
+            });
         }
-        Ok(Self { stage: stage.join(","), label, cells: cells.to_vec(), states: states.to_vec() })
+        let cells = cells.iter().map(|cell| Cow::Borrowed(*cell)).collect();
+        Ok(Self { stage: stage.join(","), label, cells, states: states.to_vec() })
+    }
+
+    /// A line whose numbers have decimal commas, and whose names have none.
+    fn with_commas(head: &[&'a str], states: &[&'a str]) -> Option<Self> {
+        let [stage, label, op, numbers @ .., status] = head else { return None };
+        let numbers = commas::results(numbers)?;
+        let cells = [Cow::Borrowed(*op)].into_iter().chain(numbers.into_iter().map(Cow::Owned));
+        let cells = cells.chain([Cow::Borrowed(*status)]).collect();
+        Some(Self { stage: (*stage).to_owned(), label, cells, states: states.to_vec() })
     }
 
     fn cell(&self, at: usize) -> &str {
-        self.cells.get(at).copied().unwrap_or_default()
+        self.cells.get(at).map_or("", AsRef::as_ref)
     }
 
     fn enter(&self, stages: &mut Vec<CosbenchStage>, line: u64) -> Result<(), String> {

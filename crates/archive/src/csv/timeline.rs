@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::ArchiveError;
+use crate::cosbench::commas;
 use crate::cosbench::fields::{count, number, ratio};
 use crate::csv::cosbench::TIMELINE_METRICS;
 use crate::csv::line::read_records;
@@ -89,19 +90,34 @@ fn parse_row(labels: &[String], fields: &[&str]) -> Result<TimelineEntry, String
             operations: labels.iter().map(nothing).collect(),
         });
     }
+    if fields.len() > expected
+        && let [time, numbers @ ..] = fields
+        && let Some(numbers) = commas::timeline(numbers, labels.len())
+    {
+        let whole: Vec<&str> = std::iter::once(*time).chain(numbers.iter().map(String::as_str)).collect();
+        return parse_row(labels, &whole);
+    }
     if fields.len() != expected {
-        return Err(format!("{} fields instead of {expected}", fields.len()));
+        let why = if fields.len() > expected {
+            "; numbers with decimal commas are written with points"
+        } else {
+            ""
+        };
+        return Err(format!("{} fields instead of {expected}{why}", fields.len()));
     }
     let field = |metric: usize, op: usize| fields.get(1 + metric * labels.len() + op).copied().unwrap_or("");
     let operations = labels.iter().enumerate().map(|(op, label)| {
+        let ok = count(field(0, op))?;
+        // A rate that is no number is one over no time where there are operations.
+        let unknown = if ok > 0 { f64::INFINITY } else { 0.0 };
         Ok(TimelineValue {
             label: label.clone(),
-            count: count(field(0, op))?,
+            count: ok,
             bytes: count(field(1, op))?,
             response_ms: number(field(2, op))?,
             processing_ms: number(field(3, op))?,
-            throughput_per_s: number(field(4, op))?.unwrap_or(0.0),
-            bandwidth_bytes_per_s: number(field(5, op))?.unwrap_or(0.0),
+            throughput_per_s: number(field(4, op))?.unwrap_or(unknown),
+            bandwidth_bytes_per_s: number(field(5, op))?.unwrap_or(unknown),
             success_ratio: ratio(field(6, op))?,
         })
     });

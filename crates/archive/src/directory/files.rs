@@ -218,8 +218,8 @@ pub fn last_byte(path: &Path) -> io::Result<Option<u8>> {
     Ok(Some(byte[0]))
 }
 
-/// Text of a file of at most `most_bytes` bytes.
-pub fn read_bounded(path: &Path, most_bytes: u64) -> Result<String, ArchiveError> {
+/// Content of a file of at most `most_bytes` bytes.
+pub fn read_bounded_bytes(path: &Path, most_bytes: u64) -> Result<Vec<u8>, ArchiveError> {
     let file = File::open(path).map_err(ArchiveError::io("read", path))?;
     let mut bytes = Vec::new();
     file.take(most_bytes + 1).read_to_end(&mut bytes).map_err(ArchiveError::io("read", path))?;
@@ -230,7 +230,12 @@ pub fn read_bounded(path: &Path, most_bytes: u64) -> Result<String, ArchiveError
             remedy: "no run writes such a file; restore it from a copy",
         });
     }
-    String::from_utf8(bytes).map_err(|error| {
+    Ok(bytes)
+}
+
+/// Text of a file of at most `most_bytes` bytes.
+pub fn read_bounded(path: &Path, most_bytes: u64) -> Result<String, ArchiveError> {
+    String::from_utf8(read_bounded_bytes(path, most_bytes)?).map_err(|error| {
         let good = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         ArchiveError::Damaged {
             path: path.to_owned(),

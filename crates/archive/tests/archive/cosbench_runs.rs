@@ -185,6 +185,185 @@ fn every_damage_names_its_file_and_line() {
     }
 }
 
+/// A copy with its index files, every table changed.
+fn changed(change: &dyn Fn(&str) -> Vec<u8>) -> (tempfile::TempDir, PathBuf) {
+    let (home, run) = copied("w3-mock-full");
+    for index in ["run-history.csv", "workloads.csv"] {
+        fs::copy(kept(index), home.path().join(index)).unwrap();
+    }
+    for dir in [home.path(), &run] {
+        for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            if entry.path().extension().is_some_and(|ending| ending == "csv") {
+                let text = fs::read_to_string(entry.path()).unwrap();
+                fs::write(entry.path(), change(&text)).unwrap();
+            }
+        }
+    }
+    (home, run)
+}
+
+/// Numbers as a locale with decimal commas writes them, quoted as little as everything else.
+fn with_commas(text: &str) -> Vec<u8> {
+    let is_number = |cell: &str| {
+        let digits = cell.trim_end_matches('%');
+        digits.parse::<f64>().is_ok() && digits.contains('.')
+    };
+    let cell = |cell: &str| if is_number(cell) { cell.replace('.', ",") } else { cell.to_owned() };
+    let line = |line: &str| line.split(',').map(cell).collect::<Vec<_>>().join(",") + "\n";
+    text.lines().map(line).collect::<String>().into_bytes()
+}
+
+#[test]
+fn line_ends_marks_and_decimal_commas_of_other_machines_change_no_figure() {
+    let expected = CosbenchRun::open(&kept("w3-mock-full")).unwrap();
+    let cases: [(&str, &dyn Fn(&str) -> Vec<u8>); 4] = [
+        ("line ends of Windows", &|text| text.replace('\n', "\r\n").into_bytes()),
+        ("a mark before the text", &|text| format!("\u{feff}{text}").into_bytes()),
+        ("decimal commas", &with_commas),
+        ("empty lines behind the last", &|text| format!("{text}\n\n").into_bytes()),
+    ];
+    for (what, change) in cases {
+        let (_home, dir) = changed(change);
+        assert!(CosbenchRun::is_at(&dir), "{what}");
+        let run = CosbenchRun::open(&dir).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(run.stages, expected.stages, "{what}");
+        assert_eq!(run.history, expected.history, "{what}");
+        assert_eq!(run.histogram().unwrap(), expected.histogram().unwrap(), "{what}");
+        for stage in &expected.stages {
+            assert_eq!(
+                run.timeline(stage).unwrap(),
+                expected.timeline(stage).unwrap(),
+                "{what}: {}",
+                stage.id
+            );
+        }
+    }
+}
+
+#[test]
+fn names_in_the_encoding_of_the_controllers_machine_stay_readable() {
+    let latin = |text: &str| {
+        let renamed = text.replace("delete", "l\u{f6}schen");
+        renamed.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect::<Vec<u8>>()
+    };
+    let (_home, dir) = copied("w3-mock-full");
+    let table = dir.join("w3-mock-full.csv");
+    let changed = latin(&fs::read_to_string(&table).unwrap());
+    assert!(String::from_utf8(changed.clone()).is_err());
+    fs::write(&table, changed).unwrap();
+    fs::write(dir.join("workload-config.xml"), b"<workload name=\"m\xe4in\x9b\"/>").unwrap();
+    let run = CosbenchRun::open(&dir).unwrap();
+    let names: Vec<&str> = run.stages[2].operations.iter().map(|op| op.label.as_str()).collect();
+    assert_eq!(names, ["read", "write", "l\u{f6}schen", "list"]);
+    // What stands for a control there gives no order to a terminal.
+    assert_eq!(run.config_xml.unwrap(), "<workload name=\"m\u{e4}in\u{fffd}\"/>");
+}
+
+#[test]
+fn a_rate_that_a_locale_could_not_write_is_unknown_and_not_nothing() {
+    let (_home, dir) = copied("w3-mock-full");
+    for (file, rate) in [("w3-mock-full.csv", "4078.67"), ("s3-main.csv", "3246.05")] {
+        let text = fs::read_to_string(dir.join(file)).unwrap();
+        assert!(text.contains(rate));
+        fs::write(dir.join(file), text.replace(rate, "?")).unwrap();
+    }
+    let run = CosbenchRun::open(&dir).unwrap();
+    let read = &run.stages[2].operations[0];
+    assert_eq!((read.count, read.throughput_per_s), (48940, None));
+    assert_eq!(run.record().stages[2].operations[0].throughput_per_s, None);
+    assert_eq!(run.timeline(&run.stages[2]).unwrap()[0].operations[0].throughput_per_s, f64::INFINITY);
+}
+
+/// The head that 0.4.2.c4's tables of workers and drivers share.
+const SHARES: &str =
+    "Op-Type,Sample-Type,Op-Count,Byte-Count,Avg-ResTime,Avg-ProcTime,Throughput,Bandwidth,Succ-Ratio\n";
+
+/// A task of a driver as CSVTaskExporter writes it: column by column, a line's end behind each share of successes.
+fn task(operations: &[(&str, u64, u64, &str)]) -> String {
+    let column = |of: &dyn Fn(&(&str, u64, u64, &str)) -> String, end: &str| {
+        operations.iter().map(|op| of(op) + end).collect::<String>()
+    };
+    [
+        column(&|op| op.0.to_owned(), ","),
+        column(&|op| op.0.to_owned(), ","),
+        column(&|op| op.1.to_string(), ","),
+        column(&|op| op.2.to_string(), ","),
+        column(&|_| "1.5".to_owned(), ","),
+        column(&|_| "N/A".to_owned(), ","),
+        column(&|_| "12.25".to_owned(), ","),
+        column(&|_| "100".to_owned(), ","),
+        column(&|op| op.3.to_owned(), "\n"),
+    ]
+    .concat()
+}
+
+#[test]
+fn what_each_driver_of_c4_did_stands_beside_the_results_where_it_adds_up_to_them() {
+    let (_home, dir) = copied("w3-mock-full");
+    let write = |driver: &str, tasks: &[String]| {
+        fs::write(dir.join(format!("{driver}.csv")), SHARES.to_owned() + &tasks.concat()).unwrap();
+    };
+    let main = |read: u64, write: u64| {
+        let other = [("delete", 7996 / 2, 0, "N/A"), ("list", 8170 / 2, 0, "100%")];
+        task(
+            &[
+                &[("read", read, read * 4000, "99.5%"), ("write", write, 7_383_984_000 / 2, "100%")],
+                other.as_slice(),
+            ]
+            .concat(),
+        )
+    };
+    // The second driver took no part in the first stage; its table has commas and a driver's name has spaces.
+    write(
+        "10.0.0.1:18088",
+        &[task(&[("init", 0, 0, "N/A")]), task(&[("prepare", 100, 400_000, "100%")]), main(40000, 8141)],
+    );
+    write("rack 2, node b", &[task(&[("prepare", 100, 400_000, "100%")]), main(8940, 8141)]);
+    let run = CosbenchRun::open(&dir).unwrap();
+    assert_eq!((run.variant, run.drivers.len()), (Variant::C4, 2));
+    let tasks = run.tasks("rack 2, node b").unwrap();
+    assert_eq!(tasks.iter().map(Vec::len).collect::<Vec<_>>(), [1, 4]);
+    assert_eq!((tasks[1][0].success_ratio, tasks[1][2].success_ratio), (Some(0.995), None));
+    let record = run.record();
+    let parts = |stage: usize, op: usize| -> Vec<(String, u64, u64)> {
+        let drivers = &record.stages[stage].operations[op].drivers;
+        drivers.iter().map(|one| (one.driver.clone(), one.sums.ok, one.sums.failed)).collect()
+    };
+    let (first, second) = ("10.0.0.1:18088".to_owned(), "rack 2, node b".to_owned());
+    assert_eq!(parts(2, 0), [(first.clone(), 40000, 201), (second.clone(), 8940, 45)]);
+    assert_eq!(parts(1, 0), [(first, 100, 0), (second, 100, 0)]);
+    assert!(parts(3, 0).is_empty(), "their tables have nothing of the stages that followed");
+    // What does not add up to the results is nobody's.
+    write("rack 2, node b", &[task(&[("prepare", 90, 360_000, "100%")]), main(8940, 8141)]);
+    let record = CosbenchRun::open(&dir).unwrap().record();
+    assert!(record.stages[1].operations[0].drivers.is_empty());
+    assert_eq!(record.stages[2].operations[0].drivers.len(), 2);
+}
+
+#[test]
+fn a_damaged_table_of_a_driver_is_named_and_costs_no_other_figure() {
+    let (_home, dir) = copied("w3-mock-full");
+    let whole = task(&[("read", 10, 40000, "100%"), ("write", 5, 20000, "100%")]);
+    let cut = whole.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+    let cases = [
+        ("d1", cut.clone() + &whole, "a task of 2 operations lacks shares of successes"),
+        ("d2", whole.replacen(",10,", ",ten,", 1), "line 2"),
+        ("d3", "read\n".to_owned(), "1 words do not name operations and their samples"),
+        ("d4", "read,read,1\n".to_owned(), "3 cells instead of 9 of 1 operations"),
+    ];
+    for (driver, text, expected) in &cases {
+        fs::write(dir.join(format!("{driver}.csv")), SHARES.to_owned() + text).unwrap();
+        let run = CosbenchRun::open(&dir).unwrap();
+        let error = run.tasks(driver).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(&format!("{driver}.csv")), "{error}");
+        let record = run.record();
+        assert!(record.stages.iter().flat_map(|stage| &stage.operations).all(|op| op.drivers.is_empty()));
+    }
+    // A run that was killed while it wrote has what was whole.
+    fs::write(dir.join("d5.csv"), SHARES.to_owned() + &whole + &cut).unwrap();
+    assert_eq!(CosbenchRun::open(&dir).unwrap().tasks("d5").unwrap().len(), 1);
+}
+
 #[test]
 fn a_directory_without_a_result_table_is_refused() {
     let home = tempfile::tempdir().unwrap();
