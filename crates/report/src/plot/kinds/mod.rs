@@ -163,14 +163,20 @@ fn note(picks: &[Pick<'_>], times: bool) -> String {
     parts.join(" ")
 }
 
-/// The workload that a stage of a matrix belongs to: its name without the number of workers at its end.
+/// The workload that a stage of a matrix belongs to: its name without the number of workers at its end. A trial that a search
+/// makes again (`main-w8-confirm1`, `main-w8-2`) belongs to the first one of its load.
 fn group_of(pick: &Pick<'_>) -> String {
     let name = pick.stage.name.as_str();
-    let without = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number = name.get(without.len()..).and_then(|digits| digits.parse::<u64>().ok());
-    if number.is_some() && number == pick.op.workers && !without.is_empty() {
-        without.trim_end_matches(['_', '-', ' ', '.']).to_owned()
-    } else {
-        name.to_owned()
-    }
+    let without_workers = |name: &str| {
+        let without = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = name.get(without.len()..).and_then(|digits| digits.parse::<u64>().ok());
+        let is_number = number.is_some() && number == pick.op.workers && !without.is_empty();
+        is_number.then(|| without.trim_end_matches(['_', '-', ' ', '.']).to_owned())
+    };
+    let again = || {
+        let (trial, suffix) = name.rsplit_once('-')?;
+        let is_suffix = suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        without_workers(trial).filter(|group| is_suffix && group.ends_with("-w"))
+    };
+    without_workers(name).or_else(again).unwrap_or_else(|| name.to_owned())
 }
