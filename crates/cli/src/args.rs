@@ -223,9 +223,17 @@ pub struct LiveOptions {
 pub struct DemoArgs {
     #[command(flatten)]
     pub options: RunOptions,
-    /// Seconds of the main stage
-    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    /// How long the main stage measures: 1s to 3600s
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = seconds_of_demo)]
     pub runtime: u64,
+}
+
+/// Whole seconds, with or without their unit.
+fn seconds_of_demo(text: &str) -> Result<u64, String> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse().ok();
+    seconds
+        .filter(|seconds| (1..=3600).contains(seconds))
+        .ok_or_else(|| "give 1s to 3600s, such as 20s".to_owned())
 }
 
 /// `cosmark run`
@@ -334,6 +342,9 @@ pub struct CheckArgs {
     /// Load the plugin that the workload names, if it is below this directory, and check its own keys, too; its code runs
     #[arg(long, value_name = "DIR")]
     pub plugins: Option<PathBuf>,
+    /// Exit code 7 when the verdict of a run would be FALSE by the workload alone
+    #[arg(long)]
+    pub strict: bool,
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -508,7 +519,7 @@ pub struct ReportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Show it in the browser
-    #[arg(long, value_name = "YES|NO", default_value = "no", default_missing_value = "yes", num_args = 0..=1, require_equals = true, value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set)]
+    #[arg(long, value_name = "YES|NO", default_value = "no", default_missing_value = "yes", num_args = 0..=1, require_equals = true, value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true, action = clap::ArgAction::Set)]
     pub open: bool,
 }
 
@@ -587,7 +598,7 @@ pub struct TagArgs {
     /// +TAG adds, -TAG removes
     #[arg(value_name = "TAG", allow_hyphen_values = true)]
     pub changes: Vec<String>,
-    /// Archive to look for the run in; give it before the tags
+    /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
 }
@@ -597,4 +608,45 @@ pub struct CompletionsArgs {
     /// Which shell
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Args;
+
+    /// Calls `each` with every option of every command, and the command's name.
+    fn each_option(command: &clap::Command, each: &mut impl FnMut(&str, &clap::Arg)) {
+        command.get_arguments().for_each(|option| each(command.get_name(), option));
+        command.get_subcommands().for_each(|below| each_option(below, each));
+    }
+
+    #[test]
+    fn every_default_that_help_shows_is_a_value_that_help_names() {
+        let (mut seen, mut wrong) = (0, Vec::new());
+        each_option(&Args::command(), &mut |command, option| {
+            let shown = !option.is_hide_possible_values_set() && option.get_action().takes_values();
+            let named = if shown { option.get_possible_values() } else { Vec::new() };
+            seen += usize::from(!named.is_empty());
+            for default in option.get_default_values().iter().map(|default| default.to_string_lossy()) {
+                if !named.is_empty() && !named.iter().any(|value| value.matches(&default, false)) {
+                    wrong.push(format!("{command} {}: {default}", option.get_id()));
+                }
+            }
+        });
+        assert!(seen > 5 && wrong.is_empty(), "{seen} options: {wrong:?}");
+    }
+
+    #[test]
+    fn every_option_says_what_it_does() {
+        let (mut seen, mut silent) = (0, Vec::new());
+        each_option(&Args::command(), &mut |command, option| {
+            seen += 1;
+            if option.get_help().is_none_or(|help| help.to_string().len() < 5) {
+                silent.push(format!("{command} {}", option.get_id()));
+            }
+        });
+        assert!(seen > 100 && silent.is_empty(), "{silent:?}");
+    }
 }

@@ -44,7 +44,11 @@ pub fn read_text(path: &Path) -> Result<String, Problem> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
     };
-    read.map_err(|cause| Problem::usage(format!("cannot read {shown}: {cause}")))?;
+    read.map_err(|cause| {
+        Problem::usage(format!(
+            "cannot read {shown}: {cause}; name a file that can be read, or - for standard input"
+        ))
+    })?;
     if bytes.len() as u64 > LARGEST {
         return Err(Problem::usage(format!("{shown} is larger than 64 MiB: that is no workload")));
     }

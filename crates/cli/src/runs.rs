@@ -43,6 +43,21 @@ pub fn find(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
     })
 }
 
+/// The same where only a run of ours will do.
+///
+/// # Errors
+/// As [`find`], and when the run is one that COSBench made.
+pub fn find_own(run: &str, archive: &Path) -> Result<PathBuf, Problem> {
+    let found = find(run, archive)?;
+    if found.join("run.json").is_file() || !CosbenchRun::is_at(&found) {
+        return Ok(found);
+    }
+    Err(Problem::usage(format!(
+        "{} is a run of COSBench, which is over and is only read: cosmark writes nothing into it; name a run of Cosmark",
+        found.display()
+    )))
+}
+
 /// So many runs that never made load are passed over.
 const MOST_PASSED_OVER: usize = 1000;
 

@@ -48,6 +48,9 @@ fn sentence(check: &Check) -> String {
         CheckStatus::Warn => Ink::Doubtful,
         _ => Ink::Plain,
     };
+    if check.status == CheckStatus::NotRun {
+        return place(check);
+    }
     format!("{} {}", paint(To::Stdout, ink, word(check)), place(check))
 }
 
@@ -76,6 +79,12 @@ fn word(check: &Check) -> &'static str {
         CheckStatus::NotRun if check.allows == Overall::NotProven => "too little",
         CheckStatus::NotRun => "not run",
     }
+}
+
+/// True when the workload alone makes the verdict FALSE.
+#[must_use]
+pub fn is_false_already(workload: &Workload) -> bool {
+    cosmark_verdict::preflight(workload).iter().any(|check| check.status == CheckStatus::Fail)
 }
 
 /// What the workload alone says against the numbers to come; empty when nothing does.
@@ -192,6 +201,9 @@ mod tests {
         assert!(lines[3].starts_with("  6 checks: 1 passed, 1 warned, 2 failed, 2 not run"), "{lines:?}");
         let all = table(&verdict);
         assert!(all.contains("too little") && all.contains("what V1 found"), "{all}");
+        // A word of the table is none of a sentence.
+        assert_eq!(sentence(&verdict.checks[2]), "s3-main: what V9 found (V9)");
+        assert_eq!(sentence(&verdict.checks[1]), "warn s3-main: what V8 found (V8)");
         assert!(short(&Verdict::default())[0].contains("nobody looked"));
     }
 }

@@ -666,6 +666,16 @@ fn help_teaches_and_adaptors_list_their_keys() {
     for expected in ["accesskey", "secretkey", "path_style_access", "(secret)", "oss"] {
         assert!(keys.contains(expected), "{expected} is missing in\n{keys}");
     }
+    for (arguments, remedy) in [
+        (["demo", "--runtime", "soon"].as_slice(), "give 1s to 3600s"),
+        (&["demo", "--runtime", "3601"], "give 1s to 3600s"),
+        (&["check", "no-such-file.yaml"], "name a file that can be read"),
+        (&["run", "."], "name a file that can be read"),
+    ] {
+        let refused = run(directory.path(), arguments);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && text.contains(remedy), "{arguments:?}: {text}");
+    }
     let unknown = run(directory.path(), &["adaptors", "s4"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert_eq!(run(directory.path(), &["completions", "bash"]).status.code(), Some(0));
@@ -727,6 +737,35 @@ fn an_access_log_becomes_arrivals_and_each_of_them_is_sent() {
     let checked = run(directory.path(), &["check", "replay.yaml"]);
     assert_eq!(checked.status.code(), Some(0));
     assert!(stdout(&checked).contains("s1-main main: 32 arrivals in "), "{}", stdout(&checked));
+}
+
+#[test]
+fn a_check_that_foresees_a_false_verdict_says_so_and_strict_makes_it_an_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let workload = |second: &str| {
+        let text = format!(
+            "name: t\nstorage: {{type: s3, endpoint: 'http://127.0.0.1:1', accesskey: a, secretkey: b}}\nstages:\n  \
+             - {{name: fill, works: [{{type: prepare, workers: 1, containers: 'r(1,1)', objects: 'r(1,100)', \
+             sizes: c(4)KB}}]}}\n  - {{name: main, works: [{{name: w, workers: 4, runtime: 100s, operations: \
+             [{{type: read, ratio: 50, containers: c(1), objects: 'u(1,50)'}}, {{{second}, ratio: 50, containers: \
+             c(1)}}]}}]}}\n"
+        );
+        fs::write(directory.path().join("t.yaml"), text).unwrap();
+    };
+    // (what is done beside the reads, arguments, exit code, whether FALSE is said)
+    for (second, strict, code, foreseen) in [
+        ("type: delete, objects: 'u(1,50)'", false, 0, true),
+        ("type: delete, objects: 'u(1,50)'", true, 7, true),
+        ("type: write, objects: 'u(51,100)', sizes: c(4)KB", false, 0, false),
+    ] {
+        workload(second);
+        let arguments: &[&str] = if strict { &["check", "t.yaml", "--strict"] } else { &["check", "t.yaml"] };
+        let output = run(directory.path(), arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{second} {strict}: {text}");
+        assert_eq!(text.contains("would be FALSE"), foreseen, "{second} {strict}: {text}");
+        assert_eq!(text.contains("--strict"), foreseen && !strict, "{second} {strict}: {text}");
+    }
 }
 
 #[test]

@@ -87,6 +87,8 @@ fn the_values_of_the_chart_fit_their_schema_and_mistakes_do_not() {
         ("/natsConnection/url", json!("http://nats")),
         ("/image/repository", json!("")),
         ("/drivers", json!({"replicas": 3})),
+        ("/drivers/tolerations", json!([{"kay": "a"}])),
+        ("/controller/tolerations", json!([{"key": "a", "operator": "Maybe"}])),
     ] {
         let mut changed = values.clone();
         *changed.pointer_mut(at).unwrap() = wrong;
@@ -105,6 +107,25 @@ fn every_value_that_a_template_reads_is_in_the_values() {
             let pointer = format!("/{}", path.trim_end_matches('.').replace('.', "/"));
             assert!(values.pointer(&pointer).is_some(), "{name}: {pointer}");
         }
+    }
+}
+
+/// A text that stands in a template without quotes is a number or a truth to YAML where it looks like one: a secret called
+/// `123`, a tag `1.10`.
+#[test]
+fn texts_that_a_user_gives_are_quoted_where_templates_use_them() {
+    let places = [
+        ("_names.tpl", ".Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}"),
+        ("_names.tpl", "secretName: {{ .Values.natsConnection.tokenSecret.name | quote }}"),
+        ("_names.tpl", "key: {{ .Values.natsConnection.tokenSecret.key | quote }}"),
+        ("controller.yaml", "storageClassName: {{ . | quote }}"),
+        ("controller.yaml", "{{ include \"cosmark.nats\" . | quote }}"),
+        ("drivers.yaml", "{{ include \"cosmark.nats\" . | quote }}"),
+        ("drivers.yaml", "{{ join \",\" $labels | quote }}"),
+    ];
+    for (file, quoted) in places {
+        let text = read(&format!("helm/cosmark/templates/{file}"));
+        assert!(text.contains(quoted), "{file}: {quoted}");
     }
 }
 

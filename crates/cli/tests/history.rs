@@ -118,6 +118,16 @@ fn a_run_is_watched_listed_tagged_exported_and_drawn() {
     assert!(shown.contains("baseline of after") && shown.contains("tags: fast"), "{shown}");
     assert!(!said(home, "show w7").status.success());
     assert!(!said(home, "tag w1 fast").status.success());
+    // Where the archive is may stand before, between and behind.
+    for order in [
+        "--archive archive w1 +any",
+        "w1 --archive archive -any",
+        "w1 +any --archive archive",
+        "w1 -any --archive=archive",
+    ] {
+        assert!(good(home, &format!("tag {order}")).contains("w1-"), "{order}");
+    }
+    assert_eq!(said(home, "tag w1 +any --archive").status.code(), Some(2));
 
     for format in ["csv", "json", "hlog", "prometheus", "openmetrics", "otel", "influx", "warp", "parquet"] {
         good(home, &format!("export baseline --format {format} -o out.{format}"));

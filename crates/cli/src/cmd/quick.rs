@@ -428,6 +428,11 @@ mod tests {
             let error = Store::parse(text, false).err().unwrap();
             assert!(!error.contains("hunter2"), "{error}");
         }
+        // How others write such an address is answered with how it is written here.
+        for text in ["s3://k:hunter2@h/b", "http://k:hunter2@h:9000/b", "h:9000"] {
+            let error = Store::parse(text, false).err().unwrap();
+            assert!(error.contains("s3+https://") && !error.contains("hunter2"), "{text}: {error}");
+        }
     }
 
     #[test]

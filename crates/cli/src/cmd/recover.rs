@@ -8,14 +8,14 @@ use cosmark_controller::recover;
 use crate::args::RecoverArgs;
 use crate::cmd::run::print_results;
 use crate::exit::{Exit, Outcome, Problem};
-use crate::runs::find;
+use crate::runs::find_own;
 
 /// Runs the subcommand.
 pub fn run(args: &RecoverArgs) -> Outcome {
     let wanted: Vec<PathBuf> = if args.runs.is_empty() {
         killed(&args.archive)?
     } else {
-        args.runs.iter().map(|run| find(run, &args.archive)).collect::<Result<_, _>>()?
+        args.runs.iter().map(|run| find_own(run, &args.archive)).collect::<Result<_, _>>()?
     };
     if wanted.is_empty() {
         println!("no run of {} was killed", args.archive.display());

@@ -9,19 +9,32 @@ use crate::runs::find;
 /// Runs the subcommand.
 pub fn run(args: &TagArgs) -> Outcome {
     let (mut add, mut remove) = (Vec::new(), Vec::new());
-    for change in &args.changes {
+    let mut archive = args.archive.clone();
+    let mut changes = args.changes.iter();
+    while let Some(change) = changes.next() {
+        // Behind a tag the command line takes an option for one more, because -TAG removes.
+        if let Some(given) = change.strip_prefix("--archive=") {
+            archive = given.into();
+            continue;
+        }
+        if change == "--archive" {
+            let given = changes.next();
+            archive = given.ok_or_else(|| Problem::usage("--archive needs a DIR behind it"))?.into();
+            continue;
+        }
         match (change.strip_prefix('+'), change.strip_prefix('-')) {
             (Some(tag), _) => add.push(tag.to_owned()),
             (_, Some(tag)) if !tag.starts_with('-') => remove.push(tag.to_owned()),
             _ => {
-                let text =
-                    format!("`{change}` is neither +TAG (add) nor -TAG (remove); flags go before the run");
+                let text = format!(
+                    "`{change}` is neither +TAG (add) nor -TAG (remove); other options go before the tags"
+                );
                 return Err(Problem::usage(text));
             }
         }
     }
-    let path = find(&args.run, &args.archive)?;
-    let now = if args.changes.is_empty() {
+    let path = find(&args.run, &archive)?;
+    let now = if add.is_empty() && remove.is_empty() {
         tags(&path)?
     } else {
         change_tags(&path, &add, &remove).map_err(|error| Problem::usage(error.to_string()))?

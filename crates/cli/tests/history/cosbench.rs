@@ -74,7 +74,9 @@ fn a_run_that_cosbench_made_is_shown_judged_and_exported_by_its_number() {
 #[test]
 fn what_cannot_be_done_with_a_run_of_cosbench_is_refused_in_a_sentence() {
     let home = archive();
-    for command in ["clean w3", "verify-data w3", "plan w3", "note w3 hello", "export w3 --format hlog"] {
+    for command in
+        ["clean w3", "verify-data w3", "plan w3", "note w3 hello", "recover w3", "export w3 --format hlog"]
+    {
         let output = said(home.path(), command);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
@@ -82,6 +84,9 @@ fn what_cannot_be_done_with_a_run_of_cosbench_is_refused_in_a_sentence() {
             "{text}"
         );
         assert!(!text.contains("panicked"), "{text}");
+        if command.starts_with("note") || command.starts_with("recover") {
+            assert!(output.status.code() == Some(2) && text.contains("is a run of COSBench"), "{text}");
+        }
     }
     // Without its line of the history its stages say how it ended.
     fs::remove_file(home.path().join("archive/run-history.csv")).unwrap();
