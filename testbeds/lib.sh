@@ -576,6 +576,33 @@ fault_do() {
   esac
 }
 
+# ---- full devices ----------------------------------------------------------------------------------------------
+# A file .filling takes all that is left on a device. It stays where the device goes: through a failure, a down and a boot.
+
+# device_fill PLACE: in steps that halve, until not a block is left.
+device_fill() {
+  local step end=0
+  for ((step = 1 << 40; step >= 4096; step /= 2)); do
+    while fallocate -o "$end" -l "$step" "$1/.filling" 2>/dev/null; do end=$((end + step)); done
+  done
+}
+
+# device_empty PLACE: die where that cannot be done, so that the note of the fault stays.
+device_empty() {
+  rm -f "$1/.filling" 2>/dev/null || die "$1/.filling cannot be removed; if the device has failed, devheal it first"
+}
+
+# device_mounted PLACE TARGET: a filling that no note knows goes: the note was lost with a wipe or a copy of the data.
+device_mounted() { [[ -e $FAULT_DIR/$2.fill ]] || device_empty "$1"; }
+
+# device_is_full PLACE: say how little is left; fail if it is more.
+device_is_full() {
+  local left
+  left=$(df --output=avail -B1 "$1" 2>/dev/null | tail -n 1) || return 1
+  [[ $left =~ ^\ *[0-9]+$ ]] && ((left < 1 << 20)) || return 1
+  say "$1 has ${left// /} bytes left"
+}
+
 # fault_proof VERB TARGET: look at the system itself, and not at what was noted: exit 0 and say what is seen if the fault is
 # there, 1 if it is not.
 fault_proof() {

@@ -101,7 +101,11 @@ is_mounted() { grep -qF " $1 " /proc/mounts; }
 drive_mount() {
   local image place
   image=$(drive_image "$1") place=$(drive_dir "$1")
-  is_mounted "$place" && return 0
+  if is_mounted "$place"; then
+    # One that has failed is mounted, too, and is looked at when it is healed.
+    [[ -e $FAULT_DIR/drive.$1.devfail ]] || device_mounted "$place" "drive.$1"
+    return 0
+  fi
   mkdir -p "$BED_DIR/images" "$place"
   if [[ ! -f $image ]]; then
     truncate -s "$MINIO_DRIVE_SIZE" "$image.new"
@@ -110,6 +114,7 @@ drive_mount() {
   fi
   mount -o loop,noatime "$image" "$place" ||
     die "cannot mount $image (are loop devices allowed here?); use MINIO_FS=dir"
+  device_mounted "$place" "drive.$1"
 }
 
 drive_unmount() {
@@ -162,9 +167,10 @@ bed_fault() { # bed_fault VERB TARGET
   case $1 in
     fill)
       [[ ${MINIO_FS:-dir} == xfs ]] || die "fill needs drives of their own, or it would fill this machine's disk: MINIO_FS=xfs"
+      [[ ! -e $FAULT_DIR/$2.devfail ]] || die "$2 has failed; run: faults devheal $2"
       [[ ! -e $FAULT_DIR/$2.fill ]] || die "$2 is full already"
       : >"$FAULT_DIR/$2.fill"
-      drive_fill "${2#drive.}"
+      device_fill "$(drive_dir "${2#drive.}")"
       ;;
     heal)
       bed_fault_lift "$2" fill
@@ -172,34 +178,22 @@ bed_fault() { # bed_fault VERB TARGET
   esac
 }
 
-# In steps that halve, until not a block is left.
-drive_fill() {
-  local place step end=0
-  place=$(drive_dir "$1")
-  for ((step = 1 << 40; step >= 4096; step /= 2)); do
-    while fallocate -o "$end" -l "$step" "$place/.filling" 2>/dev/null; do end=$((end + step)); done
-  done
-}
-
 bed_fault_lift() { # bed_fault_lift TARGET VERB
   [[ -e $FAULT_DIR/$1.$2 ]] || return 0
-  rm -f "$(drive_dir "${1#drive.}")/.filling" "$FAULT_DIR/$1.$2"
+  device_empty "$(drive_dir "${1#drive.}")"
+  rm -f "$FAULT_DIR/$1.$2"
 }
 
 # Seen from the outside: what a file of one's own can do there.
 bed_fault_proof() { # bed_fault_proof VERB TARGET
-  local place left
+  local place
   place=$(drive_dir "${2#drive.}")
   case $1 in
     devfail)
       if ls "$place/" >/dev/null 2>&1; then return 1; fi
       say "$place cannot be read: $(ls "$place/" 2>&1 | tail -n 1)"
       ;;
-    fill)
-      left=$(df --output=avail -B1 "$place" | tail -n 1)
-      ((left < 1 << 20)) || return 1
-      say "$place has $left bytes left"
-      ;;
+    fill) device_is_full "$place" ;;
     *) die "cannot prove '$1'" ;;
   esac
 }
