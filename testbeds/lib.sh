@@ -23,7 +23,7 @@
 #                      faults/TARGET.VERB, and bed_fault_lift TARGET VERB, which ends it and removes the note
 #   LIFTED_LAST        a glob of those notes whose fault can only be lifted when what was killed runs again
 #
-# Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=512M): so much memory for all its processes together.
+# Each bed has one knob from here, NAME_MEMORY (SWIFT_MEMORY=2G): so much memory for all its processes together.
 #
 # Rules kept here: loopback addresses only; only processes that a bed recorded (PID, start time, boot, program) are
 # ever signalled; only a directory that a bed made is ever deleted; every wait is bounded.
@@ -661,8 +661,10 @@ bed_up() {
 
 # Runs when the script ends before bed_up was through, be it by an error or by a signal.
 up_failed() {
-  local status=$?
+  local status=$? limit
   if ((${#STARTED[@]})); then
+    limit=$(memory_line) || limit=''
+    [[ -z $limit ]] || warn "$limit"
     warn "not up; ending the ${#STARTED[@]} processes started just now (logs: $LOG_DIR)"
     process_stop 5 "${STARTED[@]}"
     (memory_release) || true # what ran before may still be in it

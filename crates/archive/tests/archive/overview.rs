@@ -75,8 +75,9 @@ fn a_folder_that_holds_no_run_is_said_to_hold_none() {
     let runs = overview(home.path()).unwrap();
     let problem = |at: usize| runs[at].problem.as_deref().unwrap();
     assert_eq!(problem(0), "an empty folder");
-    for at in 1..4 {
-        assert_eq!(problem(at), "neither run.json nor a result table of COSBench is in it", "{:?}", runs[at]);
+    for run in &runs[1..4] {
+        let problem = run.problem.as_deref().unwrap();
+        assert_eq!(problem, "neither run.json nor a result table of COSBench is in it", "{run:?}");
     }
     assert!(runs[..4].iter().all(|run| run.is_hollow && run.state.is_none()), "{runs:?}");
     assert!(problem(4).contains("w5-mock-full.csv: line 2"), "{}", problem(4));

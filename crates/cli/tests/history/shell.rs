@@ -167,16 +167,20 @@ fn sentences_are_broken_between_words_on_a_terminal_and_whole_in_a_pipe() {
             let (text, ..) = on_terminal(home, arguments, columns, 24);
             assert!(!text.is_empty(), "{arguments}");
             let text = plain(&text).replace('\r', "");
-            // A line of a file, with its number, is shown as it stands there.
+            // A line of a file, with its number, is shown as it stands there, with a mark below.
             let is_quoted = |line: &&str| {
-                line.trim_start().starts_with(|sign: char| sign.is_ascii_digit()) && line.contains('│')
+                let line = line.trim_start();
+                line.starts_with('·')
+                    || line.starts_with(|sign: char| sign.is_ascii_digit()) && line.contains('│')
             };
             let is_wide = |line: &&str| line.chars().count() > usize::from(columns) && !is_quoted(line);
             for line in text.lines().filter(is_wide) {
                 assert_eq!(line.split_whitespace().count(), 1, "{arguments} at {columns}: {line:?}");
             }
-            // What can be said of the order: results and remarks meet in one terminal, and a run says other numbers each time.
-            if piped[0].is_empty() != piped[1].is_empty() && !arguments.starts_with("run") {
+            // Results and remarks meet in one terminal in an order of their own, a run says other numbers each time, and compare
+            // leaves columns out.
+            let is_same = !arguments.starts_with("run") && !arguments.starts_with("compare");
+            if piped[0].is_empty() != piped[1].is_empty() && is_same {
                 assert_eq!(words(&text), words(&piped.concat()), "{arguments} at {columns}");
             }
             let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
