@@ -2,9 +2,9 @@
 //   node e2e/console.mjs COSMARK [--nats]    COSMARK is the binary, built after the console; with --nats two drivers join over NATS
 //                                            (needs nats-server), else the controller makes the load itself
 // Log in and out, test a target, keep a secret, submit by editor, by form and by matrix, watch live, cancel, compare, download, lose the
-// controller and go on when it is back. Screenshots go to e2e/artefacts.
+// controller and go on when it is back; a study that a shell began is stopped and taken further. Screenshots go to e2e/artefacts.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -55,7 +55,7 @@ if (!has("controller")) {
 
 function startController() {
   const load = overNats ? ["--nats", nats] : ["--local", "--threads", "1"];
-  return start("controller", ["controller", ...load, "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive")]);
+  return start("controller", ["controller", ...load, "--listen", `127.0.0.1:${port}`, "--state", state, "--archive", join(work, "archive"), "--studies-go-on"]);
 }
 
 start("store", ["serve", "--listen", `127.0.0.1:${storePort}`, "--access-key", "tester"], { COSMARK_SERVE_SECRET: SECRET });
@@ -398,6 +398,64 @@ async function history() {
   check(directory().length === 0, `${doomed} is still on the disk`);
 }
 
+const STUDY = `name: reads
+title: Reads of one store
+question: Do more workers read more?
+systems: [{name: here}]
+factors:
+  - {name: workers, levels: [1, 2]}
+scales:
+  quick: {repetitions: {least: 3}}
+workload:
+  before: |
+    - {name: init, works: [{type: init, workers: 1, container_prefix: '\${{ prefix }}', containers: 'r(1,1)'}]}
+    - {name: prepare, works: [{type: prepare, workers: 2, container_prefix: '\${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,9)', sizes: c(4)KB}]}
+  point: |
+    - name: read-\${{ workers }}
+      works:
+        - {name: main, workers: '\${{ workers }}', runtime: 4s, operations: [{type: read, container_prefix: '\${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,9)'}]}
+  after: |
+    - {name: cleanup, works: [{type: cleanup, workers: 2, container_prefix: '\${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,9)'}]}
+    - {name: dispose, works: [{type: dispose, workers: 1, container_prefix: '\${{ prefix }}', containers: 'r(1,1)'}]}
+  measured: read-\${{ workers }}
+figures:
+  - {title: Reads, metric: throughput_per_s, x: workers, lines: [system], where: {op: read}}
+`;
+
+/** A study of a real store that a shell began: stopped in a cell and taken further from its page, each run once. */
+async function study() {
+  writeFileSync(join(work, "study.yaml"), STUDY);
+  writeFileSync(join(work, "here.yaml"), TARGET.replace("{secret: store-key}", SECRET));
+  const shell = start("study", ["study", "study.yaml", "--system", "here=here.yaml", "--no-nodes", "--threads", "1"]);
+  const steps = (step) => {
+    const lines = readFileSync(join(work, "study-reads-quick/journal.jsonl"), "utf8").split("\n").filter(Boolean);
+    return lines.map((line) => JSON.parse(line)).filter((line) => line.step === step).map((line) => line.run);
+  };
+  const mark = (text) => page.locator(".run-when .mark", { hasText: text }).waitFor();
+  await until("the study is listed", async () => {
+    await page.goto(`${base}/studies`);
+    return page.getByRole("link", { name: "Reads of one store" }).waitFor({ timeout: 3000 }).then(() => true, () => false);
+  });
+  await page.getByRole("link", { name: "Reads of one store" }).click();
+  await mark("running");
+  await page.locator(".study-grid .spot .number").first().waitFor();
+  await page.getByRole("button", { name: "Stop", exact: true }).click();
+  await page.getByRole("button", { name: "Stop the study" }).click();
+  await mark("stopped");
+  check((await shell.ended) === 5, `the study that was stopped ended with ${shell.child.exitCode}`);
+  const over = steps("end").length;
+  check(over >= 1 && over < 6, `${over} of 6 runs are over although the study was stopped`);
+  check(steps("begin").length === over + 1, `stopped in no cell: ${steps("begin")}`);
+  await both("study-stopped");
+  await page.getByRole("button", { name: "Go on", exact: true }).click();
+  await comes(async () => (await page.getByRole("alertdialog").textContent()).includes("cosmark study study.yaml"), "the study: what would be run is not shown");
+  await page.getByRole("alertdialog").getByRole("button", { name: "Go on" }).click();
+  await mark("complete");
+  const all = steps("end");
+  check(all.length === 6 && new Set(all).size === 6, `not each of six runs is over once: ${all}`);
+  await both("study-complete");
+}
+
 async function logout() {
   await page.goto(`${base}/`);
   await page.getByRole("button", { name: /^Settings and log out/ }).click();
@@ -423,7 +481,7 @@ async function end() {
 process.on("SIGTERM", () => void end().then(() => process.exit(1)));
 await parts([
   ["log in", login], ["target and secret", targetAndSecret], ["by editor", byEditor], ["by form and matrix", byForm], ["queue, a killed controller, cancel", queueAndCancel],
-  ["compare and performance", compareAndPerformance], ["history", history], ["log out", logout],
+  ["compare and performance", compareAndPerformance], ["history", history], ["a study", study], ["log out", logout],
 ], true);
 await shot(page, "real-last", false).catch(() => undefined);
 await end();
