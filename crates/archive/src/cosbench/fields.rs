@@ -29,7 +29,7 @@ pub fn records(
         problem,
         remedy: "restore the file from a copy, or correct the line",
     };
-    let mut input = input.take(MOST_BYTES + 1);
+    let mut input = WithoutReturns(input.take(MOST_BYTES + 1));
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -54,6 +54,28 @@ pub fn records(
         }
     }
     Ok(())
+}
+
+/// What is read, without the carriage returns that Windows puts before the ends of lines: the CSV reader would count a line
+/// when it comes to the next one.
+struct WithoutReturns<R>(R);
+
+impl<R: Read> Read for WithoutReturns<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let read = self.0.read(buffer)?;
+            let mut length = 0;
+            for at in 0..read {
+                if buffer[at] != b'\r' {
+                    buffer[length] = buffer[at];
+                    length += 1;
+                }
+            }
+            if length > 0 || read == 0 {
+                return Ok(length);
+            }
+        }
+    }
 }
 
 /// COSBench writes as its JVM's locale has it: what is not UTF-8 is taken for ISO 8859-1.

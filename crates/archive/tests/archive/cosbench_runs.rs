@@ -215,8 +215,9 @@ fn with_commas(text: &str) -> Vec<u8> {
 
 #[test]
 fn line_ends_marks_and_decimal_commas_of_other_machines_change_no_figure() {
+    type Change<'a> = &'a dyn Fn(&str) -> Vec<u8>;
     let expected = CosbenchRun::open(&kept("w3-mock-full")).unwrap();
-    let cases: [(&str, &dyn Fn(&str) -> Vec<u8>); 4] = [
+    let cases: [(&str, Change); 4] = [
         ("line ends of Windows", &|text| text.replace('\n', "\r\n").into_bytes()),
         ("a mark before the text", &|text| format!("\u{feff}{text}").into_bytes()),
         ("decimal commas", &with_commas),
@@ -280,9 +281,8 @@ const SHARES: &str =
 
 /// A task of a driver as CSVTaskExporter writes it: column by column, a line's end behind each share of successes.
 fn task(operations: &[(&str, u64, u64, &str)]) -> String {
-    let column = |of: &dyn Fn(&(&str, u64, u64, &str)) -> String, end: &str| {
-        operations.iter().map(|op| of(op) + end).collect::<String>()
-    };
+    type Cell<'a> = &'a dyn Fn(&(&str, u64, u64, &str)) -> String;
+    let column = |of: Cell, end: &str| operations.iter().map(|op| of(op) + end).collect::<String>();
     [
         column(&|op| op.0.to_owned(), ","),
         column(&|op| op.0.to_owned(), ","),
