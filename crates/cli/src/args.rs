@@ -9,6 +9,7 @@ mod faults;
 mod lbn;
 mod plan;
 mod results;
+mod shell;
 mod study;
 mod verify_data;
 
@@ -29,6 +30,7 @@ pub use plan::PlanArgs;
 pub use results::{
     AxisName, Bounds, CompareArgs, CompareFormat, ExportArgs, LookArgs, PictureFormat, PlotArgs,
 };
+pub use shell::{CompletionsArgs, ManArgs};
 pub use study::StudyArgs;
 pub use verify_data::VerifyDataArgs;
 
@@ -575,16 +577,6 @@ pub struct WatchArgs {
     #[command(flatten)]
     pub client: ClientArgs,
 }
-/// `cosmark man`
-#[derive(ClapArgs)]
-#[command(after_help = "Examples:
-  cosmark man | man -l -
-  cosmark man --dir ~/.local/share/man/man1 && man cosmark-run")]
-pub struct ManArgs {
-    /// Write cosmark.1, cosmark-run.1 and so on into this directory
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
 /// `cosmark tag`
 #[derive(ClapArgs)]
 #[command(after_help = "Examples:
@@ -601,13 +593,6 @@ pub struct TagArgs {
     /// Archive to look for the run in
     #[arg(long, value_name = "DIR", default_value = "archive")]
     pub archive: PathBuf,
-}
-/// `cosmark completions`
-#[derive(ClapArgs)]
-pub struct CompletionsArgs {
-    /// Which shell
-    #[arg(value_name = "SHELL")]
-    pub shell: clap_complete::Shell,
 }
 
 #[cfg(test)]
