@@ -27,8 +27,8 @@ READER_KEY=AQAA8VNlAAAAABAAzvYJfypVOL/sCRK9Ub8UZw==
 S3_KEYS=(cosmark cosmark-secret)
 SWIFT_KEYS=(bench:swift swiftsecret)
 
-BED_VERBS='partition delay heal out in' # for lib.sh, beside those of every bed
-LIFTED_LAST='*.out'                     # for lib.sh: the monitor has to answer
+BED_VERBS='partition delay fill heal out in' # for lib.sh, beside those of every bed
+LIFTED_LAST='*.@(fill|out)'                  # for lib.sh: the monitor has to answer
 
 # osd.0 is 127.0.0.21 and so on, so that one can be cut off from the rest.
 osd_ip() { echo "127.0.0.2$(($1 + 1))"; }
@@ -253,6 +253,15 @@ bed_fault() { # bed_fault VERB TARGET [MS]
       : >"$FAULT_DIR/$2.delay"
       osd_delay "$2" "$(awk -v ms="$delay" 'BEGIN { print ms / 1000 }')" 1
       ;;
+    fill)
+      [[ -z $delay ]] || usage 2
+      process_is_alive "$2" || die "$2 is not running; run: faults restart $2"
+      process_is_alive mon || die "what follows from a full OSD is the monitor's to say, which does not run; run: faults restart mon"
+      [[ ! -e $FAULT_DIR/$2.fill ]] || die "$2 is full already"
+      : >"$FAULT_DIR/$2.fill"
+      osd_full "$2" full
+      wait_until 60 "the monitor's map does not call $2 full" osd_is_full "$2"
+      ;;
     out)
       [[ -z $delay ]] || usage 2
       process_is_alive mon || die "out is the monitor's to note, which does not run; run: faults restart mon"
@@ -268,6 +277,7 @@ bed_fault() { # bed_fault VERB TARGET [MS]
       [[ -z $delay ]] || usage 2
       bed_fault_lift "$2" partition
       bed_fault_lift "$2" delay
+      bed_fault_lift "$2" fill
       ;;
   esac
 }
@@ -282,10 +292,16 @@ bed_fault_proof() { # bed_fault_proof VERB TARGET
       say "packets to and from $ip are dropped"
       ;;
     delay)
-      now=$(timeout 30 ceph daemon "$BED_DIR/sockets/$2.asok" config get osd_debug_inject_dispatch_delay_duration 2>/dev/null) ||
-        return 1
+      # An OSD that was never delayed has a duration, of 0.1 s, and a probability of 0.
+      now=$(osd_setting "$2" probability) && [[ $now =~ \"([0-9.]+)\" ]] &&
+        awk -v p="${BASH_REMATCH[1]}" 'BEGIN { exit !(p > 0) }' || return 1
+      now=$(osd_setting "$2" duration) || return 1
       [[ $now =~ \"([0-9.]+)\" ]] && awk -v s="${BASH_REMATCH[1]}" 'BEGIN { exit !(s > 0) }' || return 1
       say "$2 delays what it dispatches by ${BASH_REMATCH[1]} s"
+      ;;
+    fill)
+      osd_is_full "$2" || return 1
+      say "the monitor's map calls $2 full"
       ;;
     out)
       ceph_ask osd dump --format plain | grep -E "^$2 +(up|down) +out " >/dev/null || return 1
@@ -299,11 +315,11 @@ bed_fault_proof() { # bed_fault_proof VERB TARGET
   esac
 }
 
-# The monitor's own state: an OSD is down or out in its map.
+# The monitor's own state: an OSD is down, out or full in its map.
 bed_noticed() {
   case $1 in
     osd.[0-3])
-      ceph_ask osd dump --format plain | grep -E "^$1 +(down|up +out) " | head -c 60
+      ceph_ask osd dump --format plain | grep -E "^$1 +(down|up +out) |^$1 .*[ ,]full[ ,]" | head -c 60
       ((PIPESTATUS[1] == 0))
       ;;
     *)
@@ -345,6 +361,14 @@ bed_fault_lift() {
     partition) network_pass "$(osd_ip "${1#osd.}")" ;;
     # One that does not run forgets it by itself.
     delay) if process_is_alive "$1"; then osd_delay "$1" 0 0; fi ;;
+    # One that does not run is not full when it starts; what the map says of it is seen then.
+    fill)
+      if process_is_alive "$1"; then
+        osd_full "$1" none
+        process_is_alive mon || die "the monitor, which would call $1 not full any more, does not run; run: faults restart mon"
+        wait_until 60 "the monitor's map still calls $1 full" osd_is_not_full "$1"
+      fi
+      ;;
     # After a down there is no monitor: the next up takes all OSDs in.
     out)
       if [[ -e $RUN_DIR/mon.pid ]]; then
@@ -361,11 +385,35 @@ network_pass() {
   while iptables -w 10 -D OUTPUT -s "$1" -j DROP 2>/dev/null; do :; done
 }
 
+osd_setting() { # osd_setting OSD probability|duration
+  timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" config get "osd_debug_inject_dispatch_delay_$2" 2>/dev/null 9>&- </dev/null
+}
+
 # By its own socket: the way over the network is the one that is delayed.
 osd_delay() { # osd_delay OSD SECONDS PROBABILITY
   local socket=$BED_DIR/sockets/$1.asok
   timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_duration "$2" >/dev/null
   timeout 30 ceph daemon "$socket" config set osd_debug_inject_dispatch_delay_probability "$3" >/dev/null
+}
+
+# Ceph's own injection: the OSD says of itself that it is full, whatever its device has left, to each who asks. The monitor
+# hears it with the OSD's next word, and then no client may write to a pool that lies on it.
+osd_full() { # osd_full OSD full|none
+  timeout 30 ceph daemon "$BED_DIR/sockets/$1.asok" injectfull "$2" >>"$LOG_DIR/ceph-command.log" 2>&1 9>&- </dev/null ||
+    die "$1 does not take 'injectfull $2'; see $LOG_DIR/ceph-command.log"
+}
+
+osd_state() { ceph_ask osd dump --format json | python3 -c 'import json, sys
+print(*next(osd["state"] for osd in json.load(sys.stdin)["osds"] if osd["osd"] == int(sys.argv[1])))' "${1#osd.}"; }
+
+osd_is_full() {
+  local state
+  state=$(osd_state "$1" 2>/dev/null) && [[ " $state " == *' full '* ]]
+}
+
+osd_is_not_full() {
+  local state
+  state=$(osd_state "$1" 2>/dev/null) && [[ -n $state && " $state " != *' full '* ]]
 }
 
 # ---- processes -------------------------------------------------------------------------------------------------

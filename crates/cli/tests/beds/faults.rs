@@ -313,3 +313,57 @@ fn ceph_calls_no_osd_healed_that_ends_some_seconds_after_it_was_started() {
     assert!(again.status.success(), "{}", stderr(&again));
     assert_eq!(stdout(&left), "");
 }
+
+/// What the faults script of the Ceph bed answers.
+fn ceph(args: &[&str]) -> std::process::Output {
+    Command::new(repository().join("testbeds/ceph/faults")).args(args).output().unwrap()
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_keeps_all_that_it_acknowledged_while_an_osd_is_out_and_has_it_in_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let bed = repository().join("testbeds/ceph");
+    let fault = format!(
+        "type: bed, bed: {}, verb: out, target: osd.1, hold: 4s, slot: 10s, keep: 3s",
+        bed.to_str().unwrap()
+    );
+    workload(directory.path(), &fault, "total_ops: 160");
+    let target = bed.join("s3.yaml");
+    let target = target.to_str().unwrap();
+    let args = ["run", "broken.yaml", "--target", target, "--no-nodes", "--quiet", "--allow-faults"];
+    let (output, record) = run_json(directory.path(), &args);
+    let (in_force, still_there) = (ceph(&["list"]), ceph(&["proof", "out", "osd.1"]));
+    // Whatever this test says next, the bed is whole for the others.
+    let healed = ceph(&["healall"]);
+    let slot = &record.stages[2].faults[0].slots[0];
+    assert_eq!(slot.void, None, "{slot:?}; {}", stderr(&output));
+    assert!(slot.proof.as_ref().is_some_and(|proof| proof.contains("map has osd.1 out")), "{slot:?}");
+    assert!(slot.landed_s.is_some() && slot.healed_s > slot.heal_s, "{slot:?}");
+    assert_eq!((stdout(&in_force).as_str(), still_there.status.code()), ("", Some(1)));
+    assert!(healed.status.success(), "{}", stderr(&healed));
+    let durability = &record.durability[0];
+    assert_eq!((durability.broken(), durability.undecided), (0, 0), "{durability:?}");
+    assert!(durability.right >= 40, "{durability:?}");
+}
+
+#[test]
+#[ignore = "needs testbeds/ceph/up"]
+fn ceph_has_a_full_osd_in_its_map_from_fill_to_heal_and_not_longer() {
+    let before = ceph(&["proof", "fill", "osd.1"]);
+    let filled = ceph(&["fill", "osd.1"]);
+    let (proof, noticed) = (ceph(&["proof", "fill", "osd.1"]), ceph(&["noticed", "osd.1"]));
+    let (in_force, twice) = (ceph(&["list"]), ceph(&["fill", "osd.1"]));
+    let healed = ceph(&["heal", "osd.1"]);
+    let (after, left) = (ceph(&["proof", "fill", "osd.1"]), ceph(&["list"]));
+    // Whatever this test says next, the bed is whole for the others.
+    let all = ceph(&["healall"]);
+    assert_eq!(before.status.code(), Some(1), "{}", stdout(&before));
+    assert!(filled.status.success(), "{}", stderr(&filled));
+    assert!(stdout(&proof).contains("map calls osd.1 full"), "{}{}", stdout(&proof), stderr(&proof));
+    assert_eq!(noticed.status.code(), Some(0), "{}", stderr(&noticed));
+    assert_eq!(stdout(&in_force).trim(), "osd.1.fill");
+    assert!(!twice.status.success() && stderr(&twice).contains("full already"), "{}", stderr(&twice));
+    assert!(healed.status.success() && all.status.success(), "{}{}", stderr(&healed), stderr(&all));
+    assert_eq!((after.status.code(), stdout(&left).as_str()), (Some(1), ""), "{}", stdout(&after));
+}
