@@ -95,8 +95,9 @@ def prefer_load_threads(pid):
                 os.setpriority(os.PRIO_PROCESS, thread, -20)
 
 
-def measure(command, limit_s, core=CLIENT_CORE, only_load=False):
-    """Runs a command to its end on the client's core; with `only_load` only its load threads run there, and with priority."""
+def measure(command, limit_s, core=CLIENT_CORE, only_load=False, watch=None):
+    """Runs a command to its end on the client's core; with `only_load` only its load threads run there, and with priority. `watch` is
+    given its id now and then."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         command = [str(part) for part in command] if only_load else pinned(core, command)
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)
@@ -112,6 +113,8 @@ def measure(command, limit_s, core=CLIENT_CORE, only_load=False):
                 raise Failed(f"{child.args} did not end within {limit_s} s")
             if only_load:
                 prefer_load_threads(child.pid)
+            if watch:
+                watch(child.pid)
             time.sleep(0.02)
         child.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
@@ -201,7 +204,7 @@ class Bench:
 
     # ---- clients
 
-    def cosmark(self, workload, *options, limit_s=120, keep=False, only_load=False):
+    def cosmark(self, workload, *options, limit_s=120, keep=False, only_load=False, watch=None):
         """One `cosmark run` on one load thread. Returns its usage, its run.json, and its directory if that is kept."""
         file = self.dir / "workload.json"
         file.write_text(json.dumps(workload))  # JSON is YAML
@@ -211,6 +214,7 @@ class Bench:
                 [self.binary, "run", file, "--threads", "1", "--seed", "1", "--json", "-q", "--archive", archive, *options],
                 limit_s,
                 only_load=only_load,
+                watch=watch,
             )
             run = json.loads(usage.output)
             done = [op for stage in run["stages"] for op in stage["operations"]]
