@@ -7,7 +7,7 @@ mod stalls;
 mod tests;
 mod unevenness;
 
-use cosmark_stats::changepoint::change_points;
+use cosmark_stats::changepoint::{ChangePoint, change_points};
 use cosmark_stats::steady::{drift, mean, mser5_cut, spread_of_rounds};
 
 use crate::evidence::{Evidence, Pacing, Series};
@@ -332,14 +332,19 @@ fn rounds(course: &Course<'_>) -> Option<Symptom> {
 fn levels(course: &Course<'_>) -> Option<Symptom> {
     let Course { what, room, .. } = course;
     let values = course.values();
-    let mut found = change_points(&values, 0.001, 0.10 * room);
-    // As much as so few operations as ended on the shorter side differ by chance is no change.
+    let changes = change_points(&values, 0.001, 0.10 * room);
+    // As much as so few operations as ended on the shorter side, between this change and the next, differ by chance is no change.
     let usual = mean(&values);
-    found.retain(|change| {
-        let shorter = change.at.min(values.len() - change.at.min(values.len()));
-        let chance = course.chance(shorter as f64 * course.series.step_s, 3.0);
+    let places: Vec<usize> =
+        std::iter::once(0).chain(changes.iter().map(|change| change.at)).chain([values.len()]).collect();
+    let is_beyond = |change: &ChangePoint, deviations: f64| {
+        let sides = places.iter().zip(places.iter().skip(1));
+        let own = sides.filter(|(from, to)| [**from, **to].contains(&change.at));
+        let shorter = own.map(|(from, to)| to.saturating_sub(*from)).min().unwrap_or_default();
+        let chance = course.chance(shorter as f64 * course.series.step_s, deviations);
         (change.after - change.before).abs() > chance.min(2.0) * usual
-    });
+    };
+    let found: Vec<&ChangePoint> = changes.iter().filter(|change| is_beyond(change, 3.0)).collect();
     let change = found.iter().max_by(|a, b| a.relative().abs().total_cmp(&b.relative().abs()))?;
     let relative = change.relative();
     let moved = if relative.is_finite() {
@@ -347,12 +352,15 @@ fn levels(course: &Course<'_>) -> Option<Symptom> {
     } else {
         "rose from nothing".to_owned()
     };
+    let (warn, fail) = (0.10 * room, 0.25 * room);
+    // The place was looked for: of many, one is beyond three deviations more often than one that was given.
+    let most = if is_beyond(change, 4.5) { 1e6 } else { fail };
     let more =
         if found.len() > 1 { format!(", one of {} changes of level", found.len()) } else { String::new() };
     Some(Symptom {
-        value: relative.abs().min(1e6),
-        warn: 0.10 * room,
-        fail: 0.25 * room,
+        value: relative.abs().min(most),
+        warn,
+        fail,
         message: format!(
             "{what} {moved} after {} s of the window{more}: two different things were measured; look for what happened then",
             plain(course.seconds_at(change.at))
@@ -365,12 +373,19 @@ fn slope(course: &Course<'_>) -> Option<Symptom> {
     let found = drift(&course.values())?;
     // As much as is certain, not as much as is likely.
     let certain = (found.relative.abs() - found.margin).max(0.0);
-    let value = if found.p_value < 0.01 && certain > 0.02 { found.relative.abs() } else { 0.0 };
+    let (warn, fail) = (0.05 * room, 0.10 * room);
+    let value = match found.p_value {
+        _ if certain <= 0.02 => 0.0,
+        p if p < 0.001 => found.relative.abs(),
+        // One of a hundred sound runs has as much.
+        p if p < 0.01 => found.relative.abs().min(fail),
+        _ => 0.0,
+    };
     let verb = if found.relative < 0.0 { "fell" } else { "rose" };
     Some(Symptom {
         value,
-        warn: 0.05 * room,
-        fail: 0.10 * room,
+        warn,
+        fail,
         message: format!(
             "{what} {verb} by {} of its mean (give or take {}) during the window: this is a curve, not a number; run longer, or report \
              it over time",

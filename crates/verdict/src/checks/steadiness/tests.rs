@@ -149,6 +149,19 @@ fn short_and_long_operations_mixed_are_no_curve() {
     assert!(failed.is_empty(), "{} of {all}:\n{}", failed.len(), failed.join("\n"));
 }
 
+/// Between two changes there may be little time, in which few operations end: what chance does is told by these.
+#[test]
+fn rare_slow_operations_make_no_change_of_level() {
+    let judged = |workers, seed| steadiness(&two_lengths(workers, (0.035, 2.0, 0.005), seed));
+    let all = [4, 8, 16].into_iter().flat_map(|workers| (1..=60).map(move |seed| (workers, seed)));
+    let failed: Vec<_> = all
+        .map(|(workers, seed)| (workers, seed, judged(workers, seed)))
+        .filter(|(.., found)| found.status == Status::Fail)
+        .map(|(workers, seed, found)| format!("{workers} workers, {seed}: {}", found.message))
+        .collect();
+    assert!(failed.is_empty(), "{}:\n{}", failed.len(), failed.join("\n"));
+}
+
 /// An open loop of `rate_per_s`, evenly, whose operations each take `takes_s`.
 fn open(rate_per_s: f64, takes_s: f64) -> Evidence {
     let due = |k: u32| f64::from(k) / rate_per_s - 2.0 * takes_s;
