@@ -35,7 +35,7 @@ pub struct NatsArgs {
     /// File with a token
     #[arg(long, value_name = "FILE")]
     pub nats_token_file: Option<PathBuf>,
-    /// User
+    /// User at the NATS server
     #[arg(long, value_name = "NAME", requires = "nats_password_file")]
     pub nats_user: Option<String>,
     /// File with the user's password
