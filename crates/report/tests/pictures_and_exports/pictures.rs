@@ -313,6 +313,9 @@ fn trials_of_a_search_that_are_made_again_are_one_point_with_its_interval() {
     // One search is one workload: nothing is the best of several.
     let refused = pictures(&runs, &["maximum"], &wishes()).err().unwrap();
     assert!(refused.to_string().contains("several workloads"), "{refused}");
+    // A stage that somebody called so is no trial made again, and a workload of its own.
+    let (_home, runs) = searched(&[("main-w1", 1, 100.0), ("main-w2", 2, 180.0), ("main-w2-big", 2, 90.0)]);
+    assert!(pictures(&runs, &["maximum"], &wishes()).is_ok());
 }
 
 #[test]

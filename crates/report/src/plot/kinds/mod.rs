@@ -175,8 +175,9 @@ fn group_of(pick: &Pick<'_>) -> String {
     };
     let again = || {
         let (trial, suffix) = name.rsplit_once('-')?;
-        let is_suffix = suffix.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        without_workers(trial).filter(|group| is_suffix && group.ends_with("-w"))
+        let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_counted = word != suffix && ["", "again", "repeat", "confirm"].contains(&word);
+        without_workers(trial).filter(|group| (is_counted || suffix == "above") && group.ends_with("-w"))
     };
     without_workers(name).or_else(again).unwrap_or_else(|| name.to_owned())
 }
