@@ -29,7 +29,7 @@ pub fn records(
         problem,
         remedy: "restore the file from a copy, or correct the line",
     };
-    let mut input = WithoutReturns(input.take(MOST_BYTES + 1));
+    let mut input = WithoutReturns(input).take(MOST_BYTES + 1);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -52,6 +52,7 @@ pub fn records(
         if !each(line, &record).map_err(|problem| damaged(line, problem))? {
             break;
         }
+        bytes = record.into_byte_record();
     }
     Ok(())
 }
