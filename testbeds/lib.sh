@@ -684,9 +684,9 @@ bed_down() {
   bed_open
   mapfile -t names < <(process_names)
   process_stop 10 "${names[@]}"
-  memory_release
   fault_clear_all
   if declare -F bed_release >/dev/null; then bed_release; fi
+  memory_release
   if [[ ${1:-} == --wipe ]]; then
     ! grep -qF " $BED_DIR/" /proc/mounts || die "something is still mounted under $BED_DIR; unmount it and try again"
     rm -rf --one-file-system "$BED_DIR"
