@@ -541,21 +541,22 @@ fault_do() {
       [[ $target == ${DEVICE_TARGETS:-} ]] || die "$target has no device that could fail (${DEVICE_TARGETS:-no target} has)"
       ;;
   esac
+  # What is made to fail is noted first, so that an interruption half way leaves something to heal.
   case $verb in
     kill)
+      : >"$FAULT_DIR/$target.kill"
       process_kill "${names[@]}"
       rm -f "$FAULT_DIR/$target.pause"
-      : >"$FAULT_DIR/$target.kill"
       ;;
     restart)
       start_and_stay "${names[@]}"
       rm -f "$FAULT_DIR/$target.kill"
       ;;
     pause)
+      : >"$FAULT_DIR/$target.pause"
       # Twice: the first pass may miss a worker that is being forked.
       process_signal STOP "${alive[@]}"
       process_signal STOP "${alive[@]}"
-      : >"$FAULT_DIR/$target.pause"
       ;;
     resume)
       process_signal CONT "${names[@]}"
@@ -563,7 +564,7 @@ fault_do() {
       ;;
     devfail)
       [[ ! -e $FAULT_DIR/$target.devfail ]] || die "the device of $target has failed already"
-      : >"$FAULT_DIR/$target.devfail" # first, so that an interruption half way leaves something to heal
+      : >"$FAULT_DIR/$target.devfail"
       bed_device_fail "$target"
       ;;
     devheal)
@@ -776,7 +777,7 @@ bed_faults() {
         *) bed_fault "$@" ;;
       esac
       # From when on being whole counts, for the verb whole.
-      case $verb in restart | resume | devheal | heal | in) date +%s.%N >"$BED_DIR/healed.$target" ;; esac
+      case $verb in restart | resume | devheal | replace | heal | in) date +%s.%N >"$BED_DIR/healed.$target" ;; esac
       say "$verb $target: asked $asked, in force $(now_utc)"
       ;;
   esac

@@ -20,12 +20,15 @@ MEMCACHED_PORT=23081
 RSYNC_PORT=23873
 NODES=(1 2 3 4)
 KINDS=(object container account)
-DEVICE_TARGETS='node.*' # for lib.sh
+DEVICE_TARGETS='node.*'            # for lib.sh
+BED_VERBS='lose replace fill heal' # for lib.sh, beside those of every bed
 AUTH_URL=http://127.0.0.1:$PROXY_PORT/auth/v1.0
 
 node_ip() { echo "127.0.0.1$1"; }
 node_devices() { echo "$BED_DIR/srv/$1"; }
-node_device() { echo "$BED_DIR/srv/$1/d$1"; }
+# device_name NODE: d2, or e2 while the device that came in its place serves; the next is d2 again.
+device_name() { if [[ -s $BED_DIR/devices/$1 ]]; then cat "$BED_DIR/devices/$1"; else echo "d$1"; fi; }
+node_device() { echo "$BED_DIR/srv/$1/$(device_name "$1")"; }
 database_device() { echo "$BED_DIR/srv/$1/c$1"; }
 node_image() { echo "$BED_DIR/images/$1.xfs"; }
 kind_port() { # kind_port NODE KIND
@@ -102,8 +105,10 @@ bed_prepare() {
   check_xattrs
   printf '%s\n' "SWIFT_FS=$SWIFT_FS" "SWIFT_DAEMONS=$SWIFT_DAEMONS" "SWIFT_REPLICAS=$SWIFT_REPLICAS" \
     "SWIFT_DB=$SWIFT_DB" >"$SETTINGS"
+  rings_commit
   write_configuration
   build_rings
+  replaced_forget
   if [[ $SWIFT_FS == xfs ]]; then
     local n
     for n in "${NODES[@]}"; do device_mount "$n"; done
@@ -147,11 +152,11 @@ check_xattrs() {
 }
 
 write_configuration() {
-  local n kind user workers updater_interval rsync_identity='' mount_check=false
+  local n kind user workers updater_interval rsync_identity='' mount_check=false no_fallocate=true
   user=$(id -un)
   # Started by root, rsync would serve as nobody; started by another user, it may not be told whom to be.
   if is_root; then rsync_identity=$'uid = root\ngid = root'; fi
-  [[ $SWIFT_FS != xfs ]] || mount_check=true
+  [[ $SWIFT_FS != xfs ]] || mount_check=true no_fallocate=false
   mkdir -p "$ETC"
   render "$HERE/templates/swift.conf.in" "$ETC/swift.conf"
   render "$HERE/templates/proxy-server.conf.in" "$ETC/proxy-server.conf" PORT=$PROXY_PORT USER="$user" ETC="$ETC" \
@@ -171,8 +176,9 @@ write_configuration() {
       [[ $kind != object ]] || workers=$SWIFT_OBJECT_WORKERS
       render "$HERE/templates/storage-server.conf.in" "$ETC/node$n/$kind-server.conf" KIND="$kind" \
         IP="$(node_ip "$n")" PORT="$(kind_port "$n" "$kind")" WORKERS="$workers" USER="$user" ETC="$ETC" \
-        DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT \
-        INTERVAL="$SWIFT_INTERVAL" UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
+        DEVICES="$(node_devices "$n")" MOUNT_CHECK=$mount_check NO_FALLOCATE=$no_fallocate \
+        CACHE="$BED_DIR/cache/$n" RSYNC_PORT=$RSYNC_PORT INTERVAL="$SWIFT_INTERVAL" \
+        UPDATER_INTERVAL="$updater_interval" LOG_LEVEL="$SWIFT_LOG_LEVEL"
     done
   done
 }
@@ -209,7 +215,11 @@ build_ring() ( # build_ring RING KIND REPLICAS DEVICE
 # Not mountpoint(1): it stats the place, and a file system that was shut down answers EIO.
 is_mounted() { grep -qF " $1 " /proc/mounts; }
 
-device_mount() { image_mount "d$1" "$(node_device "$1")"; }
+device_mount() { # device_mount NODE
+  ! is_mounted "$(node_device "$1")" || return 0
+  image_mount "$(device_name "$1")" "$(node_device "$1")"
+  device_mounted "$(node_device "$1")" "node.$1"
+}
 
 image_mount() { # image_mount IMAGE PLACE
   local image device=$2
@@ -253,15 +263,23 @@ device_limit() {
 # dir: the device's directory is swapped for a dangling link, and the servers answer 507 from the next request on.
 # xfs: the file system is shut down, and every access to it is an I/O error.
 bed_device_fail() {
-  local n=${1#node.}
   settings_load
+  if [[ -e $FAULT_DIR/$1.lose ]]; then
+    rm -f "$FAULT_DIR/$1.devfail"
+    die "the device of $1 is lost; run: faults replace $1"
+  fi
+  device_break "${1#node.}"
+}
+
+device_break() { # device_break NODE
+  local n=$1
   if [[ $SWIFT_FS == xfs ]]; then
     is_mounted "$(node_device "$n")" || die "$(node_device "$n") is not mounted"
     xfs_io -x -c shutdown "$(node_device "$n")"
   else
     mkdir -p "$BED_DIR/failed"
-    ln -sfn /nonexistent/failed-device "$BED_DIR/failed/d$n"
-    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/d$n"
+    ln -sfn /nonexistent/failed-device "$BED_DIR/failed/$(device_name "$n")"
+    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/$(device_name "$n")"
   fi
 }
 
@@ -269,7 +287,7 @@ bed_device_heal() {
   local n=${1#node.} names
   settings_load
   if [[ $SWIFT_FS == xfs ]]; then
-    # A file system that was shut down goes away only when no process holds it.
+    # A file system that was shut down can be mounted again only when no process holds it.
     mapfile -t names < <(process_names "node$n.*")
     process_signal TERM "${names[@]}"
     process_signal CONT "${names[@]}"
@@ -278,18 +296,156 @@ bed_device_heal() {
     device_unmount "$n"
     device_mount "$n"
   elif [[ -L $(node_device "$n") ]]; then
-    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/d$n"
-    rm -f "$BED_DIR/failed/d$n"
+    "$PYTHON" "$HERE/exchange.py" "$(node_device "$n")" "$BED_DIR/failed/$(device_name "$n")"
+    rm -f "$BED_DIR/failed/$(device_name "$n")"
   fi
 }
 
-# The device answers no request of the system either.
+bed_fault() { # bed_fault VERB TARGET
+  local n=${2#node.} other
+  (($# == 2)) || usage 2
+  [[ $2 == node.[1-4] ]] || die "$1 is for node.1 to node.4"
+  settings_load
+  rings_commit
+  [[ -n $(process_members proxy) ]] || die "the bed is not up; run testbeds/swift/up"
+  case $1 in
+    fill)
+      [[ ${SWIFT_FS:-dir} == xfs ]] || die "fill needs devices of their own, or it would fill this machine's disk: SWIFT_FS=xfs"
+      device_is_sound "$2"
+      [[ ! -e $FAULT_DIR/$2.fill ]] || die "$2 is full already"
+      : >"$FAULT_DIR/$2.fill"
+      device_fill "$(node_device "$n")"
+      ;;
+    heal) bed_fault_lift "$2" fill ;;
+    lose)
+      ((${SWIFT_REPLICAS:-3} > 1)) || die "with SWIFT_REPLICAS=1 no other device has what is on this one"
+      [[ $SWIFT_DAEMONS != none ]] || die "no replicator runs, which would fill the new device: SWIFT_DAEMONS=min"
+      device_is_sound "$2"
+      [[ ! -e $FAULT_DIR/$2.fill ]] || die "$2 is full; run: faults heal $2"
+      for other in "${NODES[@]}"; do
+        [[ ! -e $FAULT_DIR/node.$other.lose ]] || die "the device of node.$other is lost; run: faults replace node.$other"
+        [[ ! -e $BED_DIR/devices/$other.new ]] || (bed_whole "node.$other" >/dev/null) ||
+          die "the new device of node.$other has not got all its copies yet; faults whole node.$other says when"
+      done
+      : >"$FAULT_DIR/$2.lose"
+      device_break "$n"
+      ;;
+    replace)
+      [[ -e $FAULT_DIR/$2.lose ]] || die "the device of $2 is not lost; run: faults lose $2"
+      device_replace "$n"
+      rm -f "$FAULT_DIR/$2.lose"
+      ;;
+  esac
+}
+
+device_is_sound() {
+  [[ ! -e $FAULT_DIR/$1.devfail ]] || die "the device of $1 has failed; run: faults devheal $1"
+  [[ ! -e $FAULT_DIR/$1.lose ]] || die "the device of $1 is lost; run: faults replace $1"
+}
+
+# bed_fault_lift TARGET VERB: and forget it. A lost device that nobody replaced comes back with its data.
+bed_fault_lift() {
+  [[ -e $FAULT_DIR/$1.$2 ]] || return 0
+  case $2 in
+    fill) device_empty "$(node_device "${1#node.}")" ;;
+    lose) device_return "$1" ;;
+  esac
+  rm -f "$FAULT_DIR/$1.$2"
+}
+
+# device_return TARGET: the same device; its node's processes, which healing may have had to end, run again if the bed is up.
+device_return() {
+  local names
+  bed_device_heal "$1"
+  [[ -n $(process_members proxy) && ! -e $FAULT_DIR/$1.kill ]] || return 0
+  mapfile -t names < <(process_names "node${1#node.}.*")
+  start_and_stay "${names[@]}"
+}
+
+# What an operator does for a disk that is dead: an empty one under another name, the old one out of each ring and the new one
+# into it with the same weight, in one rebalance; the servers read the new rings within 15 s, and the replicators fill it.
+device_replace() { # device_replace NODE
+  local n=$1 old new ring kind
+  old=$(device_name "$n")
+  if [[ $old == d* ]]; then new=e$n; else new=d$n; fi
+  device_forget "$n" "$new"
+  mkdir "$ETC/rings"
+  for ring in object object-1 container account; do
+    kind=${ring%-1}
+    [[ $kind != container || ${SWIFT_DB:-shared} == shared ]] || continue
+    cp "$ETC/$ring.builder" "$ETC/rings/"
+    ring_replace "$ring" "$(node_ip "$n")" "$(kind_port "$n" "$kind")" "$old" "$new"
+  done
+  if [[ $SWIFT_FS == xfs ]]; then
+    # What holds a file of it goes on and lets it go in time: nobody ends a server to change a disk.
+    ! is_mounted "$BED_DIR/srv/$n/$old" || umount --lazy "$BED_DIR/srv/$n/$old"
+    SWIFT_DEVICE_SIZE=$(stat -c %s "$(node_image "$old")")
+    image_mount "$new" "$BED_DIR/srv/$n/$new"
+  else
+    mkdir "$BED_DIR/srv/$n/$new"
+  fi
+  echo "$n $old $new" >"$ETC/rings/complete"
+  rings_commit
+}
+
+ring_replace() ( # ring_replace RING IP PORT OLD NEW
+  cd "$ETC/rings" || exit 1
+  ring=("$PYTHON" "$VENV/bin/swift-ring-builder" "$1.builder")
+  {
+    "${ring[@]}" remove --ip "$2" --port "$3" --device "$4" --yes &&
+      "${ring[@]}" add --region 1 --zone "${5#?}" --ip "$2" --port "$3" --device "$5" --weight 100 &&
+      "${ring[@]}" pretend_min_part_hours_passed &&
+      { "${ring[@]}" rebalance --seed 42 || [[ $? == 1 ]]; } # 1 is a warning
+  } >>"$LOG_DIR/rings.log" 2>&1 || die "ring $1 could not be changed; see $LOG_DIR/rings.log"
+  [[ -f $1.ring.gz ]] || die "ring $1 could not be changed; see $LOG_DIR/rings.log"
+)
+
+# Put the new rings in place, all of them whatever interrupts it: the file complete says that they are made, and is the last
+# that goes. Without it what lies there was never finished.
+rings_commit() {
+  local n old new file
+  if [[ -s $ETC/rings/complete ]]; then
+    read -r n old new <"$ETC/rings/complete"
+    for file in "$ETC"/rings/*.builder "$ETC"/rings/*.ring.gz; do
+      if [[ -e $file ]]; then mv "$file" "$ETC/"; fi
+    done
+    mkdir -p "$BED_DIR/devices"
+    echo "$old" >"$BED_DIR/devices/$n.new"
+    echo "$new" >"$BED_DIR/devices/$n"
+    rm -f "$FAULT_DIR/node.$n.lose"
+  fi
+  rm -rf --one-file-system "${ETC:?}/rings"
+}
+
+# What is left of devices that were replaced. A directory's dangling link stays until then: a server that has not read the new
+# ring would make the device anew.
+replaced_forget() {
+  local n
+  for n in "${NODES[@]}"; do
+    case $(device_name "$n") in
+      d*) device_forget "$n" "e$n" ;;
+      e*) device_forget "$n" "d$n" ;;
+    esac
+  done
+}
+
+device_forget() { # device_forget NODE NAME
+  ! is_mounted "$BED_DIR/srv/$1/$2" || place_unmount "$BED_DIR/srv/$1/$2"
+  rm -rf --one-file-system "${BED_DIR:?}/srv/$1/$2" "${BED_DIR:?}/failed/$2" "${BED_DIR:?}/images/$2.xfs"
+}
+
+# Seen from the outside: the device answers no request of the system either, or has nothing left.
 bed_fault_proof() { # bed_fault_proof VERB TARGET
   local device
-  [[ $1 == devfail ]] || die "cannot prove '$1'"
   device=$(node_device "${2#node.}")
-  if ls "$device/" >/dev/null 2>&1; then return 1; fi
-  say "$device cannot be read: $(ls "$device/" 2>&1 | tail -n 1)"
+  case $1 in
+    devfail | lose)
+      if ls "$device/" >/dev/null 2>&1; then return 1; fi
+      say "$device cannot be read: $(ls "$device/" 2>&1 | tail -n 1)"
+      ;;
+    fill) device_is_full "$device" ;;
+    *) die "cannot prove '$1'" ;;
+  esac
 }
 
 # Every object replicator has ended a pass that began after the heal: Swift itself has no word for being whole. The pass
@@ -309,6 +465,11 @@ a = json.load(sys.stdin)
 print(a.get("object_replication_last") or 0, (a.get("object_replication_time") or 0) * 60)' <<<"$answer") || return 1
     awk -v ended="$ended" -v took="$took" -v since="$since" 'BEGIN { exit !(ended - took >= since) }' || return 1
   done
+  n=${1#node.}
+  if [[ -e $BED_DIR/devices/$n.new ]]; then
+    "$PYTHON" "$HERE/partitions.py" "$ETC" "$BED_DIR/srv" "$(device_name "$n")" || return 1
+    rm -f "$BED_DIR/devices/$n.new"
+  fi
   say 'every object replicator has ended a pass that it began after the heal'
 }
 

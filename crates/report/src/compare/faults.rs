@@ -96,6 +96,8 @@ fn class_of(fault: &FaultResult) -> String {
                 "kill" => "processes killed".to_owned(),
                 "pause" => "processes stand still".to_owned(),
                 "devfail" => "device gone".to_owned(),
+                "lose" => "device replaced".to_owned(),
+                "fill" => "device full".to_owned(),
                 "partition" => "cut off".to_owned(),
                 other => other.to_owned(),
             }
