@@ -55,7 +55,7 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
         }
         Answer::Client => {
             "the client was the limit where throughput was level: nothing can be said of the store; add \
-                           drivers or load threads, and see the verdict"
+                           drivers or load threads, or raise its quota, and see the verdict"
                 .to_owned()
         }
         Answer::Shared(unit, share) => format!(
@@ -170,12 +170,12 @@ fn refute(ladder: &Ladder, diagnosis: &Diagnosis, second: Option<&Candidate>) ->
 fn skewed(ladder: &Ladder, skew: &Skew) -> String {
     let unit = &ladder.units[skew.unit];
     format!(
-        "{} is {:.1} times as busy as the mean of the {} like it: the load is not spread",
+        "{} is {:.1} times as busy as the mean of itself and the {} like it: the load is not spread",
         name(ladder, &[skew.unit]),
         skew.times,
         skew.peers.saturating_sub(1)
     )
-    .replace("the 1 like it", &format!("itself and the other {}", unit.kind.word()))
+    .replace("the 1 like it", &format!("the other {}", unit.kind.word()))
 }
 
 /// `disk sda of storage1 (storage)`, `3 disks of storage`, `processors of proxy1 (proxy)`.

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use cosmark_adaptor_api::{clock, sockets};
 use cosmark_engine::LoadThread;
-use cosmark_metrics::{ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
+use cosmark_metrics::{
+    ClientFacts, HealthSample, Latency, MachineHealth, NicHealth, QuotaHealth, ThreadHealth,
+};
 
 use crate::canary::Ear;
 use crate::proc::{self, Processors, Sockets, ThreadTimes};
@@ -114,6 +116,7 @@ struct Reading {
     threads: Vec<(String, i32, Option<ThreadTimes>)>,
     process_cpu_ns: Option<u64>,
     processors: Option<Processors>,
+    quotas: Vec<proc::Quota>,
     tcp_segments: Option<(u64, u64)>,
     nics: Vec<NicHealth>,
     sockets: Sockets,
@@ -135,6 +138,7 @@ impl Reading {
             threads: threads.iter().map(times).collect(),
             process_cpu_ns: proc::process_cpu_ns(),
             processors: proc::processors(),
+            quotas: proc::quotas(),
             tcp_segments: sockets::segments().map(|all| (all.out, all.again)),
             nics: proc::interfaces(),
             sockets: proc::sockets(),
@@ -174,6 +178,7 @@ impl Reading {
             threads: self.threads.iter().filter_map(thread).collect(),
             process_cpu_ns: grown(self.process_cpu_ns, earlier.process_cpu_ns),
             machine: self.processors.zip(earlier.processors).map(|(now, before)| machine(now, before)),
+            quota: used_up(&self.quotas, &earlier.quotas),
             pause,
             tcp_segments_out: segments.map(|(now, before)| now.0.saturating_sub(before.0)),
             tcp_segments_retransmitted: segments.map(|(now, before)| now.1.saturating_sub(before.1)),
@@ -185,6 +190,17 @@ impl Reading {
                 .map(|ns| if ns < SHORTEST_SUSPENSION_NS { 0 } else { ns }),
         }
     }
+}
+
+/// The quota that was used up in the greatest share of its periods; `None` where no group has one.
+fn used_up(now: &[proc::Quota], earlier: &[proc::Quota]) -> Option<QuotaHealth> {
+    let grown = now.iter().filter_map(|quota| {
+        let before = earlier.iter().find(|one| one.group == quota.group)?;
+        let periods = quota.periods.saturating_sub(before.periods);
+        Some(QuotaHealth { periods, stopped: quota.stopped.saturating_sub(before.stopped) })
+    });
+    let share = |quota: &QuotaHealth| (u128::from(quota.stopped) << 64) / u128::from(quota.periods);
+    grown.filter(|quota| quota.periods > 0).max_by_key(|quota| (share(quota), quota.periods))
 }
 
 /// What an interface has moved since then; `None` when nothing, or when it was not there.
@@ -255,6 +271,16 @@ mod tests {
         assert!(facts.clock_resolution_ns.is_some_and(|ns| (1..1_000_000).contains(&ns)), "{facts:?}");
         assert!(facts.clock_cost_ns.is_some_and(|ns| (0.5..100_000.0).contains(&ns)), "{facts:?}");
         assert!(facts.ephemeral_ports.is_some_and(|ports| ports > 1) && facts.nofile_limit.is_some());
+    }
+
+    #[test]
+    fn of_several_quotas_the_one_that_stops_most_counts_and_one_that_was_not_there_before_does_not() {
+        let quota = |group: &str, periods, stopped| proc::Quota { group: group.to_owned(), periods, stopped };
+        let before = [quota("/a/b", 100, 50), quota("/a", 10, 0), quota("/", 7, 7)];
+        let now = [quota("/a/b", 110, 53), quota("/a", 20, 9), quota("/", 7, 7), quota("/new", 900, 900)];
+        assert_eq!(used_up(&now, &before), Some(QuotaHealth { periods: 10, stopped: 9 }));
+        assert_eq!(used_up(&before, &before), None, "nothing ran, or there is no quota");
+        assert_eq!(used_up(&[], &before), None);
     }
 
     #[test]

@@ -36,6 +36,17 @@ pub struct Sockets {
     pub time_wait: Option<u64>,
 }
 
+/// How often a control group that this process is in was stopped, since it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Quota {
+    /// Its directory.
+    pub group: String,
+    /// Periods in which it had something to run; 0 without a quota.
+    pub periods: u64,
+    /// Periods among them in which its quota was used up.
+    pub stopped: u64,
+}
+
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
@@ -135,6 +146,53 @@ fn parse_interfaces(text: &str) -> Vec<NicHealth> {
 /// Megabits per second; -1 where the driver does not know.
 fn parse_speed(text: &str) -> Option<u64> {
     text.trim().parse::<u64>().ok().filter(|megabits| *megabits > 0).map(|megabits| megabits * 1_000_000)
+}
+
+/// The control groups that this process is in and that may have a quota of processor time, its own and those above it.
+/// Sources: Linux kernel, admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst.
+#[must_use]
+pub fn quotas() -> Vec<Quota> {
+    let of = read("/proc/self/cgroup").map(|text| groups_of(&text)).unwrap_or_default();
+    let quota = |group: String| {
+        let (periods, stopped) = parse_quota(&read(&format!("{group}/cpu.stat"))?)?;
+        Some(Quota { group, periods, stopped })
+    };
+    of.into_iter().filter_map(quota).collect()
+}
+
+/// Directories of both hierarchies. Inside a container the path may be one that only its host can see: then what is mounted
+/// is the group itself, so the places where hierarchies are mounted are always among them.
+fn groups_of(text: &str) -> Vec<String> {
+    const DEEPEST: usize = 16;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let roots: &[&str] = match controllers {
+            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+            of if of.split(',').any(|one| one == "cpu") => {
+                &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+            }
+            _ => continue,
+        };
+        for root in roots {
+            let above = std::iter::successors(Some(path.trim_matches('/')), |path| {
+                (!path.is_empty()).then(|| path.rsplit_once('/').map_or("", |parts| parts.0))
+            });
+            let directory = |path: &str| format!("{root}/{path}").trim_end_matches('/').to_owned();
+            found.extend(above.take(DEEPEST).map(directory));
+        }
+    }
+    found
+}
+
+/// `nr_periods` and `nr_throttled` of a `cpu.stat`.
+fn parse_quota(text: &str) -> Option<(u64, u64)> {
+    let count = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse().ok()
+    };
+    Some((count("nr_periods")?, count("nr_throttled")?))
 }
 
 /// TCP sockets of this machine.
@@ -262,6 +320,26 @@ pub fn suspended_ns() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_groups_of_a_process_are_its_own_and_all_above_it_in_both_hierarchies() {
+        let first = "9:memory:/a/b\n3:cpu,cpuacct:/a/b\n0::/c\n";
+        let of = |root: &str, paths: &[&str]| {
+            paths.iter().map(|path| format!("/sys/fs/cgroup{root}{path}")).collect::<Vec<_>>()
+        };
+        let wanted = [
+            of("/cpu", &["/a/b", "/a", ""]),
+            of("/cpu,cpuacct", &["/a/b", "/a", ""]),
+            of("", &["/c", ""]),
+            of("/unified", &["/c", ""]),
+        ];
+        assert_eq!(groups_of(first), wanted.concat());
+        assert_eq!(groups_of("0::/\n"), [of("", &[""]), of("/unified", &[""])].concat());
+        assert_eq!(groups_of("garbage\n1:cpu\n"), [""; 0]);
+        let text = "usage_usec 9\nnr_periods 10\nnr_throttled 9\nthrottled_usec 5\n";
+        assert_eq!(parse_quota(text), Some((10, 9)));
+        assert_eq!(parse_quota("usage_usec 9\nuser_usec 5\n"), None, "the root group has no quota");
+    }
 
     #[test]
     fn what_linux_writes_is_understood() {

@@ -12,6 +12,10 @@ use crate::results::{ClientRecord, NicRecord};
 /// A load thread is called saturated in a sample when it was busier than this (share of one processor).
 pub const SATURATED_SHARE: f64 = 0.85;
 
+/// A client that used up its quota of processor time in more than this share of the periods has not the processors that it
+/// needs.
+pub const STOPPED_SHARE: f64 = 0.5;
+
 /// A thread that sleeps 1 ms and wakes this much later was paused.
 const PAUSE_NS: u64 = 10_000_000;
 /// What that thread sleeps: it notes a pause once for each such nap that the pause swallowed.
@@ -36,6 +40,9 @@ pub struct HealthSample {
     /// Processors of the machine.
     #[serde(skip_serializing_if = "is_nothing")]
     pub machine: Option<MachineHealth>,
+    /// Quota of processor time of the control groups that the process is in.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub quota: Option<QuotaHealth>,
     /// By how much a thread that sleeps 1 ms at a time woke late; a pause of 3 ms is noted as 3, 2 and 1 ms, once for each
     /// sleep that it swallowed.
     #[serde(skip_serializing_if = "is_nothing")]
@@ -90,6 +97,18 @@ pub struct MachineHealth {
     pub steal_ns: Option<u64>,
 }
 
+/// A quota of processor time over a span: the group that was stopped most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QuotaHealth {
+    /// Periods (100 ms each unless set otherwise) in which it had something to run.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub periods: u64,
+    /// Periods among them in which it was stopped, because its quota was used up.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub stopped: u64,
+}
+
 /// One network interface over a span.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -119,6 +138,7 @@ pub struct HealthSummary {
     process: Ratio,
     busy: Ratio,
     steal: Ratio,
+    quota: QuotaHealth,
     cpus: Option<u32>,
     pause: Latency,
     suspended_ns: Option<u64>,
@@ -192,6 +212,7 @@ impl HealthSummary {
             threads,
             process_cpu_ns,
             machine,
+            quota,
             pause,
             tcp_segments_out,
             tcp_segments_retransmitted,
@@ -217,6 +238,7 @@ impl HealthSummary {
                 self.steal.add(*steal_ns, whole_ns);
             }
         }
+        self.quota = self.quota.and(quota.unwrap_or_default());
         self.pause.merge(pause);
         self.suspended_ns = plus(self.suspended_ns, *suspended_ns);
         self.segments_out = plus(self.segments_out, *tcp_segments_out);
@@ -260,6 +282,7 @@ impl HealthSummary {
             process,
             busy,
             steal,
+            quota,
             cpus,
             pause,
             suspended_ns,
@@ -281,6 +304,7 @@ impl HealthSummary {
         self.process.add(process.part_ns, process.whole_ns);
         self.busy.add(busy.part_ns, busy.whole_ns);
         self.steal.add(steal.part_ns, steal.whole_ns);
+        self.quota = self.quota.and(*quota);
         self.cpus = self.cpus.max(*cpus);
         self.pause.merge(pause);
         self.suspended_ns = plus(self.suspended_ns, *suspended_ns);
@@ -316,6 +340,7 @@ impl HealthSummary {
             process_cpu_share: self.process.share(),
             machine_busy_share: self.busy.share(),
             steal_share: self.steal.share(),
+            quota_stopped_share: self.quota.stopped_share(),
             pause_beyond: beyond(&self.pause),
             pause_p99_9_ms: self.pause.quantile_ns(0.999).map(|ns| scaled(ns, 1e6)),
             pause_max_ms: self.pause.max_ns().map(|ns| scaled(ns, 1e6)),
@@ -382,6 +407,18 @@ impl HealthSummary {
     }
 }
 
+impl QuotaHealth {
+    fn and(self, other: Self) -> Self {
+        Self { periods: self.periods + other.periods, stopped: self.stopped + other.stopped }
+    }
+
+    /// `None` without a quota: then no periods are counted.
+    fn stopped_share(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "counts of periods")]
+        (self.periods > 0).then(|| self.stopped.min(self.periods) as f64 / self.periods as f64)
+    }
+}
+
 impl NicPeak {
     fn rise_to(&mut self, other: Self) {
         self.rx_bytes_per_s = self.rx_bytes_per_s.max(other.rx_bytes_per_s);
@@ -408,6 +445,7 @@ mod tests {
             span_ns: SECOND_NS,
             threads: vec![thread(0), thread(1)],
             machine: Some(MachineHealth { cpus: 4, busy_ns: 2 * SECOND_NS, steal_ns: Some(SECOND_NS / 25) }),
+            quota: Some(QuotaHealth { periods: 10, stopped: pause_ms.min(10) }),
             pause,
             tcp_segments_out: Some(100),
             nics: vec![NicHealth {
@@ -429,6 +467,7 @@ mod tests {
         assert_eq!(health.run_queue_wait_share_max, Some(0.1));
         assert_eq!(health.steal_share, Some(0.01));
         assert_eq!(health.machine_busy_share, Some(0.5));
+        assert_eq!(health.quota_stopped_share, Some(0.65), "3 and 10 of 10 periods each");
         assert_eq!(health.pause_max_ms.map(f64::round), Some(40.0));
         // 40 ms of 2 s; the pause of 3 ms is not long.
         assert!(health.paused_share.is_some_and(|share| (share - 0.02).abs() < 1e-3), "{health:?}");

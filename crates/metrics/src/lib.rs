@@ -20,7 +20,10 @@ mod time_sums;
 mod wire_time;
 
 pub use breakdown::{PartSums, SizeClass, SizeClasses};
-pub use health::{HealthSample, HealthSummary, MachineHealth, NicHealth, SATURATED_SHARE, ThreadHealth};
+pub use health::{
+    HealthSample, HealthSummary, MachineHealth, NicHealth, QuotaHealth, SATURATED_SHARE, STOPPED_SHARE,
+    ThreadHealth,
+};
 pub use latency::{Latency, SparseLatency};
 pub use outcome::Outcome;
 pub use recorder::{Recorder, SlicePlan};

@@ -11,7 +11,7 @@ use cosmark_capacity::sentence::say;
 use cosmark_metrics::nodes::quantity as q;
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
-    SATURATED_SHARE, Waiting,
+    SATURATED_SHARE, STOPPED_SHARE, Waiting,
 };
 
 /// Stages of fewer loads are no ladder.
@@ -174,8 +174,9 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let wanted = |client: &ClientRecord| {
         client.thread_busy_max.unwrap_or(0.0) + client.run_queue_wait_share_max.unwrap_or(0.0)
     };
+    let stopped = |client: &ClientRecord| client.quota_stopped_share.unwrap_or(0.0) > STOPPED_SHARE;
     let full = |stage: &StageRecord| {
-        stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE)
+        stage.clients.iter().any(|client| wanted(client) > SATURATED_SHARE || stopped(client))
             || run.verdict.checks.iter().any(|check| {
                 check.stage.as_ref() == Some(&stage.id)
                     && CLIENT_CHECKS
@@ -477,6 +478,14 @@ mod tests {
         // The highest load alone is left out; those below it suffice.
         full.verdict.checks.drain(..2);
         assert_eq!(bottlenecks(&full)[0].answer, "named");
+        // Nor does a client say anything of the store that its own quota stops.
+        let stopped = |share: f64| {
+            let mut run = run([1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into());
+            let client = ClientRecord { quota_stopped_share: Some(share), ..ClientRecord::default() };
+            run.stages[2..].iter_mut().for_each(|stage| stage.clients = vec![client.clone()]);
+            bottlenecks(&run)[0].answer.clone()
+        };
+        assert_eq!((stopped(0.9).as_str(), stopped(0.1).as_str()), ("client", "named"));
         assert_eq!(bottlenecks(&run(vec![stage(1, 4096), stage(2, 4096)])), []);
         let mut bare = run([1, 2, 4, 8].map(|workers| stage(workers, 4096)).into());
         bare.stages.iter_mut().for_each(|stage| stage.nodes.clear());

@@ -351,7 +351,22 @@ impl Evidence {
         self.works.iter().find(|own| own.name == work).map(|own| own.pacing)
     }
 
-    /// The share of what was due by the clock that was not served, where that is more than one in a hundred.
+    /// By how many operations of the open loops more are under way at one end of the window than at the other, by chance alone.
+    /// With a steady store both are Poisson numbers of the mean rate x time (Little's law; M/G/infinity).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
+    pub fn under_way_by_chance(&self) -> f64 {
+        const DEVIATIONS: f64 = 3.0;
+        let open = self.operations.iter().filter(|op| self.pacing_of(&op.work) == Some(Pacing::Open));
+        let usual = open.map(|op| {
+            let window_s = if op.window_s > 0.0 { op.window_s } else { self.window_s }.max(f64::MIN_POSITIVE);
+            let each_s = op.service.p50.or(op.service.mean).unwrap_or(0.0) / 1000.0;
+            op.intended.unwrap_or(op.ended()) as f64 / window_s * each_s
+        });
+        DEVIATIONS * (2.0 * usual.sum::<f64>()).sqrt()
+    }
+
+    /// The share of what was due by the clock that was not served, where that is more than one in a hundred and than chance.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
     pub fn not_served(&self) -> Option<f64> {
@@ -359,7 +374,8 @@ impl Evidence {
         let due: u64 = open().filter_map(|op| op.intended).sum();
         let ended: u64 = open().map(OperationEvidence::ended).sum();
         let lack = 1.0 - ended as f64 / due.max(1) as f64;
-        Some(lack).filter(|lack| due > 0 && *lack > 0.01)
+        let chance = self.under_way_by_chance() / due.max(1) as f64;
+        Some(lack).filter(|lack| due > 0 && *lack > 0.01 + chance)
     }
 
     /// True when a work is paced like this.

@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::checks::{CheckRow, findings, row};
 use crate::evidence::Evidence;
 use crate::finding::{Allows, Finding, Status, rank};
-use crate::from_archive;
+use crate::from_archive::{self, Places};
 use crate::numbers::percent;
 
 /// The verdict on a run. `workload` is the one that was run; without it the copy in the archive is read. `others` are runs
@@ -53,9 +53,10 @@ fn look(
     let workload = workload.or(archived.as_ref());
     let (mut found, mut bounds) = (Vec::new(), Vec::new());
     let mut any = false;
+    let places = workload.map(|workload| Places::of(&run.record.stages, workload)).unwrap_or_default();
     for (index, stage) in run.record.stages.iter().enumerate() {
-        let plan = workload.and_then(|workload| workload.stages.get(index));
-        if is_measured(stage, plan) {
+        let plan = workload.and_then(|workload| places.plan(index, stage, workload));
+        if is_measured(stage, plan.as_deref()) {
             any = true;
             let (checks, of_stage) = measured_stage(run, index, stage, workload, others, reads);
             found.extend(checks);
@@ -92,7 +93,6 @@ fn archived_workload(run: &Run) -> Option<Workload> {
 
 /// A stage that was to measure something, whether or not it came to it.
 fn is_measured(stage: &StageRecord, plan: Option<&Stage>) -> bool {
-    // A search has many stages in the record and one in the workload.
     match plan.filter(|plan| plan.name == stage.name && !plan.works.is_empty()) {
         Some(plan) => plan.works.iter().any(|work| work.kind == WorkKind::Normal),
         None => from_archive::measured(stage).next().is_some(),

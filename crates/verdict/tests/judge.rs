@@ -125,6 +125,29 @@ fn rates_that_are_sums_over_workers_are_compared_with_the_count() {
     assert_eq!(check(&found, "s4-reads", "C2").status, CheckStatus::Pass);
 }
 
+#[test]
+fn a_stage_that_a_total_or_somebody_ended_before_its_time_is_not_divided_by_its_runtime() {
+    // 72 000 operations in 100 s are 720/s, and over the 600 s of the runtime a sixth of that.
+    let reads = READS.replace("432000,1728000000", "72000,288000000");
+    let total = |end: &str| {
+        let config = CONFIG.replace(
+            r#"name="reads" workers="8" rampup="120" runtime="600""#,
+            r#"name="reads" workers="8" rampup="0" runtime="600" totalOps="72000""#,
+        );
+        let table = table(&reads).replace("10:13:00", end);
+        check(&judged(&table, &config), "s4-reads", "C2").status
+    };
+    assert_eq!(total("10:02:40"), CheckStatus::NotRun);
+    assert_eq!(total("10:11:00"), CheckStatus::Fail, "its runtime was over before its total");
+    for state in ["terminated", "cancelled", "aborted"] {
+        assert_eq!(
+            check(&ended(&reads, state, None), "s4-reads", "C2").status,
+            CheckStatus::NotRun,
+            "{state}"
+        );
+    }
+}
+
 /// The reads of the last stage replaced, in this state, with what the index file says of the workers.
 fn ended(reads: &str, state: &str, index: Option<&str>) -> Verdict {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@
 //! average is w T on average, so that at most w T / y of them were delayed by more than y (Markov's inequality).
 
 use cosmark_archive::{ClientRecord, OperationResult, StageRecord};
-use cosmark_metrics::{Latencies, SATURATED_SHARE};
+use cosmark_metrics::{Latencies, SATURATED_SHARE, STOPPED_SHARE};
 
 /// By how much a condition was missed.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +27,8 @@ pub enum Excess {
 pub struct ClientState {
     /// The machine was suspended, ms.
     pub suspended_ms: f64,
-    /// A load thread used, or would have used, a whole processor.
-    pub saturated: bool,
+    /// A load thread used, or would have used, a whole processor, or a quota stopped the client: in words.
+    pub saturated: Option<&'static str>,
     /// Greatest share of the time in which it could not work, and what took it.
     pub lost: (f64, &'static str),
     /// Longest pause of a thread that does nothing, ms.
@@ -72,7 +72,7 @@ impl ClientState {
     #[must_use]
     pub fn or_worse(mut self, other: &Self) -> Self {
         self.suspended_ms = self.suspended_ms.max(other.suspended_ms);
-        self.saturated |= other.saturated;
+        self.saturated = self.saturated.or(other.saturated);
         if other.lost.0 > self.lost.0 {
             self.lost = other.lost;
         }
@@ -95,7 +95,15 @@ impl ClientState {
         ];
         Self {
             suspended_ms: worst(|c| c.suspended_ms),
-            saturated: worst(|c| c.thread_busy_over_85_share) > MOST_SATURATED || wanted > SATURATED_SHARE,
+            saturated: if worst(|c| c.quota_stopped_share) > STOPPED_SHARE {
+                Some(
+                    "the client had used up its quota of processor time (cpu.max, docker --cpus, limits.cpu)",
+                )
+            } else if worst(|c| c.thread_busy_over_85_share) > MOST_SATURATED || wanted > SATURATED_SHARE {
+                Some("a load thread had work for a whole processor")
+            } else {
+                None
+            },
             lost: lost.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default(),
             longest_ms: clients.iter().filter_map(|c| c.pause_max_ms).reduce(f64::max),
             operations: Vec::new(),
@@ -131,7 +139,7 @@ impl ClientState {
         if self.suspended_ms > 0.0 {
             return Some(format!("the client's machine was suspended for {:.0} ms", self.suspended_ms));
         }
-        self.saturated.then(|| "a load thread had work for a whole processor".to_owned())
+        self.saturated.map(str::to_owned)
     }
 
     fn lost_share(&self) -> f64 {
@@ -261,7 +269,7 @@ mod tests {
     fn a_client_without_a_measure_of_its_trouble_explains_everything() {
         let all = Excess::Beyond(vec![(0.0, 0.9), (10_000.0, 0.9)]);
         let suspended = ClientState { suspended_ms: 900.0, ..ClientState::default() };
-        let saturated = ClientState { saturated: true, ..ClientState::default() };
+        let saturated = ClientState { saturated: Some("full"), ..ClientState::default() };
         assert!(suspended.explains(&all).is_some() && saturated.explains(&all).is_some());
         assert!(suspended.blurs(None).is_some() && saturated.blurs(Some(10.0)).is_some());
     }
@@ -281,9 +289,13 @@ mod tests {
             pause_max_ms: Some(12.0),
             ..ClientRecord::default()
         };
-        assert!(ClientState::of_drivers(&[client(0.45, 0.45)]).saturated);
+        let words = |client: ClientRecord| ClientState::of_drivers(&[client]).saturated.unwrap_or_default();
+        assert!(words(client(0.45, 0.45)).contains("load thread"));
+        let stopped = |share| ClientRecord { quota_stopped_share: Some(share), ..client(0.02, 0.0) };
+        assert!(words(stopped(0.9)).contains("quota"), "{}", words(stopped(0.9)));
+        assert_eq!(words(stopped(0.1)), "");
         let state = ClientState::of_drivers(&[client(0.2, 0.04)]);
-        assert!(!state.saturated && state.lost.0 == 0.0, "below 5 % is usual: {state:?}");
+        assert!(state.saturated.is_none() && state.lost.0 == 0.0, "below 5 % is usual: {state:?}");
         let state = ClientState::of_drivers(&[client(0.2, 0.04), client(0.2, 0.3)]);
         assert_eq!((state.lost.0, state.longest_ms), (0.3, Some(12.0)), "the worst driver");
     }

@@ -48,7 +48,7 @@ pub fn judged(
     }
     missed.extend(overloaded(stage, pooled, last));
     missed.extend(growing(stage, last));
-    missed.extend(failed.map(|text| (Excess::Share(0.0), text)));
+    missed.extend(failed.map(|text| (Excess::Share(failed_share(last)), text)));
     let is_starved = judged.iter().any(|one| one.is_starved);
     let lacks = judged.iter().filter_map(|one| one.lacks).reduce(f64::max);
     let thresholds: Vec<ThresholdRecord> = judged.into_iter().map(|one| one.record).collect();
@@ -98,6 +98,14 @@ pub fn judged_with(
     }
     let alone = judged(stage, id, last, last, failed, client);
     if matches!(alone.outcome, Outcome::Decided(Decision::Pass | Decision::Fail)) { alone } else { together }
+}
+
+/// A client explains no more failures than it has lost time for. A stage that failed without any operation of its own failing has
+/// a share of 0.
+#[expect(clippy::cast_precision_loss, reason = "counts need no more than 53 bits")]
+fn failed_share(measured: &Measured) -> f64 {
+    let total = measured.total();
+    total.failed as f64 / total.total().max(1) as f64
 }
 
 fn is_open(stage: &Stage) -> bool {
@@ -154,4 +162,34 @@ fn growing(stage: &Stage, last: &Measured) -> Option<(Excess, String)> {
         );
         (Excess::Mean(growth * span_s * 1e3 / RISES), text)
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use cosmark_metrics::OpSnapshot;
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+    use super::*;
+
+    #[test]
+    fn a_client_explains_no_more_failures_than_it_has_lost_time_for() {
+        let text = "name: s
+storage: {type: mock}
+stages:
+  - {name: main, works: [{workers: 4, runtime: 10s, operations: [{type: read, objects: 'u(1,9)'}]}]}
+";
+        let workload = parse_what_is_there(text, Format::Yaml, &Environment::default()).0.unwrap();
+        let stage = &workload.stages[0];
+        let of = |failed: u64, lost: f64| {
+            let op = OpSnapshot { ok: 1000 - failed, failed, ..OpSnapshot::default() };
+            let measured = Measured::new(vec![(10.0, vec![op])], Vec::new());
+            let client = ClientState { lost: (lost, "it was paused"), ..ClientState::default() };
+            judged(stage, "s1", &measured, &measured, Some("too many failed".to_owned()), &client).status
+        };
+        assert_eq!(of(300, 0.004), GoalStatus::Fail);
+        assert_eq!(of(30, 0.004), GoalStatus::NotProven);
+        assert_eq!(of(300, 0.002), GoalStatus::Fail);
+        assert_eq!(of(0, 0.004), GoalStatus::NotProven, "it failed for another reason");
+    }
 }

@@ -1,7 +1,7 @@
 //! A driver's machine on simulated time: its one load thread, what keeps that thread from running, and what the driver says
 //! of itself, second by second.
 
-use cosmark_metrics::{HealthSample, Latency, MachineHealth, NicHealth, ThreadHealth};
+use cosmark_metrics::{HealthSample, Latency, MachineHealth, NicHealth, QuotaHealth, ThreadHealth};
 use cosmark_workload::choose::unit;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -238,6 +238,11 @@ impl Machine {
         let mut all: Vec<(f64, f64)> = self.pauses.iter().chain(&self.throttled).copied().collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut pauses = all.into_iter().peekable();
+        let stopped_in = |second: usize| {
+            let own = self.throttled.iter().filter(|stop| stop.1 as usize == second).count() as u64;
+            let periods = (1.0 / PERIOD_S).round() as u64;
+            self.plant.cpu_quota.map(|_| QuotaHealth { periods, stopped: own.min(periods) })
+        };
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         (0..until_s.ceil() as usize)
             .map(|at| {
@@ -266,6 +271,7 @@ impl Machine {
                         busy_ns: ns(own.cpu_s + own.waited_s),
                         steal_ns: Some(ns(2.0 * self.plant.steal)),
                     }),
+                    quota: stopped_in(at),
                     pause,
                     tcp_segments_out: Some(own.segments),
                     tcp_segments_retransmitted: Some(own.resent),

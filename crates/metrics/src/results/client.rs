@@ -44,6 +44,9 @@ pub struct ClientRecord {
     pub machine_busy_share: Option<f64>,
     /// Share of all processors that a hypervisor took away.
     pub steal_share: Option<f64>,
+    /// Share of the periods (100 ms each unless set otherwise) in which a control group that the process is in was stopped,
+    /// because its quota of processor time was used up; null without a quota.
+    pub quota_stopped_share: Option<f64>,
     /// Pauses of a thread that sleeps 1 ms at a time: times in ms, and which share of its naps was late by more, from the least
     /// to the greatest that was seen. A pause of 3 ms is noted as 3, 2 and 1 ms.
     #[serde(default)]

@@ -132,6 +132,7 @@ pub fn client(record: &ClientRecord, series: Option<ClientSeries>) -> ClientData
         ("longest wait for a processor", record.run_queue_wait_share_max, "share"),
         ("machine busy", record.machine_busy_share, "share"),
         ("taken by the hypervisor", record.steal_share, "share"),
+        ("periods in which its quota was used up", record.quota_stopped_share, "share"),
         ("pause of the machine, 99.9th percentile", record.pause_p99_9_ms, "ms"),
         ("longest pause of the machine", record.pause_max_ms, "ms"),
         ("suspended for", record.suspended_ms, "ms"),

@@ -1,7 +1,7 @@
 //! Checks on the client and its network: processor, pauses, links, clocks, drivers that differ, connections, TCP.
 
 use cosmark_metrics::results::Cause;
-use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE};
+use cosmark_metrics::{ClientRecord, NicRecord, SATURATED_SHARE, STOPPED_SHARE};
 
 use super::{MEDIAN, RATE, TAIL, nodes};
 use crate::bounds::{HOLDS_WITHIN, Widened, widened_by};
@@ -31,12 +31,16 @@ pub(super) fn cpu(evidence: &Evidence) -> Finding {
     };
     let facts = busy(clients, mean, over);
     let wanted = most(clients, |c| Some(c.thread_busy_max? + c.run_queue_wait_share_max.unwrap_or(0.0)));
-    let is_full = over.0 > 0.05 || wanted.is_some_and(|(share, _)| share > SATURATED_SHARE);
+    let stopped = most(clients, |c| c.quota_stopped_share).map_or(0.0, |(share, _)| share);
+    let is_full =
+        over.0 > 0.05 || wanted.is_some_and(|(share, _)| share > SATURATED_SHARE) || stopped > STOPPED_SHARE;
+    let is_stopped = stopped > SOMETIMES_STOPPED;
     if let Some(lack) = evidence.not_served().filter(|_| is_full) {
         let message = format!(
-            "{facts}, and {} of what was due was not served: the client, not the store, could not keep up; use more load \
-             threads or drivers, or a lower rate",
-            percent(lack)
+            "{facts}, and {} of what was due was not served: the client, not the store, could not keep up; {}, or a lower \
+             rate",
+            percent(lack),
+            if is_stopped { MORE_QUOTA } else { "use more load threads or drivers" }
         );
         return Finding::fail(lack, 0.01, message).moving("response_ms.p50", 1.0);
     }
@@ -45,11 +49,23 @@ pub(super) fn cpu(evidence: &Evidence) -> Finding {
             .moving(MEDIAN, share);
     }
     // The processors of a driver that one cannot see may be taken from it, which its own measurements show as waiting.
-    let widened = widened_by(evidence, &[Cause::RunQueue, Cause::BusyThreads]);
+    let mut causes = vec![Cause::RunQueue, Cause::BusyThreads];
+    if is_stopped {
+        // What is stopped sleeps: its pauses show it, and no queue.
+        causes.push(Cause::Pauses);
+    }
+    let widened = widened_by(evidence, &causes);
     widening(facts, widened, |facts, moved| {
-        format!("{facts}: {moved}; use more load threads or drivers, or a machine that does nothing else")
+        let others = "use more load threads or drivers, or a machine that does nothing else";
+        format!("{facts}: {moved}; {}", if is_stopped { MORE_QUOTA } else { others })
     })
 }
+
+const MORE_QUOTA: &str =
+    "raise the quota (cpu.max, docker --cpus, limits.cpu of Kubernetes) or use more drivers";
+
+/// A quota that is used up more rarely is not worth a word.
+const SOMETIMES_STOPPED: f64 = 0.05;
 
 /// A hypervisor that takes more than this may do so at any moment.
 const MOST_STOLEN: f64 = 0.05;
@@ -61,6 +77,15 @@ fn busy(clients: &[ClientRecord], mean: (f64, &ClientRecord), over: (f64, &Clien
     let wanted = most(clients, |c| Some(c.thread_busy_max? + c.run_queue_wait_share_max.unwrap_or(0.0)));
     let wanted =
         wanted.filter(|(share, _)| *share > SATURATED_SHARE && waits.is_some_and(|waits| waits.0 <= 0.25));
+    let stopped = most(clients, |c| c.quota_stopped_share).filter(|(share, _)| *share > SOMETIMES_STOPPED);
+    if let Some((share, client)) = stopped {
+        return format!(
+            "the control group (container) of driver {} had used up its quota of processor time in {} of the periods, and \
+             stood still for the rest of each",
+            client.driver,
+            percent(share)
+        );
+    }
     if let Some((share, client)) = most(clients, |c| c.steal_share).filter(|(share, _)| *share > 0.01) {
         let share = percent(share);
         return format!("the hypervisor took {share} of the processor time of driver {}", client.driver);
@@ -214,6 +239,20 @@ fn gaps(evidence: &Evidence) -> Finding {
     })
 }
 
+/// What is left of a factor between two drivers when as much is taken off as chance makes of so few operations: the least and
+/// the greatest of several were looked for. `spread` is the relative standard error of the figure times the root of their
+/// number: 1 of a count, more of percentiles of uneven times.
+fn beyond_chance(factor: f64, spread: f64, (few, many): (f64, f64)) -> f64 {
+    const DEVIATIONS: f64 = 4.0;
+    /// A driver that did none where the other did fewer is chance.
+    const LEAST_EXPECTED: f64 = 15.0;
+    if factor == f64::MAX {
+        return if many >= LEAST_EXPECTED { factor } else { 1.0 };
+    }
+    let error = spread * (1.0 / few.max(1.0) + 1.0 / many.max(1.0)).sqrt();
+    (factor / (DEVIATIONS * error).exp()).max(1.0)
+}
+
 /// One number of a driver.
 type Figure = fn(&crate::evidence::DriverEvidence) -> Option<f64>;
 
@@ -225,24 +264,24 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
     }
     let mut worst: Option<(f64, &'static str, String)> = None;
     for op in evidence.operations.iter().filter(|op| op.drivers.len() > 1) {
-        let figures: [(&str, &str, Figure); 3] = [
-            ("median", MEDIAN, |driver| driver.response.p50),
-            ("p99", TAIL, |driver| driver.response.p99),
-            ("rate per worker", RATE, |driver| {
+        let figures: [(&str, &str, f64, Figure); 3] = [
+            ("median", MEDIAN, 1.5, |driver| driver.response.p50),
+            ("p99", TAIL, 4.0, |driver| driver.response.p99),
+            ("rate per worker", RATE, 1.0, |driver| {
                 (driver.workers > 0).then(|| driver.rate_per_s / driver.workers as f64)
             }),
         ];
-        for (what, moved, figure) in figures {
-            let all: Vec<_> = op
-                .drivers
-                .iter()
-                .filter_map(|driver| figure(driver).map(|value| (value, &driver.driver)))
-                .collect();
+        for (what, moved, spread, figure) in figures {
+            let known = op.drivers.iter().filter_map(|driver| {
+                Some((figure(driver)?, &driver.driver, driver.rate_per_s * op.window_s))
+            });
+            let all: Vec<_> = known.collect();
             let least = all.iter().min_by(|a, b| a.0.total_cmp(&b.0));
             let most = all.iter().max_by(|a, b| a.0.total_cmp(&b.0));
             let (Some(least), Some(most)) = (least, most) else { continue };
             let factor = if least.0 > 0.0 { most.0 / least.0 } else { f64::MAX };
-            if worst.as_ref().is_none_or(|(most, ..)| factor > *most) {
+            let certain = beyond_chance(factor, spread, (least.2, most.2));
+            if worst.as_ref().is_none_or(|(most, ..)| certain > *most) {
                 let text = if least.0 > 0.0 {
                     let times = plain(factor);
                     format!(
@@ -252,7 +291,7 @@ pub(super) fn drivers_alike(evidence: &Evidence) -> Finding {
                 } else {
                     format!("driver {} delivered nothing of {}, and driver {} did", least.1, op.name, most.1)
                 };
-                worst = Some((factor, moved, text));
+                worst = Some((certain, moved, text));
             }
         }
     }

@@ -228,7 +228,7 @@ pub(super) fn offered_is_achieved(evidence: &Evidence) -> Finding {
         open().map(crate::evidence::OperationEvidence::service_sum_s).sum::<f64>() / (ended as f64).max(1.0);
     let edge = if evidence.rampup_s.unwrap_or(0.0) > 0.0 { 0.0 } else { (2.0 * mean_s / window_s).min(0.05) };
     // One operation more or less is chance.
-    let limit = LEAST - edge - 1.0 / offered as f64;
+    let limit = LEAST - edge - (1.0 + evidence.under_way_by_chance()) / offered as f64;
     if ratio < limit {
         let message = format!(
             "offered {}/s, served {}/s: the store fell behind all the time, so its latency depends on how long one \

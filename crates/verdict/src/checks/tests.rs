@@ -328,6 +328,9 @@ const CASES: &[Case] = &[
     ("V4", healthy, |e| paced(e, 784.0), Status::NotRun, "no open loop"),
     ("V4", open, |e| few_arrivals(e, 4, 3), Status::Pass, "offered 0.067/s, served 0.05/s"),
     ("V4", open, |e| few_arrivals(e, 4, 2), Status::Fail, "offered 0.067/s, served 0.033/s"),
+    // One a second of a second each: three more under way at the end than at the beginning are chance, ten are not.
+    ("V4", open, |e| long_and_few(e, 60, 57), Status::Pass, "offered 1/s"),
+    ("V4", open, |e| long_and_few(e, 60, 50), Status::Fail, "the store fell behind"),
     ("V5", healthy, |e| e.clients[0].thread_busy_over_85_share = Some(0.4), Status::Warn, "over 85 % busy"),
     (
         "V5",
@@ -355,6 +358,27 @@ const CASES: &[Case] = &[
     ),
     ("V5", healthy, |e| e.clients[0].steal_share = Some(0.3), Status::Warn, "hypervisor took 30 %"),
     ("V5", healthy, |e| e.clients[0].steal_share = Some(0.02), Status::Pass, "hypervisor took 2 %"),
+    (
+        "V5",
+        healthy,
+        |e| {
+            paused(e, 90.0, 0.3);
+            e.clients[0].quota_stopped_share = Some(0.95);
+        },
+        Status::Warn,
+        "used up its quota of processor time in 95 % of the periods",
+    ),
+    (
+        "V5",
+        open,
+        |e| {
+            e.clients[0].quota_stopped_share = Some(0.95);
+            few_arrivals(e, 40, 20);
+        },
+        Status::Fail,
+        "the client, not the store, could not keep up",
+    ),
+    ("V5", healthy, |e| e.clients[0].quota_stopped_share = Some(0.02), Status::Pass, "busiest load thread"),
     ("V5", healthy, |e| e.clients.clear(), Status::NotRun, "not watched"),
     (
         "V6",
@@ -615,6 +639,11 @@ const CASES: &[Case] = &[
         "driver b delivered nothing of read, and driver a did",
     ),
     ("V17", || two_drivers(10.0, 300.0), |_| {}, Status::Warn, "rate per worker"),
+    // Three and eight deletions of 60 s each, and none and five, are chance; none and forty are not.
+    ("V17", healthy, |e| few_of_two(e, 3.0, 8.0), Status::Pass, "median of read"),
+    ("V17", healthy, |e| few_of_two(e, 0.0, 5.0), Status::Pass, "median of read"),
+    ("V17", healthy, |e| few_of_two(e, 0.0, 40.0), Status::Fail, "nothing of delete"),
+    ("V17", healthy, |e| few_of_two(e, 30.0, 300.0), Status::Fail, "10 times as high"),
     ("V18", healthy, |e| e.operations[0].connections = 47_000, Status::Fail, "opened a new connection"),
     ("V18", healthy, |e| e.operations[0].connections = 1_000, Status::Warn, "2.1 %"),
     ("V18", healthy, |e| e.clients[0].time_wait_max = Some(20_000), Status::Warn, "of the ports"),
@@ -746,6 +775,23 @@ fn few_arrivals(evidence: &mut Evidence, due: u64, ended: u64) {
     evidence.operations[0].intended = Some(due);
     evidence.operations[0].ok = ended;
     evidence.series.clear();
+}
+
+/// Two drivers with so many deletions each.
+fn few_of_two(evidence: &mut Evidence, first: f64, second: f64) {
+    *evidence = two_drivers(10.0, 400.0);
+    let mut few = evidence.operations[0].clone();
+    (few.name, few.kind) = ("delete".into(), "delete".into());
+    for (driver, count) in few.drivers.iter_mut().zip([first, second]) {
+        (driver.rate_per_s, driver.response) = (count / few.window_s, Latencies::default());
+    }
+    evidence.operations.push(few);
+}
+
+/// An open loop of a few long operations of which some more are under way at the end than at the beginning.
+fn long_and_few(evidence: &mut Evidence, due: u64, ended: u64) {
+    few_arrivals(evidence, due, ended);
+    evidence.operations[0].service = times(1000.0, ended);
 }
 
 /// Less of everything for a while.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use cosmark_archive::cosbench::{CosbenchOperation, CosbenchRun, CosbenchStage};
 use cosmark_archive::{Check, TimelineEntry, Verdict};
 use cosmark_metrics::Latencies;
-use cosmark_workload::model::Stage;
+use cosmark_workload::model::{Stage, Work};
 use cosmark_workload::reachability::{missing, read_bytes};
 use cosmark_workload::{Environment, Format, Workload, parse_what_is_there};
 
@@ -71,9 +71,20 @@ impl StageView<'_> {
         self.runtime_s().or_else(|| self.stage.running_s())
     }
 
-    /// Seconds of the runtime, where all works have the same.
+    /// Seconds of the runtime, where all works have the same and nothing but time has ended them.
     fn runtime_s(&self) -> Option<f64> {
-        let mut times = self.plan?.works.iter().map(|work| work.runtime.as_secs_f64());
+        let works = &self.plan?.works;
+        // What a total has ended before its time, or somebody cut, has not the length that was planned.
+        let by_time = |work: &Work| work.total_ops.is_none() && work.total_bytes.is_none();
+        let lasted = |work: &Work| {
+            let planned_s = (work.rampup + work.runtime).as_secs_f64();
+            self.stage.running_s().is_some_and(|seconds| seconds >= planned_s - 1.0)
+        };
+        let is_cut = matches!(self.stage.state.as_str(), "terminated" | "cancelled" | "aborted");
+        if is_cut || !works.iter().all(|work| by_time(work) || lasted(work)) {
+            return None;
+        }
+        let mut times = works.iter().map(|work| work.runtime.as_secs_f64());
         let first = times.next()?;
         (first > 0.0 && times.all(|time| (time - first).abs() < 1e-9)).then_some(first)
     }

@@ -1,5 +1,6 @@
 //! Evidence for the verdict from an archive: what the run recorded of a stage, and what its workload says of the data.
 
+mod planned;
 mod series;
 mod times;
 
@@ -16,6 +17,8 @@ use cosmark_workload::reachability::{Missing, missing, read_bytes, read_bytes_of
 use cosmark_workload::read_sizes::sizes_read;
 use cosmark_workload::schedule::due_in_window;
 use cosmark_workload::units::parse_size;
+
+pub use planned::Places;
 
 use crate::evidence::{
     ClockEvidence, DriverEvidence, DurabilityEvidence, Evidence, GapEvidence, Logged, Miss,
@@ -36,10 +39,16 @@ pub fn measured(stage: &StageRecord) -> impl Iterator<Item = &OperationResult> {
 /// Everything that the archive has on the stage at 0-based `index`.
 #[must_use]
 pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&Workload>) -> Evidence {
-    let plan = workload.and_then(|workload| workload.stages.get(index));
-    let counts = |at: usize, work: usize, op: usize| calls_of(run, workload, at, work, op);
-    let misses = workload.map(|workload| {
-        missing(workload, Some(&counts)).iter().filter(|miss| miss.stage == index).map(miss_of).collect()
+    let places = workload.map(|workload| Places::of(&run.record.stages, workload)).unwrap_or_default();
+    let own = places.get(index);
+    let planned = workload.and_then(|workload| places.plan(index, stage, workload));
+    let plan = planned.as_deref();
+    let counts = |at: usize, work: usize, op: usize| {
+        let record = if own == Some(at) { index } else { places.first_of(at)? };
+        calls_of(run, workload, (at, record), work, op)
+    };
+    let misses = own.and(workload).map(|workload| {
+        missing(workload, Some(&counts)).iter().filter(|miss| own == Some(miss.stage)).map(miss_of).collect()
     });
     Evidence {
         window_s: stage.window_s.unwrap_or(0.0),
@@ -48,7 +57,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         works: works_of(stage, plan),
         operations: measured(stage)
             .map(|operation| {
-                let sizes = workload.and_then(|workload| sizes_of(workload, index, operation));
+                let sizes = workload.and_then(|workload| sizes_of(workload, own?, operation));
                 OperationEvidence { sizes, ..operation_of(operation) }
             })
             .collect(),
@@ -62,7 +71,7 @@ pub fn of_stage(run: &Run, index: usize, stage: &StageRecord, workload: Option<&
         missing: stage.missing.iter().map(gap_of).collect(),
         beside: stage.beside.iter().map(beside_of).collect(),
         misses,
-        store: store_of(workload, index, &counts),
+        store: store_of(workload, own, &counts),
         repetitions: Vec::new(),
         nodes: stage.nodes.clone(),
         idle_nodes: run.record.idle_nodes.clone(),
@@ -134,12 +143,18 @@ fn drivers_of(stage: &StageRecord) -> usize {
         .max(1)
 }
 
-/// What an operation did over its stage, ramps included as far as the rate in the window tells.
+/// What an operation did over its stage (its place in the workload, and in the record), ramps included as far as the rate in the window tells.
 #[expect(clippy::cast_precision_loss, reason = "counts fit 53 bits")]
-fn calls_of(run: &Run, workload: Option<&Workload>, stage: usize, work: usize, op: usize) -> Option<f64> {
+fn calls_of(
+    run: &Run,
+    workload: Option<&Workload>,
+    (stage, record): (usize, usize),
+    work: usize,
+    op: usize,
+) -> Option<f64> {
     let works = &workload?.stages.get(stage)?.works;
     let before: usize = works.iter().take(work).map(|work| work.operations.len()).sum();
-    let record = run.record.stages.get(stage)?.operations.get(before + op)?;
+    let record = run.record.stages.get(record)?.operations.get(before + op)?;
     let plan = works.get(work)?;
     let window = plan.runtime.as_secs_f64();
     let ramps = if window > 0.0 { 1.0 + plan.rampup.as_secs_f64() / window } else { 1.0 };
@@ -274,13 +289,11 @@ fn driver_of(record: &cosmark_archive::DriverResult, window_s: f64) -> DriverEvi
 /// What the storage entries of the stage say of the store, and what is read from it.
 fn store_of(
     workload: Option<&Workload>,
-    index: usize,
+    index: Option<usize>,
     counts: &dyn Fn(usize, usize, usize) -> Option<f64>,
 ) -> StoreEvidence {
-    let Some((workload, stage)) = workload.and_then(|all| all.stages.get(index).map(|stage| (all, stage)))
-    else {
-        return StoreEvidence::default();
-    };
+    let own = workload.zip(index).and_then(|(all, index)| Some((all, index, all.stages.get(index)?)));
+    let Some((workload, index, stage)) = own else { return StoreEvidence::default() };
     StoreEvidence {
         read_bytes: read_bytes(workload, index, Some(counts)),
         writes_zeros: writes_zeros(prepares_zeros(workload), stage),

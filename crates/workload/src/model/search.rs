@@ -85,11 +85,7 @@ impl Search {
     pub fn trial(&self, stage: &Stage, load: f64, suffix: &str) -> Stage {
         let mut trial = stage.clone();
         trial.search = None;
-        let unit = match self.over {
-            Over::Rate => "rate",
-            Over::Workers => "w",
-        };
-        trial.name = format!("{}-{unit}{}{suffix}", stage.name, load_text(load));
+        trial.name = format!("{}-{}{}{suffix}", stage.name, self.unit(), load_text(load));
         for work in &mut trial.works {
             match self.over {
                 #[expect(
@@ -102,6 +98,22 @@ impl Search {
             }
         }
         trial
+    }
+
+    /// The load of the trial of this name, and what its name has behind that; `None` where it is no trial of this search.
+    #[must_use]
+    pub fn load_of<'a>(&self, stage: &Stage, trial: &'a str) -> Option<(f64, &'a str)> {
+        let rest = trial.strip_prefix(stage.name.as_str())?.strip_prefix('-')?.strip_prefix(self.unit())?;
+        let (load, suffix) = rest.split_at(rest.find('-').unwrap_or(rest.len()));
+        let load = load.parse::<f64>().ok().filter(|load| load.is_finite() && *load > 0.0)?;
+        Some((load, suffix))
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.over {
+            Over::Rate => "rate",
+            Over::Workers => "w",
+        }
     }
 
     /// Rounds a load to what can be tried: whole workers, three digits of a rate.
