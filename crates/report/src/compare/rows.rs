@@ -155,6 +155,10 @@ fn runs(row: &mut Row, (a, b, room): (&[f64], &[f64], &Room), alpha: f64, option
         return;
     }
     decide(row, data, room.of_runs(alpha), options.least, room);
+    let hides = |end: Option<f64>| end.is_none_or(|end| end.max(1.0 / end) > 1.0 + HIDING);
+    if row.outcome == Outcome::NoDifferenceShown && (hides(data.low) || hides(data.high)) {
+        row.outcome = Outcome::TooShort;
+    }
 }
 
 /// Two shares of failures, pooled score test. Failures come in batches, so each side counts only as many operations as are
@@ -402,6 +406,10 @@ fn draft(
     if barrier.is_some() {
         return Some(Draft { row, data: Data::None, room });
     }
+    if let Some(note) = dead_runs(metric, &of_a, &of_b) {
+        row.note = Some(note);
+        return Some(Draft { row, data: Data::None, room });
+    }
     let data = match (a, b) {
         _ if metric.statistic == Statistic::Failures => failures(a, b),
         ([a], [b]) => single_data(a, b, metric),
@@ -422,6 +430,20 @@ fn draft(
         row.note = Some(why.to_owned());
     }
     Some(Draft { row, data: data.unwrap_or(Data::None), room })
+}
+
+/// A run that delivered nothing is no value to leave out: the others would speak for it. `None` where each did something, or none.
+fn dead_runs(metric: &Metric, of_a: &[f64], of_b: &[f64]) -> Option<String> {
+    let dead = |values: &[f64]| values.iter().filter(|value| **value <= 0.0).count();
+    let (dead_a, dead_b, all) = (dead(of_a), dead(of_b), of_a.len() + of_b.len());
+    let some = dead_a + dead_b > 0 && dead_a + dead_b < all;
+    (matches!(metric.statistic, Statistic::Rate(_)) && all > 2 && some).then(|| {
+        format!(
+            "{dead_a} of {} runs on the first side and {dead_b} of {} on the second delivered nothing: look at these first",
+            of_a.len(),
+            of_b.len()
+        )
+    })
 }
 
 /// What was published of the only run of a side.

@@ -194,6 +194,29 @@ fn ten_runs_a_side_find_5_percent_and_three_say_that_they_cannot() {
 }
 
 #[test]
+fn runs_that_delivered_nothing_and_intervals_that_could_hide_a_factor_of_two_are_no_pass() {
+    let mut random = Random::new(61);
+    let mut side = || -> Vec<Loaded> { (0..10).map(|_| run(&mut random, 10, 60.0, 10.0, 0.3)).collect() };
+    let (good, mut dead) = (side(), side());
+    for run in &mut dead[..7] {
+        let published = &mut run.stages[0].operations[0].published;
+        (published.ok, published.throughput_per_s) = (0, Some(0.0));
+    }
+    let sides = [good.clone(), dead];
+    let (_, untested) = gate(&sides, &["throughput -5%"], false);
+    assert!(untested.len() == 1 && untested[0].contains("7 of 10"), "{untested:?}");
+    // Ten runs each, from a tenth to ten times as fast.
+    let mut wild = good.clone();
+    for (at, run) in wild.iter_mut().enumerate() {
+        let rate = &mut run.stages[0].operations[0].published.throughput_per_s;
+        *rate = rate.map(|rate| rate * 10_f64.powf((at as f64 - 4.5) / 4.5));
+    }
+    let comparison = compare(&[good, wild], &Options::default());
+    let row = comparison.rows().find(|row| row.metric.names.compare == "throughput").unwrap();
+    assert_eq!(row.outcome, Outcome::TooShort, "{row:?}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_not_tested_and_says_why() {
     let mut random = Random::new(2);
     let a = run(&mut random, 20, 60.0, 10.0, 0.0);

@@ -77,6 +77,11 @@ pub fn table(chart: &Chart) -> Option<TextTable> {
             };
             let step = most(series) / 1e3;
             match series.errors.get(at) {
+                Some((low, high)) if low.to_bits() == high.to_bits() => number(y, step),
+                // Cut at zero, or no interval of a mean: both ends are said.
+                Some((low, high)) if ((high - y) - (y - low)).abs() > 1e-6 * (high - low).abs() => {
+                    format!("{} [{}, {}]", number(y, step), number(*low, step), number(*high, step))
+                }
                 Some((low, high)) => format!("{} ± {}", number(y, step), number((high - low) / 2.0, step)),
                 None => number(y, step),
             }

@@ -4,7 +4,7 @@ use super::{Pick, distinct, group_of, labels, metrics, name_of, note, picks, tit
 use crate::plot::chart::{Axis, Chart, Mark, Scale, Series};
 use crate::plot::metric::{named, unit_of};
 use crate::plot::repeats::{Together, WHISKERS, together};
-use cosmark_metrics::results::{Metric, Unit};
+use cosmark_metrics::results::{Better, Metric, Unit};
 
 use crate::plot::{Picture, PlotError, PlotRun, Wishes};
 
@@ -34,6 +34,13 @@ fn position(pick: &Pick<'_>, runs: &[PlotRun]) -> usize {
     let before = runs.iter().take(pick.run_at + 1).filter(|run| run.series == pick.run.series);
     let names = distinct(before.map(|run| run.name.as_str()));
     names.iter().position(|name| *name == pick.run.name).unwrap_or(0)
+}
+
+/// The series of a run, and behind it the run's workload where the series has several.
+fn line_of(pick: &Pick<'_>, picks: &[Pick<'_>], runs: &[PlotRun]) -> String {
+    let own = picks.iter().filter(|other| other.run.series == pick.run.series);
+    let several = distinct(own.map(|other| position(other, runs))).len() > 1;
+    if several { format!("{}: {}", pick.run.series, pick.run.name) } else { pick.run.series.clone() }
 }
 
 /// Adds what repetitions came to at `x`.
@@ -141,7 +148,11 @@ fn best_of<'p, 'r: 'p>(
     let candidates: Vec<_> = candidates.filter_map(|pick| Some((pick, finite(pick, metric)?))).collect();
     let best = |run_at: &usize| {
         let own = candidates.iter().filter(|(pick, _)| pick.run_at == *run_at);
-        own.max_by(|a, b| a.1.total_cmp(&b.1)).copied()
+        own.max_by(|a, b| {
+            let order = a.1.total_cmp(&b.1);
+            if metric.better == Better::Less { order.reverse() } else { order }
+        })
+        .copied()
     };
     let repeats = distinct(candidates.iter().map(|(pick, _)| pick.run_at));
     let found: Vec<_> = repeats.iter().filter_map(best).collect();
@@ -198,10 +209,11 @@ pub fn workers(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         let own = of_label(&picks, label);
         for metric in metrics(wishes, &["throughput", "p95"]) {
             let (size, unit) = unit(&own, metric);
-            let key = |pick: &Pick<'_>| (pick.run.series.clone(), group_of(pick));
+            // Runs of one workload are repetitions; others of a series are lines of their own.
+            let key = |pick: &Pick<'_>| (line_of(pick, &picks, runs), group_of(pick));
             let keys = distinct(own.iter().map(key));
             let groups = distinct(keys.iter().map(|(_, group)| group.as_str())).len();
-            let several = distinct(keys.iter().map(|(series, _)| series.as_str())).len();
+            let several = distinct(keys.iter().map(|(line, _)| line.as_str())).len();
             let mut series = Vec::new();
             for (look, wanted) in keys.iter().enumerate() {
                 let mut points: Vec<(f64, f64)> = own
@@ -262,10 +274,9 @@ pub fn knee(runs: &[PlotRun], options: &Wishes) -> Result<Vec<Picture>, PlotErro
     for metric in metrics(options, &["p95"]).into_iter().filter(|metric| metric.unit == Unit::Ms) {
         let (size, unit) = unit(&picks, metric);
         let mut series = Vec::new();
-        for (look, side) in
-            distinct(picks.iter().map(|pick| pick.run.series.as_str())).into_iter().enumerate()
-        {
-            let own: Vec<&Pick<'_>> = picks.iter().filter(|pick| pick.run.series == side).collect();
+        let name = |pick: &Pick<'_>| line_of(pick, &picks, runs);
+        for (look, side) in distinct(picks.iter().map(name)).into_iter().enumerate() {
+            let own: Vec<&Pick<'_>> = picks.iter().filter(|pick| name(pick) == side).collect();
             let mut line = Series::new(side, look, Mark::Marked, Vec::new());
             loads_of(&own, metric, size).into_iter().for_each(|(x, y)| push(&mut line, x, y));
             if line.points.len() > 1 {
@@ -327,7 +338,8 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
         return Err(PlotError::Nothing("give two runs or more to compare".to_owned()));
     }
     let picks = picks(runs, wishes)?;
-    let key = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.label.clone());
+    // Runs of one workload are repetitions; others of a side are matched by position.
+    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.op.label.clone());
     // Repetitions of one side are one bar.
     let sides = distinct(runs.iter().map(|run| run.series.as_str()));
     if sides.len() < 2 {
@@ -343,7 +355,7 @@ pub fn compare(runs: &[PlotRun], wishes: &Wishes) -> Result<Vec<Picture>, PlotEr
     }
     let mut pictures = Vec::new();
     for metric in metrics(wishes, &["throughput", "response", "p99"]) {
-        let (names, mut series) = bars_of(&picks, &first, &sides, metric);
+        let (names, mut series) = bars_of(&picks, &first, &sides, metric, runs);
         if names.is_empty() {
             continue;
         }
@@ -384,8 +396,9 @@ fn bars_of(
     first: &[&Pick<'_>],
     sides: &[&str],
     metric: &Metric,
+    runs: &[PlotRun],
 ) -> (Vec<String>, Vec<Series>) {
-    let key = |pick: &Pick<'_>| (pick.caption.clone(), pick.op.label.clone());
+    let key = |pick: &Pick<'_>| (position(pick, runs), pick.caption.clone(), pick.op.label.clone());
     let mut names = Vec::new();
     let mut series: Vec<Series> = sides
         .iter()
@@ -419,11 +432,13 @@ fn name_in_first(pick: &Pick<'_>, first: &[&Pick<'_>]) -> String {
     let own: Vec<Pick<'_>> = first.iter().map(|pick| (*pick).clone()).collect();
     let stages = distinct(own.iter().map(|pick| pick.caption.as_str())).len();
     let operations = labels(&own).len();
-    match (stages > 1, operations > 1) {
+    let workloads = distinct(own.iter().map(|pick| pick.run.name.as_str())).len();
+    let name = match (stages > 1, operations > 1) {
         (true, true) => format!("{} {}", name_of(pick, &own), pick.op.label),
         (true, false) => name_of(pick, &own),
         _ => pick.op.label.clone(),
-    }
+    };
+    if workloads > 1 { format!("{} {name}", pick.run.name) } else { name }
 }
 
 /// Two digits that count.
