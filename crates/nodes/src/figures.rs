@@ -50,11 +50,14 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         ..NodeFigures::default()
     };
     for ((id, unit), (quantity, points)) in series {
-        let points = if leaves_zeros_out(&inside, id, &unit) {
+        let mut points = if leaves_zeros_out(&inside, id, &unit) {
             with_zeros(&inside, &points, quantity.reads)
         } else {
             points
         };
+        if id == q::CPU_IO_WAIT.id {
+            never_back(&mut points);
+        }
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
             Reads::Counter => counter(&points, &mut found.resets),
@@ -121,6 +124,22 @@ fn gauge(points: &[(u64, f64)]) -> Option<(f64, f64)> {
     let sum: f64 = points.iter().map(|point| point.1).sum();
     let highest = points.iter().map(|point| point.1).reduce(f64::max)?;
     Some((sum / points.len() as f64, highest))
+}
+
+/// The kernel takes back some of what a processor waited for disks now and then (proc.rst, `/proc/stat`); a machine that began
+/// anew lost more than this.
+const TAKEN_BACK_S: f64 = 3.0;
+
+/// The course of such a counter without the steps back.
+fn never_back(points: &mut [(u64, f64)]) {
+    let mut highest = f64::NEG_INFINITY;
+    for point in points {
+        if point.1 < highest && highest - point.1 < TAKEN_BACK_S {
+            point.1 = highest;
+        } else {
+            highest = point.1;
+        }
+    }
 }
 
 fn counter(points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
@@ -260,6 +279,16 @@ mod tests {
             (found.quantities[0].mean, found.quantities[0].highest),
             ((50.0 + 20.0 + 10.0 + 20.0) / 4.0, 50.0)
         );
+    }
+
+    #[test]
+    fn what_the_kernel_takes_back_of_a_wait_for_disks_is_no_restart() {
+        let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 3000.49, 3000.6, 3000.7]);
+        let found = over(&read, ALL.0, ALL.1);
+        let own = found.quantities.iter().find(|one| one.quantity == q::CPU_IO_WAIT.id).unwrap();
+        assert!(found.resets == 0 && (own.mean - 0.2 / 3.0).abs() < 1e-6 && own.highest < 0.2, "{own:?}");
+        let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 0.2, 0.3]);
+        assert_eq!(over(&read, ALL.0, ALL.1).resets, 1, "its machine began anew");
     }
 
     #[test]

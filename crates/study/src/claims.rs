@@ -142,6 +142,9 @@ fn why_not(design: &Design<'_>, all: &[Observation], condition: &Condition) -> &
     nothing.unwrap_or("no repetition has figures of both sides")
 }
 
+/// Values go through logarithms and back: what differs by less is rounding.
+const ROUNDING: f64 = 1e-9;
+
 fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
     // A ratio has no unit, and neither has the level of a greatest value.
     let has_unit = condition.to.is_none() && !matches!(condition.of.take, Take::ArgMax | Take::ArgBest);
@@ -153,7 +156,9 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
         (Some(least), None) => format!("at least {}", short(least)),
         (None, most) => format!("at most {}", most.map(short).unwrap_or_default()),
     };
-    let inside = (least..=most).contains(&seen.center);
+    // Infinite bounds stay so.
+    let (from, to) = (least - least.abs() * ROUNDING, most + most.abs() * ROUNDING);
+    let inside = (from..=to).contains(&seen.center);
     let points = if inside { "points the way of the claim" } else { "points against it" };
     let what = format!("{} where {wanted} is claimed", short(seen.center));
     if seen.is_false {
@@ -175,9 +180,9 @@ fn weigh(condition: &Condition, seen: &Seen) -> (Finding, String) {
         short(known.low),
         short(known.high)
     );
-    if known.low >= least && known.high <= most {
+    if known.low >= from && known.high <= to {
         (Finding::Agrees, text)
-    } else if known.high < least || known.low > most {
+    } else if known.high < from || known.low > to {
         (Finding::Disagrees, text)
     } else {
         (Finding::NotShown, format!("{text}: the interval lies on both sides"))
@@ -209,6 +214,23 @@ pub fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_the_limit_itself_keeps_it_whatever_logarithms_make_of_it() {
+        for level in [8.0, 128.0, 320.0, 512.0, 1280.0] {
+            let values = vec![level; 5];
+            let (center, interval) = interval_of_ratio(&values).unwrap();
+            let seen = Seen { values, center, interval, is_false: false };
+            let finds = |limit: serde_json::Value| {
+                let condition: Condition = serde_json::from_value(limit).unwrap();
+                weigh(&condition, &seen).0
+            };
+            let of = serde_json::json!({"take": "arg_max", "over": "workers"});
+            assert_eq!(finds(serde_json::json!({"of": of, "most": level})), Finding::Agrees, "{level}");
+            assert_eq!(finds(serde_json::json!({"of": of, "least": level})), Finding::Agrees, "{level}");
+            assert_eq!(finds(serde_json::json!({"of": of, "least": 1.01 * level})), Finding::Disagrees);
+        }
+    }
 
     #[test]
     fn a_claim_says_its_values_in_the_unit_of_their_figure() {

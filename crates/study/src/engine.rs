@@ -56,6 +56,13 @@ pub trait Runner {
     fn lacks_room(&mut self, _system: &System, _bytes: u64) -> Option<String> {
         None
     }
+    /// Whether a system serves before the study brings it up, so that it is not the study that has started it.
+    ///
+    /// # Errors
+    /// When that cannot be asked, or only a part of it runs.
+    fn serves(&mut self, _system: &System) -> Result<bool, Trouble> {
+        Ok(true)
+    }
     /// Brings a system up, or looks whether it is there; `is_left` where the study started it before it was cut off.
     ///
     /// # Errors
@@ -299,7 +306,9 @@ impl<'a> Engine<'a> {
         for cell in open {
             let run = name(&cell);
             let order = Order { design, cell: &design.cells[cell], repetition: block.repetition, run: &run };
-            let found = if self.again.contains(&run) { None } else { runner.earlier(&order) };
+            // Of one that failed the archive has that run, or one that was begun again and ended before a kill.
+            let is_again = self.again.contains(&run);
+            let found = runner.earlier(&order).filter(|end| !is_again || end.state == CellState::Done);
             match found {
                 Some(end) => self.end(&run, end)?,
                 None => left.push(cell),
@@ -323,15 +332,32 @@ impl<'a> Engine<'a> {
         if let Some(left) = left_up.filter(|_| !is_left) {
             self.take_down(left, runner)?;
         }
+        let goes_on = |why: String| format!("{}: {why}; the same command goes on from here", system.name);
+        // A kill or Ctrl-C may come while it starts: it is the study's from here on.
+        let begins = !is_left
+            && match runner.serves(system) {
+                Ok(serves) => !serves,
+                Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
+                Err(Trouble::Failed(why)) => return Err(goes_on(why)),
+            };
+        if begins {
+            let (system, found) = (system.name.clone(), Vec::new());
+            self.journal.append(Step::Up { system, found, started: true })?;
+        }
         let up = match runner.up(system, is_left) {
             Ok(up) => up,
-            Err(Trouble::Stopped) => return Ok(Outcome::Stopped),
-            Err(Trouble::Failed(why)) => {
-                return Err(format!("{}: {why}; the same command goes on from here", system.name));
+            Err(trouble) => {
+                if begins {
+                    self.take_down(block.system, runner)?;
+                }
+                return match trouble {
+                    Trouble::Stopped => Ok(Outcome::Stopped),
+                    Trouble::Failed(why) => Err(goes_on(why)),
+                };
             }
         };
         // A kill came between its start and its end: it is still the study's.
-        let started = up.started || is_left;
+        let started = up.started || is_left || begins;
         self.journal.append(Step::Up { system: system.name.clone(), found: up.found, started })?;
         let outcome = self.cells(block.repetition, &left, runner);
         match runner.down(system, started) {

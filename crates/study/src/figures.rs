@@ -12,7 +12,7 @@ use crate::page::Part;
 use crate::published::Published;
 use crate::select::{quantity, repetitions};
 use crate::spec::{Figure, OneOrMore, Overlay, Quantity, Take, Where};
-use crate::statistics::{interval_of_mean, median};
+use crate::statistics::{interval_of_mean, interval_of_ratio, median};
 
 /// More lines nobody tells apart.
 const MOST_LINES: usize = 12;
@@ -131,7 +131,7 @@ fn drawn(line: &Drawn, look: usize, x_of: &dyn Fn(&str) -> f64) -> Vec<Line> {
     for dot in &line.points {
         if let Some((low, high)) = dot.ends {
             let x = x_of(&dot.level);
-            ends.extend([(x, low.max(f64::MIN_POSITIVE)), (x, high), (x, f64::NAN)]);
+            ends.extend([(x, low.max(0.0)), (x, high), (x, f64::NAN)]);
         }
     }
     let mut lines = Vec::new();
@@ -215,7 +215,13 @@ fn dots(design: &Design<'_>, figure: &Figure, all: &[Observation], cells: &Where
         let scale = scale_of(&figure.metric);
         let values: Vec<f64> = found.iter().map(|one| one.value * scale).collect();
         if let Some(value) = median(&values) {
-            let ends = interval_of_mean(&values).map(|known| (known.low, known.high));
+            // Where the axis is one of logarithms the interval is theirs: its lower end is above 0.
+            let known = if figure.log {
+                interval_of_ratio(&values).and_then(|(_, known)| known)
+            } else {
+                interval_of_mean(&values)
+            };
+            let ends = known.map(|known| (known.low, known.high));
             dots.push(Dot { level, value, ends, is_false: found.iter().any(|one| one.is_false) });
         }
     }

@@ -94,10 +94,11 @@ fn state(design: &Design<'_>, steps: &[Step], parts: &mut Vec<Part>) {
     parts.push(Part::Heading(3, "What was made smaller".to_owned()));
     let repetitions = design.scale.repetitions;
     let mut lines = design.scale.shrunk.clone();
+    let was = if done < of { "is to be" } else { "was" };
     let times = match repetitions.least {
-        1 => "Each cell was run once: no claim can read better than \"not shown\".".to_owned(),
-        times if times < 5 => format!("Each cell was run {times} times: fewer than 5 show no claim."),
-        times => format!("Each cell was run {times} times or more."),
+        1 => format!("Each cell {was} run once: no claim can read better than \"not shown\"."),
+        times if times < 5 => format!("Each cell {was} run {times} times: fewer than 5 show no claim."),
+        times => format!("Each cell {was} run {times} times or more."),
     };
     lines.push(times);
     parts.push(Part::List(lines));
@@ -232,7 +233,8 @@ fn set_up(design: &Design<'_>, steps: &[Step], machine: &[String], parts: &mut V
             found.entry(system).or_default().extend(lines.iter().map(String::as_str));
         }
     }
-    for (system, lines) in found {
+    // One whose start was cut off says nothing.
+    for (system, lines) in found.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         parts.push(Part::Heading(3, format!("System {system}")));
         parts.push(Part::List(lines.into_iter().map(str::to_owned).collect()));
     }

@@ -38,6 +38,10 @@ impl Observation {
 }
 
 fn geometric_mean(values: &[f64]) -> Option<f64> {
+    // What did nothing has a value, too, and with it the mean of all is 0.
+    if values.contains(&0.0) && values.iter().all(|value| value.is_finite() && *value >= 0.0) {
+        return Some(0.0);
+    }
     crate::statistics::interval_of_ratio(values).map(|(mean, _)| mean)
 }
 
@@ -53,7 +57,18 @@ fn limit<'a>(design: &'a Design<'_>, quantity: &Quantity) -> Option<&'a Sla> {
     design.spec.slas.iter().find(|sla| sla.name == *name)
 }
 
-/// The value of a quantity at one repetition; `None` where nothing of it was measured.
+/// How many points of a quantity were measured in any repetition. One that lacks some of them, because only those whose
+/// interval was too wide were run once more, or because one failed, is no repetition of the whole: the mean or the greatest of
+/// the others would be of something else.
+fn whole(all: &[Observation], wanted: &Quantity) -> usize {
+    let measured =
+        all.iter().filter(|one| one.is_in(&wanted.cells) && one.values.contains_key(&wanted.metric));
+    let places: std::collections::BTreeSet<(&Levels, &str)> =
+        measured.map(|one| (&one.levels, one.op.as_str())).collect();
+    places.len()
+}
+
+/// The value of a quantity at one repetition; `None` where nothing of it was measured, or not all of its points.
 #[must_use]
 pub fn quantity(
     design: &Design<'_>,
@@ -69,6 +84,9 @@ pub fn quantity(
                 && one.values.contains_key(&wanted.metric)
         })
         .collect();
+    if chosen.len() < whole(all, wanted) {
+        return None;
+    }
     let value_of = |one: &Observation| one.values.get(&wanted.metric).copied().unwrap_or(f64::NAN);
     let Some(over) = wanted.over.as_ref().filter(|_| wanted.take != Take::Each) else {
         let values: Vec<f64> = chosen.iter().map(|one| value_of(one)).collect();

@@ -337,7 +337,9 @@ fn efficiency(design: &Design<'_>, all: &[Observation], one: &Efficiency, level:
             None => Some(0.0),
             Some(plus) => at(plus).map(|value| value * one.plus_times),
         };
-        if let (Some(of), Some(more), Some(to)) = (at(&one.of), more, at(&one.to)) {
+        if let (Some(of), Some(more), Some(to)) = (at(&one.of), more, at(&one.to))
+            && to > 0.0
+        {
             values.push(one.times * (of + more) / to);
         }
     }

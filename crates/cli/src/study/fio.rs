@@ -110,6 +110,8 @@ impl Device {
         let job = Job::of(template, &order.cell.values)?;
         let engine = self.engine(system)?;
         if self.filled.as_ref() != Some(&(system.name.clone(), job.bytes)) {
+            // From here on there is something to remove, also where this is cut off.
+            self.filled = Some((system.name.clone(), 0));
             self.make(system, &engine, &job).await?;
             self.filled = Some((system.name.clone(), job.bytes));
         }
@@ -176,7 +178,7 @@ impl Device {
             )
         } else {
             format!(
-                "room=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
+                "rm -f -- {FILE}\nroom=$(df -Pk . | awk 'NR == 2 {{ print $4 }}')\n\
                  [ \"${{room:-0}}\" -ge {need} ] || {{ echo \"$room KiB are free there, {need} KiB are needed\" >&2; exit 92; }}\n",
                 need = bytes / 1024 + (1 << 20)
             )
@@ -194,16 +196,18 @@ impl Device {
     /// # Errors
     /// When it stays.
     pub async fn remove(&mut self, system: &System) -> Result<(), String> {
-        if self.filled.take().is_none() {
-            return Ok(());
-        }
+        let Some((_, bytes)) = self.filled.take() else { return Ok(()) };
         if system.block == Some(Block::File) {
-            return std::fs::remove_file(self.directory.join(FILE))
-                .map_err(|cause| format!("{FILE}: {cause}"));
+            return match std::fs::remove_file(self.directory.join(FILE)) {
+                Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(format!("{FILE}: {cause}")),
+                _ => Ok(()),
+            };
         }
         let engine = self.engine(system)?;
         let script =
             format!("{engine}timeout -k 5 60 rbd rm --no-progress {POOL}/{IMAGE} </dev/null >/dev/null\n");
-        Shell::local().run(&script, Duration::from_secs(90)).await.map(drop)
+        let done = Shell::local().run(&script, Duration::from_secs(90)).await.map(drop);
+        // Where making it was cut off there may be no image.
+        if bytes == 0 { Ok(()) } else { done }
     }
 }

@@ -291,6 +291,14 @@ impl Runner for Here {
         })
     }
 
+    fn serves(&mut self, system: &System) -> Result<bool, Trouble> {
+        if self.targets.contains_key(&system.name) {
+            return Ok(true);
+        }
+        let Some(bed) = Bed::of(&self.beds, system).map_err(Trouble::Failed)? else { return Ok(true) };
+        self.runtime.block_on(bed.is_up(system)).map_err(Trouble::Failed)
+    }
+
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
         self.device.forget();
         if self.targets.contains_key(&system.name) {
@@ -308,7 +316,14 @@ impl Runner for Here {
         };
         let quiet = self.quiet;
         let whole = async {
-            let was_up = bed.is_up(system).await?;
+            let was_up = match bed.is_up(system).await {
+                // Its start was cut off.
+                Err(_) if is_left => {
+                    bed.down(system).await?;
+                    false
+                }
+                other => other?,
+            };
             if was_up && !is_left && !system.environment.is_empty() {
                 return Err(format!(
                     "its bed is up, in whatever variant: take it down (testbeds/{}/down), the study starts its own",

@@ -83,6 +83,8 @@ struct Virtual {
     stop_after: Option<usize>,
     /// Bytes that each bed's disk has free, from so many runs on.
     free: Option<(usize, u64)>,
+    /// Somebody asks that it stops while a bed starts for this time.
+    stopped_at_start: Option<usize>,
 }
 
 impl Virtual {
@@ -110,6 +112,10 @@ impl Runner for Virtual {
         (self.ran.len() >= from && bytes > free).then(|| format!("no room for {bytes}"))
     }
 
+    fn serves(&mut self, system: &System) -> Result<bool, Trouble> {
+        Ok(self.up.is_some() && self.up == system.bed)
+    }
+
     fn up(&mut self, system: &System, is_left: bool) -> Result<Up, Trouble> {
         let bed = system.bed.clone().unwrap_or_default();
         let started = self.up.as_ref() != Some(&bed);
@@ -117,6 +123,9 @@ impl Runner for Virtual {
         assert_eq!(!started, is_left, "a bed that is up is one that was left");
         self.up = Some(bed.clone());
         self.ups.push(bed);
+        if self.stopped_at_start == Some(self.ups.len()) {
+            return Err(Trouble::Stopped);
+        }
         Ok(Up { found: vec!["version 1".into()], started })
     }
 
@@ -302,6 +311,65 @@ fn a_study_that_was_cut_off_at_any_byte_of_its_journal_goes_on_without_a_double_
             assert_eq!(runner.up, None, "cut {cut}: a bed is left up");
         }
     }
+}
+
+#[test]
+fn a_bed_whose_start_was_stopped_is_the_studys_and_does_not_stay() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "quick", 3);
+    let directory = in_memory();
+    let mut runner = Virtual { stopped_at_start: Some(1), ..Virtual::new() };
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Stopped));
+    assert_eq!((runner.ran.len(), &runner.up), (0, &None), "the bed is left up");
+    let steps = crate::journal::steps(directory.path()).unwrap();
+    // A kill in place of the stop leaves the bed up, and the journal with the word that it is the study's.
+    let begun = steps.iter().position(|step| matches!(step, Step::Up { started: true, .. })).unwrap();
+    let text = std::fs::read_to_string(directory.path().join("journal.jsonl")).unwrap();
+    let lines: String = text.lines().take(begun + 1).flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(directory.path().join("journal.jsonl"), lines).unwrap();
+    (runner.up, runner.stopped_at_start) = (Some(runner.ups[0].clone()), None);
+    assert_eq!(go(&design, directory.path(), &mut runner, Limits::default()), Ok(Outcome::Complete));
+    assert_eq!((runner.ran.len(), &runner.up), (12, &None), "the bed is left up");
+}
+
+/// Reads of a system at a size and a repetition.
+fn seen(system: &str, size: &str, repetition: u32, rate: f64) -> Observation {
+    let levels = [("system", system), ("size", size), ("n", "1")];
+    Observation {
+        levels: levels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        op: "read".into(),
+        repetition,
+        values: BTreeMap::from([("throughput_per_s".into(), rate)]),
+        verdict: if rate > 0.0 { Overall::True } else { Overall::False },
+        ..Observation::default()
+    }
+}
+
+#[test]
+fn a_repetition_of_the_wide_cells_alone_is_none_of_the_whole_and_a_cell_that_did_nothing_is_not_left_out() {
+    let spec = spec(TEXT);
+    let design = design(&spec, "full", 1);
+    let mut all: Vec<Observation> = (1..=5)
+        .flat_map(|repetition| {
+            let of = |system, small, large| {
+                [seen(system, "4KB", repetition, small), seen(system, "1MB", repetition, large)]
+            };
+            [of("a", 1000.0, 10.0), of("c", 2000.0, 20.0)].concat()
+        })
+        .collect();
+    // A sixth of one cell of each: the ratio of these would be 0.02.
+    all.extend([seen("a", "4KB", 6, 1000.0), seen("c", "1MB", 6, 20.0)]);
+    let finding = |all: &[Observation]| {
+        let judged = judge(&design, all).into_iter().find(|one| one.id == "FASTER").unwrap();
+        (judged.finding, judged.why)
+    };
+    let (found, why) = finding(&all);
+    assert!(found == Finding::Agrees && why.contains("5 runs"), "{why}");
+    all.iter_mut().filter(|one| one.levels["system"] == "c" && one.levels["size"] == "1MB").for_each(|one| {
+        *one = seen("c", "1MB", one.repetition, 0.0);
+    });
+    let (found, why) = finding(&all);
+    assert!(found == Finding::NotShown && why.contains("FALSE"), "{found:?} {why}");
 }
 
 #[test]
