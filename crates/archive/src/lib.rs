@@ -32,6 +32,7 @@ pub use csv::line::harmless;
 pub use csv::timeline::{TimelineEntry, TimelineValue};
 pub use datasets::{
     DataSet, DataSetHold, DataSetRecord, DataSetRun, DataSetState, Done, admit, known_datasets,
+    passes_as_begun,
 };
 pub use directory::histograms::{HistogramLog, LoggedHistogram, TimeKind};
 pub use directory::in_force::{Claim, FaultInForce, FaultJournal, FaultNote, Heal, LimitedGroup};

@@ -6,13 +6,29 @@ use std::sync::Arc;
 
 use cosmark_workload::dataset::MOST_STRETCHES;
 use cosmark_workload::model::{Effect, Work};
-use cosmark_workload::{FillPass, Workload};
+use cosmark_workload::{Environment, FillPass, Format, Workload, parse_what_is_there};
 use jiff::Timestamp;
 
 use crate::ArchiveError;
 use crate::datasets::{
     DIRECTORY, DataSet, DataSetRecord, DataSetRun, DataSetState, MOST_RUNS, passes_of, store_of,
 };
+
+/// Sets passes of `workload` as they were when the run in `dir` was begun, which is taken up: what it did since then comes again
+/// with what drivers said of it. False where the directory does not tell.
+pub fn passes_as_begun(dir: &Path, workload: &mut Workload) -> bool {
+    let text = crate::open_run(dir).ok().and_then(|run| run.workload_yaml().ok().flatten());
+    let begun = text.and_then(|text| parse_what_is_there(&text, Format::Yaml, &Environment::default()).0);
+    let Some(begun) = begun.filter(|begun| begun.stages.len() == workload.stages.len()) else { return false };
+    for (own, was) in workload.stages.iter_mut().zip(&begun.stages) {
+        for (own, was) in own.works.iter_mut().zip(&was.works) {
+            if own.pass.is_some() && was.pass.is_some() {
+                own.pass.clone_from(&was.pass);
+            }
+        }
+    }
+    true
+}
 
 /// Sets what passes of `workload` leave to do, by what the archive knows; gives what is worth telling. The seed of the workload
 /// is set.

@@ -17,8 +17,8 @@ use cosmark_workload::{DataSetFacts, DataSetUse, FillPass, Workload};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use admit::admit;
 pub(crate) use admit::note_overwriting;
+pub use admit::{admit, passes_as_begun};
 pub use progress::Done;
 
 use crate::ArchiveError;
@@ -309,10 +309,11 @@ fn store_of(work: &Work) -> Vec<String> {
     let mut words = vec![work.storage.kind.clone()];
     for spec in [&work.storage, &work.auth] {
         for entry in &spec.config.entries {
+            let key = entry.key.trim().to_ascii_lowercase();
             if let cosmark_workload::model::ConfigValue::Text(text) = &entry.value
-                && PLACES.iter().chain(&PARTS).any(|key| *key == entry.key)
+                && PLACES.iter().chain(&PARTS).any(|place| *place == key)
             {
-                words.push(format!("{}={}", entry.key, without_login(text.trim())));
+                words.push(format!("{key}={}", without_login(text.trim())));
             }
         }
     }

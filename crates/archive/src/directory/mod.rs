@@ -15,6 +15,7 @@ mod reserve;
 pub(crate) mod run_dir;
 mod scripts;
 mod signs;
+mod timeline;
 mod waiting_notes;
 
 use std::fs;

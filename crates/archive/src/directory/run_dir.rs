@@ -17,6 +17,7 @@ use crate::directory::files::{GrowingFile, RECORD, write_whole};
 use crate::directory::histograms::LogWriter;
 use crate::directory::log::line_of;
 use crate::directory::reserve;
+use crate::directory::timeline::Timeline;
 use crate::directory::waiting_notes::WaitingNotes;
 use crate::nodelog::NodeLog;
 use crate::{
@@ -56,30 +57,6 @@ pub struct RunDir {
     /// From the first look at a node on.
     nodes: Option<NodeLog>,
     indexed: bool,
-}
-
-#[derive(Default)]
-struct Timeline {
-    file: Option<GrowingFile>,
-    rows: u64,
-}
-
-impl Timeline {
-    fn reopen(path: &Path, stage: &StageLayout) -> Result<Self, ArchiveError> {
-        if !path.exists() {
-            return Ok(Self::default());
-        }
-        let head = if stage.works.is_empty() { Vec::new() } else { tables::timeline_head(stage) };
-        let lines = read_lines(path)?;
-        let file = GrowingFile::reopen(path, &head)?;
-        Ok(Self { file: Some(file), rows: lines.saturating_sub(2) })
-    }
-}
-
-/// Whole lines of a file.
-fn read_lines(path: &Path) -> Result<u64, ArchiveError> {
-    let bytes = std::fs::read(path).map_err(ArchiveError::io("read", path))?;
-    Ok(bytes.iter().filter(|byte| **byte == b'\n').count() as u64)
 }
 
 /// Everything that belongs to a run that is over is there.
@@ -195,6 +172,11 @@ impl RunDir {
     /// # Errors
     /// When there still is no room.
     pub fn catch_up(&mut self) -> Result<bool, ArchiveError> {
+        for stage in 0..self.timelines.len() {
+            if self.timelines.get(stage).is_some_and(|timeline| !timeline.early.is_empty()) {
+                self.open_stage(stage)?;
+            }
+        }
         let timelines = self.timelines.iter_mut().filter_map(|timeline| timeline.file.as_mut());
         let files =
             [&mut self.clients, &mut self.intervals, &mut self.events, &mut self.log, self.histograms.file()];
@@ -358,8 +340,11 @@ impl RunDir {
         }
         // COSBench leaves the file of a stage without operations empty.
         let head = if layout.works.is_empty() { Vec::new() } else { tables::timeline_head(layout) };
-        timeline.file = Some(GrowingFile::create(&self.path.join(&layout.file), &head)?);
-        self.log.append(separator('=', 50, &format!("stage: {}", layout.id)).as_bytes())
+        let file = timeline.file.insert(GrowingFile::create(&self.path.join(&layout.file), &head)?);
+        let early = std::mem::take(&mut timeline.early);
+        let begun = if early.is_empty() { Ok(()) } else { file.append(&early) };
+        let logged = self.log.append(separator('=', 50, &format!("stage: {}", layout.id)).as_bytes());
+        begun.and(logged)
     }
 
     /// Adds a row to the timeline of stage `stage` (0-based); it is on its way to the disk when this returns.
@@ -367,7 +352,7 @@ impl RunDir {
     /// # Errors
     /// When there is no such stage, the row does not have its operations, or the file cannot be written.
     pub fn append_interval(&mut self, stage: usize, row: &TimelineRow<'_>) -> Result<(), ArchiveError> {
-        self.open_stage(stage)?;
+        let opened = self.open_stage(stage);
         let (Some(layout), Some(timeline)) = (self.layout.get(stage), self.timelines.get_mut(stage)) else {
             return Err(no_stage(stage));
         };
@@ -378,14 +363,16 @@ impl RunDir {
             });
         }
         if expected == 0 {
-            return Ok(());
+            return opened;
         }
         let line = tables::timeline_line(layout, row, timeline.rows, self.archive.zone());
-        if let Some(file) = &mut timeline.file {
-            file.append(&line)?;
-            timeline.rows += 1;
+        // A file keeps what there is no room for.
+        timeline.rows += 1;
+        match &mut timeline.file {
+            Some(file) => file.append(&line)?,
+            None => timeline.early.extend_from_slice(&line),
         }
-        Ok(())
+        opened
     }
 
     /// Adds the distributions of one slice of one work to the histogram log; `start` is the wall time of the slice's

@@ -130,3 +130,26 @@ fn rows_that_do_not_fit_the_workload_are_refused() {
     let snapshot = crate::support::slice(3, cosmark_metrics::Phase::Window, 1, vec![]);
     assert!(run.append_histograms(0, at("18:54:05"), &snapshot).is_err());
 }
+
+#[test]
+fn rows_of_a_stage_whose_timeline_could_not_be_made_at_its_start_are_in_it_when_it_can() {
+    let op = successes(10, 1.5, 7);
+    let row = || TimelineRow { ended: at("18:54:05"), seconds: 5.0, operations: vec![&op, &op] };
+    for goes_on in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = open(dir.path()).begin(&new_run(&mixed("t"))).unwrap();
+        // In the way of the file, as a full disk is.
+        let path = run.path().join("s1-main.csv");
+        std::fs::create_dir(&path).unwrap();
+        assert!(run.append_interval(0, &row()).is_err() && run.append_interval(0, &row()).is_err());
+        assert!(run.catch_up().is_err());
+        std::fs::remove_dir(&path).unwrap();
+        if goes_on {
+            run.append_interval(0, &row()).unwrap();
+        }
+        assert!(run.catch_up().unwrap());
+        let read = open_run(run.path()).unwrap();
+        let timeline = read.timeline(&read.record.stages[0]).unwrap();
+        assert_eq!(timeline.len(), if goes_on { 3 } else { 2 });
+    }
+}

@@ -1,7 +1,7 @@
 //! `cosmark run --nats`: a run over drivers on other machines, with the controller in this process.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cosmark_archive::{DriversRecord, RunDir};
@@ -39,6 +39,8 @@ pub struct Earlier {
     pub number: u64,
     /// Its seed.
     pub seed: Option<u64>,
+    /// Its directory.
+    pub path: PathBuf,
 }
 
 /// The id on NATS of the run with this id in the archive.
@@ -64,8 +66,9 @@ impl Earlier {
             .and_then(|(number, _)| number.parse().ok())
             .ok_or_else(nothing)?;
         let found = cosmark_archive::list(archive)?.into_iter().find(|found| found.number == number);
-        let record = found.and_then(|found| found.record).and_then(Result::ok).ok_or_else(nothing)?;
-        Ok(Self { run: run.to_owned(), number, seed: record.seed })
+        let found = found.ok_or_else(nothing)?;
+        let record = found.record.and_then(Result::ok).ok_or_else(nothing)?;
+        Ok(Self { run: run.to_owned(), number, seed: record.seed, path: found.path })
     }
 }
 

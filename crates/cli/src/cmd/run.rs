@@ -6,9 +6,11 @@ use std::time::Duration;
 use cosmark_archive::{Archive, NewRun, OpLog, Overall, RunDir, Source, Timestamp};
 use cosmark_controller::{ArchiveWriter, Ended, RunJob, Settle, StopLevel, run_workload};
 use cosmark_driver::secrets::{self, SecretSource, Secrets};
-use cosmark_driver::{LocalDriver, Options, Permit, RecordedProblem, native_yaml, recorded_files};
+use cosmark_driver::{
+    LocalDriver, Options, Permit, RecordedProblem, cosbench_xml, native_yaml, recorded_files,
+};
 use cosmark_ledger::Plan;
-use cosmark_workload::{Workload, search, to_xml};
+use cosmark_workload::{Workload, search};
 use tokio::sync::watch;
 
 use crate::args::{ManyArgs, RunArgs, RunOptions};
@@ -156,8 +158,11 @@ fn prepare(loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Result<Pr
     };
     let seed = earlier.as_ref().and_then(|earlier| earlier.seed);
     workload.seed = seed.or(options.seed).or(workload.seed).or_else(|| Some(draw_seed()));
-    for note in cosmark_archive::admit(&options.archive, &mut workload).map_err(Problem::usage)? {
-        eprintln!("cosmark: {note}");
+    let begun = earlier.as_ref().map(|earlier| &earlier.path);
+    if !begun.is_some_and(|path| cosmark_archive::passes_as_begun(path, &mut workload)) {
+        for note in cosmark_archive::admit(&options.archive, &mut workload).map_err(Problem::usage)? {
+            eprintln!("cosmark: {note}");
+        }
     }
     Ok(Prepared {
         known: Secrets::of(&catalog, &workload),
@@ -194,7 +199,7 @@ fn open_archive(
         workload: &prepared.workload,
         seed: prepared.workload.seed,
         source: Some(Source { file_name: &prepared.file_name, text: &prepared.shown_source }),
-        config_xml: &to_xml(&prepared.hidden).0,
+        config_xml: &cosbench_xml(&READING, &prepared.hidden).0,
         config_yaml: &native_yaml(&READING, &prepared.hidden),
         host: host::record(),
         submitted: Timestamp::now(),

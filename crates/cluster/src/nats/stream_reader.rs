@@ -49,6 +49,8 @@ pub struct Message {
     pub subject: String,
     /// Its number in the stream.
     pub sequence: u64,
+    /// Its number among what its consumer has sent.
+    number: u64,
     /// When the server got it, ns since 1970.
     pub unix_ns: i64,
     /// What it says.
@@ -95,6 +97,8 @@ pub struct StreamReader {
     /// When the stream was made in which `next` counts; `None` until it was seen.
     stream: Option<i64>,
     source: Option<pull::Stream>,
+    /// How many messages came from it.
+    had: u64,
 }
 
 impl std::fmt::Debug for StreamReader {
@@ -144,6 +148,7 @@ impl Bus {
             next: next.max(1),
             stream: None,
             source: None,
+            had: 0,
         }
     }
 
@@ -219,6 +224,7 @@ fn read(message: &async_nats::jetstream::Message) -> Option<Message> {
     Some(Message {
         subject: message.subject.to_string(),
         sequence: info.stream_sequence,
+        number: info.consumer_sequence,
         unix_ns: i64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0),
         payload: message.payload.to_vec(),
         headers: message.headers.clone().unwrap_or_default(),
@@ -247,11 +253,21 @@ impl StreamReader {
                     continue;
                 }
             };
-            let Some(message) = read(&message).filter(|message| message.sequence >= self.next) else {
+            let Some(message) = read(&message) else {
+                // Sent all the same.
+                self.had += 1;
                 continue;
             };
-            self.next = message.sequence + 1;
-            return Ok(message);
+            if message.number != self.had + 1 {
+                // What was on its way when a connection broke does not come again from this consumer: another begins with it.
+                self.source = None;
+                continue;
+            }
+            self.had = message.number;
+            if message.sequence >= self.next {
+                self.next = message.sequence + 1;
+                return Ok(message);
+            }
         }
     }
 
@@ -263,7 +279,7 @@ impl StreamReader {
 
     async fn open(&mut self) -> Result<(), StreamError> {
         if let Ok(source) = self.try_open().await? {
-            self.source = Some(source);
+            (self.source, self.had) = (Some(source), 0);
         } else {
             tokio::time::sleep(PAUSE).await;
         }

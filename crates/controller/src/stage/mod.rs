@@ -420,6 +420,12 @@ impl<'r, 'a> StageRun<'r, 'a> {
         let (start_ns, end_ns) = (launch.since_ns(snapshot.start_ns), launch.since_ns(snapshot.end_ns));
         let snapshot = &*self.endpoints.renumber(snapshot, launch.endpoints_of(snapshot.work));
         self.tally.add(driver, snapshot, launch.origin_ns, &self.stage);
+        if snapshot.phase == Phase::Window
+            && let Some(peer) = self.peers.get_mut(driver)
+        {
+            let end = peer.windows_ns.entry(snapshot.work).or_default();
+            *end = end_ns.max(*end);
+        }
         if let Some(curve) = &mut self.curve {
             curve.add(start_ns, snapshot);
         }

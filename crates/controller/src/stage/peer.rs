@@ -1,5 +1,6 @@
 //! One driver in one stage: its phase, and what it reported about itself.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmark_archive::{ClientRecord, PauseRecord, Timestamp};
@@ -43,6 +44,8 @@ pub struct Peer {
     /// When it made no load although it was to: on its clock.
     pauses: Vec<(u64, u64, PauseReason)>,
     clock_drift: Option<ClockDrift>,
+    /// How far it has spoken of the window of each of its works, ns since the common instant.
+    pub windows_ns: BTreeMap<u16, u64>,
     /// In the measured windows of its works.
     in_window: HealthSummary,
     /// All the time, for stages that are too short for a look inside a window.
@@ -106,6 +109,7 @@ impl Peer {
             watermark_ns: 0,
             facts: ClientFacts::default(),
             pauses: Vec::new(),
+            windows_ns: BTreeMap::new(),
             clock_drift: None,
             in_window: HealthSummary::default(),
             all: HealthSummary::default(),

@@ -6,7 +6,7 @@ use cosmark_archive::{ClientRecord, DriverResult, MissingRecord, StageRecord, St
 use cosmark_metrics::{ConsistencySums, NodeResult, OpSnapshot};
 use cosmark_workload::share::MissionShare;
 
-use super::peer::Launch;
+use super::peer::{Launch, Peer};
 use super::{StageEnd, StageRun, consistency};
 use crate::acceptance;
 use crate::job::{EndClass, StopLevel, class_of};
@@ -116,13 +116,16 @@ impl StageRun<'_, '_> {
         }
     }
 
-    /// The longest window that a driver measured for this work.
+    /// The longest window that a driver measured for this work. Who was cut off says nothing at its end: its window is as long as
+    /// it spoke of it.
     fn window_s(&self, work: usize) -> f64 {
-        self.reports
-            .iter()
-            .filter(|(_, report)| report.work == work)
-            .map(|(_, report)| report.window_s)
-            .fold(0.0, f64::max)
+        let own = self.reports.iter().filter(|(_, report)| report.work == work);
+        let reported = own.map(|(_, report)| report.window_s);
+        let rampup = self.stage.works.get(work).map(|work| work.rampup).unwrap_or_default();
+        let until_ns = |peer: &Peer| peer.windows_ns.get(&u16::try_from(work).ok()?).copied();
+        let cut = self.peers.iter().filter(|peer| peer.is_cut).filter_map(until_ns);
+        let cut = cut.map(|ns| Duration::from_nanos(ns).saturating_sub(rampup).as_secs_f64());
+        reported.chain(cut).fold(0.0, f64::max)
     }
 
     /// How each driver was doing, of those that said so.

@@ -8,9 +8,9 @@ use cosmark_archive::{
     Archive, DriversRecord, HostRecord, NewRun, RunDir, RunRecord, RunState, Source, Timestamp,
 };
 use cosmark_controller::{ArchiveWriter, EndClass, Ended, NodesOfRun, StopLevel, Unwritten, recover};
-use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{Secrets as Hidden, hidden, hide_in_source};
-use cosmark_workload::{Workload, to_xml};
+use cosmark_driver::{cosbench_xml, native_yaml};
+use cosmark_workload::Workload;
 use tokio::sync::watch;
 
 use crate::check::Reader;
@@ -88,9 +88,23 @@ impl Runner {
             }
             Err(text) => {
                 live.log("ERROR", "controller", &text);
+                if let Err(why) = self.close_failed(entry.number, &text) {
+                    live.log("ERROR", "controller", &format!("its archive is not complete: {why}"));
+                }
                 Outcome { state: "terminated".to_owned(), reason: Some(text), class: None }
             }
         })
+    }
+
+    /// Ends in the archive a run that was begun there and could not go on: whoever was to write it has given it up.
+    fn close_failed(&self, number: u64, reason: &str) -> Result<(), String> {
+        let Some(path) = find_run(&self.archive, number) else { return Ok(()) };
+        let record = cosmark_archive::open_run(&path).map_err(|error| error.to_string())?.record;
+        let is_ours = record.process.as_ref().is_some_and(cosmark_archive::is_this_process);
+        if record.state == RunState::Running && is_ours {
+            self.recover(&path, Some(reason))?;
+        }
+        Ok(())
     }
 
     /// How a run that is to be taken up has ended, if its archive is complete: whoever wrote it died, or lost NATS, before
@@ -113,8 +127,11 @@ impl Runner {
     ) -> Result<Option<Ended>, String> {
         let Orders { stop, abandon, resumed, .. } = orders;
         let mut workload = self.workload(entry)?;
-        let notes = cosmark_archive::admit(&self.archive, &mut workload)?;
-        notes.iter().for_each(|note| live.log("INFO", "controller", note));
+        let begun = find_run(&self.archive, entry.number).filter(|_| resumed);
+        if !begun.is_some_and(|dir| cosmark_archive::passes_as_begun(&dir, &mut workload)) {
+            let notes = cosmark_archive::admit(&self.archive, &mut workload)?;
+            notes.iter().for_each(|note| live.log("INFO", "controller", note));
+        }
         let known = Hidden::of(&self.reader.catalog, &workload);
         let mut dir = self.begin(entry, &workload, resumed).map_err(|error| error.to_string())?;
         dir.set_drivers(drivers_of(entry)).map_err(|error| error.to_string())?;
@@ -241,7 +258,7 @@ impl Runner {
             workload,
             seed: workload.seed,
             source: Some(Source { file_name: &file_name, text: &source }),
-            config_xml: &to_xml(&shown).0,
+            config_xml: &cosbench_xml(catalog, &shown).0,
             config_yaml: &native_yaml(catalog, &shown),
             host: self.host.clone(),
             submitted: entry.submitted.parse().unwrap_or_else(|_| Timestamp::now()),
