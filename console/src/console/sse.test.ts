@@ -18,6 +18,16 @@ describe("events as they come over the wire", () => {
     expect(parser.push(": alive\n\n")).toEqual([]);
     expect(parser.push("event: run\ndata: {}\n")).toEqual([]);
   });
+
+  test("an event that a cut connection left unfinished has no id, and is not glued to the next connection's", () => {
+    const parser = new EventParser();
+    parser.push("event: run\nid: 1.7\ndata: {}\n\n");
+    expect(parser.push("event: run\nid: 1.8\ndata: {\"id\"")).toEqual([]);
+    parser.begin();
+    expect(parser.lastId).toBe("1.7");
+    expect(parser.push("event: everything\nid: 1.8\ndata: {}\n\n")).toEqual([{ name: "everything", data: "{}" }]);
+    expect(parser.lastId).toBe("1.8");
+  });
 });
 
 test("attempts to come back grow rarer, up to a bound, and not all at once", () => {

@@ -14,6 +14,15 @@ export class EventParser {
   private rest = "";
   private name = "";
   private data: string[] = [];
+  private id: string | null = null;
+
+  /** A connection begins: what the last one left unfinished is gone, and comes again. */
+  begin(): void {
+    this.rest = "";
+    this.name = "";
+    this.data = [];
+    this.id = null;
+  }
 
   push(text: string): ServerEvent[] {
     const events: ServerEvent[] = [];
@@ -23,6 +32,9 @@ export class EventParser {
     this.rest = lines.pop() ?? "";
     for (const line of lines) {
       if (line === "") {
+        // An id counts when its event is whole.
+        if (this.id !== null) this.lastId = this.id;
+        this.id = null;
         if (this.data.length) events.push({ name: this.name || "message", data: this.data.join("\n") });
         this.name = "";
         this.data = [];
@@ -34,7 +46,7 @@ export class EventParser {
       const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
       if (field === "event") this.name = value;
       else if (field === "data") this.data.push(value);
-      else if (field === "id" && !value.includes("\0")) this.lastId = value;
+      else if (field === "id" && !value.includes("\0")) this.id = value;
     }
     return events;
   }
@@ -141,6 +153,7 @@ export class EventStream {
     this.abort = abort;
     this.options.onConnection({ phase: "connecting" });
     this.heard();
+    this.parser.begin();
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream" };
       if (this.parser.lastId !== null) headers["Last-Event-ID"] = this.parser.lastId;

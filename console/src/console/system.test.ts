@@ -63,6 +63,7 @@ test("ages and times that passed", () => {
   expect(["2026-01-05T07:59:59Z", "2026-01-05T07:59:00Z", "2026-01-05T07:30:00Z", "2026-01-04T20:00:00Z"].map((at) => age(at, now))).toEqual(["now", "60 s ago", "30 min ago", "12 h ago"]);
   expect(lasted("2026-01-05T07:57:55Z", null, now)).toBe("2:05");
   expect(lasted(null, null, now)).toBe("–");
+  expect(lasted("2026-01-05T07:57:55Z", null, null)).toBe("–");
 });
 
 test("stages are drawn by their planned time, whatever their number", () => {

@@ -9,7 +9,7 @@ import { copyText } from "../../components/files";
 import type { RunSummary } from "../../data/api";
 import type { CompareRow, CompareWithin, ComparePair, Comparison } from "../../data/service";
 import type { ReportData } from "../../data/types";
-import { exact, NO_VALUE, share, short, significant } from "../../format";
+import { exact, NO_VALUE, share, short, significant, type Unit } from "../../format";
 import { measured } from "../../report/figures";
 import { get, ofRun } from "../api";
 import { cdfs, differingFirst, FIGURES, labelOf, operationOf, operationsOf, ratio, scaling, sharedNotes, type Figure, type Side } from "../compare/models";
@@ -260,13 +260,13 @@ function Pair({ pair, shared }: { pair: ComparePair; shared: string[] }) {
   const [all, setAll] = useState(false);
   const rows = differingFirst(all ? pair.rows : pair.rows.filter((row) => row.outcome !== "not_tested"));
   const reach = Math.max(0.02, ...pair.rows.flatMap((row) => [row.low, row.high, row.ratio]).filter((one): one is number => one !== null && Number.isFinite(one)).map((one) => Math.abs(Math.log(Math.max(1e-3, one)))));
-  const value = (row: CompareRow, one: number | null) => (row.unit === "ms" ? short(one, "ms") : row.unit === "share" ? short(one, "share") : short(one, "per_s"));
+  const value = (row: CompareRow, one: number | null) => short(one, unitOf(row));
   const columns: Column<CompareRow>[] = [
     { head: "stage", text: true, cell: (row) => row.stage },
     { head: "operation", text: true, cell: (row) => row.operation },
     { head: "figure", text: true, cell: (row) => row.metric },
-    { head: pair.a, cell: (row) => value(row, row.a) + room(row.a, row.a_bounds), exact: () => BOUNDS },
-    { head: pair.b, cell: (row) => value(row, row.b) + room(row.b, row.b_bounds), exact: () => BOUNDS },
+    { head: pair.a, cell: (row) => value(row, row.a) + room(row.a, row.a_bounds, unitOf(row)), exact: () => BOUNDS },
+    { head: pair.b, cell: (row) => value(row, row.b) + room(row.b, row.b_bounds, unitOf(row)), exact: () => BOUNDS },
     { head: "change", cell: (row) => (row.ratio === null ? NO_VALUE : signed(row.ratio)), exact: between },
     { head: "interval", text: true, cell: (row) => <Interval row={row} reach={reach} /> },
     {
@@ -286,10 +286,14 @@ function Pair({ pair, shared }: { pair: ComparePair; shared: string[] }) {
 
 const BOUNDS = "between + and - lies what a client that adds nothing would have measured";
 
+function unitOf(row: CompareRow): Unit {
+  return row.unit === "ms" || row.unit === "share" ? row.unit : "per_s";
+}
+
 /** How far above and below a value the truth may lie, in its unit; ? where nothing limits it. */
-function room(value: number | null, within: CompareWithin | null | undefined): string {
+export function room(value: number | null, within: CompareWithin | null | undefined, unit: Unit): string {
   if (value === null || !within) return "";
-  const side = (end: number | null) => (end === null ? "?" : significant(Math.abs(end - value), 2));
+  const side = (end: number | null) => (end === null ? "?" : short(Math.abs(end - value), unit));
   return ` +${side(within.high)} -${side(within.low)}`;
 }
 

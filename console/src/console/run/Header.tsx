@@ -33,7 +33,7 @@ export function Header({ run, live, onRetry, onChanged }: Props) {
           <StateMark state={run.state} />
           {!ended && run.verdict && <VerdictMark verdict={run.verdict} reason={run.verdict_reason} />}
           <span>{run.started ? <>began <Moment at={run.started} /></> : <>submitted <Moment at={run.submitted} /></>}</span>
-          {run.started && <span className="figure">{ended ? "took" : "for"} {lasted(run.started, run.ended, now)}</span>}
+          {run.started && (!ended || run.ended !== null) && <span className="figure">{ended ? "took" : "for"} {lasted(run.started, run.ended, now)}</span>}
           {run.submitted_by && <span>by {run.submitted_by}</span>}
           {waiting && <span className="trouble-line">not live: connection lost <button type="button" className="button small" onClick={onRetry}>Try now</button></span>}
         </p>

@@ -23,8 +23,8 @@ const WINDOWS: [string, number | null][] = [["all", null], ["5 min", 300], ["1 m
 export function Live({ run, live }: { run: RunSummary; live: LiveRun }) {
   const [chosen, setChosen] = useState<string | null>(null);
   const stages = allStages(live.stages, useSoFar(run.id).data);
-  const started = live.stages.filter((stage) => stage.load_started !== null);
-  const current = live.stages.find((stage) => stage.id === run.stage) ?? started[started.length - 1] ?? live.stages[0];
+  const started = stages.filter((stage) => stage.load_started !== null);
+  const current = stages.find((stage) => stage.id === run.stage) ?? started[started.length - 1] ?? stages[0];
   const shown = stages.find((stage) => stage.id === chosen) ?? current;
   const stage = shown ? live.live.get(shown.id) : undefined;
   const over = shown !== undefined && STAGE_ENDED.includes(shown.state);

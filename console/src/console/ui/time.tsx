@@ -39,9 +39,10 @@ export function Age({ at }: { at: string }) {
   return <time dateTime={at} title={moment(at)}>{age(at, now)}</time>;
 }
 
-/** `2:05`: how long from one moment to another, or to now. */
-export function lasted(from: string | null, to: string | null, now: number): string {
-  if (from === null) return NO_VALUE;
-  const ms = (to === null ? now : Date.parse(to)) - Date.parse(from);
+/** `2:05`: how long from one moment to another, or to now; without a now it is over, and nobody knows since when. */
+export function lasted(from: string | null, to: string | null, now: number | null): string {
+  const end = to === null ? now : Date.parse(to);
+  if (from === null || end === null) return NO_VALUE;
+  const ms = end - Date.parse(from);
   return Number.isFinite(ms) ? clock(Math.max(0, Math.round(ms / 1000))) : NO_VALUE;
 }

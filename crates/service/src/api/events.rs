@@ -193,7 +193,10 @@ pub async fn of_run(
     let known = seen(&app, &headers).filter(|seen| *seen <= live.feed.last());
     // As it stands in the queue, with its place there.
     let summary = app.queue.find(&id).unwrap_or_else(|| live.summary());
+    let stages = live.stages();
     let begin = first("run", &summary, None);
+    let begin: Vec<_> =
+        begin.into_iter().chain(stages.iter().filter_map(|stage| first("stage", stage, None))).collect();
     let course = Course { live: Arc::clone(&live), seen: CourseSeen::default() };
     let rest = follow(Arc::clone(&live.feed), Some(course), known.unwrap_or(0), app.epoch);
     Ok(answer(&app, stream::iter(begin).chain(rest)))

@@ -1,5 +1,6 @@
 //! A run while it runs, as others see it: its summary, its events, the archive so far with the running stage filled in.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +33,20 @@ struct Seen {
     summary: RunSummary,
     path: Option<PathBuf>,
     sums: Option<StageSums>,
+    /// What was said last of each stage, by its place: the feed forgets it in a long run.
+    stages: BTreeMap<u32, StageNews>,
+}
+
+impl Seen {
+    fn note(&mut self, news: &StageNews) {
+        let mut news = news.clone();
+        if let Some(before) = self.stages.get(&news.index) {
+            // Each is said once.
+            news.load_started = news.load_started.or_else(|| before.load_started.clone());
+            news.planned_s = news.planned_s.or(before.planned_s);
+        }
+        self.stages.insert(news.index, news);
+    }
 }
 
 /// The word of a verdict in the interface.
@@ -73,7 +88,7 @@ impl LiveRun {
     #[must_use]
     pub fn new(summary: RunSummary) -> Arc<Self> {
         let id = summary.id.clone();
-        let seen = Mutex::new(Seen { summary, path: None, sums: None });
+        let seen = Mutex::new(Seen { summary, path: None, sums: None, stages: BTreeMap::new() });
         let feed = Arc::new(Feed::new(MOST_BYTES));
         Arc::new(Self { id, feed, seen, courses: Mutex::default(), plan: Mutex::default() })
     }
@@ -93,6 +108,12 @@ impl LiveRun {
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.seen().path.clone()
+    }
+
+    /// What was said last of each stage: who comes late, or after a gap, begins with it.
+    #[must_use]
+    pub fn stages(&self) -> Vec<StageNews> {
+        self.seen().stages.values().cloned().collect()
     }
 
     /// Its archive is there.
@@ -135,7 +156,10 @@ impl LiveRun {
     pub fn tell(&self, event: &RunEvent) {
         match event {
             RunEvent::Run(data) => self.feed.push("run", data),
-            RunEvent::Stage(data) => self.feed.push("stage", data),
+            RunEvent::Stage(data) => {
+                self.seen().note(data);
+                self.feed.push("stage", data);
+            }
             RunEvent::Interval(data) => self.feed.push("interval", data),
             // Each client is told of it as far as it has not been.
             RunEvent::Series(_) => {}

@@ -44,6 +44,13 @@ function Minute({ at }: { at: string | null }) {
   return at === null ? <>–</> : <time dateTime={at} className="moment">{moment(at).slice(0, 16)}</time>;
 }
 
+/** The moment at which a day begins or ends by the clock of the page; the controller takes days of UTC. */
+export function edgeOf(day: string, zone: string, end: boolean): string {
+  if (day === "" || zone === "utc") return day;
+  const at = new Date(`${day}T${end ? "23:59:59.999" : "00:00:00"}`);
+  return Number.isNaN(at.getTime()) ? day : at.toISOString();
+}
+
 /** Without what is not asked for. */
 export function given(asked: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== ""));
@@ -79,8 +86,9 @@ export function History() {
   const down = address.get("down") !== "0";
   const [deleting, setDeleting] = useState<RunSummary | null>(null);
 
+  const [zone] = useZone();
   // The controller filters and sorts: what fits is found wherever it is, not only among the rows that are shown.
-  const asked = { search: wanted, state: state || "ended", tag, verdict, baseline: baseline ? "1" : "", since, until, sort, down: down ? "1" : "0" };
+  const asked = { search: wanted, state: state || "ended", tag, verdict, baseline: baseline ? "1" : "", since: edgeOf(since, zone, false), until: edgeOf(until, zone, true), sort, down: down ? "1" : "0" };
   const query = useInfiniteQuery({
     queryKey: ["history", asked],
     initialPageParam: 0,
@@ -129,7 +137,7 @@ export function History() {
     { head: "state", text: true, sort: "state", cell: (run) => <StateMark state={run.state} />, exact: (run) => run.reason ?? "" },
     { head: "verdict", text: true, sort: "verdict", cell: (run) => <VerdictMark verdict={run.verdict} reason={run.verdict_reason} /> },
     { head: "started", text: true, sort: "started", cell: (run) => <Minute at={run.started ?? run.submitted} />, exact: (run) => moment(run.started ?? run.submitted) },
-    { head: "took", sort: "took", cell: (run) => lasted(run.started, run.ended, 0) },
+    { head: "took", sort: "took", cell: (run) => lasted(run.started, run.ended, null) },
     ...(mayOperate ? [{
       head: "action", text: true,
       cell: (run: RunSummary) => (
