@@ -2,6 +2,24 @@
 
 use super::*;
 
+/// Users read of these files there.
+#[test]
+fn every_field_stands_in_the_guide_and_its_example_is_one() {
+    let guide = include_str!("../../../../docs/guide/simulated-store.md");
+    let refused = Behaviour::from_yaml("no_such_field: 1\n").unwrap_err().to_string();
+    let listed = refused.split("expected one of ").nth(1).and_then(|text| text.lines().next()).unwrap();
+    let fields: Vec<&str> = listed.split(", ").map(|name| name.trim_matches(['`', ' '])).collect();
+    assert!(fields.len() > 30 && fields.contains(&"stale_list"), "{refused}");
+    let rows: String = guide.lines().filter(|line| line.starts_with("| ")).collect();
+    let stands = |name: &&str| ["`", ": "].iter().any(|end| rows.contains(&format!("`{name}{end}")));
+    let missing: Vec<&str> = fields.into_iter().filter(|name| !stands(name)).collect();
+    assert_eq!(missing, [""; 0], "not in docs/guide/simulated-store.md");
+    let examples: Vec<&str> = guide.split("```\n").filter(|text| text.starts_with("time_zero:")).collect();
+    let [example] = examples.as_slice() else { panic!("{} examples", examples.len()) };
+    let behaviour = Behaviour::from_yaml(example).unwrap();
+    assert_eq!((behaviour.stalls.len(), behaviour.errors.len()), (1, 1), "{behaviour:?}");
+}
+
 /// Every field of the schema once.
 const ALL: &str = "
 seed: 42
