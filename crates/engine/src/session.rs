@@ -24,7 +24,10 @@ pub struct SessionCache {
     auth: Arc<dyn Auth>,
     generation: AtomicU64,
     current: Mutex<Option<Arc<Session>>>,
-    logging_in: tokio::sync::Mutex<()>,
+    /// Held by who logs in. Why the last login failed; `None` = it did not.
+    logging_in: tokio::sync::Mutex<Option<Error>>,
+    /// Logins that failed so far.
+    failures: AtomicU64,
 }
 
 impl SessionCache {
@@ -35,7 +38,8 @@ impl SessionCache {
             auth,
             generation: AtomicU64::new(0),
             current: Mutex::new(None),
-            logging_in: tokio::sync::Mutex::new(()),
+            logging_in: tokio::sync::Mutex::new(None),
+            failures: AtomicU64::new(0),
         })
     }
 
@@ -55,7 +59,7 @@ impl SessionCache {
     }
 
     /// A session from a later login than `seen`; true when this very call logged in. Callers that come at the same time
-    /// wait for one login.
+    /// wait for one login, and have its outcome; who gives up waiting leaves it to the next one.
     ///
     /// # Errors
     /// Of the login.
@@ -63,11 +67,26 @@ impl SessionCache {
         if let Some(shared) = self.at_hand(seen) {
             return Ok((shared, false));
         }
-        let _one_at_a_time = self.logging_in.lock().await;
+        let failures = self.failures.load(Ordering::Acquire);
+        let mut failure = self.logging_in.lock().await;
         if let Some(shared) = self.at_hand(seen) {
             return Ok((shared, false));
         }
-        let session = Arc::new(self.login().await?);
+        // Somebody tried meanwhile: many callers would wait for as many logins that fail, one after the other.
+        if self.failures.load(Ordering::Acquire) != failures
+            && let Some(error) = failure.as_ref()
+        {
+            return Err(error.clone());
+        }
+        let session = match self.login().await {
+            Ok(session) => Arc::new(session),
+            Err(error) => {
+                *failure = Some(error.clone());
+                self.failures.fetch_add(1, Ordering::Release);
+                return Err(error);
+            }
+        };
+        *failure = None;
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
         let generation = self.generation.fetch_add(1, Ordering::Release) + 1;
         Ok((SharedSession { generation, session }, true))
@@ -109,5 +128,76 @@ impl SessionCache {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let expires_at = current.as_ref().and_then(|session| session.expires_at);
         expires_at.is_some_and(|at| at.saturating_duration_since(Instant::now()) < EARLY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use cosmark_adaptor_api::OpFuture;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Lets logins end one by one, and fails them as long as it is asked to.
+    struct Door {
+        asked: AtomicU64,
+        answers: Semaphore,
+        fails: AtomicBool,
+    }
+
+    impl Auth for Door {
+        fn login(&self) -> OpFuture<'_, Session> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async {
+                self.answers.acquire().await.unwrap().forget();
+                match self.fails.load(Ordering::Relaxed) {
+                    true => Err(Error::new(ErrorKind::Status(503), "not now")),
+                    false => Ok(Session::default()),
+                }
+            })
+        }
+
+        fn timeout(&self) -> Duration {
+            Duration::from_secs(600)
+        }
+    }
+
+    fn door() -> (Arc<Door>, Arc<SessionCache>) {
+        let (asked, fails) = (AtomicU64::new(0), AtomicBool::new(true));
+        let door = Arc::new(Door { asked, answers: Semaphore::new(0), fails });
+        (Arc::clone(&door), SessionCache::new(door))
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_waits_for_a_login_has_its_failure_and_who_comes_later_tries_again() {
+        let (door, cache) = door();
+        let open = async { door.answers.add_permits(9) };
+        let (a, b, c, ()) = tokio::join!(cache.newer_than(0), cache.newer_than(0), cache.newer_than(0), open);
+        assert!([a, b, c].iter().all(|one| one.as_ref().is_err_and(|error| error.message() == "not now")));
+        assert_eq!(door.asked.load(Ordering::Relaxed), 1);
+        assert!(cache.get().await.is_err());
+        assert_eq!(door.asked.load(Ordering::Relaxed), 2);
+        door.fails.store(false, Ordering::Relaxed);
+        let (a, b) = tokio::join!(cache.newer_than(0), cache.newer_than(0));
+        let came = [a, b].map(|one| one.map(|(shared, did_it)| (shared.generation, did_it)).unwrap());
+        assert_eq!((came, door.asked.load(Ordering::Relaxed)), ([(1, true), (1, false)], 3));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_login_that_is_given_up_is_no_failure_of_those_who_wait_for_it() {
+        let (door, cache) = door();
+        door.fails.store(false, Ordering::Relaxed);
+        let given_up = async {
+            tokio::select! {
+                biased;
+                _ = cache.newer_than(0) => panic!("nobody has let it end"),
+                () = tokio::task::yield_now() => door.answers.add_permits(1),
+            }
+        };
+        let ((), waited) = tokio::join!(given_up, cache.newer_than(0));
+        assert_eq!(waited.map(|(shared, did_it)| (shared.generation, did_it)).unwrap(), (1, true));
+        assert_eq!(door.asked.load(Ordering::Relaxed), 2);
     }
 }

@@ -230,6 +230,10 @@ impl Workers {
             let index = mission.first_worker + u32::try_from(local).unwrap_or(u32::MAX);
             let place = WorkerIndex { index, total: work.workers };
             let client = mission.adaptor.client(&shared.session).map_err(EngineError::Adaptor)?;
+            let quota = Quota {
+                ops: work.total_ops.map(|total| share_of_total(total, index, work.workers)),
+                bytes: work.total_bytes.map(|total| share_of_total(total, index, work.workers)),
+            };
             workers.push(Worker {
                 missions: Arc::clone(&setup.missions),
                 at,
@@ -238,12 +242,9 @@ impl Workers {
                 generation: shared.generation,
                 rng: generator(mission.seed, index),
                 source: source(running, place).map_err(choose)?,
-                quota: Quota {
-                    ops: work.total_ops.map(|total| share_of_total(total, index, work.workers)),
-                    bytes: work.total_bytes.map(|total| share_of_total(total, index, work.workers)),
-                },
+                quota,
                 pace: pace(running, place, queue.as_ref(), alarm),
-                queue_place: queue.as_ref().map_or(0, |queue| queue.add_worker()),
+                queue_place: queue.as_ref().map_or(0, |queue| queue.add_worker(&quota)),
                 alarm: Rc::clone(alarm),
                 watched: watch.add(),
                 pulse: Rc::clone(pulse),
@@ -312,5 +313,6 @@ fn arrivals(setup: &Setup, at: usize) -> Result<Option<Rc<ArrivalQueue>>, Engine
     let rng = generator(mission.seed ^ 0x6172_7269, mission.first_worker.wrapping_add(part.thread));
     let schedule = Schedule::new(arrivals, part, running.plan.start_ns, length, rng)
         .map_err(|cause| EngineError::Arrivals { work: work.name.clone(), cause })?;
-    Ok(Some(ArrivalQueue::new(schedule, running.plan.stop_ns, *when_full)))
+    let total = Quota { ops: work.total_ops, bytes: work.total_bytes };
+    Ok(Some(ArrivalQueue::new(schedule, running.plan.stop_ns, *when_full, total)))
 }

@@ -5,12 +5,13 @@
 mod bed;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use cosmark_adaptor_api::Adaptor;
 use cosmark_adaptor_api::clock;
 use cosmark_adaptor_api::faulty::{Act, Faulty};
 use cosmark_adaptor_api::null::Null;
+use cosmark_adaptor_api::{Adaptor, Auth, Error, ErrorKind, OpFuture, Session};
 use cosmark_engine::{EngineEvent, Flow, LoadEnd, Mission, MissionTimes, SessionCache, StageShare, start};
 use cosmark_metrics::{OpSnapshot, Phase, Sample, SlicePlan};
 use cosmark_workload::model::*;
@@ -37,8 +38,25 @@ fn whole(work: Work, adaptor: impl Adaptor + 'static) -> Share {
     (work, 0, workers, Arc::new(adaptor))
 }
 
+/// What shares run under.
+struct Around {
+    auth: Arc<dyn Auth>,
+    drain: Duration,
+    may_wait_awake: bool,
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        Self { auth: Arc::new(NoAuth), drain: Duration::from_secs(5), may_wait_awake: false }
+    }
+}
+
 /// Runs shares beside each other on two threads.
 fn run(shares: Vec<Share>, meanwhile: impl FnOnce(&Arc<Flow>)) -> Vec<Ended> {
+    run_under(shares, Around::default(), meanwhile)
+}
+
+fn run_under(shares: Vec<Share>, around: Around, meanwhile: impl FnOnce(&Arc<Flow>)) -> Vec<Ended> {
     let works: Vec<Work> = shares.iter().map(|(work, ..)| work.clone()).collect();
     let missions = (0..).zip(shares).map(|(index, (work, first_worker, workers, adaptor))| Mission {
         index,
@@ -48,14 +66,14 @@ fn run(shares: Vec<Share>, meanwhile: impl FnOnce(&Arc<Flow>)) -> Vec<Ended> {
         workers,
         seed: u64::from(index) + 1,
         adaptor,
-        sessions: SessionCache::new(Arc::new(NoAuth)),
+        sessions: SessionCache::new(Arc::clone(&around.auth)),
     });
     let share = StageShare {
         missions: missions.collect(),
         threads: 2,
         log_operations: true,
-        drain: Duration::from_secs(5),
-        may_wait_awake: false,
+        drain: around.drain,
+        may_wait_awake: around.may_wait_awake,
         start_ns: None,
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(64);
@@ -335,4 +353,76 @@ fn who_has_done_a_share_of_a_total_waits_for_slower_ones_and_is_not_called_idle(
     let result = cosmark_metrics::OperationResult::of(&ended.window, ended.times.window().as_secs_f64());
     let (busy, done) = (result.in_flight_mean.unwrap(), result.workers_done_mean.unwrap());
     assert!(done > 0.0 && busy + done <= 4.001, "{busy} in flight, {done} done");
+}
+
+#[test]
+fn an_open_loop_has_workers_enough_for_the_last_arrivals_of_its_total_and_misses_none_behind_it() {
+    // Four of ten workers on each thread have something to do at any time. Were they always the same, two would be left for
+    // the last arrivals, which came in half the time that these two need.
+    const DELAY: Duration = Duration::from_millis(300);
+    let slow = || Faulty::new(Null, |_| Act { delay: DELAY, ..Act::default() });
+    let limited = |when_full| {
+        let load = Load::Open { arrivals: Arrivals::Constant { rate_per_s: 23.0 }, when_full };
+        Work { total_ops: Some(100), ..reads(20, ms(600_000), load) }
+    };
+    let works = [WhenFull::Wait, WhenFull::Drop].map(|when_full| whole(limited(when_full), slow()));
+    for ended in run(works.into(), |_| {}) {
+        let load = &ended.work.load;
+        assert_eq!((ended.window.ok, ended.all.missed, ended.times.end), (100, 0, LoadEnd::Done), "{load:?}");
+        let longest_ns = ended.samples.iter().map(|one| one.end_ns - one.due_ns).max().unwrap();
+        assert!(u128::from(longest_ns) < 2 * DELAY.as_nanos(), "{longest_ns} ns: {load:?}");
+    }
+}
+
+#[test]
+fn what_is_due_at_the_very_start_finds_its_workers_ready() {
+    // Each thread has as many workers as arrivals: on a machine that stands still for all of the time, too, none is dropped.
+    let load = Load::Open { arrivals: Arrivals::Constant { rate_per_s: 80.0 }, when_full: WhenFull::Drop };
+    for _ in 0..3 {
+        let around = Around { may_wait_awake: true, ..Around::default() };
+        let work = reads(8, ms(100), load.clone());
+        let ended = run_under(vec![whole(work, Null)], around, |_| {}).remove(0);
+        assert_eq!((ended.all.missed, ended.all.intended), (0, 8));
+    }
+}
+
+/// The first login succeeds, and no other one ever ends.
+struct OneLogin(AtomicU64);
+
+impl Auth for OneLogin {
+    fn login(&self) -> OpFuture<'_, Session> {
+        if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Box::pin(std::future::ready(Ok(Session::default())));
+        }
+        Box::pin(std::future::pending())
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+}
+
+#[test]
+fn a_login_that_hangs_holds_up_neither_an_abort_nor_the_end_of_the_run() {
+    let expired = || Error::new(ErrorKind::Status(401), "token expired");
+    for (runtime, aborts) in [(ms(300), false), (ms(600_000), true)] {
+        let adaptor =
+            Faulty::new(Null, move |call| Act { error: (call >= 10).then(expired), ..Act::default() });
+        let around =
+            Around { auth: Arc::new(OneLogin(AtomicU64::new(0))), drain: ms(100), ..Around::default() };
+        let begun = Instant::now();
+        let shares = vec![whole(reads(8, runtime, Load::Closed), adaptor)];
+        let ended = run_under(shares, around, |flow| {
+            std::thread::sleep(ms(300));
+            if aborts {
+                flow.abort();
+            }
+        });
+        assert_eq!((ended[0].all.ok, ended[0].all.unfinished), (10, 0));
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the login has ten minutes: {:?}",
+            begun.elapsed()
+        );
+    }
 }

@@ -446,6 +446,35 @@ fn parts_are_sent_side_by_side_and_joined_in_order() {
 }
 
 #[test]
+fn all_parts_of_an_upload_go_to_the_endpoint_whose_turn_it_is_and_are_signed_with_the_newest_keys() {
+    for choice in ["round-robin", "least-busy"] {
+        let servers = [(); 2].map(|()| upload_server(|_| None));
+        let list = format!("{},{}", servers[0].url(""), servers[1].url(""));
+        let mut client = client_at(&list, &[("endpoint_choice", choice)]);
+        let keys = AwsKeys { access_key: "NEWKEY".into(), secret_key: Secret::new("s"), session_token: None };
+        run(async {
+            for upload in 0..6 {
+                if upload == 4 {
+                    let keys = Some(keys.clone());
+                    client.set_session(&Arc::new(Session { aws: keys, ..Session::default() }));
+                }
+                let body = BytesSource(&[b'x'; 30]);
+                client.put_multipart(NAME, &body, PLAN, &mut Marks::default()).await.unwrap();
+            }
+        });
+        for server in servers {
+            let requests = server.requests();
+            let parts = |key: &str| {
+                let of_key = |text: &&String| text.contains("partNumber=") && text.contains(key);
+                requests.iter().filter(of_key).count()
+            };
+            // Two uploads with the first keys, one with the others.
+            assert_eq!((requests.len(), parts("=AKID/"), parts("=NEWKEY/")), (15, 6, 3), "{choice}");
+        }
+    }
+}
+
+#[test]
 fn a_failed_part_gives_the_upload_up_and_is_the_error() {
     let busy = |request: &str| {
         request.contains("partNumber=2").then(|| Script::status("503 Busy", "", &error_body("SlowDown")))

@@ -1,6 +1,7 @@
 //! When the next operation is due. One file per load shape; the worker's loop does not know which it has.
 
 mod arrivals;
+mod free;
 mod open;
 mod paced;
 mod recorded;
@@ -13,6 +14,8 @@ pub use arrivals::{Part, Schedule};
 pub use open::{ArrivalQueue, Taken};
 pub use paced::Paced;
 pub use recorded::{ArrivalError, Recorded, look_at_recorded};
+
+use crate::source::Quota;
 
 /// A worker's pace.
 pub enum Pace {
@@ -34,27 +37,27 @@ pub struct Slot {
 }
 
 impl Pace {
-    /// Waits for the next slot; `None` when there will be no more. `free_ns` is when the worker became free, 0 = now: in
-    /// a closed loop the next operation is due then, which spares a reading of the clock.
+    /// Waits for the next slot; `None` when there will be no more. `share` is what the worker has left to make. `free_ns` is
+    /// when it became free, 0 = now: in a closed loop the next operation is due then, which spares a reading of the clock.
     #[inline]
-    pub async fn next(&mut self, worker: usize, free_ns: u64) -> Option<Slot> {
+    pub async fn next(&mut self, worker: usize, share: &Quota, free_ns: u64) -> Option<Slot> {
         match self {
             Self::Closed => {
                 let due_ns = if free_ns == 0 { clock::now_ns() } else { free_ns };
                 Some(Slot { due_ns, delayed: false })
             }
             Self::Paced(paced) => paced.next().await,
-            Self::Open(queue) => match queue.take(worker).await {
+            Self::Open(queue) => match queue.take(worker, share).await {
                 Taken::Due { due_ns, delayed } => Some(Slot { due_ns, delayed }),
                 Taken::Over => None,
             },
         }
     }
 
-    /// The worker has made its share of the totals, and takes nothing any more.
-    pub fn leave(&self) {
+    /// `worker` has made its share of the totals, and takes nothing any more.
+    pub fn leave(&self, worker: usize) {
         if let Self::Open(queue) = self {
-            queue.leave();
+            queue.leave(worker);
         }
     }
 

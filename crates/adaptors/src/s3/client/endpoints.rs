@@ -20,7 +20,7 @@ impl Drop for Busy {
 }
 
 impl S3Client {
-    /// Makes the chosen endpoint's connection the main one, for the request that comes now.
+    /// Makes the chosen endpoint's connections the ones in use, for the request that comes now.
     pub(super) fn choose_endpoint(&mut self) -> Option<Busy> {
         let count = self.config.addresses.len();
         if count < 2 || self.config.endpoint_choice == EndpointChoice::Sticky {
@@ -47,8 +47,12 @@ impl S3Client {
             return;
         };
         self.parked.resize_with(self.config.addresses.len(), || None);
-        let channel = self.parked[at].take().unwrap_or_else(|| Channel::new(&self.config, &address, &keys));
-        self.parked[self.at] = Some(std::mem::replace(&mut self.main, channel));
+        let (main, lanes) = self.parked[at]
+            .take()
+            .unwrap_or_else(|| (Channel::new(&self.config, &address, &keys), Vec::new()));
+        let main = std::mem::replace(&mut self.main, main);
+        let lanes = std::mem::replace(&mut self.lanes, lanes);
+        self.parked[self.at] = Some((main, lanes));
         (self.at, self.address) = (at, address);
     }
 }

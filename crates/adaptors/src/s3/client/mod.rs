@@ -30,10 +30,10 @@ use server_side::NAMESPACE;
 pub(crate) struct S3Client {
     pub(crate) config: Arc<Config>,
     pub(crate) address: StoreAddress,
-    /// Which of the endpoints `address` and `main` belong to.
+    /// Which of the endpoints `address`, `main` and `lanes` belong to.
     pub(crate) at: usize,
-    /// The connections to the other endpoints, once they were used.
-    pub(crate) parked: Vec<Option<Channel>>,
+    /// The connections to the other endpoints (`main` and `lanes` of each), once they were used.
+    pub(crate) parked: Vec<Option<(Channel, Vec<Channel>)>>,
     pub(crate) session: Arc<Session>,
     pub(crate) main: Channel,
     /// Further connections for parts that are sent at the same time.
@@ -374,10 +374,11 @@ impl Client for S3Client {
     fn set_session(&mut self, session: &Arc<Session>) {
         // Keys that cannot be used leave the old ones: the store's refusal says more than we can.
         if let Ok(keys) = self.config.keys(session) {
-            for channel in
-                std::iter::once(&mut self.main).chain(&mut self.lanes).chain(self.parked.iter_mut().flatten())
-            {
-                channel.set_keys(self.config.signature, &keys);
+            let parked = self.parked.iter_mut().flatten().map(|(main, lanes)| (main, lanes));
+            for (main, lanes) in std::iter::once((&mut self.main, &mut self.lanes)).chain(parked) {
+                for channel in std::iter::once(main).chain(lanes) {
+                    channel.set_keys(self.config.signature, &keys);
+                }
             }
             self.session = Arc::clone(session);
         }
