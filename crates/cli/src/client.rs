@@ -20,6 +20,9 @@ use crate::exit::Problem;
 const USUAL: &str = "http://127.0.0.1:19088";
 /// One request takes no longer, but for events.
 const PATIENCE: Duration = Duration::from_secs(130);
+/// A controller that lives says something this often in a stream of events, if only that it lives (each 10 s): a machine that
+/// has gone says nothing, and closes nothing.
+const SILENCE: Duration = Duration::from_secs(35);
 /// Answers are not longer.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -70,6 +73,11 @@ impl Client {
     /// # Errors
     /// When the URL is none, or a file cannot be read.
     pub fn new(args: &ClientArgs) -> Result<Self, Problem> {
+        Self::with_silence(args, SILENCE)
+    }
+
+    /// The same, with another time after which a silent stream of events is taken up again.
+    fn with_silence(args: &ClientArgs, silence: Duration) -> Result<Self, Problem> {
         let state = state_directory(args.state_dir.as_deref()).ok();
         let in_state = |name: &str| state.as_ref().map(|state| state.join(name));
         let local = in_state("address").and_then(|path| read_line(&path));
@@ -94,9 +102,13 @@ impl Client {
                 .or_else(|| in_state(LOCAL_FILE).filter(|_| is_local).and_then(|path| read_line(&path))),
         };
         let own = in_state("tls-cert.pem").filter(|_| is_local);
-        let agent =
-            |patience: Option<Duration>| agent(url.scheme() == "https", args, own.as_deref(), patience);
-        Ok(Self { agent: agent(Some(PATIENCE))?, events: agent(None)?, url, token })
+        let agent = |limit: Limit| agent(url.scheme() == "https", args, own.as_deref(), limit);
+        Ok(Self {
+            agent: agent(Limit::Whole(PATIENCE))?,
+            events: agent(Limit::Silence(silence))?,
+            url,
+            token,
+        })
     }
 
     /// Where it is.
@@ -213,7 +225,7 @@ impl Client {
         let mut name = String::new();
         let mut data = String::new();
         for line in BufReader::new(answer.body_mut().as_reader()).lines() {
-            // A stream that breaks off is taken up again.
+            // A stream that breaks off, or is silent for too long, is taken up again.
             let Ok(line) = line else { return Ok(false) };
             if line.is_empty() {
                 if !data.is_empty() && take(&name, &serde_json::from_str(&data).unwrap_or_default())? {
@@ -233,15 +245,24 @@ impl Client {
     }
 }
 
-fn agent(
-    secure: bool,
-    args: &ClientArgs,
-    own: Option<&Path>,
-    patience: Option<Duration>,
-) -> Result<Agent, Problem> {
+/// What ends a request that is not answered.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// A time for all of it.
+    Whole(Duration),
+    /// A time in which nothing comes; something that comes begins it again.
+    Silence(Duration),
+}
+
+fn agent(secure: bool, args: &ClientArgs, own: Option<&Path>, limit: Limit) -> Result<Agent, Problem> {
+    let (whole, silence) = match limit {
+        Limit::Whole(time) => (Some(time), None),
+        Limit::Silence(time) => (None, Some(time)),
+    };
     let mut config = Agent::config_builder()
         .timeout_connect(Some(Duration::from_secs(10)))
-        .timeout_global(patience)
+        .timeout_global(whole)
+        .timeout_per_read(silence)
         // Not by a proxy of the environment, which would see the token and knows no address of this machine.
         .proxy(None)
         .http_status_as_error(false)
@@ -275,4 +296,67 @@ fn certificates(pem: &[u8]) -> Vec<Certificate<'static>> {
             _ => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Reads the head of a request and begins a stream of events.
+    fn begin(stream: &mut TcpStream) -> String {
+        let mut head = String::new();
+        let mut lines = BufReader::new(stream.try_clone().unwrap());
+        while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).unwrap() > 0 {}
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n").unwrap();
+        head
+    }
+
+    #[test]
+    fn a_stream_that_has_gone_silent_is_taken_up_again_and_one_that_lives_is_not_cut() {
+        let silence = Duration::from_secs(2);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (done, is_done) = mpsc::sync_channel::<()>(1);
+        let server = std::thread::spawn(move || {
+            let (mut first, _) = listener.accept().unwrap();
+            begin(&mut first);
+            // Longer than the silence as a whole, with a sign of life in each part of it.
+            for _ in 0..8 {
+                std::thread::sleep(Duration::from_millis(300));
+                first.write_all(b": alive\n\n").unwrap();
+            }
+            first.write_all(b"id: 7\nevent: log\ndata: {\"n\":1}\n\n").unwrap();
+            // One that waits for ever is let go in the end, to fail.
+            listener.set_nonblocking(true).unwrap();
+            let next = (0..300).find_map(|_| {
+                std::thread::sleep(Duration::from_millis(100));
+                listener.accept().ok()
+            });
+            let (mut second, _) = next.unwrap();
+            let head = begin(&mut second);
+            second.write_all(b"event: end\ndata: {}\n\n").unwrap();
+            // The first stays open and says nothing, as a machine that has vanished.
+            let _ = is_done.recv();
+            head
+        });
+        let args = ClientArgs { controller: Some(url), token_file: None, ca: None, state_dir: None };
+        let client = Client::with_silence(&args, silence).unwrap();
+        let (mut last, mut heard) = (None, Vec::new());
+        let mut listen = || {
+            client.events("/events", &mut last, |name, _| {
+                heard.push(name.to_owned());
+                Ok(name == "end")
+            })
+        };
+        assert!(!listen().unwrap(), "the first is silent");
+        assert!(listen().unwrap(), "the second has the end");
+        assert_eq!(heard, ["log", "end"]);
+        done.send(()).unwrap();
+        let head = server.join().unwrap().to_ascii_lowercase();
+        assert!(head.contains("last-event-id: 7"), "{head}");
+    }
 }

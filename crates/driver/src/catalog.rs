@@ -175,3 +175,54 @@ impl Catalog {
         Err(format!("unrecognized {what} type `{name}`; known are {known}"))
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use cosmark_adaptor_api::{Capability, KeyKind, null};
+
+    use super::*;
+
+    const fn store(name: &'static str, aliases: &'static [Alias], keys: &'static [Key]) -> AdaptorDef {
+        AdaptorDef {
+            name,
+            aliases,
+            summary: "for tests",
+            keys,
+            capability: Capability::of(&[]),
+            open: |_| Ok(Arc::new(null::Null)),
+            lacks: AdaptorDef::lacks_nothing,
+        }
+    }
+
+    const S3: &[Key] = &[
+        Key::new("endpoint", KeyKind::Url, "").default("https://s3.example").alias(&["url"]),
+        Key::new("accesskey", KeyKind::Text, ""),
+        Key::new("secretkey", KeyKind::Text, "").secret(),
+    ];
+    const AZURE: &[Key] = &[
+        Key::new("account", KeyKind::Text, ""),
+        Key::new("sas", KeyKind::Text, "").secret(),
+        Key::new("connection_string", KeyKind::Text, "").secret(),
+        Key::new("endpoint", KeyKind::Url, ""),
+        Key::new("note", KeyKind::Text, ""),
+    ];
+
+    /// Stores whose keys stand for those of the real ones.
+    pub(crate) const STORES: Catalog = Catalog {
+        adaptors: &[
+            store("s3", &[], S3),
+            store("azure", &[Alias { name: "azblob", implied: &[], note: "" }], AZURE),
+        ],
+        auths: &[],
+        not_built: &[],
+        plugin: PluginRow {
+            name: "plugin",
+            key: "path",
+            row_of: |path| unreachable!("{path}"),
+            declares_secret: |_| false,
+            reads: ReadsPlugins::Never,
+        },
+    };
+}

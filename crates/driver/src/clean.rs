@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmark_adaptor_api::{
-    Adaptor, Capability, Client, Error, ErrorKind, ListRequest, Marks, ObjectName, Session,
+    Adaptor, Capability, Client, Error, ErrorKind, ListPage, ListRequest, Marks, ObjectName, Session,
 };
 use cosmark_workload::leftovers::{Leftover, NameRule, Objects};
 use cosmark_workload::model::TargetSpec;
@@ -26,6 +26,8 @@ const MOST_ROUNDS: usize = 3;
 const MOST_TOLD: usize = 5;
 /// More containers than these are looked for in a listing of the account.
 const MOST_NAMED: u64 = 1000;
+/// Pages of a listing; one that does not end by then is none.
+const MOST_PAGES: u64 = 10_000_000;
 /// A call without a time limit of its own has this one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -187,24 +189,13 @@ impl Cleaning<'_> {
         rules: &[Rule<'_>],
         cleaned: &mut CleanedContainer,
     ) -> Result<(), Error> {
+        let container = cleaned.name.clone();
         for _ in 0..MOST_ROUNDS {
-            let mut after: Option<String> = None;
+            let mut way = Way::default();
             let mut found = 0;
             (cleaned.others, cleaned.failed) = (0, 0);
             cleaned.examples.clear();
-            loop {
-                let container = cleaned.name.clone();
-                let page = {
-                    let limit = endpoint.limit;
-                    let mut marks = Marks::default();
-                    let request = ListRequest {
-                        container: &container,
-                        after: after.as_deref(),
-                        want_names: true,
-                        ..ListRequest::default()
-                    };
-                    limited(limit, endpoint.first().list(request, &mut marks)).await?
-                };
+            while let Some(page) = endpoint.page(&container, &mut way).await? {
                 let (own, others): (Vec<String>, Vec<String>) =
                     page.names.into_iter().partition(|name| rules.iter().any(|rule| rule.gives(name)));
                 cleaned.others += others.len() as u64;
@@ -215,10 +206,6 @@ impl Cleaning<'_> {
                     cleaned.objects += own.len() as u64;
                 } else {
                     self.delete(endpoint, &own, cleaned).await;
-                }
-                match page.next {
-                    Some(next) => after = Some(next),
-                    None => break,
                 }
             }
             // Pages that are deleted under a listing may hide what comes after them.
@@ -404,19 +391,56 @@ impl Endpoint {
         if many.is_empty() {
             return Ok(names.into_iter().collect());
         }
-        let mut after: Option<String> = None;
+        let mut way = Way::default();
         loop {
-            let limit = self.limit;
-            let mut marks = Marks::default();
-            let request = ListRequest { after: after.as_deref(), want_names: true, ..ListRequest::default() };
-            let page = limited(limit, self.first().list(request, &mut marks)).await;
+            let page = self.page("", &mut way).await;
             let page = page.map_err(|error| format!("the containers cannot be listed: {error}"))?;
+            let Some(page) = page else { return Ok(names.into_iter().collect()) };
             names.extend(page.names.into_iter().filter(|name| many.iter().any(|rule| rule.gives(name))));
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(names.into_iter().collect()),
-            }
         }
+    }
+
+    /// The next page of a listing, of the account's containers where none is named; `None` behind the last.
+    async fn page(&mut self, container: &str, way: &mut Way) -> Result<Option<ListPage>, Error> {
+        if way.is_over {
+            return Ok(None);
+        }
+        let after = way.after.take();
+        let request =
+            ListRequest { container, after: after.as_deref(), want_names: true, ..ListRequest::default() };
+        let (limit, mut marks) = (self.limit, Marks::default());
+        let mut page = limited(limit, self.first().list(request, &mut marks)).await?;
+        page.answers(&request)?;
+        way.goes_on(page.next.take())?;
+        Ok(Some(page))
+    }
+}
+
+/// How far a listing has come. A page that leads back to one before it would lead there for ever.
+#[derive(Default)]
+struct Way {
+    after: Option<String>,
+    is_over: bool,
+    pages: u64,
+    /// A page behind, to be met again in a circle (Brent, "An improved Monte Carlo factorization algorithm", BIT 1980).
+    mark: Option<String>,
+}
+
+impl Way {
+    fn goes_on(&mut self, next: Option<String>) -> Result<(), Error> {
+        self.pages += 1;
+        self.is_over = next.is_none();
+        if self.pages > MOST_PAGES || next.is_some() && next == self.mark {
+            let message = "the listing does not end: it leads back to pages that it had before";
+            return Err(Error::new(ErrorKind::Protocol, message).with_hint(
+                "a cache or gateway before the store may ignore parameters: look at what it was asked",
+            ));
+        }
+        if self.pages.is_power_of_two() {
+            self.mark.clone_from(&next);
+        }
+        self.after = next;
+        Ok(())
     }
 }
 
@@ -424,5 +448,102 @@ async fn limited<T>(limit: Duration, call: impl Future<Output = Result<T, Error>
     match tokio::time::timeout(limit, call).await {
         Ok(result) => result,
         Err(_) => Err(Error::new(ErrorKind::Timeout, format!("no answer within {} s", limit.as_secs()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use cosmark_adaptor_api::null::Null;
+    use cosmark_adaptor_api::{
+        BodySink, BodySource, ByteRange, OpFuture, PutOptions, PutOutcome, ReadOutcome,
+    };
+
+    use super::*;
+
+    /// A store whose page behind `at` is the one behind `leads(at)`.
+    struct Circle(Leads, u32);
+
+    type Leads = fn(Option<&str>) -> Option<&'static str>;
+
+    impl Client for Circle {
+        fn set_session(&mut self, _: &Arc<Session>) {}
+
+        fn probe<'a>(&'a mut self, _: &'a mut Marks) -> OpFuture<'a, ()> {
+            Box::pin(ready(Ok(())))
+        }
+
+        fn get<'a>(
+            &'a mut self,
+            _: ObjectName<'a>,
+            _: Option<ByteRange>,
+            _: Option<&'a mut dyn BodySink>,
+            _: &'a mut Marks,
+        ) -> OpFuture<'a, ReadOutcome> {
+            Box::pin(ready(Ok(ReadOutcome::default())))
+        }
+
+        fn put<'a>(
+            &'a mut self,
+            _: ObjectName<'a>,
+            _: &'a dyn BodySource,
+            _: PutOptions,
+            _: &'a mut Marks,
+        ) -> OpFuture<'a, PutOutcome> {
+            Box::pin(ready(Ok(PutOutcome::default())))
+        }
+
+        fn delete<'a>(&'a mut self, _: ObjectName<'a>, _: &'a mut Marks) -> OpFuture<'a, ()> {
+            Box::pin(ready(Ok(())))
+        }
+
+        fn list<'a>(&'a mut self, request: ListRequest<'a>, _: &'a mut Marks) -> OpFuture<'a, ListPage> {
+            self.1 += 1;
+            assert!(self.1 < 1000, "it is asked for ever");
+            let next = (self.0)(request.after).map(str::to_owned);
+            Box::pin(ready(Ok(ListPage { count: 1, names: vec!["other".to_owned()], next, bytes: 0 })))
+        }
+    }
+
+    fn endpoint(leads: Leads) -> Endpoint {
+        Endpoint { adaptor: Arc::new(Null), clients: vec![Box::new(Circle(leads, 0))], limit: PATIENCE }
+    }
+
+    #[tokio::test]
+    async fn a_listing_that_leads_back_is_left_with_a_word_and_one_that_ends_is_read_to_its_end() {
+        let (leftovers, created, found) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let catalog = crate::catalog::tests::STORES;
+        let (containers, dry_run) = (false, false);
+        let cleaning =
+            Cleaning { catalog, leftovers: &leftovers, written: None, created, found, containers, dry_run };
+        let cases: [(Leads, Option<u64>); 4] = [
+            (|_| Some("a"), None),
+            (|at| if at == Some("a") { Some("b") } else { Some("a") }, None),
+            (
+                |at| match at {
+                    None => Some("a"),
+                    Some("a") => Some("b"),
+                    Some("b") => Some("c"),
+                    Some("c") => Some("d"),
+                    _ => Some("b"),
+                },
+                None,
+            ),
+            (
+                |at| match at {
+                    None => Some("a"),
+                    Some("a") => Some("b"),
+                    _ => None,
+                },
+                Some(3),
+            ),
+        ];
+        for (leads, pages) in cases {
+            let mut cleaned = CleanedContainer::default();
+            let done = cleaning.by_listing(&mut endpoint(leads), &[], &mut cleaned).await;
+            assert_eq!(done.is_ok().then_some(cleaned.others), pages, "{done:?}");
+            assert!(done.err().is_none_or(|error| error.kind() == ErrorKind::Protocol));
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct Address {
 
 /// Keys that name a host begin, end or go on so.
 const ADDRESS_WORDS: [&str; 6] = ["url", "host", "endpoint", "proxy", "server", "address"];
+/// The one secret that says where it is sent: Azure's account, key and address in one text.
+const CONNECTION_STRING: &str = "connection_string";
 /// Keys from which a type may make its usual host.
 const PARTS_OF_HOSTS: [&str; 3] = ["region", "account", "domain_suffix"];
 
@@ -115,6 +117,10 @@ pub fn places_of(
                 || matches!(kind, None | Some(KeyKind::Text | KeyKind::List))
                     && ADDRESS_WORDS.iter().any(|word| name.contains(word));
             let is_secret = row.is_some_and(|row| row.secret);
+            if is_secret && name == CONNECTION_STRING {
+                places.extend(host_of_connection_string(key, text));
+                continue;
+            }
             if is_secret || name == "source_address" || !(names_a_host || text.contains("://")) {
                 let odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-' | '_');
                 if PARTS_OF_HOSTS.iter().any(|part| name.contains(part)) && !is_secret && text.contains(odd) {
@@ -140,6 +146,32 @@ fn hosts_in(key: &str, text: &str) -> Vec<Place> {
     parts
         .map(|part| Address::parse(part).map_or_else(|| Place::Unclear(key.to_owned()), Place::Host))
         .collect()
+}
+
+/// Where a connection string leads, put together as the adaptor does it, whoever wrote it: beside a secret of another key it may
+/// name a host of anybody's. `None` for the usual host of an account, and where it names no account.
+fn host_of_connection_string(key: &str, text: &str) -> Option<Place> {
+    let (mut account, mut endpoint) = ("", String::new());
+    let (mut scheme, mut suffix) = ("https", "core.windows.net");
+    for entry in text.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+        // The adaptor refuses it.
+        let Some((name, value)) = entry.split_once('=') else { return Some(Place::Unclear(key.to_owned())) };
+        match name.to_ascii_lowercase().as_str() {
+            "accountname" => account = value,
+            "blobendpoint" => value.clone_into(&mut endpoint),
+            "defaultendpointsprotocol" => scheme = value,
+            "endpointsuffix" => suffix = value,
+            _ => {}
+        }
+    }
+    if endpoint.is_empty() {
+        let is_plain = account.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        if account.is_empty() || is_plain && scheme == "https" && suffix == "core.windows.net" {
+            return None;
+        }
+        endpoint = format!("{scheme}://{account}.blob.{suffix}");
+    }
+    Some(Address::parse(&endpoint).map_or_else(|| Place::Unclear(key.to_owned()), Place::Host))
 }
 
 /// Where types go of which the target says nothing: the defaults of their keys, or whatever they make of their other keys.
@@ -183,7 +215,52 @@ pub fn first_foreign(bound: &[String], places: &[Place]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use cosmark_workload::model::{Config, ConfigEntry};
+
     use super::*;
+    use crate::catalog::tests::STORES;
+
+    fn spec(kind: &str, entries: &[(&str, &str)]) -> TargetSpec {
+        let entries = entries.iter().map(|(key, value)| ConfigEntry {
+            key: (*key).to_owned(),
+            value: ConfigValue::Text((*value).to_owned()),
+            span: cosmark_workload::Span::default(),
+        });
+        TargetSpec {
+            kind: kind.to_owned(),
+            config: Config { entries: entries.collect() },
+            span: cosmark_workload::Span::default(),
+        }
+    }
+
+    #[test]
+    fn a_connection_string_names_the_host_that_it_leads_to_whatever_stands_beside_it() {
+        let decoy = ("note", "https://acct.blob.core.windows.net");
+        for (text, host) in [
+            ("BlobEndpoint=https://evil.test/;SharedAccessSignature=x", Some("https://evil.test")),
+            ("AccountName=acct;AccountKey=a=;EndpointSuffix=evil.test", Some("https://acct.blob.evil.test")),
+            ("AccountName=evil.test/", Some("https://evil.test")),
+            ("defaultendpointsprotocol=http;accountname=acct", Some("http://acct.blob.core.windows.net")),
+            ("AccountName=acct;BlobEndpoint=http://u@evil.test", None),
+            ("AccountName", None),
+        ] {
+            for kind in ["azure", "AzBlob"] {
+                let storage = spec(kind, &[decoy, ("Connection_String", text), ("sas", "sv=1")]);
+                let places = places_of(&STORES, &spec("none", &[]), &storage, &["sas".to_owned()]);
+                assert_eq!(places.len(), 2, "{places:?}");
+                let expected = host
+                    .and_then(Address::parse)
+                    .map_or(Place::Unclear("Connection_String".to_owned()), Place::Host);
+                assert!(places.contains(&expected), "{text}: {places:?}");
+                assert!(first_foreign(&[decoy.1.to_owned()], &places).is_some(), "{text}");
+            }
+        }
+        for text in ["AccountName=acct;AccountKey=a=", "SharedAccessSignature=sv=1", ""] {
+            let storage = spec("azure", &[(CONNECTION_STRING, text)]);
+            let places = places_of(&STORES, &spec("none", &[]), &storage, &[CONNECTION_STRING.to_owned()]);
+            assert_eq!(places, [Place::Usual("azure".to_owned())], "{text}");
+        }
+    }
 
     fn may_go(bound: &str, to: &str) -> bool {
         let place = Address::parse(to).map_or_else(|| Place::Unclear("endpoint".into()), Place::Host);

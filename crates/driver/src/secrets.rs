@@ -56,7 +56,8 @@ const SHORTEST: usize = 4;
 /// The values that must not be seen.
 #[derive(Debug, Default, Clone)]
 pub struct Secrets {
-    values: Vec<String>,
+    /// Each in every form in which a file may have it.
+    forms: Vec<String>,
 }
 
 impl Secrets {
@@ -73,7 +74,7 @@ impl Secrets {
     }
 
     fn among<'a>(catalog: &Catalog, specs: impl Iterator<Item = &'a TargetSpec>) -> Self {
-        let mut values = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         for spec in specs {
             for entry in &spec.config.entries {
                 let ConfigValue::Text(text) = &entry.value else { continue };
@@ -88,27 +89,45 @@ impl Secrets {
                 }
             }
         }
+        let mut forms: Vec<String> = values.iter().flat_map(|value| forms_of(value)).collect();
         // The longest first, so that one secret inside another leaves no rest behind.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { values }
+        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        forms.dedup();
+        Self { forms }
     }
 
-    /// The text without them, also where XML or a URL has escaped them.
+    /// The text without them, also where XML, YAML, JSON or a URL has escaped them.
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for value in &self.values {
-            let in_xml = value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-            let in_url =
-                percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string();
-            for form in [value.as_str(), &in_xml, &in_url] {
-                if text.contains(form) {
-                    text = text.replace(form, "***");
-                }
+        for form in &self.forms {
+            if text.contains(form.as_str()) {
+                text = text.replace(form.as_str(), "***");
             }
         }
         text
     }
+}
+
+/// A value as it stands in a text: as it is, in an attribute of XML, in the quotes of YAML and JSON, in a URL.
+fn forms_of(value: &str) -> Vec<String> {
+    let mut forms = vec![
+        value.to_owned(),
+        value.replace('\'', "''"),
+        value.replace('\\', "\\\\").replace('"', "\\\""),
+        percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string(),
+    ];
+    let in_xml = value.replace('&', "&amp;").replace('<', "&lt;");
+    // Signs that may stand there as they are.
+    for quote in ["\"", "&quot;", "&#34;"] {
+        for apostrophe in ["'", "&apos;", "&#39;"] {
+            for greater in [">", "&gt;"] {
+                let form = in_xml.replace('"', quote).replace('\'', apostrophe).replace('>', greater);
+                forms.push(form);
+            }
+        }
+    }
+    forms
 }
 
 /// Where in a text `user:password` stands before the host of a URL. No adaptor takes a login there, but people write it.
@@ -303,7 +322,7 @@ pub fn stars_over_secrets(catalog: &Catalog, text: &str) -> String {
             Some('\'') => (value.get(1..).unwrap_or_default(), &['\'', '\n']),
             _ => (value, &[';', ',', '}', '"', '\'', '<', ' ', '\n', '\r']),
         };
-        let length = value.find(ends).unwrap_or(value.len());
+        let length = length_of(value, ends);
         let at = text.len() - value.len();
         places.push(at..at + length);
         rest = at + length;
@@ -316,6 +335,28 @@ pub fn stars_over_secrets(catalog: &Catalog, text: &str) -> String {
     shown
 }
 
+/// How long a value is that ends at one of these signs, where it is not written with an escape: `\"`, `''` or `&apos;`.
+fn length_of(value: &str, ends: &[char]) -> usize {
+    let is_quoted = |quote| ends.first() == Some(&quote);
+    let mut from = 0;
+    while let Some(at) = value.get(from..).and_then(|rest| rest.find(ends)).map(|at| from + at) {
+        let (before, end) = value.split_at(at);
+        let slashes = before.len() - before.trim_end_matches('\\').len();
+        let entity = before.rsplit_once('&').map(|(_, name)| name);
+        let is_name = |name: &str| {
+            (1..=10).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
+        };
+        from = match end.as_bytes() {
+            [b'"', ..] if is_quoted('"') && slashes % 2 == 1 => at + 1,
+            [b'\'', b'\'', ..] if is_quoted('\'') => at + 2,
+            [b';', ..] if entity.is_some_and(is_name) => at + 1,
+            _ => return at,
+        };
+    }
+    value.len()
+}
+
 fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
     let mut places: Vec<(usize, usize)> = Vec::new();
     for spec in specs(workload) {
@@ -323,29 +364,139 @@ fn hide_places(catalog: &Catalog, source: &str, workload: &Workload) -> String {
             let ConfigValue::Text(value) = &entry.value else { continue };
             let end = entry.span.start.saturating_add(entry.span.len);
             let Some(stretch) = source.get(entry.span.start..end) else { continue };
-            if !value.is_empty()
-                && catalog.is_secret(&spec.kind, &entry.key)
-                && let Some(at) = stretch.rfind(value.as_str())
-            {
-                places.push((entry.span.start + at, value.len()));
+            let found = if !value.is_empty() && catalog.is_secret(&spec.kind, &entry.key) {
+                vec![value_in(stretch)]
             } else {
-                let logins = logins_in(stretch).into_iter();
-                places.extend(logins.map(|login| (entry.span.start + login.start, login.len())));
-            }
+                logins_in(stretch)
+            };
+            let found = found.into_iter().filter(|place| !place.is_empty());
+            places.extend(found.map(|place| (entry.span.start + place.start, entry.span.start + place.end)));
         }
     }
     places.sort_unstable();
-    places.dedup();
+    // What one reader of an entry calls a login may be a part of what another calls a secret.
+    let mut apart: Vec<(usize, usize)> = Vec::new();
+    for (start, end) in places {
+        match apart.last_mut().filter(|last| start < last.1) {
+            Some(last) => last.1 = last.1.max(end),
+            None => apart.push((start, end)),
+        }
+    }
     let mut hidden = source.to_owned();
-    for (at, len) in places.into_iter().rev() {
-        hidden.replace_range(at..at + len, "***");
+    for (start, end) in apart.into_iter().rev() {
+        hidden.replace_range(start..end, "***");
     }
     Secrets::of(catalog, workload).hide(&hidden)
 }
 
+/// Where the value of an entry stands in the text of it, without its quotes. The value as it was read is not looked for: the file
+/// may have it with escapes, over several lines or by an alias.
+fn value_in(entry: &str) -> Range<usize> {
+    let start = entry.find([':', '=']).map_or(0, |sign| sign + 1);
+    let behind = entry.get(start..).unwrap_or_default();
+    let value = behind.trim();
+    let start = start + behind.len() - behind.trim_start().len();
+    let is_quoted = |quote: char| {
+        value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+            .is_some_and(|rest| !rest.is_empty())
+    };
+    let quotes = usize::from(is_quoted('"') || is_quoted('\''));
+    start + quotes..start + value.len() - quotes
+}
+
 #[cfg(test)]
 mod tests {
-    use super::logins_in;
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+    use super::{Secrets, hide_in_source, logins_in, stars_over_secrets};
+    use crate::catalog::tests::STORES;
+
+    /// Hides what is secret in a text whose storage has this secret key, and gives the value that was read of it.
+    fn hidden(source: &str, name: &str) -> (String, String) {
+        let read =
+            parse_what_is_there(source, Format::detect(name, source), &Environment::default()).0.unwrap();
+        let entries = &read.stages[0].works[0].storage.config.entries;
+        let value = entries.iter().find(|entry| entry.key == "secretkey").map(|entry| &entry.value);
+        let Some(cosmark_workload::model::ConfigValue::Text(value)) = value else { panic!("{read:?}") };
+        (hide_in_source(&STORES, source, name, &read), value.clone())
+    }
+
+    #[test]
+    fn a_secret_is_hidden_in_the_source_however_it_is_spelt_there() {
+        let work = "works: [{name: w, workers: 1, runtime: 1s, operations: [{type: list}]}]";
+        for (entry, value, leak) in [
+            ("secretkey: plainpass", "plainpass", "plain"),
+            ("secretkey: 'pa''ss'", "pa'ss", "pa'"),
+            (r#"secretkey: "pa\"ss\\word""#, r#"pa"ss\word"#, "word"),
+            (r#"secretkey: "\x70\x61ss1""#, "pass1", "x70"),
+            (r#""secretkey": "a\u0062""#, "ab", "u0062"),
+            ("secretkey: |\n    first\n    second", "first\nsecond", "first"),
+            ("secretkey: >-\n    first\n    second", "first second", "first"),
+            ("secretkey: first\n    second", "first second", "first"),
+            ("note: &p 'pa''ss'\n  secretkey: *p", "pa'ss", "pa'"),
+            ("secretkey: ke", "ke", "ke\n"),
+        ] {
+            let source = format!(
+                "name: n\nstorage:\n  type: s3\n  accesskey: AKID\n  {entry}\nstages:\n  - name: s\n    {work}\n"
+            );
+            let (shown, read) = hidden(&source, "w.yaml");
+            assert_eq!(read, value, "{source}");
+            assert!(!shown.contains(leak) && shown.contains("AKID") && shown.contains("***"), "{shown}");
+            assert!(shown.contains("secretkey"), "{shown}");
+        }
+        for (written, value, leak) in [
+            ("plainpass", "plainpass", "plain"),
+            ("pa&gt;ss", "pa>ss", "pa&"),
+            ("p&apos;ass", "p'ass", "ass"),
+            ("&#x61;bcd", "abcd", "x61"),
+            ("abc&#x64;", "abcd", "x64"),
+            ("&quot;p&quot;", "\"p\"", "quot"),
+        ] {
+            let source = format!(
+                "<workload name=\"n\"><storage type=\"s3\" config=\"accesskey=AKID;secretkey={written};endpoint=http://h\"/>\
+                 <workflow><workstage name=\"s\"><work name=\"w\" workers=\"1\" runtime=\"1\"><operation type=\"list\"/>\
+                 </work></workstage></workflow></workload>"
+            );
+            let (shown, read) = hidden(&source, "w.xml");
+            assert_eq!(read, value, "{source}");
+            assert!(!shown.contains(leak), "{shown}");
+            assert!(shown.contains("accesskey=AKID;secretkey=***;endpoint=http://h\""), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_secret_with_escapes_has_stars_to_its_end_where_a_mistake_is_shown() {
+        for (text, shown) in [
+            ("password: plain, x: y", "password: *****, x: y"),
+            (r#"password: "a\"b\\", x: y"#, r#"password: "******", x: y"#),
+            ("password: 'a''b', x: y", "password: '****', x: y"),
+            ("password=a&gt;b&#x41;;x=y", "password=************;x=y"),
+            ("password=a;b;x=y", "password=*;b;x=y"),
+            ("password: \"a", "password: \"*"),
+        ] {
+            assert_eq!(stars_over_secrets(&STORES, text), shown);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_wherever_else_it_stands_with_escapes() {
+        let value = r#"a'b"c>d\e&f"#;
+        let secrets = Secrets { forms: super::forms_of(value) };
+        for text in [
+            value,
+            r#"'a''b"c>d\e&f'"#,
+            r#""a'b\"c>d\\e&f""#,
+            r#"x="a'b&quot;c>d\e&amp;f""#,
+            r#"x="a&apos;b&quot;c&gt;d\e&amp;f""#,
+            r#"x='a&#39;b"c>d\e&amp;f'"#,
+            "?p=a%27b%22c%3Ed%5Ce%26f",
+        ] {
+            let shown = secrets.hide(text);
+            assert!(shown.contains("***") && !shown.contains('a') && !shown.contains('f'), "{text}: {shown}");
+        }
+    }
 
     #[test]
     fn logins_in_urls_are_found_and_nothing_else_is() {

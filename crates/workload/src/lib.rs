@@ -14,6 +14,7 @@ pub mod model;
 pub mod places;
 pub mod plan;
 pub mod reachability;
+mod room;
 mod xml;
 mod yaml;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use cosmark_workload::choose::below;
-use cosmark_workload::{Diagnostic, Environment, Format, parse, parse_target};
+use cosmark_workload::{Diagnostic, Environment, Format, apply_setting, apply_target, parse, parse_target};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -169,6 +169,72 @@ fn a_matrix_that_would_fill_the_memory_is_refused() {
         (0..20).map(|i| i.to_string()).collect::<Vec<_>>().join(", ")
     );
     refused(&text, Format::Yaml, "too large");
+}
+
+#[test]
+fn text_that_is_repeated_or_inherited_fills_no_memory() {
+    let long = "x".repeat(4 << 20);
+    let works = |operations: &str| {
+        format!("works: [{{name: w, workers: 1, runtime: 1s, operations: [{operations}]}}]")
+    };
+    let yaml = |outer: &str, stage: &str, stages: usize| {
+        format!("name: x\n{outer}\nstages:\n{}", format!("- {{name: s, {stage}}}\n").repeat(stages))
+    };
+    let list = works("{type: list}");
+    let fill =
+        format!("- {{name: f, fill: {{dataset: d, objects: 10, sizes: c(1)KB, object_prefix: {long}}}}}\n");
+    for (text, why) in [
+        (format!("x: &a {long}\ny: [{}]\n", "*a, ".repeat(20)), "too much text, aliases included"),
+        (
+            format!("x: &a [&b {long}, {long}]\ny: &c [*a, *b]\nz: &d [*c]\n"),
+            "too much text, aliases included",
+        ),
+        (yaml(&format!("storage: {{type: s3, accesskey: {long}}}"), &list, 80), "too much text"),
+        (yaml(&format!("auth: {{type: {long}}}"), &list, 80), "too much text"),
+        (
+            yaml(&format!("defaults: {{object_prefix: {long}}}"), &works(&"{type: read}, ".repeat(40)), 1),
+            "too much text",
+        ),
+        (
+            yaml(&format!("storage: {{type: mock, a: {long}}}"), &format!("repeat: 100, {list}"), 1),
+            "too much text",
+        ),
+        (yaml("", &format!("repeat: 100, trigger: {{script: a, args: [{long}]}}, {list}"), 1), "too large"),
+        (
+            yaml("", &format!("repeat: 900, {}", works(&"{type: list}, ".repeat(100))), 1),
+            "too many operations",
+        ),
+        (yaml(&format!("consistency: {{container: {long}}}"), &list, 1), "too long"),
+        (
+            format!(
+                "name: x\nstages:\n{fill}- {{name: s, {}}}\n",
+                works(&"{type: read, dataset: d}, ".repeat(20))
+            ),
+            "that of data sets included",
+        ),
+    ] {
+        refused(&text, Format::Yaml, why);
+    }
+    let xml = |outer: &str, stages: usize| {
+        let stage = "<workstage name=\"s\"><work name=\"w\" workers=\"1\" runtime=\"1\"><operation type=\"list\"/></work>\
+                     </workstage>";
+        format!("<workload name=\"x\">{outer}<workflow>{}</workflow></workload>", stage.repeat(stages))
+    };
+    refused(&xml(&format!("<storage type=\"{long}\"/>"), 80), Format::Xml, "too much text");
+    // What the largest workloads have is none of that.
+    let storage = format!("storage: {{type: s3, endpoint: {}}}", "x".repeat(16 << 10));
+    for text in [yaml(&storage, &list, 2000), yaml("", &format!("repeat: 1000, {list}"), 9)] {
+        let found = diagnostics(&text, Format::Yaml);
+        let words = ["too much", "too many", "too large"];
+        assert!(!found.iter().any(|one| words.iter().any(|word| one.message.contains(word))), "{found:?}");
+    }
+    let (workload, _) = parse(&yaml("", &list, 80), Format::Yaml, &Environment::default());
+    let mut workload = workload.unwrap();
+    let (target, _) = parse_target(&format!("storage: {{type: s3, accesskey: {long}}}\n"));
+    let refusal = apply_target(&mut workload, &target.unwrap()).unwrap_err();
+    assert!(refusal.message.contains("too much text"), "{}", refusal.message);
+    let refusal = apply_setting(&mut workload, &format!("object_prefix={long}")).unwrap_err();
+    assert!(refusal.contains("too much text") && refusal.len() < 500, "{}", refusal.len());
 }
 
 #[test]

@@ -148,11 +148,11 @@ fn a_target_replaces_what_it_has_in_every_work() {
     let (target, diagnostics) = parse_target("storage: {type: swift, timeout: 5}\n");
     assert_eq!(diagnostics, []);
     let mut workload = workload();
-    apply_target(&mut workload, &target.unwrap());
+    apply_target(&mut workload, &target.unwrap()).unwrap();
     assert!(works(&workload).iter().all(|w| w.storage.kind == "swift" && w.auth.kind == "none"));
     let text = "name: lab\nauth: {type: swauth, password: {env: KEY}}\nstorage:\n  type: swift\n";
     let (target, _) = parse_target(text);
-    apply_target(&mut workload, &target.unwrap());
+    apply_target(&mut workload, &target.unwrap()).unwrap();
     assert!(
         works(&workload).iter().all(|w| w.auth.config.entries[0].value == ConfigValue::Env("KEY".to_owned()))
     );

@@ -132,11 +132,6 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
     let shown = format!("workload.yaml of {id}");
     let load = |target: Option<&Target>| load_again(&READING, &source, &shown, "workload.yaml", target);
     let mut workload = load(target.as_ref())?;
-    if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !anywhere) {
-        return Err(Problem::usage(format!(
-            "the target is another store than that of {id}: {other}; if both are addresses of one store, say --another-address"
-        )));
-    }
     let works = workload.stages.iter().flat_map(|stage| &stage.works);
     let hidden = works
         .flat_map(|work| [&work.auth, &work.storage])
@@ -149,31 +144,74 @@ pub fn workload_of(run: &Run, target: Option<&Path>, anywhere: bool) -> Result<W
         )));
     }
     secrets::resolve(&CATALOG, &mut workload, &Own).map_err(Problem::usage)?;
+    // Where it leads is known now: also where the environment, a file or nothing at all says it.
+    if let Some(other) = another_store(&load(None)?, &workload).filter(|_| !anywhere) {
+        return Err(Problem::usage(format!(
+            "the target is another store than that of {id}: {other}; if both are addresses of one store, say --another-address"
+        )));
+    }
     Ok(workload)
 }
 
-/// What is different of the store that a run wrote to and the one where names like those of the run are to be deleted.
+/// What is different of the store that a run wrote to and the one where names like those of the run are to be deleted, whose
+/// references are resolved.
 fn another_store(ran: &Workload, given: &Workload) -> Option<String> {
     let works = |workload: &Workload| -> Vec<_> {
         let works = workload.stages.iter().flat_map(|stage| &stage.works);
         works.flat_map(|work| [work.auth.clone(), work.storage.clone()]).collect()
     };
     works(ran).iter().zip(&works(given)).find_map(|(ran, given)| {
-        if ran.kind != given.kind {
+        if type_of(&ran.kind) != type_of(&given.kind) {
             return Some(format!("it is of type {}, the run's of type {}", given.kind, ran.kind));
         }
-        let text = |spec: &TargetSpec, key: &str| {
-            let entry = spec.config.entries.iter().find(|entry| entry.key == key)?;
-            match &entry.value {
-                ConfigValue::Text(text) if !text.contains(HIDDEN) => Some(text.clone()),
-                _ => None,
+        PLACES.iter().find_map(|place| {
+            let (ran, given) = (place_of(ran, place), place_of(given, place));
+            let is_secret = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains(HIDDEN));
+            if ran == given || is_secret(&ran) || is_secret(&given) {
+                return None;
             }
-        };
-        PLACES.iter().find_map(|key| {
-            let (ran, given) = (text(ran, key)?, text(given, key)?);
-            (ran != given).then(|| format!("its {key} is {given}, the run's was {ran}"))
+            let shown = |text: Option<String>| text.unwrap_or_else(|| "not said".to_owned());
+            Some(format!("its {place} is {}, the run's was {}", shown(given), shown(ran)))
         })
     })
+}
+
+/// The name by which the tables have a type that may be given by another.
+fn type_of(kind: &str) -> String {
+    let adaptor = CATALOG.adaptor(kind).map(|found| found.def.name);
+    adaptor.or_else(|_| CATALOG.auth(kind).map(|found| found.def.name)).unwrap_or(kind).to_lowercase()
+}
+
+/// What a storage or auth says of a place, as it is used: by whatever spelling of the key, the last where it is given twice, or
+/// what the tables say where it is not given. Without logins and in order, since several addresses are one store.
+fn place_of(spec: &TargetSpec, place: &str) -> Option<String> {
+    let row = CATALOG.keys_of(&spec.kind).find(|row| row.answers_to(place));
+    let answers = |key: &str| row.map_or(key.eq_ignore_ascii_case(place), |row| row.answers_to(key));
+    let given = spec.config.entries.iter().rev().filter(|entry| answers(entry.key.trim()));
+    let mut given = given.map(|entry| match &entry.value {
+        ConfigValue::Text(text) => text.trim().to_owned(),
+        ConfigValue::Env(name) => format!("what the variable {name} said"),
+        ConfigValue::File(path) => format!("what the file {path} said"),
+        ConfigValue::Secret(name) => format!("what the secret {name} said"),
+    });
+    let text = given.find(|text| !text.is_empty()).or_else(|| row?.default.map(str::to_owned))?;
+    let mut addresses: Vec<String> = text.split(',').map(|one| without_login(one.trim())).collect();
+    addresses.sort_unstable();
+    Some(addresses.join(","))
+}
+
+/// An address without the user and password that may stand in it, and without the last slash.
+fn without_login(text: &str) -> String {
+    let bare = match text.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(end);
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
+        }
+        None => text.to_owned(),
+    };
+    bare.trim_end_matches('/').to_owned()
 }
 
 fn has_news(cleaned: &CleanedContainer) -> bool {
@@ -244,4 +282,90 @@ fn show(run: &Run, cleaned: &[CleanedContainer], args: &CleanArgs) -> Result<(),
         if failed > 0 { format!("; {} could not be deleted", grouped(failed)) } else { String::new() }
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_workload::{Environment, Format, parse};
+
+    use super::*;
+
+    /// A workload with these targets, and its references resolved where `here`.
+    fn workload(targets: &str, here: bool) -> Workload {
+        let text = format!(
+            "name: n\n{targets}\nstages:\n  - name: s\n    \
+             works: [{{name: w, workers: 1, runtime: 1s, operations: [{{type: list}}]}}]\n"
+        );
+        let (read, mistakes) = parse(&text, Format::Yaml, &Environment::default());
+        let mut workload = read.unwrap_or_else(|| panic!("{mistakes:?}"));
+        if here {
+            secrets::resolve(&CATALOG, &mut workload, &Own).unwrap();
+        }
+        workload
+    }
+
+    #[test]
+    fn a_target_is_another_store_however_its_place_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("url");
+        std::fs::write(&file, "http://b:1\n").unwrap();
+        let by_file = format!("storage: {{type: s3, endpoint: {{file: '{}'}}}}", file.display());
+        for (ran, given, other) in [
+            ("storage: {type: s3, endpoint: 'http://a:1'}", by_file.as_str(), Some("http://b:1")),
+            ("storage: {type: s3, endpoint: 'http://b:1'}", by_file.as_str(), None),
+            (
+                "storage: {type: s3, endpoint: 'http://a:1'}",
+                "storage: {type: s3, Endpoint: 'http://b:1'}",
+                Some("http://a:1"),
+            ),
+            ("storage: {type: s3, endpoint: 'http://a:1'}", "storage: {type: s3}", Some("amazonaws")),
+            ("storage: {type: s3}", "storage: {type: s3, endpoint: 'http://b:1'}", Some("amazonaws")),
+            (
+                "storage: {type: s3, endpoint: 'http://a:1, http://b:1/'}",
+                "storage: {type: S3, ENDPOINT: 'http://u:p@B:1,http://a:1'}",
+                None,
+            ),
+            (
+                "storage: {type: webdav, endpoint: 'http://a:1'}",
+                "storage: {type: webdav, url: 'http://b:1'}",
+                Some("http://b:1"),
+            ),
+            ("storage: {type: gcs}", "storage: {type: gcs, url: 'http://b:1'}", Some("googleapis")),
+            (
+                "storage: {type: azure, endpoint: 'http://a:1/x'}",
+                "storage: {type: azblob, url: 'http://b:1/x'}",
+                Some("http://b:1/x"),
+            ),
+            (
+                "storage: {type: azure, endpoint: 'http://a:1/x'}",
+                "storage: {type: azblob, url: 'http://a:1/x'}",
+                None,
+            ),
+            (
+                "storage: {type: cdmi, endpoint: 'http://a:1'}",
+                "storage: {type: cdmi, storage_url: 'http://b:1'}",
+                Some("http://b:1"),
+            ),
+            (
+                "auth: {type: swauth, url: 'http://a:1/auth'}\nstorage: {type: swift}",
+                "auth: {type: swauth, auth_url: 'http://b:1/auth'}\nstorage: {type: swift}",
+                Some("http://b:1/auth"),
+            ),
+            (
+                "auth: {type: keystone, auth_url: 'http://a:1/v3'}\nstorage: {type: swift}",
+                "auth: {type: keystone, URL: 'http://a:1/v3/'}\nstorage: {type: swift}",
+                None,
+            ),
+            (
+                "storage: {type: s3, endpoint: {env: OF_THE_RUN}}",
+                "storage: {type: s3, endpoint: 'http://b:1'}",
+                Some("OF_THE_RUN"),
+            ),
+            ("storage: {type: swift}", "storage: {type: s3}", Some("of type s3")),
+        ] {
+            let found = another_store(&workload(ran, false), &workload(given, true));
+            let named = found.as_deref().map(|text| other.is_some_and(|other| text.contains(other)));
+            assert_eq!(named, other.map(|_| true), "{ran} | {given}: {found:?}");
+        }
+    }
 }

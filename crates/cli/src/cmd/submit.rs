@@ -81,8 +81,8 @@ fn submission(args: &SubmitArgs) -> Result<Submission, Problem> {
     Ok(submission)
 }
 
-/// Puts `{env: ..}`, `{file: ..}` and habitual variables into what is sent, where there are any. Mistakes are left for the
-/// controller to tell.
+/// Puts `{env: ..}`, `{file: ..}` and habitual variables into what is sent, where there are any once the settings hold, as
+/// `cosmark run` does: a setting may bring a reference, and take one away. Mistakes are left for the controller to tell.
 fn take_from_here(submission: &mut Submission, shown: Option<&Path>) -> Result<(), Problem> {
     let mut target = None;
     if let Some(text) = &submission.target {
@@ -97,12 +97,14 @@ fn take_from_here(submission: &mut Submission, shown: Option<&Path>) -> Result<(
     let name = submission.file_name.as_deref().unwrap_or_default();
     let reading = read_workload(&CATALOG, &host::environment(), &submission.source, name, target.as_ref());
     let Some(mut workload) = reading.workload else { return Ok(()) };
+    if apply_settings(&CATALOG, &mut workload, &submission.settings).is_err() {
+        return Ok(());
+    }
     let before = workload.clone();
     resolve(&CATALOG, &mut workload, &ForController).map_err(Problem::usage)?;
     if workload == before {
         return Ok(());
     }
-    apply_settings(&CATALOG, &mut workload, &submission.settings).map_err(Problem::usage)?;
     submission.settings.clear();
     submission.target = None;
     submission.source = native_yaml(&CATALOG, &workload);
@@ -251,5 +253,43 @@ fn exit_of(ended: &RunSummary, record: Option<&RunRecord>) -> Exit {
         }
         Some(RunState::Failed) => Exit::StageFailed,
         _ => Exit::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(secret: &str, settings: &[&str]) -> Result<Submission, Problem> {
+        let source = format!(
+            "name: n\nstorage: {{type: s3, endpoint: 'http://h', accesskey: a, secretkey: {secret}}}\nstages:\n  - name: s\n    \
+             works: [{{name: w, workers: 1, runtime: 1s, operations: [{{type: list}}]}}]\n"
+        );
+        let settings = settings.iter().map(|one| (*one).to_owned()).collect();
+        let mut submission = Submission { source, settings, ..Submission::default() };
+        take_from_here(&mut submission, None).map(|()| submission)
+    }
+
+    #[test]
+    fn what_settings_bring_is_taken_from_here_and_what_they_replace_is_not_asked_for() {
+        let path = std::env::var("PATH").unwrap();
+        let brought = taken("s", &["storage.secretkey=${env:PATH}", "workers=3"]).unwrap();
+        assert!(
+            brought.source.contains(&path) && brought.source.contains("workers: 3"),
+            "{}",
+            brought.source
+        );
+        assert!(brought.settings.is_empty());
+        let unset = "{env: COSMARK_THAT_NOBODY_SETS}";
+        let setting = "storage.secretkey=x";
+        let replaced = taken(unset, &[setting]).unwrap();
+        // The file goes as it is, with its comments, and the setting beside it.
+        assert!(replaced.source.contains(unset), "{}", replaced.source);
+        assert_eq!(replaced.settings, [setting]);
+        assert!(taken(unset, &[]).is_err(), "nothing replaces it");
+        assert!(
+            taken("{env: PATH}", &["worker=3"]).unwrap().source.contains("{env: PATH}"),
+            "for the controller to refuse"
+        );
     }
 }

@@ -120,6 +120,35 @@ fn strangers_that_send_nothing_take_no_more_than_their_place() {
 }
 
 #[test]
+fn strangers_fill_no_memory_and_who_has_a_login_sends_large_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut attacks = Attacks::on("logins of the service");
+    let c = Controller::start(dir.path());
+    let file = |name: &str, text: String| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let long = "x".repeat(8 << 20);
+    let body = file("login.json", json!({ "token": long }).to_string());
+    let (status, said) = c.curl(&["-d", &format!("@{body}")], "/api/v1/session");
+    attacks.judge("a token of 8 MiB", "memory", matches!(status, 413 | 0), &said);
+    // A workload with a comment of 8 MiB.
+    let source = format!(
+        "<!-- {long} --><workload name=\"l\"><storage type=\"mock\"/><workflow><workstage name=\"s\"><work name=\"w\" \
+         workers=\"1\" totalOps=\"1\"><operation type=\"list\"/></work></workstage></workflow></workload>"
+    );
+    let form = format!("config=@{}", file("workload.xml", source));
+    let submit = "/controller/cli/submit.action";
+    let password = format!("password={}", c.token);
+    let (status, said) = c.curl(&["-F", &form, "-F", "username=u", "-F", &password], submit);
+    attacks.judge("a file of 8 MiB before the login", "memory", matches!(status, 413 | 0), &said);
+    let (status, said) = c.curl(&["-F", &form], &format!("{submit}?username=u&password={}", c.token));
+    let taken = status == 200 && said.starts_with("Accepted");
+    attacks.judge("none: the same file behind a login", "the service", taken, &said);
+}
+
+#[test]
 #[ignore = "waits for the patience of the service; make attack"]
 fn attack_long_a_body_that_comes_drop_by_drop_is_cut() {
     let dir = tempfile::tempdir().unwrap();

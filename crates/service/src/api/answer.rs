@@ -169,7 +169,9 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Body<T> {
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             let status = rejection.status();
             match status {
-                StatusCode::PAYLOAD_TOO_LARGE => No::new(status, "the request is larger than 64 MiB"),
+                StatusCode::PAYLOAD_TOO_LARGE => {
+                    No::new(status, "the request is larger than 64 MiB, or than 64 KiB for a login")
+                }
                 _ => No::bad("the request broke off"),
             }
         })?;

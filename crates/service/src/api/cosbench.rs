@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use axum::extract::{ConnectInfo, FromRequest, Multipart, Request, State};
+use axum::extract::multipart::MultipartError;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, FromRequest, Multipart, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::{StageRecord, TimeZone, Timestamp, open_run};
@@ -14,7 +15,7 @@ use super::answer::blocking;
 use super::archived::directory;
 use super::files::{attachment, is_foreign};
 use super::runs::{find, source};
-use super::{No, Shared};
+use super::{MOST_BODY, No, Shared};
 use crate::api::types::{Role, RunSummary, Submission};
 use crate::auth::tokens::Identity;
 use crate::auth::{Closed, bearer};
@@ -139,13 +140,27 @@ pub async fn submit(
     }
 }
 
-async fn try_submit(app: &Shared, from: SocketAddr, request: Request) -> Result<Response, Box<Response>> {
+/// A form that cannot be read, in COSBench's words; in ours where it is too large.
+fn unread(cause: &MultipartError) -> Box<Response> {
+    Box::new(match cause.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => text(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the form is too large: at most 64 MiB, and 4 MiB where its login does not stand in the query or a header\n",
+        ),
+        _ => text(StatusCode::OK, "Bad Request"),
+    })
+}
+
+async fn try_submit(app: &Shared, from: SocketAddr, mut request: Request) -> Result<Response, Box<Response>> {
     let (method, headers) = (request.method().clone(), request.headers().clone());
     let mut all = fields(request.uri().query().unwrap_or_default());
     // Who gives a login in the query or a header is known before the file is read; for a login in the form it has to be.
     let early = bearer(&headers).is_some() || all.contains_key("password");
     if early || !headers.contains_key(header::CONTENT_TYPE) {
         identify(app, &method, &headers, from, &all, Role::Operate)?;
+    }
+    if early || app.access.nameless(&headers, from).is_some() {
+        DefaultBodyLimit::max(MOST_BODY).apply(&mut request);
     }
     let bad = || Box::new(text(StatusCode::OK, "Bad Request"));
     let mut form = match Multipart::from_request(request, app).await {
@@ -156,17 +171,17 @@ async fn try_submit(app: &Shared, from: SocketAddr, request: Request) -> Result<
         }
     };
     let mut submission = None;
-    while let Some(field) = form.next_field().await.map_err(|_| bad())? {
+    while let Some(field) = form.next_field().await.map_err(|cause| unread(&cause))? {
         let name = field.name().unwrap_or_default().to_owned();
         let file_name = field.file_name().map(str::to_owned);
         match name.as_str() {
             "config" => {
-                let bytes = field.bytes().await.map_err(|_| bad())?;
-                let source = String::from_utf8(bytes.to_vec()).map_err(|_| bad())?;
+                let bytes = field.bytes().await.map_err(|cause| unread(&cause))?;
+                let source = String::from_utf8(bytes.into()).map_err(|_| bad())?;
                 submission = Some(Submission { source, file_name, ..Submission::default() });
             }
             "username" | "password" => {
-                let value = field.text().await.map_err(|_| bad())?;
+                let value = field.text().await.map_err(|cause| unread(&cause))?;
                 all.insert(name, value);
             }
             _ => {}

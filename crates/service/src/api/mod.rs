@@ -48,6 +48,10 @@ pub use system::status_of;
 
 /// The largest body of a request.
 const MOST_BODY: usize = 64 << 20;
+/// The largest body of somebody who has shown no login yet: many of them may come at once.
+const MOST_OF_STRANGER: usize = 4 << 20;
+/// The largest body of a login alone.
+const MOST_LOGIN: usize = 64 << 10;
 /// A request is answered within this time; events and downloads only begin within it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -191,6 +195,9 @@ async fn guard(State(app): State<Shared>, mut request: Request, next: Next) -> R
             let text = "too many logins and requests of COSBench's kind are on their way from this address; try again";
             return No::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
         };
+        // COSBench's way has a file in the same body as the login.
+        let has_file = row.and_then(|row| row.body).is_some_and(|body| body.starts_with("multipart/"));
+        DefaultBodyLimit::max(if has_file { MOST_OF_STRANGER } else { MOST_LOGIN }).apply(&mut request);
         return next.run(request).await;
     }
     let who = match app.access.identify(request.method(), request.headers(), from) {

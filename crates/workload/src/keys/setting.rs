@@ -13,7 +13,7 @@ use crate::model::arrivals::Parts;
 use crate::model::selector::IntSelector;
 use crate::model::{ConfigEntry, Stage, TargetSpec, Work, WorkKind, Workload};
 use crate::xml::secret_reference;
-use crate::{Diagnostic, Span};
+use crate::{Diagnostic, Span, room};
 
 /// COSBench's word for the acceptable failure ratio, which counts per million.
 const AFR: &str = "afr";
@@ -44,6 +44,8 @@ pub fn apply_setting(workload: &mut Workload, setting: &str) -> Result<(), Strin
         ));
     };
     let (path, value) = (path.trim(), value.trim());
+    room::has_room(workload, value.len(), 2 * value.len())
+        .map_err(|(message, hint)| format!("{}: {message}: {hint}", shown(path)))?;
     let mut changed = workload.clone();
     let done = find_and_apply(&mut changed, path, value);
     done.map_err(|(message, hint)| format!("{}: {message}: {hint}", shown(path)))?;

@@ -363,11 +363,11 @@ pub struct Operation {
     pub hash_check: bool,
     /// Native: compare every byte read with what Cosmark wrote.
     pub verify: bool,
-    /// `prepare`/`init`: create containers first.
+    /// `prepare`/`init`: create containers first; an `init` that does not does nothing.
     pub create_container: bool,
-    /// `cleanup`/`dispose`: delete containers too.
+    /// `cleanup`/`dispose`: delete containers too; a `dispose` that does not does nothing.
     pub delete_container: bool,
-    /// `dispose`: empty a container that is not empty, whoever wrote what is in it.
+    /// `cleanup`/`dispose`: empty a container that is to be deleted and is not empty, whoever wrote what is in it.
     pub empty_container: bool,
     /// File operations: the directory on the driver.
     pub files: Option<String>,

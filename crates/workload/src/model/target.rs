@@ -1,9 +1,9 @@
 //! A target: auth and storage kept apart from the workload, so that one workload runs against many stores.
 
-use crate::diagnostics::{Diagnostic, Mistakes};
+use crate::diagnostics::{Diagnostic, Mistakes, Span};
 use crate::model::nodes::NodeSpec;
 use crate::model::{TargetSpec, Workload};
-use crate::yaml;
+use crate::{room, yaml};
 
 /// Keys of storages and auths that say where a store is.
 pub const PLACES: [&str; 9] = [
@@ -40,7 +40,14 @@ pub fn parse_target(text: &str) -> (Option<Target>, Vec<Diagnostic>) {
 }
 
 /// Puts a target into every work. A target without an auth leaves each work its own, a storage likewise.
-pub fn apply_target(workload: &mut Workload, target: &Target) {
+///
+/// # Errors
+/// When so many works cannot hold it; nothing is changed then.
+pub fn apply_target(workload: &mut Workload, target: &Target) -> Result<(), Diagnostic> {
+    let bytes = [&target.auth, &target.storage].into_iter().flatten().map(room::of_target).sum();
+    room::has_room(workload, bytes, 0).map_err(|(message, hint)| {
+        Diagnostic::error(Span::default(), format!("the target has {message}")).with_hint(hint)
+    })?;
     if !target.nodes.is_empty() {
         workload.nodes.clone_from(&target.nodes);
     }
@@ -52,4 +59,5 @@ pub fn apply_target(workload: &mut Workload, target: &Target) {
             work.storage.clone_from(storage);
         }
     }
+    Ok(())
 }

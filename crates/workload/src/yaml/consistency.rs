@@ -12,6 +12,9 @@ use crate::model::{Stage, WorkKind};
 use crate::yaml::fields::Fields;
 use crate::yaml::tree::{Node, NodeKind};
 
+/// Longest name of a container, in bytes: no store has longer ones.
+const LONGEST_NAME: usize = 1024;
+
 /// Reads one; `None` where it says no, or is a mistake.
 pub(crate) fn read(node: &Node, mistakes: &mut Mistakes) -> Option<ConsistencySpec> {
     if let NodeKind::Scalar(text) = &node.kind {
@@ -47,6 +50,11 @@ pub(crate) fn read(node: &Node, mistakes: &mut Mistakes) -> Option<ConsistencySp
     }
     if fields.get("container").is_some() {
         spec.container = fields.name("container", mistakes);
+    }
+    // What is said above the stages, each of them has.
+    if let Some(name) = spec.container.take_if(|name| name.len() > LONGEST_NAME) {
+        let message = format!("the name of the container is too long: {}", shown(&name));
+        mistakes.error(fields.span, message, format!("at most {LONGEST_NAME} bytes"));
     }
     Some(spec)
 }

@@ -13,28 +13,38 @@ use crate::yaml::fill;
 use crate::yaml::tree::{Node, NodeKind, Pair};
 
 const KEY: &str = "dataset";
+/// Most text that may be put beside the names of data sets, in bytes.
+const MOST_ADDED_BYTES: usize = 64 << 20;
+
+/// The data sets that may be named, and what may still be added for them.
+struct Known {
+    facts: BTreeMap<String, DataSetFacts>,
+    bytes_left: usize,
+}
 
 /// Expands every data set that a workload names.
 pub(super) fn expand(root: &mut Node, environment: &Environment, mistakes: &mut Mistakes) {
     let NodeKind::Mapping(pairs) = &mut root.kind else { return };
-    let mut known = environment.datasets.clone();
+    let mut known = Known { facts: environment.datasets.clone(), bytes_left: MOST_ADDED_BYTES };
     for pair in pairs.iter_mut() {
         match &mut pair.value.kind {
             NodeKind::Sequence(stages) if pair.key == "stages" => {
                 for stage in stages {
                     match fill::facts(stage) {
-                        Some(facts) => known.extend(facts.map(|facts| (facts.of.name.clone(), facts))),
-                        None => inside(stage, &known, mistakes),
+                        Some(facts) => {
+                            known.facts.extend(facts.map(|facts| (facts.of.name.clone(), facts)));
+                        }
+                        None => inside(stage, &mut known, mistakes),
                     }
                 }
             }
-            _ if pair.key == "defaults" => inside(&mut pair.value, &known, mistakes),
+            _ if pair.key == "defaults" => inside(&mut pair.value, &mut known, mistakes),
             _ => {}
         }
     }
 }
 
-fn inside(node: &mut Node, known: &BTreeMap<String, DataSetFacts>, mistakes: &mut Mistakes) {
+fn inside(node: &mut Node, known: &mut Known, mistakes: &mut Mistakes) {
     match &mut node.kind {
         NodeKind::Null | NodeKind::Scalar(_) => {}
         NodeKind::Sequence(items) => items.iter_mut().for_each(|item| inside(item, known, mistakes)),
@@ -47,7 +57,7 @@ fn inside(node: &mut Node, known: &BTreeMap<String, DataSetFacts>, mistakes: &mu
 }
 
 /// Puts the keys of a data set beside its name.
-fn beside(pairs: &mut Vec<Pair>, known: &BTreeMap<String, DataSetFacts>, mistakes: &mut Mistakes) {
+fn beside(pairs: &mut Vec<Pair>, known: &mut Known, mistakes: &mut Mistakes) {
     let Some(at) = pairs.iter().position(|pair| pair.key == KEY) else { return };
     let (key_span, span) = (pairs[at].key_span, pairs[at].value.span);
     let NodeKind::Scalar(text) = &pairs[at].value.kind else { return };
@@ -56,8 +66,8 @@ fn beside(pairs: &mut Vec<Pair>, known: &BTreeMap<String, DataSetFacts>, mistake
     if name.contains(char::is_whitespace) {
         return;
     }
-    let Some(facts) = known.get(&name).filter(|_| is_name(&name)) else {
-        let names: Vec<&str> = known.keys().map(String::as_str).take(10).collect();
+    let Some(facts) = known.facts.get(&name).filter(|_| is_name(&name)) else {
+        let names: Vec<&str> = known.facts.keys().map(String::as_str).take(10).collect();
         let there = if names.is_empty() {
             "none is known here".to_owned()
         } else {
@@ -91,6 +101,14 @@ fn beside(pairs: &mut Vec<Pair>, known: &BTreeMap<String, DataSetFacts>, mistake
     let missing = |key: &str| !pairs.iter().any(|pair| pair.key == key);
     let new: Vec<_> =
         facts.keys(special.is_some()).into_iter().filter(|(key, _)| missing(key) && reads(key)).collect();
+    let bytes = new.iter().map(|(_, value)| value.len()).sum();
+    let Some(bytes_left) = known.bytes_left.checked_sub(bytes) else {
+        let hint = format!("data sets add at most {} MiB to a workload", MOST_ADDED_BYTES >> 20);
+        mistakes.error(span, "too much text, that of data sets included", hint);
+        known.bytes_left = 0;
+        return;
+    };
+    known.bytes_left = bytes_left;
     pairs[at].value.kind = NodeKind::Scalar(facts.of.to_string());
     pairs.extend(new.into_iter().map(|(key, value)| Pair {
         key: key.to_owned(),

@@ -135,6 +135,11 @@ pub(super) fn stages(
     reader.stored &= level.storage.is_some();
     let Some(fill) = read(node, reader.mistakes) else { return Vec::new() };
     let steps = fill.steps();
+    let names = fill.container_prefix.len() + fill.object_prefix.len();
+    let bytes = (steps.len() + 1).saturating_mul(level.targets_bytes() + 2 * names);
+    if !reader.room.take(bytes, node.span, reader.mistakes) {
+        return Vec::new();
+    }
     let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut stages = vec![blank_stage(format!("{name}-init"), trigger, node.span)];
     stages[0].works = vec![work(reader, &fill, &level, node.span, WorkKind::Init, None)];

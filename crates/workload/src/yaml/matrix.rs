@@ -171,8 +171,8 @@ pub(crate) fn fits(stage: &Node, count: usize, mistakes: &mut Mistakes) -> bool 
     if !fits {
         mistakes.error(
             stage.span,
-            "the matrix repeats a stage that is too large",
-            "make the stage or the matrix smaller",
+            "this stage is too large to be repeated so often",
+            "make the stage smaller, or its matrix or repeat",
         );
     }
     fits

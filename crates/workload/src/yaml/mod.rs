@@ -26,6 +26,7 @@ use crate::model::nodes::NodeSpec;
 use crate::model::search::{Order, repeated};
 use crate::model::{Stage, TargetSpec, Trigger, Workload};
 use crate::plan::drivers::DriversWanted;
+use crate::room::{self, Room};
 use crate::yaml::fields::{Fields, settings, text_of};
 use crate::yaml::tree::{Node, NodeKind};
 
@@ -35,7 +36,14 @@ pub(crate) fn parse(source: &str, environment: &Environment, mistakes: &mut Mist
     tree::report_duplicates(&root, mistakes);
     dataset::expand(&mut root, environment, mistakes);
     let fields = Fields::of(&root, "a workload", mistakes)?;
-    let mut reader = YamlReader { mistakes, operations: 0, stored: true, consistency: None, order: Order(0) };
+    let mut reader = YamlReader {
+        mistakes,
+        operations: 0,
+        room: Room::default(),
+        stored: true,
+        consistency: None,
+        order: Order(0),
+    };
     let mut workload = reader.workload(&fields)?;
     assemble::number_operations(&mut workload);
     Some(workload)
@@ -68,9 +76,18 @@ pub(crate) struct Level {
     pub(crate) storage: Option<TargetSpec>,
 }
 
+impl Level {
+    /// What its auth and its storage weigh.
+    pub(crate) fn targets_bytes(&self) -> usize {
+        [&self.auth, &self.storage].into_iter().flatten().map(room::of_target).sum()
+    }
+}
+
 pub(crate) struct YamlReader<'a> {
     pub(crate) mistakes: &'a mut Mistakes,
     pub(crate) operations: usize,
+    /// For what works and operations hold.
+    pub(crate) room: Room,
     /// False once a work without a storage was met.
     pub(crate) stored: bool,
     /// What is probed beside stages that do not say it themselves.
@@ -99,7 +116,7 @@ impl YamlReader<'_> {
             return None;
         };
         for node in self.items(list, "stages") {
-            if self.operations > MAX_OPERATIONS {
+            if self.operations > MAX_OPERATIONS || self.room.is_full() {
                 break;
             }
             self.stage_or_matrix(node, &level, stages);
@@ -192,6 +209,7 @@ impl YamlReader<'_> {
             stages.extend(fill::stages(self, &fields, own, level));
             return;
         }
+        let before = (self.operations, self.room.used());
         let mut cells = Vec::new();
         match fields.get("matrix") {
             Some(axes) => self.cells(node, &fields, axes, level, stages.len(), &mut cells),
@@ -202,7 +220,22 @@ impl YamlReader<'_> {
             self.mistakes.error(node.span, "too many stages", format!("at most {MAX_STAGES} in a workload"));
             return;
         }
-        stages.extend(if times > 1 { repeated(cells, times, &mut self.order) } else { cells });
+        if times <= 1 {
+            stages.extend(cells);
+        } else if self.may_repeat(node, cells.len(), times as usize, before) {
+            stages.extend(repeated(cells, times, &mut self.order));
+        }
+    }
+
+    /// Whether there may be so many rounds of these cells; `before` are the operations and the room before them.
+    fn may_repeat(&mut self, node: &Node, cells: usize, times: usize, before: (usize, usize)) -> bool {
+        let more = |now: usize, before: usize| (now - before).saturating_mul(times - 1);
+        let (operations, bytes) = (more(self.operations, before.0), more(self.room.used(), before.1));
+        // Too many of them are reported with those of the other stages.
+        self.operations = self.operations.saturating_add(operations);
+        self.operations <= MAX_OPERATIONS
+            && self.room.take(bytes, node.span, self.mistakes)
+            && matrix::fits(node, cells.saturating_mul(times), self.mistakes)
     }
 
     /// One stage for every combination of the axes.
@@ -238,7 +271,7 @@ impl YamlReader<'_> {
                 }
                 stages.push(stage);
             }
-            if self.operations > MAX_OPERATIONS {
+            if self.operations > MAX_OPERATIONS || self.room.is_full() {
                 return;
             }
         }
@@ -286,6 +319,9 @@ impl YamlReader<'_> {
             }
             (None, Some(list)) => {
                 for node in self.items(list, "works") {
+                    if self.operations > MAX_OPERATIONS || self.room.is_full() {
+                        break;
+                    }
                     if works.len() == MAX_PER_PARENT {
                         let hint = format!("at most {MAX_PER_PARENT}");
                         self.mistakes.error(node.span, "too many works in one stage", hint);
@@ -315,6 +351,10 @@ impl YamlReader<'_> {
 
     /// What the children of a map inherit: its own auth, storage and defaults over the outer ones.
     pub(crate) fn enter(&mut self, fields: &Fields<'_>, outer: &Level) -> Level {
+        let bytes = outer.targets_bytes() + room::of_settings(&outer.settings.0);
+        if !self.room.pass(bytes, fields.span, self.mistakes) {
+            return Level { auth: Some(no_target()), storage: Some(no_target()), ..Level::default() };
+        }
         let mut inner = Settings::default();
         if let Some(defaults) = fields.get("defaults")
             && let Some(defaults) = Fields::of(defaults, "defaults", self.mistakes)

@@ -14,6 +14,8 @@ use crate::xml::tree::MAX_INPUT_BYTES;
 pub const MAX_DEPTH: usize = 32;
 /// Most nodes, those that aliases repeat included.
 pub const MAX_NODES: usize = 1_000_000;
+/// Most text that anchors and aliases repeat, in bytes.
+pub const MAX_REPEATED_BYTES: usize = 32 << 20;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
@@ -66,6 +68,16 @@ impl Node {
         }
     }
 
+    /// Bytes of its keys and values.
+    fn text_bytes(&self) -> usize {
+        match &self.kind {
+            NodeKind::Null => 0,
+            NodeKind::Scalar(text) => text.len(),
+            NodeKind::Sequence(items) => items.iter().map(Node::text_bytes).sum(),
+            NodeKind::Mapping(pairs) => pairs.iter().map(|p| p.key.len() + p.value.text_bytes()).sum(),
+        }
+    }
+
     fn count(&self) -> usize {
         1 + match &self.kind {
             NodeKind::Null | NodeKind::Scalar(_) => 0,
@@ -82,7 +94,14 @@ pub(crate) fn read(source: &str, mistakes: &mut Mistakes) -> Option<Node> {
         mistakes.error(Span::default(), "the file is too large", hint);
         return None;
     }
-    let mut builder = Builder { mistakes, open: Vec::new(), root: None, anchors: HashMap::new(), nodes: 0 };
+    let mut builder = Builder {
+        mistakes,
+        open: Vec::new(),
+        root: None,
+        anchors: HashMap::new(),
+        nodes: 0,
+        repeated_bytes: 0,
+    };
     for event in Parser::new_from_str(source) {
         match event {
             Ok((event, span)) => builder.event(event, place(source, &span))?,
@@ -129,6 +148,7 @@ struct Builder<'m> {
     root: Option<Node>,
     anchors: HashMap<usize, Node>,
     nodes: usize,
+    repeated_bytes: usize,
 }
 
 impl Builder<'_> {
@@ -161,8 +181,9 @@ impl Builder<'_> {
                     );
                     return None;
                 };
-                let (weight, depth) = (node.count(), node.depth());
+                let (weight, depth, bytes) = (node.count(), node.depth(), node.text_bytes());
                 self.spend(weight, span)?;
+                self.repeat(bytes, span)?;
                 if self.open.len() + depth > MAX_DEPTH {
                     self.mistakes.error(span, "nested too deeply", format!("at most {MAX_DEPTH} levels"));
                     return None;
@@ -197,10 +218,22 @@ impl Builder<'_> {
         Some(())
     }
 
+    /// Few values may be much text.
+    fn repeat(&mut self, bytes: usize, span: Span) -> Option<()> {
+        self.repeated_bytes += bytes;
+        if self.repeated_bytes > MAX_REPEATED_BYTES {
+            let hint = format!("anchors and aliases repeat at most {} MiB", MAX_REPEATED_BYTES >> 20);
+            self.mistakes.error(span, "too much text, aliases included", hint);
+            return None;
+        }
+        Some(())
+    }
+
     fn add(&mut self, node: Node, anchor: usize, weight: usize) -> Option<()> {
         self.spend(weight, node.span)?;
         if anchor != 0 {
             self.spend(node.count(), node.span)?;
+            self.repeat(node.text_bytes(), node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
         let Some(open) = self.open.last_mut() else {

@@ -13,6 +13,7 @@ use crate::keys::values::{Access, parse_division};
 use crate::keys::{Key, KeyId, ValueKind};
 use crate::model::arrivals::{self, MAX_STEPS, Parts};
 use crate::model::{Arrivals, Load, Operation, Work, WorkKind};
+use crate::room;
 use crate::xml::work::parse_op_word;
 use crate::yaml::fields::{Fields, settings};
 use crate::yaml::tree::{Node, NodeKind};
@@ -28,10 +29,14 @@ pub(crate) fn read(reader: &mut YamlReader<'_>, node: &Node, outer: &Level) -> O
     };
     fields.check(attributes::WORK, work_type.special.is_some(), reader.mistakes);
     let mut level = reader.enter(&fields, outer);
+    if !reader.room.take(level.targets_bytes(), fields.span, reader.mistakes) {
+        return None;
+    }
     if work_type.special.is_some() {
-        level.settings = level.settings.overridden(&settings(fields.pairs, reader.mistakes));
-        // `name` is a field of the work here, not a key of its operation.
-        level.settings.0.retain(|s| s.id != KeyId::Name || !s.own);
+        let mut own = settings(fields.pairs, reader.mistakes);
+        // `name` is a field of the work here, and no key of its operation: that one's name stands in `defaults`.
+        own.0.retain(|setting| setting.id != KeyId::Name);
+        level.settings = level.settings.overridden(&own);
     }
     reader.stored &= level.storage.is_some();
     let mut work = Work {
@@ -65,6 +70,9 @@ pub(crate) fn read(reader: &mut YamlReader<'_>, node: &Node, outer: &Level) -> O
             let own = unused.division == division;
             useless(reader, &fields, own, work_type.word);
             work.division = division;
+            if !reader.room.take(room::of_settings(&level.settings.0), fields.span, reader.mistakes) {
+                return None;
+            }
             let mut operation =
                 operation::build(kind, true, &level.settings, Dialect::Yaml, fields.span, reader.mistakes);
             operation.division = division;
@@ -187,6 +195,9 @@ fn read_operation(
     level: &Level,
     work: &Work,
 ) -> Option<(Operation, bool)> {
+    if reader.room.is_full() {
+        return None;
+    }
     fields.check(attributes::OPERATION, true, reader.mistakes);
     if fields.get("type").is_none() {
         let hint = "add type: read (or write, delete, list, head ..)";
@@ -204,6 +215,10 @@ fn read_operation(
         }
     }
     let effective = level.settings.overridden(&own);
+    let read = effective.0.iter().filter(|setting| operation::is_read(kind, setting, Dialect::Yaml));
+    if !reader.room.take(room::of_settings(read), fields.span, reader.mistakes) {
+        return None;
+    }
     let mut operation =
         operation::build(kind, false, &effective, Dialect::Yaml, fields.span, reader.mistakes);
     operation.division = division.unwrap_or(work.division);
