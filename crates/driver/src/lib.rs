@@ -25,7 +25,7 @@ mod trigger;
 
 pub use ask::try_target;
 pub use catalog::{Catalog, Found, PluginRow, ReadsPlugins};
-pub use load::{Reading, apply_settings, native_yaml, read_target, read_workload};
+pub use load::{Reading, apply_settings, cosbench_xml, native_yaml, read_target, read_workload};
 pub use local::{LocalDriver, Options, Stopper};
 pub use permit::{Origin, Permit};
 pub use recorded::{RecordedFile, RecordedProblem, recorded_files};

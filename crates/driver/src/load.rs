@@ -1,13 +1,15 @@
 //! From a text to a workload that this build can run: read, its types and keys checked against the tables, its target and
 //! its settings applied. What is wrong comes as diagnostics; who asks decides how to show them.
 
+use std::time::Duration;
+
 use cosmark_adaptor_api::{Capability, Error, Key, KeyKind, Settings, times_without_unit};
 use cosmark_workload::check::check;
 use cosmark_workload::diagnostics::{Span, sort};
 use cosmark_workload::model::{ConfigEntry, ConfigValue, OpKind, TargetSpec};
 use cosmark_workload::{
     Diagnostic, Environment, Format, NO_STORAGE, Severity, Target, Workload, apply_setting, apply_target,
-    parse_target, parse_what_is_there, to_yaml,
+    parse_target, parse_what_is_there, to_xml, to_yaml,
 };
 
 use crate::catalog::Catalog;
@@ -45,9 +47,7 @@ pub fn read_workload(
     }
     let is_refused = |mistakes: &[Diagnostic]| mistakes.iter().any(|one| one.severity == Severity::Error);
     let workload = workload.filter(|_| !is_refused(&mistakes)).map(|mut workload| {
-        if let Some(target) = target {
-            apply_target(&mut workload, target);
-        }
+        mistakes.extend(target.and_then(|target| apply_target(&mut workload, target).err()));
         workload
     });
     mistakes.extend(workload.iter().flat_map(|workload| check_abilities(catalog, workload)));
@@ -103,24 +103,73 @@ fn says_its_unit(catalog: &Catalog, workload: &Workload, setting: &str) -> Resul
     Ok(())
 }
 
-/// The workload in native YAML. Times of storages and auths that say no unit, as in COSBench's XML, get theirs: read again
-/// as YAML they would be refused.
+/// The workload in native YAML, as it is read again: times of storages and auths that say no unit, as in COSBench's XML, get
+/// theirs, and keys of them that nobody knows, which XML only warns of, are left out. YAML with either would be refused.
 #[must_use]
 pub fn native_yaml(catalog: &Catalog, workload: &Workload) -> String {
     let mut workload = workload.clone();
-    for work in workload.stages.iter_mut().flat_map(|stage| &mut stage.works) {
-        for (what, spec) in [("auth", &mut work.auth), ("storage", &mut work.storage)] {
-            let (keys, _) = keys_of(catalog, what, spec).unwrap_or_default();
-            for entry in &mut spec.config.entries {
-                if let ConfigValue::Text(text) = &mut entry.value
-                    && !times_without_unit(keys, [(entry.key.as_str(), text.as_str())]).is_empty()
-                {
-                    *text = format!("{}ms", text.trim());
-                }
+    for (what, spec) in targets(&mut workload) {
+        // Of a type that nobody knows nothing can be said.
+        let (keys, has_unknown_keys) = keys_of(catalog, what, spec).unwrap_or((&[], true));
+        spec.config.entries.retain(|entry| has_unknown_keys || !is_unknown(keys, entry));
+        for entry in &mut spec.config.entries {
+            if let ConfigValue::Text(text) = &mut entry.value
+                && !times_without_unit(keys, [(entry.key.as_str(), text.as_str())]).is_empty()
+            {
+                *text = format!("{}ms", text.trim());
             }
         }
     }
     to_yaml(&workload)
+}
+
+/// The workload in COSBench XML, and what of it is lost there. Times of storages and auths are whole milliseconds without a
+/// unit, which is all that COSBench reads.
+#[must_use]
+pub fn cosbench_xml(catalog: &Catalog, workload: &Workload) -> (String, Vec<Diagnostic>) {
+    let mut workload = workload.clone();
+    let mut lost: Vec<Diagnostic> = Vec::new();
+    for (what, spec) in targets(&mut workload) {
+        let (keys, _) = keys_of(catalog, what, spec).unwrap_or_default();
+        for entry in &mut spec.config.entries {
+            let ConfigValue::Text(text) = &mut entry.value else { continue };
+            let Some(time) = time_of(keys, &entry.key, text) else { continue };
+            if time.subsec_nanos() % 1_000_000 == 0 {
+                *text = time.as_millis().to_string();
+                continue;
+            }
+            let message = format!("COSBench reads whole milliseconds, not {}={text}", entry.key);
+            let hint = "give a time of whole milliseconds if COSBench has to run the file";
+            // Inherited elements are seen once for every work.
+            if !lost.iter().any(|one| one.message == message && one.span.start == entry.span.start) {
+                lost.push(Diagnostic::warning(entry.span, message).with_hint(hint));
+            }
+        }
+    }
+    let (xml, more) = to_xml(&workload);
+    lost.extend(more);
+    sort(&mut lost);
+    (xml, lost)
+}
+
+/// Auth and storage of every work.
+fn targets(workload: &mut Workload) -> impl Iterator<Item = (&'static str, &mut TargetSpec)> {
+    let works = workload.stages.iter_mut().flat_map(|stage| &mut stage.works);
+    works.flat_map(|work| [("auth", &mut work.auth), ("storage", &mut work.storage)])
+}
+
+/// True for a key that the table has not, and that says nothing of the store either.
+fn is_unknown(keys: &'static [Key], entry: &ConfigEntry) -> bool {
+    let ConfigValue::Text(text) = &entry.value else { return false };
+    let (_, problems) = Settings::parse(keys, [(entry.key.as_str(), text.as_str())]);
+    problems.iter().any(|problem| !problem.fatal)
+}
+
+/// The time that this key is given; `None` where it is no time, or none that can be read.
+fn time_of(keys: &'static [Key], name: &str, text: &str) -> Option<Duration> {
+    let key = keys.iter().find(|key| key.kind == KeyKind::Duration && key.answers_to(name.trim()))?;
+    let (settings, _) = Settings::parse(keys, [(key.name, text)]);
+    settings.duration(key.name).filter(|_| settings.is_given(key.name))
 }
 
 /// The keys of a storage or auth; true when it has further ones that are not known before code is loaded.
@@ -274,4 +323,83 @@ fn check_plugin(keys: &'static [Key], spec: &TargetSpec, given: &[(&ConfigEntry,
 
 fn type_error(span: Span, text: String) -> Diagnostic {
     Diagnostic::error(span, text).with_hint("`cosmark adaptors` lists what this build speaks")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cosmark_adaptor_api::{AdaptorDef, AuthDef, null};
+
+    use super::*;
+    use crate::catalog::tests::STORES;
+
+    const KEYS: &[Key] = &[
+        Key::new("endpoint", KeyKind::Url, ""),
+        Key::new("timeout", KeyKind::Duration, "").default("30s").alias(&["limit"]),
+    ];
+
+    const CATALOG: Catalog = Catalog {
+        adaptors: &[AdaptorDef {
+            name: "timed",
+            aliases: &[],
+            summary: "for tests",
+            keys: KEYS,
+            capability: Capability::of(&[]),
+            open: |_| Ok(Arc::new(null::Null)),
+            lacks: AdaptorDef::lacks_nothing,
+        }],
+        auths: &[AuthDef {
+            name: "none",
+            aliases: &[],
+            summary: "",
+            keys: &[],
+            open: |_| unreachable!("nothing is opened here"),
+        }],
+        ..STORES
+    };
+
+    fn read(text: &str) -> Reading {
+        read_workload(&CATALOG, &Environment::default(), text, "", None)
+    }
+
+    fn xml(storage: &str) -> String {
+        format!(
+            r#"<workload name="w"><storage type="timed" config="{storage}"/><workflow><workstage name="s">
+            <work type="init" workers="1" config="containers=r(1,2)"/></workstage></workflow></workload>"#
+        )
+    }
+
+    #[test]
+    fn what_xml_only_warns_of_makes_no_yaml_that_is_refused() {
+        let from_xml = read(&xml("endpoint=http://h;colour=red;sut_ram=1GiB;timeout=30000"));
+        assert!(
+            from_xml.mistakes.iter().any(|one| one.message.contains("colour")),
+            "{:?}",
+            from_xml.mistakes
+        );
+        let yaml = native_yaml(&CATALOG, &from_xml.workload.unwrap());
+        assert!(!yaml.contains("colour") && yaml.contains("sut_ram: 1GiB"), "{yaml}");
+        let again = read(&yaml);
+        assert!(again.workload.is_some(), "{:?}\n{yaml}", again.mistakes);
+    }
+
+    #[test]
+    fn times_of_a_storage_come_back_as_cosbench_has_them() {
+        let from_xml = read(&xml("timeout=30000")).workload.unwrap();
+        let yaml = native_yaml(&CATALOG, &from_xml);
+        assert!(yaml.contains("timeout: 30000ms"), "{yaml}");
+        let from_yaml = read(&yaml).workload.unwrap();
+        let (back, lost) = cosbench_xml(&CATALOG, &from_yaml);
+        assert!(back.contains("timeout=30000\"") && lost.is_empty(), "{lost:?}\n{back}");
+        for (given, written) in
+            [("limit=2m", "limit=120000"), ("timeout=0", "timeout=0"), ("timeout=", "timeout=")]
+        {
+            let (back, lost) = cosbench_xml(&CATALOG, &read(&xml(given)).workload.unwrap());
+            assert!(back.contains(&format!("{written}\"")) && lost.is_empty(), "{given}: {lost:?}\n{back}");
+        }
+        let (back, lost) = cosbench_xml(&CATALOG, &read(&xml("timeout=1500us")).workload.unwrap());
+        assert!(back.contains("timeout=1500us"), "{back}");
+        assert!(lost.len() == 1 && lost[0].message.contains("whole milliseconds"), "{lost:?}");
+    }
 }

@@ -173,7 +173,14 @@ impl Walk {
         // Objects are cut by default; by container only where the user asked for that.
         let cut_objects =
             if operation.division == Division::None && !per_container { Slice::Own } else { cut_objects };
-        let numbers = operation.containers.as_ref().and_then(|own| own_numbers(own, cut_containers, worker));
+        // As in COSBench, where a preparer and a cleaner without objects do nothing else.
+        let is_idle = match effect {
+            Effect::MakesContainer => !operation.create_container,
+            Effect::RemovesContainer => !operation.delete_container,
+            _ => false,
+        };
+        let containers = operation.containers.as_ref().filter(|_| !is_idle);
+        let numbers = containers.and_then(|own| own_numbers(own, cut_containers, worker));
         let objects = match (per_container, &operation.objects) {
             (true, _) | (false, None) => None,
             (false, Some(objects)) => own_numbers(objects, cut_objects, worker),

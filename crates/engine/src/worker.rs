@@ -106,7 +106,7 @@ pub async fn run(mut worker: Worker) {
         if worker.flow.is_stopping() {
             break Left::Stopped;
         }
-        let Some(slot) = worker.pace.next(worker.queue_place, state.free_ns).await else {
+        let Some(slot) = worker.pace.next(worker.queue_place, &worker.quota, state.free_ns).await else {
             break worker.outlast(&running.plan).await;
         };
         if worker.flow.is_stopping() {
@@ -136,7 +136,7 @@ pub async fn run(mut worker: Worker) {
         if worker.pace.is_closed() {
             worker.recorder.note_done(clock::now_ns());
         }
-        worker.pace.leave();
+        worker.pace.leave(worker.queue_place);
     }
     running.note_left(left);
     worker.tidy_up(running, &mut state).await;
@@ -398,17 +398,23 @@ impl Worker {
         }
     }
 
-    /// Logs in again after a 401, once for all workers that saw it.
+    /// Logs in again after a 401, once for all workers that saw it. A login has a time limit of its own; the end of the run
+    /// does not wait for that.
     async fn renew(&mut self, running: &Running) {
-        match running.mission.sessions.newer_than(self.generation).await {
-            Ok((shared, did_it)) => {
+        let renewed = {
+            let login = std::pin::pin!(running.mission.sessions.newer_than(self.generation));
+            self.watched.run(login, u64::MAX).await
+        };
+        match renewed {
+            Ok(Ok((shared, did_it))) => {
                 self.generation = shared.generation;
                 self.client.set_session(&shared.session);
                 if did_it && let Some(sums) = self.recorder.sums.borrow_mut().op_mut(0) {
                     sums.renewals += 1;
                 }
             }
-            Err(error) => running.note_failure(0, &error),
+            Ok(Err(error)) => running.note_failure(0, &error),
+            Err(Cut::Aborted | Cut::Timeout) => {}
         }
     }
 
@@ -423,22 +429,57 @@ impl Worker {
         {
             return;
         }
-        let Some((first, last)) = operation.containers.as_ref().map(|containers| containers.bounds()) else {
-            return;
-        };
-        for number in first..=last {
-            let container = state.names[0].0.write(number);
-            let mut marks = Marks::default();
-            let call = self.client.delete_container(container, &mut marks);
-            match self.watched.run(call, running.limit_ns).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => running.note_failure(0, &error),
+        let containers = operation.containers.as_ref().filter(|containers| !containers.is_nothing());
+        let Some((first, last)) = containers.map(|containers| containers.bounds()) else { return };
+        for container in first..=last {
+            self.use_newest_session(running).await;
+            let choice = Choice { container, ..Choice::default() };
+            let (mut marks, timing) = (Marks::default(), Timing::default());
+            let call = Call {
+                client: self.client.as_mut(),
+                operation,
+                files: None,
+                container: state.names[0].0.write(container),
+                object: "",
+                choice,
+                length: None,
+                version: 0,
+                marks: &mut marks,
+                timing: &timing,
+            };
+            let outcome = {
+                let call = std::pin::pin!(ops::remove_container(call));
+                self.watched.run(call, running.limit_ns).await
+            };
+            let result = match outcome {
+                Ok(result) => result,
                 Err(Cut::Timeout) => {
-                    running.note_failure(0, &timed_out(running, state, Choice::default()));
+                    timing.end_ns.set(0);
+                    Err(timed_out(running, state, choice))
                 }
                 Err(Cut::Aborted) => return,
+            };
+            // As in COSBench a container that was deleted is no operation; one that was not is a failure.
+            let Err(error) = result else { continue };
+            if !self.does_it_all(running) {
+                running.note_failure(0, &error);
+                continue;
             }
+            state.timing.reset(0);
+            state.timing.sent_ns.set(timing.sent_ns.get());
+            state.timing.end_ns.set(timing.end_ns.get());
+            state.marks = marks;
+            let slot = Slot { due_ns: clock::now_ns(), delayed: false };
+            self.record(running, state, slot, choice, &Err(error.clone()));
+            self.after_failure(running, state, 0, &error).await;
         }
+    }
+
+    /// Whether nobody else deletes objects of its containers now, as far as can be seen here: what others still have to delete
+    /// is no failure.
+    fn does_it_all(&self, running: &Running) -> bool {
+        let mission = &running.mission;
+        mission.workers == mission.work.workers && mission.work.driver.is_none() && self.missions.len() == 1
     }
 }
 
@@ -488,6 +529,8 @@ pub async fn dispatch(
             sums.intended += u64::from(plan.is_due_in_window(due_ns));
         }
     };
+    // Workers that sleep until the same moment began to do so before: they stand ready when the first arrival is due.
+    alarm.until(plan.start_ns).await;
     queue.dispatch(&alarm, missed).await;
     let now_ns = clock::now_ns();
     let unsent = |due_ns| {

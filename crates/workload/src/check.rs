@@ -266,7 +266,7 @@ fn objects(stage: &Stage, existing: &mut BTreeMap<String, Existing>, mistakes: &
     for (store, works) in by_store {
         let existing = existing.entry(store).or_default();
         reads(&works, existing, mistakes);
-        full_containers(&works, existing, mistakes);
+        full_containers(&works, WorkKind::Dispose, existing, mistakes);
         let done = works.iter().flat_map(|w| w.operations.iter().map(|o| (w.kind, o)));
         let done: Vec<_> = done.filter_map(|(kind, o)| area(o).map(|a| (kind, o, a))).collect();
         for (_, operation, (naming, area)) in &done {
@@ -281,12 +281,15 @@ fn objects(stage: &Stage, existing: &mut BTreeMap<String, Existing>, mistakes: &
                 existing.doubt(naming, *area);
             }
         }
+        // It deletes its containers when its objects are gone.
+        full_containers(&works, WorkKind::Cleanup, existing, mistakes);
     }
 }
 
-/// Containers that are to go while objects of this workload may still be in them: stores refuse that, COSBench empties them.
-fn full_containers(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes) {
-    for work in works.iter().filter(|work| work.kind == WorkKind::Dispose) {
+/// Containers that works of this kind are to delete while objects of this workload may still be in them: stores refuse that,
+/// COSBench empties them.
+fn full_containers(works: &[&Work], kind: WorkKind, existing: &Existing, mistakes: &mut Mistakes) {
+    for work in works.iter().filter(|work| work.kind == kind) {
         for operation in work.operations.iter().filter(|operation| !operation.empty_container) {
             let Some(containers) = &operation.containers else { continue };
             if containers.is_nothing() || !operation.delete_container {
@@ -295,13 +298,19 @@ fn full_containers(works: &[&Work], existing: &Existing, mistakes: &mut Mistakes
             let prefix = operation.container_name.as_ref().unwrap_or(&operation.container_prefix);
             let left = existing.left_in(prefix, &operation.container_suffix, containers.bounds());
             let Some(Area { containers, objects }) = left else { continue };
+            let (word, nobody) = match kind {
+                WorkKind::Cleanup => ("cleanup", "neither it nor a stage before it"),
+                _ => ("dispose", "no stage before it"),
+            };
             let message = format!(
-                "dispose finds containers {} that are not empty: no stage before it deletes their objects {}",
+                "{word} finds containers {} that are not empty: {nobody} deletes their objects {}",
                 bounds_text(containers),
                 bounds_text(objects)
             );
-            let hint = "delete them in a cleanup stage of the same range, or let dispose empty containers with \
-                        emptyContainer=true (empty_container: true), which deletes whatever is in them";
+            let hint = format!(
+                "delete them in a cleanup stage of the same range, or let {word} empty containers with emptyContainer=true \
+                 (empty_container: true), which deletes whatever is in them"
+            );
             mistakes.warning(operation.span, message, hint);
         }
     }

@@ -223,8 +223,7 @@ pub fn written_names(operation: &Operation) -> Option<(NameRule, NameRule)> {
 
 fn made_by(operation: &Operation) -> Vec<(NameRule, Option<Objects>)> {
     let Some(containers) = NameRule::containers(operation) else { return Vec::new() };
-    let makes = operation.kind.row().effect == Effect::MakesContainer
-        || (operation.kind == OpKind::Prepare && operation.create_container);
+    let makes = matches!(operation.kind, OpKind::Init | OpKind::Prepare) && operation.create_container;
     let made = makes.then(|| (containers.clone(), None));
     made.into_iter().chain(objects_of(operation).map(|objects| (containers, Some(objects)))).collect()
 }
@@ -302,6 +301,14 @@ mod tests {
         };
         assert!(named.gives("bucket") && !named.gives("bucket1"));
         assert_eq!(named.names().collect::<Vec<_>>(), ["bucket"]);
+    }
+
+    #[test]
+    fn an_init_that_creates_nothing_leaves_nothing() {
+        let mut workload = workload();
+        workload.stages[0].works[0].operations[0].create_container = false;
+        assert_eq!(leftovers(&workload, &|stage| stage == 0), []);
+        assert_eq!(containers_made(&workload.stages[0].works[0]), []);
     }
 
     #[test]

@@ -386,6 +386,40 @@ fn goals_come_back_from_yaml_and_their_loss_in_xml_is_told() {
 }
 
 #[test]
+fn a_pass_over_a_data_set_that_xml_has_no_words_for_is_an_error_there() {
+    let text = "name: w\nstorage: {type: mock}\nstages:\n- name: set\n  fill: {dataset: aged, objects: 100, sizes: c(1)KB, \
+                overwrite: 20 %}\n";
+    let workload = read(text, Format::Yaml);
+    for (_, lost) in [to_xml(&workload), to_expanded_xml(&workload, |_, _| false)] {
+        let reported: Vec<_> = lost.iter().filter(|d| d.message.contains("XML has no fill")).collect();
+        assert!(reported.len() == 1 && reported[0].severity == Severity::Error, "{lost:#?}");
+        assert!(reported[0].message.contains("`aged`"), "{lost:#?}");
+    }
+}
+
+#[test]
+fn a_special_work_and_its_operation_may_have_names_of_their_own() {
+    let text = r#"<workload name="w"><storage type="mock"/><workflow><workstage name="s">
+        <work type="init" workers="1" name="make" config="containers=r(1,2)"/>
+        <work type="prepare" workers="1" name="load" config="containers=r(1,2);objects=r(1,9);sizes=c(1)KB;name=fill"/>
+        <work type="cleanup" workers="1" config="containers=r(1,2);objects=r(1,9);name=sweep"/>
+        </workstage></workflow></workload>"#;
+    let workload = read(text, Format::Xml);
+    let names = |workload: &Workload| -> Vec<(String, String)> {
+        let works = workload.stages[0].works.iter();
+        works.map(|work| (work.name.clone(), work.operations[0].name.clone())).collect()
+    };
+    let expected = [("make", "init"), ("load", "fill"), ("cleanup", "sweep")];
+    let expected: Vec<_> = expected.map(|(work, op)| (work.to_owned(), op.to_owned())).into();
+    assert_eq!(names(&workload), expected);
+    let yaml = to_yaml(&workload);
+    let from_yaml = read(&yaml, Format::Yaml);
+    assert_eq!(names(&from_yaml), expected, "{yaml}");
+    assert_eq!(from_yaml, workload, "{yaml}");
+    assert_eq!(read(&to_xml(&from_yaml).0, Format::Xml), workload);
+}
+
+#[test]
 fn every_round_of_a_repeated_matrix_has_every_cell_once_in_an_order_of_its_own() {
     let source = include_str!("data/search.yaml");
     let (workload, _) = parse(source, Format::Yaml, &Environment::default());

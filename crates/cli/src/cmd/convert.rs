@@ -1,8 +1,8 @@
 //! `cosmark convert`: COSBench XML to native YAML and back; access logs to recorded arrivals.
 
-use cosmark_driver::native_yaml;
+use cosmark_driver::{cosbench_xml, native_yaml};
+use cosmark_workload::Format;
 use cosmark_workload::access_log::LOG_FORMATS;
-use cosmark_workload::{Format, to_xml};
 
 use crate::args::ConvertArgs;
 use crate::cmd::arrivals;
@@ -31,7 +31,7 @@ pub fn run(args: &ConvertArgs) -> Outcome {
     let text = match loaded.format {
         Format::Xml => native_yaml(&READING, &loaded.workload),
         Format::Yaml => {
-            let (text, lost) = to_xml(&loaded.workload);
+            let (text, lost) = cosbench_xml(&READING, &loaded.workload);
             diagnose::show(&args.file.display().to_string(), &loaded.source, &lost);
             text
         }

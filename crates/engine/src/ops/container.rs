@@ -1,4 +1,5 @@
-//! `init` and `dispose`. A container that is not empty is emptied only where the workload says so.
+//! `init` and `dispose`, and what a `cleanup` does with its containers. One that is not empty is emptied only where the
+//! workload says so.
 
 use cosmark_adaptor_api::{Error, ErrorKind, ListRequest, ObjectName, Result};
 

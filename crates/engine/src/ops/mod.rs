@@ -21,6 +21,8 @@ use crate::choice::Choice;
 use crate::content::{Body, key_of};
 use crate::files::FileSet;
 
+pub use container::remove as remove_container;
+
 /// When the clock of a sample starts and stops: around the adaptor's work, with nothing of ours inside.
 #[derive(Debug, Default)]
 pub struct Timing {

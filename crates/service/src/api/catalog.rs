@@ -5,9 +5,9 @@ use axum::http::StatusCode;
 use cosmark_driver::describe::{adaptor_as_json, auth_as_json};
 use cosmark_driver::places::Address;
 use cosmark_driver::secrets::{Secrets as Hidden, resolve_target};
-use cosmark_driver::{native_yaml, read_target};
+use cosmark_driver::{cosbench_xml, native_yaml, read_target};
 use cosmark_workload::model::{Config, TargetSpec};
-use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there, to_xml};
+use cosmark_workload::{Environment, Format, Span, json_schema, parse_what_is_there};
 use serde_json::Value;
 
 use super::answer::{Body, Given, blocking, json};
@@ -111,8 +111,9 @@ pub async fn convert(State(app): State<Shared>, Body(text): Body<ConvertText>) -
             let Some(workload) = workload.filter(|_| !broken) else {
                 return Ok(Converted { xml: None, yaml: None, mistakes });
             };
-            let yaml = native_yaml(&app.queue.runner().reader.catalog, &workload);
-            let (xml, lost) = to_xml(&workload);
+            let catalog = &app.queue.runner().reader.catalog;
+            let yaml = native_yaml(catalog, &workload);
+            let (xml, lost) = cosbench_xml(catalog, &workload);
             mistakes.extend(lost.iter().map(|one| mistake(&source, one)));
             Ok(Converted { xml: Some(xml), yaml: Some(yaml), mistakes })
         })

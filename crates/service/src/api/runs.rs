@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use cosmark_archive::cosbench::CosbenchRun;
 use cosmark_archive::{RunRecord, add_note, change_tags, open_run, overview, set_baseline};
-use cosmark_driver::native_yaml;
 use cosmark_driver::secrets::{hidden, hide_in_source};
+use cosmark_driver::{cosbench_xml, native_yaml};
 use cosmark_verdict::open_judged;
 use cosmark_workload::{Environment, Format, parse_what_is_there, to_xml};
 
@@ -228,7 +228,7 @@ fn waiting(app: &App, submission: &Submission) -> Result<SourceText, No> {
         file_name,
         source,
         yaml: native_yaml(&reader.catalog, &shown),
-        xml: Some(to_xml(&shown).0),
+        xml: Some(cosbench_xml(&reader.catalog, &shown).0),
     })
 }
 
@@ -268,7 +268,7 @@ fn of_cosbench(app: &App, dir: &FsPath) -> Result<SourceText, No> {
     Ok(match parsed {
         Some(workload) => {
             let shown = hidden(catalog, &workload);
-            let xml = to_xml(&shown).0;
+            let xml = cosbench_xml(catalog, &shown).0;
             SourceText { file_name, source: xml.clone(), yaml: native_yaml(catalog, &shown), xml: Some(xml) }
         }
         // What cannot be read cannot be cleaned of secrets.

@@ -205,6 +205,13 @@ impl Writer {
         if expanded || !normal {
             tag.attribute("type", work_type.word);
         }
+        if let Some(pass) = &work.pass {
+            let message = format!(
+                "XML has no fill: this pass over `{}` becomes one over all its objects",
+                shown(&pass.dataset)
+            );
+            tag.writer.mistakes.error(work.span, message, "keep the YAML");
+        }
         let blank = blank_work(work.kind);
         for (row, value) in attributes::of_work() {
             let text = match (value.get)(work) {

@@ -506,8 +506,7 @@ fn join(ranges: &mut Containers, (mut lo, mut hi): (u64, u64)) {
 
 fn created(store: &str, work: &Work, containers: &mut BTreeMap<String, Containers>) {
     for operation in &work.operations {
-        let creates = operation.kind == OpKind::Init
-            || (operation.kind == OpKind::Prepare && operation.create_container);
+        let creates = matches!(operation.kind, OpKind::Init | OpKind::Prepare) && operation.create_container;
         if let Some(selector) =
             operation.containers.as_ref().filter(|selector| creates && !selector.is_nothing())
         {
@@ -739,14 +738,14 @@ mod tests {
 
     #[test]
     fn listings_of_containers_that_nobody_creates_are_found() {
-        let text = "  - {name: init, works: [{type: init, workers: 1, containers: 'r(1,4)'}]}\n";
-        let found = missing(
-            &workload(&format!(
-                "{text}{}",
-                main_stage("main", "runtime: 60s", "{type: list, containers: 'u(1,8)'}")
-            )),
-            None,
-        );
+        let found = |more: &str| {
+            let init = "  - {name: init, works: [{type: init, workers: 1, containers: 'r(1,4)'";
+            let main = main_stage("main", "runtime: 60s", "{type: list, containers: 'u(1,8)'}");
+            missing(&workload(&format!("{init}{more}}}]}}\n{main}")), None)
+        };
+        // Then nothing is known of any of them.
+        assert_eq!(found(", create_container: false"), []);
+        let found = found("");
         assert!(
             found.len() == 1
                 && found[0].share == 0.5

@@ -132,19 +132,27 @@ pub(crate) fn references(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Replaces `${..}` in every value. What is not known stays as it is, with a warning; a cycle is an error.
+/// True for the name inside of a `${..}` that is left to the run: a reference to a secret.
+pub(crate) fn is_for_the_run(name: &str) -> bool {
+    ["env:", "file:", "secret:"].iter().any(|kind| name.starts_with(kind))
+}
+
+/// The entries that are wanted with `${..}` replaced in their values by any of them all. What is not known stays as it is,
+/// with a warning; a cycle is an error.
 pub(crate) fn interpolate(
     entries: &[Entry],
+    is_wanted: impl Fn(&Entry) -> bool,
     environment: &Environment,
     budget: &mut Budget,
     mistakes: &mut Mistakes,
 ) -> Vec<Entry> {
-    if budget.is_spent() || entries.iter().all(|e| !e.value.contains("${")) {
-        return entries.to_vec();
+    let wanted = entries.iter().filter(|entry| is_wanted(entry));
+    if budget.is_spent() || wanted.clone().all(|e| !e.value.contains("${")) {
+        return wanted.cloned().collect();
     }
     let mut expander = Expander { entries, environment, budget, mistakes, open: Vec::new(), bytes_left: 0 };
-    let mut out = Vec::with_capacity(entries.len());
-    for entry in entries {
+    let mut out = Vec::new();
+    for entry in wanted {
         expander.bytes_left = MAX_VALUE_BYTES;
         expander.open.clear();
         expander.open.push(&entry.key);
@@ -199,8 +207,7 @@ impl<'a> Expander<'a, '_> {
             }
             return known;
         }
-        // References to secrets are for the run.
-        if name.starts_with("env:") || name.starts_with("file:") {
+        if is_for_the_run(name) {
             return None;
         }
         let spelled = |name: &str| self.entries.iter().find(|e| e.key == name);

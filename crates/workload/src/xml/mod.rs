@@ -18,6 +18,7 @@ use crate::keys::attributes::{self, AttributeRow};
 use crate::keys::values::Value;
 use crate::keys::{Found, KEYS, Key, Scope, ValueKind};
 use crate::model::{Config, ConfigEntry, ConfigValue, Stage, TargetSpec, Workload};
+use crate::room::{self, Room};
 use crate::xml::config_list::{Budget, Entry};
 use crate::xml::tree::{Attribute, Element};
 
@@ -44,6 +45,7 @@ pub(crate) fn parse(source: &str, environment: &Environment, mistakes: &mut Mist
         references,
         budget: Budget::default(),
         operations: 0,
+        room: Room::default(),
         stored: true,
     };
     let mut workload = reader.workload(&root)?;
@@ -75,6 +77,8 @@ pub(crate) struct XmlReader<'a> {
     references: HashSet<String>,
     budget: Budget,
     pub(crate) operations: usize,
+    /// For what works and operations hold.
+    pub(crate) room: Room,
     /// False once a work without a storage was met.
     pub(crate) stored: bool,
 }
@@ -106,12 +110,14 @@ impl XmlReader<'_> {
             );
         }
         self.check_names(flow, attributes::WORKFLOW, &["workstage"]);
-        let level = self.enter(flow, &level);
+        // A workflow has no auth and no storage, as in COSBench's mapping: what stands there holds nowhere.
+        let entries = self.entries(flow, &level).unwrap_or_default();
+        let level = Level { entries, ..level };
         let mut workload = Workload { name, description, trigger, ..Workload::default() };
         self.values(&mut workload, &level);
         let stages = &mut workload.stages;
         for element in flow.children_named("workstage") {
-            if self.operations > MAX_OPERATIONS {
+            if self.operations > MAX_OPERATIONS || self.room.is_full() {
                 break;
             }
             if stages.len() == MAX_STAGES {
@@ -151,7 +157,7 @@ impl XmlReader<'_> {
         let trigger = self.trigger(element);
         let level = self.enter(element, outer);
         let mut stage = assemble::blank_stage(name, trigger, element.span);
-        let entries = self.interpolated(&level.entries);
+        let entries = self.interpolated_of(Scope::Stage, &level.entries);
         for (row, value) in attributes::of_stage() {
             self.put(element, row, value, &mut stage);
             let is_own = |e: &&Entry| {
@@ -165,7 +171,7 @@ impl XmlReader<'_> {
         }
         let (mut works, mut delays) = (Vec::new(), Vec::new());
         for child in element.children_named("work") {
-            if self.operations > MAX_OPERATIONS {
+            if self.operations > MAX_OPERATIONS || self.room.is_full() {
                 break;
             }
             if works.len() == MAX_PER_PARENT {
@@ -231,21 +237,43 @@ impl XmlReader<'_> {
 
     /// What the children of `element` inherit: its own auth, storage and config over the outer ones.
     pub(crate) fn enter(&mut self, element: &Element, outer: &Level) -> Level {
-        let mut own = match element.attribute("config") {
-            Some(config) => config_list::split(&config.text, self.mistakes),
-            None => Vec::new(),
+        let Some(entries) = self.entries(element, outer) else {
+            return Level { auth: Some(no_target()), storage: Some(no_target()), ..Level::default() };
         };
-        self.check_keys(&mut own);
         Level {
-            entries: config_list::merge(&outer.entries, &own),
+            entries,
             auth: self.target(element, "auth").or_else(|| outer.auth.clone()),
             storage: self.target(element, "storage").or_else(|| outer.storage.clone()),
         }
     }
 
+    /// Its config over the outer one; `None` when there is no room for more.
+    fn entries(&mut self, element: &Element, outer: &Level) -> Option<Vec<Entry>> {
+        let entries = outer.entries.iter().map(|entry| entry.key.len() + entry.value.len());
+        let targets = [&outer.auth, &outer.storage].into_iter().flatten().map(room::of_target);
+        if !self.room.pass(entries.chain(targets).sum(), element.span, self.mistakes) {
+            return None;
+        }
+        let mut own = match element.attribute("config") {
+            Some(config) => config_list::split(&config.text, self.mistakes),
+            None => Vec::new(),
+        };
+        self.check_keys(&mut own);
+        Some(config_list::merge(&outer.entries, &own))
+    }
+
     /// The level's entries with `${..}` replaced.
     pub(crate) fn interpolated(&mut self, entries: &[Entry]) -> Vec<Entry> {
-        config_list::interpolate(entries, self.environment, &mut self.budget, self.mistakes)
+        self.interpolated_where(entries, |_| true)
+    }
+
+    /// Those of this scope alone: a key of operations may name what only they will have.
+    pub(crate) fn interpolated_of(&mut self, scope: Scope, entries: &[Entry]) -> Vec<Entry> {
+        self.interpolated_where(entries, |entry| entry.row.is_some_and(|key| key.scope == scope))
+    }
+
+    fn interpolated_where(&mut self, entries: &[Entry], is_wanted: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        config_list::interpolate(entries, is_wanted, self.environment, &mut self.budget, self.mistakes)
     }
 
     /// Finds the row of every key. One key has one spelling from here on: else an inner level could not override another
@@ -296,11 +324,10 @@ impl XmlReader<'_> {
         Some(TargetSpec { kind, config: Config { entries: entries.collect() }, span: target.span })
     }
 
-    /// `${env:NAME}` and `${file:PATH}` stay references, as in YAML.
+    /// `${env:NAME}`, `${file:PATH}` and `${secret:NAME}` stay references, as in YAML.
     fn config_value(&mut self, entry: &Entry) -> ConfigValue {
         let value = secret_reference(&entry.value);
-        let inside =
-            config_list::references(&entry.value).any(|r| r.starts_with("env:") || r.starts_with("file:"));
+        let inside = config_list::references(&entry.value).any(config_list::is_for_the_run);
         if inside && matches!(value, ConfigValue::Text(_)) {
             let hint = "make it the whole value: key=${env:NAME}";
             self.mistakes.warning(entry.value_span, "a reference inside a value stays as it is", hint);

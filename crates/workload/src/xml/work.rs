@@ -11,7 +11,9 @@ use crate::keys::operation::{self, Dialect, Setting, Settings};
 use crate::keys::values::parse_division;
 use crate::keys::{Key, KeyId, Scope, ValueKind};
 use crate::model::arrivals::{Parts, arrivals_text, parse_arrivals};
+use crate::model::selector::IntSelector;
 use crate::model::{ConfigEntry, ConfigValue, Division, OpKind, Operation, TargetSpec, Work, WorkKind};
+use crate::room;
 use crate::xml::config_list::Entry;
 use crate::xml::tree::Element;
 use crate::xml::{Level, XmlReader};
@@ -21,8 +23,15 @@ pub(crate) fn read(reader: &mut XmlReader<'_>, element: &Element, outer: &Level)
     reader.check_names(element, attributes::WORK, &["auth", "storage", "operation"]);
     let work_type = work_type(reader, element);
     let level = reader.enter(element, outer);
-    let entries = reader.interpolated(&level.entries);
+    let entries = match work_type.special {
+        Some(_) => reader.interpolated(&level.entries),
+        None => reader.interpolated_of(Scope::Work, &level.entries),
+    };
     let (auth, storage) = reader.targets(&level);
+    let bytes = room::of_target(&auth) + room::of_target(&storage);
+    if !reader.room.take(bytes, element.span, reader.mistakes) {
+        return None;
+    }
     if reader.text(element, "workers").is_none() {
         let hint = "add workers=\"8\": it is the total over all drivers";
         reader.mistakes.error(element.span, "must specify 'workers' for a work", hint);
@@ -166,11 +175,32 @@ fn special(
             reader.mistakes.warning(child.span, message, hint);
         }
     }
+    objects_without_effect(reader, entries, kind);
     work.division = division;
     let settings = settings(entries, kind, &work.storage);
+    if !reader.room.take(room::of_settings(&settings.0), element.span, reader.mistakes) {
+        return;
+    }
     let mut operation = operation::build(kind, true, &settings, Dialect::Xml, element.span, reader.mistakes);
     operation.division = division;
     work.operations = vec![operation];
+}
+
+/// COSBench's init is its prepare with `objects=r(0,0)`, and its dispose is its cleanup so; objects of the user's own,
+/// inherited ones too, win.
+fn objects_without_effect(reader: &mut XmlReader<'_>, entries: &[Entry], kind: OpKind) {
+    let (does, instead) = match kind {
+        OpKind::Init => ("write these objects, too", "add a prepare stage with them"),
+        OpKind::Dispose => ("delete these objects first", "add a cleanup stage with them before it"),
+        _ => return,
+    };
+    let is_objects = |entry: &&Entry| entry.row.is_some_and(|key| key.id == KeyId::Objects);
+    let Some(entry) = entries.iter().find(is_objects) else { return };
+    if entry.value.parse::<IntSelector>().is_ok_and(|numbers| !numbers.is_nothing()) {
+        let word = kind.word();
+        let message = format!("objects has no effect on {word}: COSBench would {does}");
+        reader.mistakes.warning(entry.span(), message, instead);
+    }
 }
 
 fn normal(reader: &mut XmlReader<'_>, work: &mut Work, element: &Element, level: &Level) {
@@ -196,7 +226,7 @@ fn normal(reader: &mut XmlReader<'_>, work: &mut Work, element: &Element, level:
             message,
             "add one, e.g. <operation type=\"read\" ratio=\"100\" config=\"..\"/>",
         );
-    } else if !has_weights && !unknown {
+    } else if !has_weights && !unknown && !reader.room.is_full() {
         let sum: f64 = work.operations.iter().map(|o| o.weight).sum();
         // An illegal ratio makes the sum NaN, which is not reported again.
         if (sum - 100.0).abs() > 1e-9 {
@@ -226,6 +256,9 @@ fn read_operation(
     outer: &Level,
     work: &Work,
 ) -> Option<ReadOperation> {
+    if reader.room.is_full() {
+        return None;
+    }
     reader.check_names(element, attributes::OPERATION, &[]);
     let level = reader.enter(element, outer);
     let ratio = ratio(reader, element);
@@ -237,6 +270,10 @@ fn read_operation(
         return None;
     }
     let settings = settings(&entries, kind, &work.storage);
+    let read = settings.0.iter().filter(|setting| operation::is_read(kind, setting, Dialect::Xml));
+    if !reader.room.take(room::of_settings(read), element.span, reader.mistakes) {
+        return None;
+    }
     let mut operation = operation::build(kind, false, &settings, Dialect::Xml, element.span, reader.mistakes);
     operation.weight = weight.unwrap_or(ratio);
     operation.division = own_division.unwrap_or(work.division);
