@@ -15,8 +15,6 @@ use crate::request::{Finding, Request};
 use crate::restart::Restart;
 use crate::room::{LITTLE_PATIENCE, PATIENCE, Room, within};
 
-/// A question that has not ended by then is answered "no".
-const MOST_OF_A_QUESTION: Duration = Duration::from_secs(150);
 /// The whole, in full and quickly; what was not asked by then is not asked.
 const MOST: [Duration; 2] = [Duration::from_secs(14 * 60), Duration::from_secs(5 * 60)];
 /// Questions in a row to which no request had an answer: the store is not asked any more.
@@ -166,9 +164,9 @@ impl Certifying {
         if question.is_slow && self.quick {
             return Finding::not_asked("left out when asked quickly");
         }
-        match tokio::time::timeout(MOST_OF_A_QUESTION, (question.ask)(room)).await {
+        match tokio::time::timeout(question.most, (question.ask)(room)).await {
             Ok(Ok(finding) | Err(finding)) => finding,
-            Err(_) => Finding::no(format!("it has not ended within {} s", MOST_OF_A_QUESTION.as_secs())),
+            Err(_) => Finding::no(format!("it has not ended within {} s", question.most.as_secs())),
         }
     }
 

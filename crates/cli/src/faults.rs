@@ -1,6 +1,7 @@
 //! Faults of a run on this machine: whether they may be made, the proxies that they need, who plays them, what they cost in
 //! words, and what an earlier run has left.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -71,7 +72,7 @@ pub fn find_hosts(workload: &mut Workload) -> Result<(), Problem> {
         _ => None,
     });
     // Before the load, and not in the middle of it.
-    let hosts: std::collections::BTreeMap<_, _> = places.collect();
+    let hosts: BTreeMap<_, _> = places.collect();
     hosts.iter().try_for_each(|(host, name)| {
         reach(host).map_err(|why| Problem::usage(format!("fault {name}: {why}")))
     })
@@ -115,8 +116,8 @@ pub fn stand_before(workload: &mut Workload) -> Result<Proxies, Problem> {
         FaultKind::Proxy { of, .. } => Some(of.clone()),
         _ => None,
     };
-    let mut stores: Vec<String> = faults(workload).filter_map(of).collect();
-    stores.dedup();
+    // Each once: who has been sent through a proxy does not name the store any more.
+    let stores: BTreeSet<String> = faults(workload).filter_map(of).collect();
     let proxies = Proxies::start(stores.iter().map(String::as_str))
         .map_err(|error| Problem::usage(error.to_string()))?;
     for store in &stores {
@@ -136,24 +137,34 @@ pub fn stand_before(workload: &mut Workload) -> Result<Proxies, Problem> {
     Ok(proxies)
 }
 
-/// Puts the proxy's address into every URL of this host and port; how many there were.
+/// Puts the proxy's address into every URL of this host and port, also in a list of them; how many there were.
 fn redirect(target: &mut TargetSpec, store: &str, instead: &str) -> Result<usize, Problem> {
     let mut changed = 0;
     for entry in &mut target.config.entries {
         let ConfigValue::Text(text) = &mut entry.value else { continue };
-        let Some((scheme, rest)) = text.split_once("://") else { continue };
-        let end = rest.find(['/', '?', ',']).unwrap_or(rest.len());
-        if rest.get(..end) != Some(store) {
-            continue;
+        let mut parts: Vec<String> = text.split(',').map(str::to_owned).collect();
+        let mut found = 0;
+        for part in &mut parts {
+            let Some((scheme, rest)) = part.split_once("://") else { continue };
+            let end = rest.find(|sign: char| matches!(sign, '/' | '?') || sign.is_whitespace());
+            let (host, path) = rest.split_at(end.unwrap_or(rest.len()));
+            if host != store {
+                continue;
+            }
+            if scheme.trim_start() != "http" {
+                return Err(Problem::usage(format!(
+                    "{}: a proxy cannot stand before {}://{store}: certificates name the store; use the plain address",
+                    entry.key,
+                    scheme.trim_start()
+                )));
+            }
+            *part = format!("{scheme}://{instead}{path}");
+            found += 1;
         }
-        if scheme != "http" {
-            return Err(Problem::usage(format!(
-                "{}: a proxy cannot stand before {scheme}://{store}: certificates name the store; use the plain address",
-                entry.key
-            )));
+        if found > 0 {
+            *text = parts.join(",");
         }
-        *text = format!("{scheme}://{instead}{}", rest.get(end..).unwrap_or_default());
-        changed += 1;
+        changed += found;
     }
     Ok(changed)
 }
@@ -298,5 +309,63 @@ fn shown(figure: &FaultFigure) -> String {
     match (figure.low, figure.high) {
         (Some(low), Some(high)) if high > low => format!("{} [{}, {}]", one(mean), one(low), one(high)),
         _ => one(mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmark_workload::{Environment, Format, parse_what_is_there};
+
+    use super::*;
+
+    /// Endpoints of the works of a workload whose store has these, and whose faults stand before those stores.
+    fn redirected(endpoints: &str, of: &[&str]) -> Result<(Proxies, Vec<String>), Problem> {
+        let faults: Vec<String> = of
+            .iter()
+            .enumerate()
+            .map(|(at, of)| {
+                format!("{{name: f{at}, type: proxy, of: '{of}', stall: true, at: 5s, hold: 1s, slot: 9s}}")
+            })
+            .collect();
+        let text = format!(
+            "name: x\nstorage: {{type: s3, endpoint: '{endpoints}', accesskey: a, secretkey: b}}\nstages:\n- {{name: main, faults: [{}], \
+             works: [{{name: w, workers: 1, runtime: 300s, operations: [{{type: read, containers: c(1), objects: c(1)}}]}}]}}\n",
+            faults.join(", ")
+        );
+        let (workload, mistakes) = parse_what_is_there(&text, Format::Yaml, &Environment::default());
+        let mut workload = workload.unwrap_or_else(|| panic!("{mistakes:?}"));
+        assert_eq!(workload.stages[0].faults.len(), of.len(), "{mistakes:?}");
+        let proxies = stand_before(&mut workload)?;
+        let of_work = |work: &cosmark_workload::model::Work| {
+            work.storage.config.entries.iter().find_map(|entry| match &entry.value {
+                ConfigValue::Text(text) if entry.key == "endpoint" => Some(text.clone()),
+                _ => None,
+            })
+        };
+        Ok((proxies, workload.stages[0].works.iter().filter_map(of_work).collect()))
+    }
+
+    #[test]
+    fn a_proxy_stands_before_a_store_wherever_a_list_names_it_and_in_whatever_order_faults_do() {
+        let (a, b) = ("127.0.0.1:9001", "127.0.0.1:9002");
+        let list = format!("http://{a}/x?y, http://{b},http://127.0.0.1:9003");
+        for of in [vec![a], vec![b], vec![a, b], vec![a, b, a], vec![b, a, a, b]] {
+            let (proxies, endpoints) = redirected(&list, &of).unwrap_or_else(|why| panic!("{of:?}: {why:?}"));
+            let at = |store: &str| proxies.instead_of(store).map_or(store.to_owned(), |at| at.to_string());
+            assert_eq!(
+                endpoints,
+                [format!("http://{}/x?y, http://{},http://127.0.0.1:9003", at(a), at(b))],
+                "{of:?}"
+            );
+            assert_eq!((at(a) != a, at(b) != b), (of.contains(&a), of.contains(&b)));
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_refused_before_a_store_that_nothing_names_or_whose_way_is_encrypted() {
+        let why = |endpoints: &str| format!("{:?}", redirected(endpoints, &["127.0.0.1:9002"]).err());
+        assert!(why("http://127.0.0.1:9001").contains("no storage or auth of the workload names that"));
+        let https = why("http://127.0.0.1:9001,https://127.0.0.1:9002");
+        assert!(https.contains("a proxy cannot stand before https://127.0.0.1:9002"), "{https}");
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use cosmark_archive::{Claim, FaultInForce, FaultNote, Heal};
 
+use crate::act::heal_to_its_end;
+
 /// Between two tries.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -21,14 +23,29 @@ pub enum Done {
 
 /// Heals one and forgets it; `tries`: how often what fails is tried.
 pub fn heal(note: FaultNote, fault: &FaultInForce, patience: Duration, tries: u32) -> Done {
-    let claim = match note.claim_within(patience) {
-        Ok(Claim::Gone) => return Done::ByAnother,
-        Ok(Claim::Busy) => return Done::Failed("another process heals it and does not end".to_owned()),
-        Ok(Claim::Mine(lock)) => Ok(lock),
-        // What cannot be claimed is better healed twice than not at all.
-        Err(error) => Err(error),
-    };
-    let said = match tried(fault, tries) {
+    match claimed(&note, patience) {
+        Ok(claim) => forgotten(note, claim, tried(fault, tries)),
+        Err(done) => done,
+    }
+}
+
+/// The claim of one's healing, to be held until that is over; `None` where it cannot be claimed, which is better healed twice
+/// than not at all.
+///
+/// # Errors
+/// When there is nothing to do any more, or another process is at it.
+pub fn claimed(note: &FaultNote, patience: Duration) -> Result<Option<Claim>, Done> {
+    match note.claim_within(patience) {
+        Ok(Claim::Gone) => Err(Done::ByAnother),
+        Ok(Claim::Busy) => Err(Done::Failed("another process heals it and does not end".to_owned())),
+        Ok(claim) => Ok(Some(claim)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Forgets one where it was healed.
+pub fn forgotten(note: FaultNote, claim: Option<Claim>, said: Result<String, String>) -> Done {
+    let said = match said {
         Ok(said) => said,
         Err(why) => return Done::Failed(why),
     };
@@ -44,21 +61,50 @@ pub fn heal(note: FaultNote, fault: &FaultInForce, patience: Duration, tries: u3
 /// # Errors
 /// Why the last try failed.
 pub fn tried(fault: &FaultInForce, tries: u32) -> Result<String, String> {
-    let mut last = String::new();
+    asked(fault, tries)?.map(|said| how(fault, &said))
+}
+
+/// Heals one once more that this process has claimed, `first` being what the first time came to. To be healed twice is an
+/// error to some commands: one that was healed stays so where the second time came to its end and said no.
+///
+/// # Errors
+/// Why it is not healed, or not known to be.
+pub fn tried_again(
+    fault: &FaultInForce,
+    first: Result<String, String>,
+    tries: u32,
+) -> Result<String, String> {
+    match (asked(fault, tries), first) {
+        (Ok(Ok(said)), Ok(first)) => Ok(format!("{first}; and a second time{}", more(&said))),
+        (Ok(Ok(said)), Err(first)) => Ok(format!("{}; the first time: {first}", how(fault, &said))),
+        (Ok(Err(why)), Ok(first)) => Ok(format!("{first}; the second time: {why}")),
+        (Ok(Err(why)) | Err(why), _) => Err(why),
+    }
+}
+
+/// As [`heal_to_its_end`], several times where that does not heal it.
+fn asked(fault: &FaultInForce, tries: u32) -> Result<Result<String, String>, String> {
+    let mut last = Err("it was not tried".to_owned());
     for attempt in 0..tries {
         if attempt > 0 {
             std::thread::sleep(BETWEEN);
         }
-        match crate::act::heal(&fault.heal) {
-            Ok(said) => {
-                let said = first_line(&said).replace(char::is_control, " ");
-                let more = if said.is_empty() { said } else { format!(": {said}") };
-                return Ok(format!("{}{more}", fault.heal));
-            }
-            Err(why) => last = why,
+        last = heal_to_its_end(&fault.heal);
+        if matches!(last, Ok(Ok(_))) {
+            break;
         }
     }
-    Err(last)
+    last
+}
+
+/// What healed it, and what that printed.
+fn how(fault: &FaultInForce, said: &str) -> String {
+    format!("{}{}", fault.heal, more(said))
+}
+
+fn more(said: &str) -> String {
+    let said = first_line(said).replace(char::is_control, " ");
+    if said.is_empty() { said } else { format!(": {said}") }
 }
 
 /// Heals what runs that are gone have left in force; what was done, and what could not be healed, one sentence each. `waits` is

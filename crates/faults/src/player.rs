@@ -275,9 +275,7 @@ impl Stage<'_> {
         played.from_s = self.now_s();
         self.tell(&format!("{name}: {what}"));
         played.steps = in_force.hand.steps();
-        let made = in_force.hand.inject();
-        in_force.made();
-        match made {
+        match in_force.inject() {
             Ok(output) => {
                 self.tell_output(&name, &output);
                 self.prove(spec, &name, in_force.hand, played);

@@ -31,10 +31,13 @@ pub enum What {
     Emptied,
     /// Whatever: there were too many changes without an answer to keep them all.
     Anything,
+    /// Deleted, and the store said that it was not there: no promise, and over when a later change is acknowledged. Last,
+    /// since what is before it has its number in files.
+    NotThere,
 }
 
 impl What {
-    const ALL: [What; 7] = [
+    const ALL: [What; 8] = [
         Self::Random,
         Self::Guarded,
         Self::Zeros,
@@ -42,6 +45,7 @@ impl What {
         Self::Deleted,
         Self::Emptied,
         Self::Anything,
+        Self::NotThere,
     ];
 
     /// Its number in files.
@@ -59,7 +63,7 @@ impl What {
     /// True when the object is gone afterwards.
     #[must_use]
     pub fn takes_away(self) -> bool {
-        matches!(self, Self::Deleted | Self::Emptied)
+        matches!(self, Self::Deleted | Self::Emptied | Self::NotThere)
     }
 
     /// True when the object is there afterwards.
@@ -93,4 +97,27 @@ pub struct Row {
     pub key: Key,
     /// Which.
     pub change: Change,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_into_files_is_read_as_it_was() {
+        let known = [
+            What::Random,
+            What::Guarded,
+            What::Zeros,
+            What::Copied,
+            What::Deleted,
+            What::Emptied,
+            What::Anything,
+            What::NotThere,
+        ];
+        for (code, what) in (0_u8..).zip(known) {
+            assert_eq!((what.code(), What::of_code(code)), (code, Some(what)));
+        }
+        assert_eq!(What::of_code(8), None);
+    }
 }

@@ -26,28 +26,47 @@ impl Entry {
         &self.changes
     }
 
-    /// Adds a change. An acknowledged change that ended before another acknowledged one was sent is over and done with. One
-    /// without an answer may take effect at any time after it was sent, so it stays.
+    /// Adds a change. What had its answer (acknowledged, or not there to be deleted) before an acknowledged change was sent is
+    /// over and done with. One without an answer may take effect at any time after it was sent, so it stays.
     pub fn add(&mut self, change: Change) {
         if self.changes.contains(&change) {
             return;
         }
-        if !change.acknowledged {
+        if !is_answered(&change) {
             self.add_unanswered(change);
             return;
         }
         if self.changes.iter().any(|other| other.acknowledged && other.sent_ns > change.end_ns) {
             return;
         }
-        self.changes.retain(|other| !other.acknowledged || other.end_ns >= change.sent_ns);
+        if !change.acknowledged {
+            self.add_not_there(change);
+            return;
+        }
+        self.changes.retain(|other| !is_answered(other) || other.end_ns >= change.sent_ns);
         self.changes.push(change);
+    }
+
+    /// All of them say the same; the one that ends last is over last.
+    fn add_not_there(&mut self, change: Change) {
+        if self.is_anything() {
+            return;
+        }
+        match self.changes.iter_mut().find(|other| other.what == What::NotThere) {
+            Some(other) => {
+                if (other.end_ns, *other) < (change.end_ns, change) {
+                    *other = change;
+                }
+            }
+            None => self.changes.push(change),
+        }
     }
 
     fn add_unanswered(&mut self, change: Change) {
         if self.is_anything() {
             return;
         }
-        if self.changes.iter().filter(|other| !other.acknowledged).count() < MOST_UNANSWERED {
+        if self.changes.iter().filter(|other| !is_answered(other)).count() < MOST_UNANSWERED {
             self.changes.push(change);
             return;
         }
@@ -75,6 +94,11 @@ impl Entry {
     pub fn is_there(&self) -> bool {
         self.changes.iter().any(|change| change.acknowledged && change.what.leaves_an_object())
     }
+}
+
+/// The store has said what came of it: nothing of it comes later.
+fn is_answered(change: &Change) -> bool {
+    change.acknowledged || change.what == What::NotThere
 }
 
 #[cfg(test)]
@@ -113,6 +137,32 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_there_to_be_deleted_is_over_when_a_later_change_is_acknowledged() {
+        let not_there = |at, version| Change {
+            what: What::NotThere,
+            acknowledged: false,
+            version,
+            ..put(at, at + 10, 0)
+        };
+        for order in [[0, 1], [1, 0]] {
+            let of = |both: [Change; 2]| stored(&order.map(|at: usize| both[at]));
+            assert_eq!(of([not_there(0, 1), put(20, 30, 2)]), [2]);
+            assert_eq!(of([not_there(0, 1), put(10, 30, 2)]), [1, 2], "the same instant has no order");
+            assert_eq!(
+                of([put(0, 10, 1), not_there(20, 2)]),
+                [1, 2],
+                "the store has said that it is not there"
+            );
+            let lost = Change { acknowledged: false, ..put(20, 30, 2) };
+            assert_eq!(of([not_there(0, 1), lost]), [1, 2], "without an answer it may not have been done");
+        }
+        // However many there were, they do not make up for what is acknowledged later.
+        let many: Vec<Change> = (0..200).map(|at| not_there(at, 7)).collect();
+        assert_eq!(stored(&many), [7]);
+        assert_eq!(stored(&[many, vec![put(1000, 1010, 8)]].concat()), [8]);
+    }
+
+    #[test]
     fn the_order_in_which_changes_are_heard_of_changes_nothing() {
         let mut state = 1_u64;
         let mut next = |most: u64| {
@@ -124,7 +174,12 @@ mod tests {
                 .map(|at| {
                     let sent = i64::try_from(next(40)).unwrap();
                     let end = sent + i64::try_from(next(20)).unwrap();
-                    Change { acknowledged: next(4) > 0, ..put(sent, end, u32::try_from(at).unwrap()) }
+                    let (acknowledged, what) = match next(6) {
+                        0 => (false, What::NotThere),
+                        1 => (false, What::Random),
+                        _ => (true, What::Random),
+                    };
+                    Change { acknowledged, what, ..put(sent, end, u32::try_from(at).unwrap()) }
                 })
                 .collect();
             let mut other = changes.clone();
@@ -135,9 +190,12 @@ mod tests {
             assert_eq!(stored(&changes), stored(&other), "round {round}: {changes:?}");
             assert_eq!(stored(&changes), stored(&twice), "round {round}: {changes:?}");
             // By the definition, one against all.
+            let last_of_its_kind =
+                changes.iter().filter(|one| one.what == What::NotThere).max_by_key(|one| (one.end_ns, **one));
             let over = |change: &Change| {
-                change.acknowledged
-                    && changes.iter().any(|other| other.acknowledged && other.sent_ns > change.end_ns)
+                let is_past = changes.iter().any(|other| other.acknowledged && other.sent_ns > change.end_ns);
+                let is_another = change.what == What::NotThere && Some(change) != last_of_its_kind;
+                (is_answered(change) && is_past) || is_another
             };
             let mut expected: Vec<u32> =
                 changes.iter().filter(|change| !over(change)).map(|change| change.version).collect();

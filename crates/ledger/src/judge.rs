@@ -172,6 +172,7 @@ mod tests {
         let (write, delete) = (change(What::Random, true, 1), change(What::Deleted, true, 2));
         let (lost_write, lost_delete) = (change(What::Random, false, 3), change(What::Deleted, false, 4));
         let again = change(What::Random, true, 5);
+        let not_there = change(What::NotThere, false, 3);
         let wrong = Found::Present { by: Vec::new(), is_own: false };
         let other = Found::Present { by: Vec::new(), is_own: true };
         let none = Doubt::default();
@@ -189,6 +190,13 @@ mod tests {
             (vec![lost_write], Found::Absent, Class::UnansweredNotDone),
             (vec![lost_write], other.clone(), Class::UnansweredNotDone),
             (vec![write, delete, lost_write], Found::Absent, Class::UnansweredNotDone),
+            // A deletion that was answered 404 is no promise, and hides nothing that was acknowledged after it.
+            (vec![not_there], Found::Absent, Class::UnansweredDone),
+            (vec![write, not_there], Found::Absent, Class::UnansweredDone),
+            (vec![write, delete, not_there], Found::Absent, Class::UnansweredNotDone),
+            (vec![write, delete, not_there], other.clone(), Class::Resurrected),
+            (vec![not_there, again], Found::Absent, Class::Lost),
+            (vec![not_there, again], wrong.clone(), Class::Corrupt),
             (vec![write, lost_write], wrong, Class::Corrupt),
             (vec![write, lost_write], other, Class::Stale),
         ];

@@ -145,6 +145,7 @@ impl Plan {
             }
         }
         plan.refuse_what_may_coincide()?;
+        plan.tell_objects_of_emptying();
         plan.roles = workload
             .stages
             .iter()
@@ -176,14 +177,21 @@ impl Plan {
         }
     }
 
+    /// Objects of containers that are emptied are deleted, too, whatever their names are.
+    fn tell_objects_of_emptying(&mut self) {
+        let emptied: Vec<Space> =
+            self.spaces.iter().filter(|one| one.objects.is_none() && one.deleted).cloned().collect();
+        for space in self.spaces.iter_mut().filter(|one| one.objects.is_some()) {
+            space.deleted |= emptied.iter().any(|whole| whole.may_share_a_container(space));
+        }
+    }
+
     fn refuse_what_may_coincide(&self) -> Result<(), String> {
         for (at, one) in self.spaces.iter().enumerate() {
             for other in &self.spaces[at + 1..] {
                 let (Some(left), Some(right)) = (&one.objects, &other.objects) else { continue };
-                let containers =
-                    one.containers == other.containers || one.containers.may_coincide(&other.containers);
                 let objects = left == right || left.may_coincide(right);
-                if one.site == other.site && containers && objects {
+                if one.may_share_a_container(other) && objects {
                     return Err(format!(
                         "`{}/{}` and `{}/{}` may be one object, so no ledger can be kept: let their prefixes end in something \
                          else than a digit, or write them in one way",
@@ -231,10 +239,11 @@ impl Role {
         let Some(acknowledged) = self.is_acknowledged(sample) else { return };
         let at = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX).saturating_add(offset_ns);
         let is_write = matches!(self.what, What::Random | What::Guarded | What::Zeros);
+        let is_not_there = self.what == What::Deleted && self.batch == 1 && !acknowledged && is_404(sample);
         let change = Change {
             sent_ns: at(sample.sent_ns).saturating_sub(margin_ns),
             end_ns: at(sample.end_ns).saturating_add(margin_ns),
-            what: self.what,
+            what: if is_not_there { What::NotThere } else { self.what },
             acknowledged,
             version: if is_write { sample.version } else { 0 },
             bytes: if is_write { sample.asked_bytes } else { 0 },
@@ -265,6 +274,11 @@ impl Role {
     }
 }
 
+/// The only request of a sample was answered 404; one that was sent again may have been done before.
+fn is_404(sample: &Sample) -> bool {
+    sample.retries == 0 && (sample.status == 404 || sample.outcome.code() == 404)
+}
+
 /// The store has certainly not done it: it said so, or was never asked.
 fn is_refused(outcome: Outcome, what: What) -> bool {
     const NEVER_SENT: [&str; 5] = ["connect", "tls", "unsupported", "config", "denied"];
@@ -279,6 +293,12 @@ fn is_refused(outcome: Outcome, what: What) -> bool {
 }
 
 impl Space {
+    fn may_share_a_container(&self, other: &Self) -> bool {
+        let containers =
+            self.containers == other.containers || self.containers.may_coincide(&other.containers);
+        self.site == other.site && containers
+    }
+
     fn is_about_the_same(&self, other: &Self) -> bool {
         self.site == other.site && self.containers == other.containers && self.objects == other.objects
     }
@@ -426,10 +446,41 @@ mod tests {
             assert_eq!(said(write, label), Some(false), "{label}");
         }
         assert_eq!((said(write, "http_404"), said(delete, "http_404")), (None, Some(false)));
+        // What was not there is another thing than what got no answer; not where the first of several requests may have been done.
+        let ok_404 = Sample { status: 404, ..sample(Outcome::OK) };
+        let again = Sample { retries: 1, ..sample(Outcome::failed("http_404")) };
+        for (sample, what) in [
+            (sample(Outcome::failed("http_404")), What::NotThere),
+            (ok_404, What::NotThere),
+            (again, What::Deleted),
+            (sample(Outcome::failed("http_503")), What::Deleted),
+        ] {
+            let change = rows(delete, &sample)[0].change;
+            assert_eq!((change.what, change.acknowledged), (what, false), "{sample:?}");
+        }
         let taken = Sample { accepted_only: true, ..sample(Outcome::OK) };
         assert!(!rows(write, &taken)[0].change.acknowledged);
         let retried = Sample { retries: 1, ..sample(Outcome::failed("http_403")) };
         assert!(!rows(write, &retried)[0].change.acknowledged);
+    }
+
+    #[test]
+    fn a_ledger_that_misses_changes_knows_that_objects_of_emptied_containers_may_be_gone() {
+        let deletions = |disposed: &str| {
+            let plan = plan(&format!(
+                "- {{name: prepare, works: [{{type: prepare, containers: 'r(1,2)', container_prefix: c, objects: 'r(1,9)', sizes: \
+                 c(1)KB}}]}}\n\
+                 - {{name: dispose, works: [{{type: dispose, containers: 'r(1,2)', container_prefix: '{disposed}', empty_container: \
+                 true}}]}}\n"
+            ))
+            .unwrap();
+            let objects = plan.spaces.iter().find(|space| space.objects.is_some()).unwrap().doubt();
+            assert!(objects.writes);
+            objects.deletions
+        };
+        assert!(deletions("c"));
+        assert!(deletions("c1"), "c11 and c1 may be one");
+        assert!(!deletions("other"));
     }
 
     #[test]

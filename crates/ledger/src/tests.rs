@@ -35,6 +35,15 @@ fn history(random: &mut Random) -> Vec<(Change, Option<i64>)> {
         };
         changes.push((change, effect));
     }
+    // Some stores say of what is not there that it is not there, instead that it was deleted.
+    for at in 0..changes.len() {
+        let (change, effect) = changes[at];
+        let before = last(&changes, |other| (changes[other].1, other) < (effect, at));
+        let is_absent = before.is_none_or(|before| before.what != What::Random);
+        if change.what == What::Deleted && change.acknowledged && is_absent && random.below(2) == 0 {
+            changes[at].0 = Change { what: What::NotThere, acknowledged: false, ..change };
+        }
+    }
     changes
 }
 
@@ -73,7 +82,9 @@ fn simulate(objects: u64, seed: u64) -> (u64, BTreeMap<Class, u64>) {
         assert!(!stored.is_broken(), "object {object} is called {stored:?}: {history:?}");
         *classes.entry(stored).or_insert(0) += 1;
         // The last acknowledged change, which nothing overlaps and nothing unanswered may hide, is forgotten.
-        let is_quiet = history.iter().all(|(change, _)| change.acknowledged) && entry.changes().len() == 1;
+        let is_answered =
+            history.iter().all(|(change, _)| change.acknowledged || change.what == What::NotThere);
+        let is_quiet = is_answered && entry.changes().len() == 1 && entry.is_acknowledged();
         let latest =
             history.iter().enumerate().max_by_key(|(_, (change, _))| change.sent_ns).map(|(at, _)| at);
         if let Some(latest) = latest.filter(|_| is_quiet) {

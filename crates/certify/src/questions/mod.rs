@@ -14,6 +14,7 @@ mod together;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use cosmark_adaptor_api::{Capability, Protocol};
 
@@ -98,6 +99,8 @@ pub struct Question {
     pub source: &'static str,
     /// Left out when asked quickly: it moves many bytes or takes long.
     pub is_slow: bool,
+    /// When it has not ended by then it is answered "no".
+    pub most: Duration,
     pub(crate) ask: for<'a> fn(&'a mut Room) -> Asking<'a>,
 }
 
@@ -146,6 +149,9 @@ async fn asks_for_refusal(
     Ok(refused(&reply, status, codes))
 }
 
+/// How long a question may take.
+const MOST: Duration = Duration::from_secs(150);
+
 /// A short row.
 const fn row(
     id: &'static str,
@@ -153,12 +159,17 @@ const fn row(
     (asks, right, source): (&'static str, &'static str, &'static str),
     ask: for<'a> fn(&'a mut Room) -> Asking<'a>,
 ) -> Question {
-    Question { id, group, of, asks, right, source, is_slow: false, ask }
+    Question { id, group, of, asks, right, source, is_slow: false, most: MOST, ask }
 }
 
 impl Question {
     const fn slow(mut self) -> Self {
         self.is_slow = true;
+        self
+    }
+
+    const fn within(mut self, most: Duration) -> Self {
+        self.most = most;
         self
     }
 }
@@ -216,5 +227,14 @@ mod tests {
             assert!(one.id.starts_with(first), "{}", one.id);
         }
         assert!(seen.len() > 80, "{}", seen.len());
+    }
+
+    #[test]
+    fn a_question_has_the_time_that_it_gives_to_others() {
+        let all = || QUESTIONS.iter().copied().flatten();
+        let restart = all().find(|one| one.id == "any.restart").unwrap();
+        // The command of `cosmark certify --restart`, and a store that takes its minute to come back.
+        assert!(restart.most > Duration::from_secs(180 + 60 + 30), "{:?}", restart.most);
+        assert!(all().filter(|one| one.id != restart.id).all(|one| one.most == MOST));
     }
 }

@@ -1,6 +1,8 @@
 //! What an application does all day, by the adaptor's own operations: every protocol is asked the same.
 
-use cosmark_adaptor_api::{BytesSource, Capability, Error, ErrorKind, Marks, MultipartPlan, ObjectName};
+use cosmark_adaptor_api::{
+    BytesSource, Capability, Error, ErrorKind, Marks, MultipartPlan, ObjectName, Protocol,
+};
 use std::time::Instant;
 
 use super::{Group, Of, Question, by, difference, pattern, row};
@@ -356,6 +358,25 @@ pub(super) fn names_differ(
     Some(format!("{} is listed and not there", short(ghost)))
 }
 
+/// What a listing says that is behind the writes and deletes before it. Swift promises its listings only eventually.
+pub(super) fn late(room: &Room, wrong: String) -> Finding {
+    match room.protocol() {
+        Some(Protocol::Swift) => Finding::differs(format!("right after the writes: {wrong}")),
+        _ => Finding::no(wrong),
+    }
+}
+
+/// A listing may only be behind: it has each name once, and none that never was there (`ever`).
+fn is_behind(ever: &[String], listed: &[String]) -> bool {
+    let mut seen = std::collections::BTreeSet::new();
+    listed.iter().all(|name| ever.contains(name) && seen.insert(name))
+}
+
+/// What a listing says that is not as it should be.
+fn wrongly_listed(room: &Room, ever: &[String], listed: &[String], wrong: String) -> Finding {
+    if is_behind(ever, listed) { late(room, wrong) } else { Finding::no(wrong) }
+}
+
 async fn lists(room: &mut Room) -> Found {
     let all: Vec<String> = (0..30).map(|at| room.key(&format!("n{at:02}"))).collect();
     for key in &all {
@@ -365,8 +386,10 @@ async fn lists(room: &mut Room) -> Found {
         room.remove(key).await.map_err(|error| unprepared(&error))?;
     }
     let listed = room.names(&room.key(""), None, 5).await.map_err(|error| Finding::no(error.message()))?;
-    let wrong = names_differ(&all[10..], &listed, |name| room.short(name));
-    Ok(wrong.map_or_else(|| Finding::yes("20 names, the 10 deleted ones are not among them"), Finding::no))
+    Ok(match names_differ(&all[10..], &listed, |name| room.short(name)) {
+        None => Finding::yes("20 names, the 10 deleted ones are not among them"),
+        Some(wrong) => wrongly_listed(room, &all, &listed, wrong),
+    })
 }
 
 async fn lists_pages(room: &mut Room) -> Found {
@@ -377,11 +400,31 @@ async fn lists_pages(room: &mut Room) -> Found {
     let listed =
         room.names(&room.key(""), Some(5), 30).await.map_err(|error| Finding::no(error.message()))?;
     if let Some(wrong) = names_differ(&all, &listed, |name| room.short(name)) {
-        return Ok(Finding::no(wrong));
+        return Ok(wrongly_listed(room, &all, &listed, wrong));
     }
     Ok(if listed.is_sorted() {
         Finding::yes("23 names on 5 pages")
     } else {
         Finding::differs("they are not in the order of their bytes")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_that_is_behind_is_told_from_one_that_gives_what_never_was() {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let ever = of(&["a", "b", "c"]);
+        for (listed, expected) in [
+            (of(&[]), true),
+            (of(&["a", "c"]), true),
+            (of(&["c", "b", "a"]), true),
+            (of(&["a", "a"]), false),
+            (of(&["a", "d"]), false),
+        ] {
+            assert_eq!(is_behind(&ever, &listed), expected, "{listed:?}");
+        }
+    }
 }

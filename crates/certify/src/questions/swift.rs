@@ -5,6 +5,7 @@ use data_encoding::HEXLOWER;
 use md5::{Digest as _, Md5};
 
 use super::integrity::bare;
+use super::operations::late;
 use super::{Group, Question, SWIFT, by, difference, pattern, refusal, row};
 use crate::request::{Finding, Found, Request, refused, status_of};
 use crate::room::Room;
@@ -302,7 +303,7 @@ async fn list_json(room: &mut Room) -> Found {
     let etag = bare(room.write(&key, &pattern(4321, 1)).await?.line("etag"));
     let rows = listed(room, Request::get("").query("prefix", &key)).await?;
     let Some(row) = rows.first() else {
-        return Ok(Finding::no("right after the write it is not listed"));
+        return Ok(late(room, "it is not listed".to_owned()));
     };
     let is_right = row["name"] == key.as_str() && row["bytes"] == 4321 && row["hash"] == etag.as_str();
     Ok(Finding::holds(is_right, format!("bytes {}, hash {}", row["bytes"], row["hash"])))
@@ -320,7 +321,12 @@ async fn delimiter(room: &mut Room) -> Found {
     };
     let seen: Vec<String> = rows.iter().map(name).collect();
     let wanted = ["a/", "b", "c/"].map(|label| room.short(&room.key(label)));
-    Ok(Finding::holds(seen == wanted, seen.join(", ")))
+    let mut rest = wanted.iter();
+    let is_behind = seen.len() < wanted.len() && seen.iter().all(|name| rest.any(|one| one == name));
+    Ok(match seen.join(", ") {
+        names if is_behind => late(room, format!("{} of {} are listed: {names}", seen.len(), wanted.len())),
+        names => Finding::holds(seen == wanted, names),
+    })
 }
 
 async fn comes_back(room: &mut Room, label: String) -> Found {
@@ -334,16 +340,14 @@ async fn comes_back(room: &mut Room, label: String) -> Found {
         return Ok(Finding::no("it was written, and the read gives something else"));
     }
     let rows = listed(room, Request::get("").query("prefix", room.key(""))).await?;
-    if rows.len() != 1 || rows[0]["name"] != key.as_str() {
-        return Ok(Finding::no(format!(
-            "{} names are listed, the first is {:?}",
-            rows.len(),
-            rows.first().map(|row| row["name"].to_string())
-        )));
-    }
+    let listed = match &rows[..] {
+        [] => late(room, "it is not listed".to_owned()),
+        [row] if row["name"] == key.as_str() => Finding::yes("as it is"),
+        [first, ..] => {
+            let names = rows.len();
+            return Ok(Finding::no(format!("{names} names are listed, the first is {}", first["name"])));
+        }
+    };
     let reply = room.send(Request::delete(&key)).await?;
-    Ok(Finding::holds(
-        reply.is_success(),
-        if reply.is_success() { "as it is".to_owned() } else { status_of(&reply) },
-    ))
+    Ok(if reply.is_success() { listed } else { Finding::no(status_of(&reply)) })
 }

@@ -1,7 +1,7 @@
 //! Many at once: writers of one name, readers beside them, conditional writes that only one may win, pages while names come and
 //! go, a restart.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cosmark_adaptor_api::{
     Ask, Asker, BytesSource, Capability, Client, CollectSink, Error, Marks, ObjectName, PutOptions, Reply,
@@ -9,6 +9,7 @@ use cosmark_adaptor_api::{
 use futures_util::future::join_all;
 
 use super::integrity::bare;
+use super::operations::late;
 use super::{Group, Of, Question, S3, by, pattern, row};
 use crate::request::{Finding, Found, status_of};
 use crate::room::{Room, unprepared, within};
@@ -18,6 +19,12 @@ const RACE: (Group, Of) = (Group::Concurrency, S3);
 const WRITES: &str = "S3 user guide, How to prevent object overwrites with conditional writes";
 /// Writers of one name.
 const WRITERS: usize = 16;
+/// A store that was restarted answers every request again by then.
+const BACK_WITHIN: Duration = Duration::from_secs(60);
+/// Between two looks whether it does.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The command that restarts it has 180 s, the store has [`BACK_WITHIN`], and as much is left for the requests.
+const MOST_OF_A_RESTART: Duration = Duration::from_secs(320);
 /// Races; a store that lets two win does not do it each time.
 const ROUNDS: usize = 12;
 
@@ -81,7 +88,8 @@ pub(super) const ROWS: &[Question] = &[
             "S3 user guide, Data protection",
         ),
         by!(restart),
-    ),
+    )
+    .within(MOST_OF_A_RESTART),
 ];
 
 fn clients(room: &Room, count: usize) -> Result<Vec<Box<dyn Client>>, Finding> {
@@ -116,7 +124,7 @@ async fn put(
     client: &mut dyn Client,
     (container, object): (&str, &str),
     content: &[u8],
-    patience: std::time::Duration,
+    patience: Duration,
 ) -> Result<(), Error> {
     let (mut marks, source) = (Marks::default(), BytesSource(content));
     let name = ObjectName { container, object };
@@ -232,7 +240,7 @@ async fn pages_while_written(room: &mut Room) -> Found {
             let listed = match room.names(&room.key(""), Some(7), 60).await {
                 Ok(listed) => listed,
                 Err(error) => {
-                    wrong = Some(error.message().to_owned());
+                    wrong = Some(Finding::no(error.message()));
                     break;
                 }
             };
@@ -240,8 +248,8 @@ async fn pages_while_written(room: &mut Room) -> Found {
             sorted.sort_unstable();
             let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
             let absent = stay.iter().find(|name| !listed.contains(name));
-            wrong = twice.map(|name| format!("{} is listed twice", room.short(name)));
-            wrong = wrong.or(absent.map(|name| format!("{} is left out", room.short(name))));
+            wrong = twice.map(|name| Finding::no(format!("{} is listed twice", room.short(name))));
+            wrong = wrong.or(absent.map(|name| late(room, format!("{} is left out", room.short(name)))));
             if wrong.is_some() {
                 break;
             }
@@ -251,7 +259,7 @@ async fn pages_while_written(room: &mut Room) -> Found {
     };
     let (failed, wrong) = futures_util::future::join(churn, lists).await;
     if let Some(wrong) = wrong {
-        return Ok(Finding::no(wrong));
+        return Ok(wrong);
     }
     Ok(match failed {
         Some(error) => Finding::not_asked(format!("the writer beside it failed: {}", error.message())),
@@ -393,28 +401,44 @@ async fn restart(room: &mut Room) -> Found {
     if let Err(why) = result {
         return Ok(Finding::not_asked(format!("the command that restarts the store did not work: {why}")));
     }
-    // Until the store answers again, a minute at most.
-    let back = Instant::now();
-    while room.get(&there[0]).await.is_err_and(|error| error.status().is_none_or(|status| status >= 500)) {
-        if back.elapsed().as_secs() >= 60 {
-            return Ok(Finding::no("it has not answered within a minute after the restart"));
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    }
+    let until = Instant::now() + BACK_WITHIN;
     for (at, key) in there.iter().enumerate() {
-        let read = room.get(key).await.map_err(|error| {
-            Finding::no(format!("{} was acknowledged, and now: {}", room_short(key), error.message()))
+        let read = get_when_back(room, key, until).await.map_err(|error| {
+            let when = if is_away(&error) { "a minute after the restart" } else { "now" };
+            Finding::no(format!("{} was acknowledged, and {when}: {}", room_short(key), error.message()))
         })?;
         if read != pattern(2000 + at, at as u64) {
             return Ok(Finding::no(format!("{} holds other bytes", room.short(key))));
         }
     }
     for key in &gone {
-        if room.get(key).await.is_ok() {
-            return Ok(Finding::no(format!("{} was deleted and is there again", room.short(key))));
+        match get_when_back(room, key, until).await {
+            Ok(_) => return Ok(Finding::no(format!("{} was deleted and is there again", room.short(key)))),
+            Err(error) if is_away(&error) => {
+                let why = error.message();
+                let name = room_short(key);
+                return Ok(Finding::no(format!("{name} was deleted, and a minute after the restart: {why}")));
+            }
+            Err(_) => {}
         }
     }
     Ok(Finding::yes("30 objects, 10 deletes"))
+}
+
+/// Reads an object as soon as the store gives an answer that says something of it. Not all of a store is back at once.
+async fn get_when_back(room: &mut Room, key: &str, until: Instant) -> Result<Vec<u8>, Error> {
+    loop {
+        let read = room.get(key).await;
+        if !read.as_ref().is_err_and(is_away) || Instant::now() >= until {
+            return read;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// It says nothing of the object: no answer, or one that only says that there will be one.
+fn is_away(error: &Error) -> bool {
+    error.status().is_none_or(|status| status >= 500 || matches!(status, 408 | 429))
 }
 
 /// The end of a name.

@@ -110,6 +110,29 @@ async fn listings_that_lag_are_told_from_reads_that_do_not() {
         SimStore::start(Behaviour::from_yaml("stale_list: {window_ms: 60}").unwrap(), "127.0.0.1:0").unwrap();
     let certificate = certified_swift(&store.url(), &["any.consistency"]).await;
     assert_eq!((certificate.counts.no, certificate.counts.differs), (0, 2), "{:#?}", certificate.questions);
+    drop(store);
+}
+
+#[tokio::test]
+async fn a_swift_whose_listings_lag_is_answered_no_by_no_question_about_listings() {
+    let only = ["any.list", "any.pages", "swift.list", "swift.name"];
+    for (yaml, is_behind) in [("etag: md5", false), ("{etag: md5, stale_list: {window_ms: 60000}}", true)] {
+        let store = SimStore::start(Behaviour::from_yaml(yaml).unwrap(), "127.0.0.1:0").unwrap();
+        let by_swift = certified_swift(&store.url(), &only).await;
+        assert_eq!(not_right(&by_swift, Answer::No), [].into(), "{yaml}");
+        let differs = not_right(&by_swift, Answer::Differs);
+        let all = by_swift.questions.len();
+        assert_eq!((all, differs.len()), (10, if is_behind { all } else { 0 }), "{yaml}: {differs:#?}");
+        assert!(differs.values().all(|saw| saw.starts_with("right after the writes: ")), "{differs:#?}");
+        assert_eq!(by_swift.left_behind, Vec::<String>::new());
+        if is_behind {
+            // S3 promises them at once.
+            let by_s3 = certified_s3(&store.url(), ("any", "anysecret"), &["any.list"]).await;
+            let no: Vec<String> = not_right(&by_s3, Answer::No).into_keys().collect();
+            assert_eq!(no, ["any.list", "any.list-pages"]);
+        }
+        drop(store);
+    }
 }
 
 #[tokio::test]

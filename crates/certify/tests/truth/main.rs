@@ -6,13 +6,15 @@ mod bad;
 mod honest;
 mod liar;
 mod lies;
+mod restarted;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use cosmark_adaptor_api::{Adaptor, AdaptorDef, Session, Settings};
 use cosmark_adaptors::auth::swauth;
-use cosmark_certify::{Answer, Certificate, Certifying, Target};
+use cosmark_certify::{Answer, Certificate, Certifying, Restart, Target};
 
 /// Asks a store by S3 what begins so (empty: everything).
 async fn certified_s3(endpoint: &str, (access, secret): (&str, &str), only: &[&str]) -> Certificate {
@@ -47,6 +49,15 @@ async fn certified_by(
     session: Session,
     only: &[&str],
 ) -> Result<Certificate, String> {
+    certified_with(adaptor, session, only, None).await
+}
+
+async fn certified_with(
+    adaptor: Arc<dyn Adaptor>,
+    session: Session,
+    only: &[&str],
+    restart: Option<Rc<dyn Restart>>,
+) -> Result<Certificate, String> {
     let certifying = Certifying {
         adaptor,
         session: Arc::new(session),
@@ -55,7 +66,7 @@ async fn certified_by(
         id: "truth1".into(),
         quick: true,
         only: only.iter().map(|text| (*text).to_owned()).collect(),
-        restart: None,
+        restart,
         hidden: Vec::new(),
         version: "test".into(),
         began: "2026-01-01T00:00:00Z".into(),

@@ -146,7 +146,8 @@ fn a_run_that_stands_still_while_it_makes_a_fault_leaves_nothing_broken_whether_
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let fault = "type: command, inject: 'touch begun; while test ! -e go; do sleep 0.05; done; touch there', heal: 'echo x >> \
-                     heals; rm -f there', proof: 'test -e there', at: 5 objects, repeats: 1, hold: 1s, slot: 3s, keep: 1s";
+                     heals; rm -f there', proof: 'test -e there', at: 5 objects, repeats: 1, hold: 1s, slot: 3s, keep: 1s, within: \
+                     3s";
         workload(path, fault, 2400);
         let mut command = cosmark(path);
         let mut child = command.args(RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -167,6 +168,35 @@ fn a_run_that_stands_still_while_it_makes_a_fault_leaves_nothing_broken_whether_
         }
         until_no_guardian(path);
         assert!(!path.join("there").exists() && noted(path).is_empty(), "{is_killed}: {}", log(path));
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_makes_a_fault_leaves_nothing_broken_whoever_goes_on_making_it() {
+    // By the command itself, which is ended; by what that has started beyond its reach.
+    for (inject, comes) in [
+        ("touch begun; sleep 2; touch there came", false),
+        ("touch begun; setsid sh -c \"sleep 2; touch there came\"; true", true),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let fault = format!(
+            "type: command, inject: '{inject}', heal: 'echo x >> heals; rm -f there', proof: 'test -e there', at: 5 objects, repeats: 1, \
+             hold: 500s, slot: 510s, within: 6s"
+        );
+        workload(path, &fault, 180_000);
+        let mut command = cosmark(path);
+        let child = command.args(RUN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        eventually("the fault's beginning", || path.join("begun").exists());
+        kill(child);
+        eventually("its healing", || times_healed(path) > 0);
+        assert_eq!(noted(path).len(), 1, "it may be made yet: {}", log(path));
+        // Whoever else wants to heal it waits for its guardian.
+        let (code, text) = heal(path, &[]);
+        assert!(code == Some(0) && text.contains("was healed by its guardian"), "{text}");
+        until_no_guardian(path);
+        assert_eq!((times_healed(path), path.join("came").exists()), (2, comes), "{inject}: {}", log(path));
+        assert!(!path.join("there").exists() && noted(path).is_empty(), "{inject}: {}", log(path));
     }
 }
 

@@ -69,6 +69,7 @@ fn said(change: &cosmark_ledger::Change) -> String {
         }
         What::Copied => format!("a copy made at {at_s} s{answer}"),
         What::Deleted | What::Emptied => format!("nothing, deleted at {at_s} s{answer}"),
+        What::NotThere => format!("nothing, not there when it was to be deleted at {at_s} s"),
         What::Anything => "anything".to_owned(),
     }
 }
@@ -251,7 +252,7 @@ fn compare(probe: BodyProbe, entry: &Entry) -> Found {
         What::Zeros => body.is_zeros(change.bytes),
         // What it was made of is not kept.
         What::Copied => true,
-        What::Deleted | What::Emptied | What::Anything => false,
+        What::Deleted | What::Emptied | What::NotThere | What::Anything => false,
     });
     let by: Vec<usize> = by.map(|(at, _)| at).collect();
     let versions: Vec<u32> = entry.changes().iter().map(|change| change.version).collect();

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use cosmark_archive::Heal;
 
-use super::command::run;
+use super::command::{run, run_watched};
+use super::process::Process;
 use super::{Hand, here, text_of};
 
 /// A verb and the one that heals it.
@@ -14,6 +15,7 @@ const HEALED_BY: &[(&str, &str)] = &[
     ("kill", "restart"),
     ("pause", "resume"),
     ("devfail", "devheal"),
+    ("lose", "replace"),
     ("partition", "heal"),
     ("delay", "heal"),
     ("fill", "heal"),
@@ -95,10 +97,17 @@ impl Bed {
         std::iter::once(self.script.as_str()).chain(words.iter().copied()).map(str::to_owned).collect()
     }
 
-    fn call(&self, words: &[&str]) -> Result<String, String> {
+    fn call(&self, words: &[&str], begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         let words = self.words(words);
-        let output = run(&words, &self.directory, self.within)?;
+        let output = run_watched(&words, &self.directory, self.within, begun)?;
         if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(&words)) }
+    }
+
+    /// The bed's own list does not have it. Each verb writes it there before it acts or when it has acted, and takes it out when
+    /// it is healed; what cannot be asked is taken to be in force.
+    fn is_over(&self) -> bool {
+        let note = format!("{}.{}", self.target, self.verb);
+        self.call(&["list"], &mut |_| {}).is_ok_and(|list| list.lines().all(|line| line.trim() != note))
     }
 }
 
@@ -116,10 +125,10 @@ impl Hand for Bed {
         true
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         let mut words = vec![self.verb.as_str(), self.target.as_str()];
         words.extend(self.argument.as_deref());
-        self.call(&words)
+        self.call(&words, begun)
     }
 
     fn landed(&mut self) -> Result<Option<String>, String> {
@@ -129,12 +138,97 @@ impl Hand for Bed {
     }
 
     fn heal(&mut self) -> Result<String, String> {
-        let said = self.call(&[self.healing, &self.target]);
+        let said = self.call(&[self.healing, &self.target], &mut |_| {});
         match self.landed() {
-            // Healing twice is an error to some verbs; what counts is that nothing is broken.
-            Ok(None) => Ok(said.unwrap_or_else(|why| why)),
+            // Healing twice is an error to some verbs; what counts is that nothing is broken. A proof alone does not say
+            // that: of what was killed it is gone as soon as one process runs again.
+            Ok(None) => said.or_else(|why| if self.is_over() { Ok(why) } else { Err(why) }),
             Ok(Some(proof)) => Err(said.err().unwrap_or_else(|| format!("it is still there: {proof}"))),
             Err(why) => said.and(Err(why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A bed whose target is killed and restarted; how each verb ends is in files.
+    const SCRIPT: &str = r#"#!/bin/sh
+cd "${0%/*}"
+case $1 in
+  kill) : >x.kill ;;
+  restart) test -e starts || { echo it does not stay; exit 1; }; rm -f x.kill ;;
+  proof) test -e x.kill && test ! -e half && echo none runs ;;
+  list) test ! -e down && for note in *.kill; do test -e $note && echo $note; done; test ! -e down ;;
+esac
+"#;
+
+    #[test]
+    fn what_is_in_the_beds_own_list_is_not_healed_although_its_proof_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("faults"), SCRIPT).unwrap();
+        std::fs::set_permissions(at("faults"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut bed =
+            Bed::of(&text_of(directory.path()), "kill", "x", None, Duration::from_secs(60)).unwrap();
+        bed.inject(&mut |_| {}).unwrap();
+        assert_eq!(bed.landed().unwrap().as_deref(), Some("none runs"));
+        assert!(bed.heal().unwrap_err().contains("it does not stay"));
+        // One of its processes runs again, and the others do not.
+        std::fs::write(at("half"), "").unwrap();
+        assert_eq!(bed.landed(), Ok(None));
+        let why = bed.heal().unwrap_err();
+        assert!(why.contains("it does not stay"), "{why}");
+        // Another fault of the bed does not matter, and a list that cannot be had says nothing.
+        std::fs::rename(at("x.kill"), at("y.kill")).unwrap();
+        assert!(bed.heal().unwrap().contains("it does not stay"), "healed before");
+        std::fs::write(at("down"), "").unwrap();
+        assert!(bed.heal().is_err());
+        std::fs::write(at("starts"), "").unwrap();
+        assert_eq!(bed.heal(), Ok(String::new()));
+    }
+
+    /// A bed of one target, in which each signal to a process of it ends the script that sends it.
+    const INTERRUPTED: &str = r#"set -euo pipefail
+. "$1/../../testbeds/lib.sh"
+bed_init tiny
+bed_target() { echo x; }
+bed_targets() { echo x; }
+process_names() { echo x; }
+process_members() { echo 1; }
+process_is_alive() { [[ -e $TESTBED_DIR/alive ]]; }
+process_signal() { builtin kill -KILL $$; }
+bed_faults "$2" x
+"#;
+
+    #[test]
+    fn the_beds_write_down_what_they_kill_or_halt_before_they_do_and_nothing_that_they_refuse() {
+        use std::os::unix::process::ExitStatusExt;
+
+        for verb in ["kill", "pause"] {
+            let directory = tempfile::tempdir().unwrap();
+            let at = |name: &str| directory.path().join(name);
+            std::fs::create_dir(at("tiny")).unwrap();
+            std::fs::write(at("tiny/.cosmark-testbed"), "").unwrap();
+            let faults = || {
+                let mut command = std::process::Command::new("bash");
+                command.args(["-c", INTERRUPTED, "faults", env!("CARGO_MANIFEST_DIR"), verb]);
+                let output = command.env("COSMARK_TESTBED_DIR", directory.path()).output().unwrap();
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let noted = std::fs::read_dir(at("tiny/faults")).unwrap().flatten();
+                let noted: Vec<_> =
+                    noted.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+                (output.status.signal(), noted, said)
+            };
+            let (signal, noted, said) = faults();
+            assert_eq!((signal, noted.len()), (None, 0), "{verb}: {said}");
+            assert!(said.contains("x is not running"), "{verb}: {said}");
+            std::fs::write(at("alive"), "").unwrap();
+            let (signal, noted, said) = faults();
+            assert_eq!((signal, noted), (Some(libc::SIGKILL), vec![format!("x.{verb}")]), "{said}");
         }
     }
 }

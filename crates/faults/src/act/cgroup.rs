@@ -123,7 +123,7 @@ impl Hand for Cgroup {
         true
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         self.groups.iter().try_for_each(|group| self.make(group))?;
         for _ in 0..PASSES {
             for process in find(&self.who)? {

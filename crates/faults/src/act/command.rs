@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::Heal;
 
+use super::process::{Process, running, state_of};
 use super::{Hand, here};
 
 /// What is kept of what a command prints.
@@ -54,6 +55,19 @@ pub fn shell(command: &str) -> Vec<String> {
 /// # Errors
 /// When it cannot be started, or took longer and was ended.
 pub fn run(words: &[String], directory: &Path, within: Duration) -> Result<Output, String> {
+    run_watched(words, directory, within, &mut |_| {})
+}
+
+/// As [`run`]; `begun` hears of its first process, whose number is that of the whole group, as soon as it runs.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    words: &[String],
+    directory: &Path,
+    within: Duration,
+    begun: &mut dyn FnMut(Process),
+) -> Result<Output, String> {
     let Some((program, arguments)) = words.split_first() else {
         return Err("the command is empty".to_owned());
     };
@@ -67,6 +81,7 @@ pub fn run(words: &[String], directory: &Path, within: Duration) -> Result<Outpu
         .process_group(0)
         .spawn()
         .map_err(|cause| format!("`{program}` cannot be run: {cause}"))?;
+    running(child.id()).into_iter().for_each(begun);
     let stored = Arc::new(Mutex::new(Vec::new()));
     let readers: Vec<_> = [child.stdout.take().map(reader), child.stderr.take().map(reader)]
         .into_iter()
@@ -116,8 +131,19 @@ fn collect(mut pipe: Box<dyn Read + Send>, stored: &Arc<Mutex<Vec<u8>>>) -> std:
 
 fn end_group(id: u32) {
     let Ok(group) = libc::pid_t::try_from(id) else { return };
-    // SAFETY: a signal to a process group that this process has made; no memory is involved.
+    // SAFETY: a signal to a process group that this process, or the one that it is the guardian of, has made; no memory is
+    // involved.
     unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// Ends a command that another process has begun and that still runs, with all that it started in its group; false where it had
+/// come to its end.
+pub fn end(first: Process) -> bool {
+    let runs = state_of(first).is_some();
+    if runs {
+        end_group(first.0);
+    }
+    runs
 }
 
 /// A fault by commands.
@@ -151,8 +177,8 @@ impl Hand for Commands {
         vec![format!("{} in {}", self.inject.join(" "), self.directory.display())]
     }
 
-    fn inject(&mut self) -> Result<String, String> {
-        let output = run(&self.inject, &self.directory, self.within)?;
+    fn inject(&mut self, begun: &mut dyn FnMut(Process)) -> Result<String, String> {
+        let output = run_watched(&self.inject, &self.directory, self.within, begun)?;
         if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(&self.inject)) }
     }
 
@@ -201,6 +227,21 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(gone());
+    }
+
+    #[test]
+    fn whoever_hears_of_a_command_can_end_it_and_what_has_ended_is_left_alone() {
+        let (send, heard) = std::sync::mpsc::sync_channel(1);
+        let words = shell("sleep 600 & wait");
+        let long = Duration::from_secs(60);
+        let runs = std::thread::spawn(move || {
+            run_watched(&words, Path::new("/"), long, &mut |first| send.send(first).unwrap())
+        });
+        let first = heard.recv_timeout(long).unwrap();
+        assert!(!end((first.0, first.1 + 1)), "another process got its number");
+        assert!(end(first));
+        assert_eq!(runs.join().unwrap().unwrap().code, None);
+        assert!(!end(first));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use cosmark_archive::Heal;
 use cosmark_workload::model::faults::{FaultKind, FaultPlace, FaultSpec};
 
 pub use far::reach;
+pub use process::Process;
 use proxy::Proxies;
 
 /// One fault that is about to be made.
@@ -35,11 +36,11 @@ pub trait Hand: Send {
         false
     }
 
-    /// Makes it; what was printed.
+    /// Makes it; what was printed. `begun` hears of a command that makes it: the first process of a group of its own.
     ///
     /// # Errors
     /// Why it could not be made.
-    fn inject(&mut self) -> Result<String, String>;
+    fn inject(&mut self, begun: &mut dyn FnMut(Process)) -> Result<String, String>;
 
     /// What proves that it is there; `None` when it is not.
     ///
@@ -167,15 +168,27 @@ impl Question {
 /// # Errors
 /// Why it could not be healed.
 pub fn heal(plan: &Heal) -> Result<String, String> {
+    heal_to_its_end(plan)?
+}
+
+/// Heals what another process has made. The inner error is that of what came to its end and said no.
+///
+/// # Errors
+/// Why it did not come to its end: what it did is not known.
+pub fn heal_to_its_end(plan: &Heal) -> Result<Result<String, String>, String> {
     match plan {
         Heal::Command { words, directory, within } => {
             let output = command::run(words, directory, *within)?;
-            if output.code == Some(0) { Ok(output.text) } else { Err(output.failure(words)) }
+            match output.code {
+                Some(0) => Ok(Ok(output.text)),
+                Some(_) => Ok(Err(output.failure(words))),
+                None => Err(output.failure(words)),
+            }
         }
-        Heal::Continue(processes) => signal::go_on(processes),
-        Heal::Groups(groups) => cgroup::heal(groups),
+        Heal::Continue(processes) => Ok(signal::go_on(processes)),
+        Heal::Groups(groups) => Ok(cgroup::heal(groups)),
         Heal::Elsewhere { host, script, within, .. } => far::heal(host, script, *within),
-        Heal::Itself => Ok(String::new()),
+        Heal::Itself => Ok(Ok(String::new())),
     }
 }
 

@@ -11,6 +11,7 @@ use cosmark_archive::Heal;
 use cosmark_workload::model::faults::NetworkFault;
 
 use super::command::{Output, run};
+use super::process::Process;
 use super::{Hand, here};
 
 /// How the tables that are made here are called; nothing else is ever deleted.
@@ -149,7 +150,7 @@ impl Hand for Network {
         true
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         if self.how == NetworkFault::Partition && self.answers(ANSWERS_BEFORE)?.is_none() {
             return Err(format!(
                 "{} does not answer before it is cut off, so that nothing could prove it",

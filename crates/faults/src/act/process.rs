@@ -143,6 +143,11 @@ fn look_closely(number: u32) -> Option<Seen> {
     Some(Seen { first: String::from_utf8_lossy(first).into_owned(), ..look(number)? })
 }
 
+/// The one that has this number now.
+pub fn running(number: u32) -> Option<Process> {
+    look(number).map(|found| found.process())
+}
+
 /// The state of one that still is what it was.
 pub fn state_of((number, started): Process) -> Option<char> {
     look(number).filter(|found| found.started == started).map(|found| found.state)

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::Hand;
+use super::process::Process;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 64 << 10;
@@ -389,7 +390,7 @@ impl Hand for ByProxy {
         Heal::Itself
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         self.proxy.counts.begin_fault();
         self.since = Some(std::time::Instant::now());
         self.proxy.mode.send_replace(Some(self.how));

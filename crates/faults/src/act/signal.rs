@@ -67,7 +67,7 @@ impl Hand for Signal {
         true
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         let signal = match self.signal {
             FaultSignal::Stop => libc::SIGSTOP,
             FaultSignal::Kill => libc::SIGKILL,

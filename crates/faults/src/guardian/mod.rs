@@ -1,9 +1,10 @@
 //! The guardian of a fault: a process of its own that heals it when whoever made it is killed, or stands still beyond the
 //! fault's time. `parent.rs` is the side of the process that makes the fault, `watch.rs` that of the guardian.
 //!
-//! The two speak in lines over two pipes. To the guardian: [`BEAT`] every second, [`MADE`] when making the fault is over,
-//! [`OVER`] when it need not look after it any more. From it: [`READY`], then [`HEALED`] or [`FAILED`] with a sentence, or
-//! [`OVER`] where somebody else has healed it; before those [`STOOD`] where the run stands still in the midst of making it.
+//! The two speak in lines over two pipes. To the guardian: [`BEAT`] every second, [`MAKING`] with number and start of a command
+//! that makes the fault, [`MADE`] when making it is over, [`OVER`] when it need not look after it any more. From it: [`READY`],
+//! then [`HEALED`] or [`FAILED`] with a sentence, or [`OVER`] where somebody else has healed it; before those [`STOOD`] where
+//! the run stands still in the midst of making it.
 
 mod parent;
 mod watch;
@@ -16,6 +17,7 @@ pub use parent::Guardian;
 pub use watch::{detach, watch};
 
 const BEAT: &str = "beat";
+const MAKING: &str = "making";
 const MADE: &str = "made";
 const OVER: &str = "over";
 const READY: &str = "ready";

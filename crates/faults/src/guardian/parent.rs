@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use cosmark_archive::FaultNote;
 
-use super::{BEAT, BEAT_EVERY, FAILED, HEALED, MADE, OVER, READY, STOOD, Terms};
+use super::{BEAT, BEAT_EVERY, FAILED, HEALED, MADE, MAKING, OVER, READY, STOOD, Terms};
+use crate::act::Process;
 
 /// A guardian that is not ready by then is none.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -96,6 +97,11 @@ impl Guardian {
         own.over();
         let why = if said.is_gone { "it ended at once" } else { "it was not ready in time" };
         Err(why.to_owned())
+    }
+
+    /// A command that makes the fault runs, the first of its group: it is not to outlive this process.
+    pub fn making(&self, first: Process) {
+        self.shared.send(&format!("{MAKING} {} {}", first.0, first.1));
     }
 
     /// Making the fault is over, however that went.

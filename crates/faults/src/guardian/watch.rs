@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use cosmark_archive::{FaultInForce, FaultNote};
+use cosmark_archive::{FaultInForce, FaultNote, Heal};
 
-use super::{FAILED, GRACE, HEALED, MADE, OVER, READY, SILENT, STOOD, Terms};
-use crate::left::{Done, heal, tried};
+use super::{FAILED, GRACE, HEALED, MADE, MAKING, OVER, READY, SILENT, STOOD, Terms};
+use crate::act::{Process, command};
+use crate::left::{Done, claimed, forgotten, heal, tried, tried_again};
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -19,6 +20,10 @@ const LATE: Duration = Duration::from_secs(2);
 const TRIES: u32 = 3;
 /// A fault that stands in the midst of being made is healed so often, since it may be made afterwards.
 const ROUNDS: u32 = 3;
+/// What may still be made is healed twice: at once, and with the tries that are left when what makes it has had its time.
+const TRIES_AT_ONCE: u32 = 1;
+/// On another machine making it may begin so much later: its shell's own work, and a watcher that it starts first.
+const BEGINS_THERE: Duration = Duration::from_secs(30);
 /// Lines that wait; more are read when there is room.
 const WAITING: usize = 64;
 
@@ -80,8 +85,17 @@ pub fn watch(
         .map_err(|cause| format!("no thread could be started: {cause}"))?;
     answer(answers, READY, "");
     let now = Instant::now();
-    let mut watch =
-        Watch { note: Some(note), fault, terms, began: now, heard: now, looked: now, made: false, rounds: 0 };
+    let mut watch = Watch {
+        note: Some(note),
+        fault,
+        terms,
+        began: now,
+        heard: now,
+        looked: now,
+        making: None,
+        made: false,
+        rounds: 0,
+    };
     loop {
         match watch.hear(&lines) {
             Heard::Over => return Ok(()),
@@ -94,6 +108,9 @@ pub fn watch(
             return Ok(());
         }
         let Some(why) = watch.reason() else { continue };
+        if watch.is_alone() && matches!(watch.hear_out(&lines), Heard::Over) {
+            return Ok(());
+        }
         if let Some(ended) = watch.act(&why, answers) {
             return ended;
         }
@@ -121,6 +138,8 @@ struct Watch {
     /// When the last sign of life came.
     heard: Instant,
     looked: Instant,
+    /// The first process of the command that makes the fault.
+    making: Option<Process>,
     /// Making the fault is over.
     made: bool,
     rounds: u32,
@@ -144,12 +163,28 @@ impl Watch {
             match line.as_str() {
                 OVER => return Heard::Over,
                 MADE => self.made = true,
-                // A sign of life.
-                _ => {}
+                line => {
+                    let rest = line.strip_prefix(MAKING).and_then(|rest| rest.trim().split_once(' '));
+                    let process =
+                        rest.and_then(|(number, start)| Some((number.parse().ok()?, start.parse().ok()?)));
+                    // Any other line is a sign of life.
+                    self.making = process.or(self.making);
+                }
             }
             next = lines.try_recv().ok();
         }
         Heard::Nothing
+    }
+
+    /// The last words of whoever made it may still wait to be read.
+    fn hear_out(&mut self, lines: &Receiver<String>) -> Heard {
+        let until = Instant::now() + LATE;
+        loop {
+            match self.hear(lines) {
+                Heard::Nothing if Instant::now() < until => {}
+                heard => return heard,
+            }
+        }
     }
 
     fn is_alone(&self) -> bool {
@@ -175,8 +210,13 @@ impl Watch {
 
     /// What was done; `None` when it has to go on looking.
     fn act(&mut self, why: &str, answers: &mut dyn Write) -> Option<Result<(), String>> {
-        if !self.is_alone() && !self.made {
-            return self.act_meanwhile(why, answers);
+        if !self.made {
+            if !self.is_alone() {
+                return self.act_meanwhile(why, answers);
+            }
+            if let Some(lasts) = making_lasts(&self.fault.heal) {
+                return self.act_orphaned(why, lasts, answers);
+            }
         }
         let note = self.note.take()?;
         let path = note.path().to_owned();
@@ -188,6 +228,16 @@ impl Watch {
             // The whole journal was deleted: nobody else knows of it any more.
             tried(&self.fault, TRIES).map_or_else(Done::Failed, Done::Healed)
         };
+        self.ended(done, &path, why, answers)
+    }
+
+    fn ended(
+        &self,
+        done: Done,
+        path: &Path,
+        why: &str,
+        answers: &mut dyn Write,
+    ) -> Option<Result<(), String>> {
         let (word, text) = match done {
             Done::ByAnother => return Some(Ok(())),
             Done::Healed(how) => (HEALED, format!("healed by its guardian, because {why}: {how}")),
@@ -197,8 +247,44 @@ impl Watch {
             ),
         };
         answer(answers, word, &text);
-        drop(self.fault.log(&path, &text));
+        drop(self.fault.log(path, &text));
         Some(if word == HEALED { Ok(()) } else { Err(text) })
+    }
+
+    /// Whoever made it is gone, and what it has begun may go on without it and make the fault after it was healed. So its
+    /// command is ended, and because that may have handed the work on, the fault is healed again when that has had its time
+    /// (`lasts`). Until then it stays written down, and claimed.
+    fn act_orphaned(
+        &mut self,
+        why: &str,
+        lasts: Duration,
+        answers: &mut dyn Write,
+    ) -> Option<Result<(), String>> {
+        let since = Instant::now();
+        let ended = self.making.take().is_some_and(command::end);
+        let note = self.note.take()?;
+        let path = note.path().to_owned();
+        let claim = if path.exists() { claimed(&note, self.fault.heal.longest()) } else { Ok(None) };
+        let claim = match claim {
+            Ok(claim) => claim,
+            Err(done) => return self.ended(done, &path, why, answers),
+        };
+        let first = tried(&self.fault, TRIES_AT_ONCE);
+        let ended = if ended { "what was making it was ended; " } else { "" };
+        let said = match &first {
+            Ok(how) => format!("healed by its guardian, because {why}: {ended}{how}"),
+            Err(what) => format!("not healed by its guardian yet ({why}): {ended}{what}"),
+        };
+        let again = format!("{said}; again in {:.0} s, since it may still be made", lasts.as_secs_f64());
+        drop(self.fault.log(&path, &again));
+        while since.elapsed() < lasts {
+            if note.was_forgotten() {
+                return self.ended(Done::ByAnother, &path, why, answers);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let said = tried_again(&self.fault, first, TRIES - TRIES_AT_ONCE);
+        self.ended(forgotten(note, claim, said), &path, why, answers)
     }
 
     /// Whoever makes it stands still in the midst of that, and may go on and make it: it stays written down, and is looked after.
@@ -225,6 +311,15 @@ impl Watch {
     }
 }
 
+/// How long what makes a fault may go on by itself when its run is gone; `None` where that ends with the run.
+fn making_lasts(heal: &Heal) -> Option<Duration> {
+    match heal {
+        Heal::Command { within, .. } => Some(*within),
+        Heal::Elsewhere { within, .. } => Some(within.saturating_add(BEGINS_THERE)),
+        Heal::Continue(_) | Heal::Groups(_) | Heal::Itself => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -240,7 +335,9 @@ mod tests {
         let terms = Terms { hold: Duration::ZERO, longest: Duration::from_millis(300) };
         // Who made it is gone; what it is told before nobody says anything more; how often it heals; whether it stays noted.
         for (is_gone, orders, times, stays) in [
-            (true, "beat\n", 1, false),
+            (true, "beat\nmade\n", 1, false),
+            // It was killed while it made it, and a command of its own may go on.
+            (true, "beat\n", 2, false),
             (true, "over\n", 0, true),
             (false, "beat\nmade\nover\n", 0, true),
             (false, "made\n", 1, false),
@@ -250,7 +347,7 @@ mod tests {
             let heals = directory.path().join("heals");
             drop(std::fs::remove_file(&heals));
             let words = ["sh", "-c", "echo x >> heals"].map(str::to_owned).to_vec();
-            let within = Duration::from_secs(60);
+            let within = Duration::from_secs(2);
             let heal = Heal::Command { words, directory: directory.path().to_owned(), within };
             let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
             if is_gone {
@@ -263,9 +360,84 @@ mod tests {
             let healed = std::fs::read_to_string(&heals).unwrap_or_default().lines().count();
             assert_eq!((healed, note.path().exists()), (times, stays), "{orders:?}: {said} {ended:?}");
             assert!(said.starts_with("ready"), "{said}");
-            assert_eq!(said.contains("healed healed by its guardian, because"), times == 1, "{said}");
+            assert_eq!(said.contains("healed healed by its guardian, because"), !stays, "{said}");
             assert_eq!(ended.is_err(), times == 3, "{ended:?}");
             note.forget().unwrap();
+        }
+    }
+
+    /// Has a guardian look after a fault whose run was killed while it made it; what it came to, what it said, whether it
+    /// stays noted.
+    fn orphaned(
+        directory: &Path,
+        heal: &str,
+        within: Duration,
+        orders: &str,
+    ) -> (Result<(), String>, String, bool) {
+        let words = ["sh", "-c", heal].map(str::to_owned).to_vec();
+        let heal = Heal::Command { words, directory: directory.to_owned(), within };
+        let mut fault = FaultInForce::made_here("w1", "s1-main", "gone 1", "x", heal);
+        fault.process.pid = u32::MAX;
+        let note = Archive::open(directory).unwrap().fault_journal().note(&fault).unwrap();
+        let terms = Terms { hold: Duration::from_secs(500), longest: Duration::from_secs(600) };
+        let mut said = Vec::new();
+        let ended = watch(note.path(), terms, Cursor::new(orders.as_bytes().to_vec()), &mut said);
+        (ended, String::from_utf8(said).unwrap(), note.path().exists())
+    }
+
+    #[test]
+    fn the_command_with_which_a_run_that_is_gone_was_making_a_fault_is_ended_with_all_it_started() {
+        use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "sleep 600; touch there"]).current_dir(directory.path()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
+        // Another process may have that number by now: it is left alone.
+        let orders = |start: &str| format!("beat\nmaking {} {start}\n", child.id());
+        let (before, now) = (orders("1"), orders(start));
+        let second = Duration::from_secs(1);
+        let (ended, said, _) = orphaned(directory.path(), "true", second, &before);
+        assert_eq!(ended, Ok(()), "{said}");
+        assert_eq!(child.try_wait().unwrap(), None);
+        let (ended, said, stays) = orphaned(directory.path(), "true", second, &now);
+        assert_eq!((ended, stays), (Ok(()), false), "{said}");
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        let log = std::fs::read_to_string(directory.path().join(".faults/guardian.log")).unwrap();
+        assert!(log.contains("what was making it was ended"), "{log}");
+    }
+
+    #[test]
+    fn what_comes_to_be_after_its_run_is_gone_is_healed_again_in_its_time() {
+        // What heals it, how often that runs, what is said, whether the fault is called healed.
+        for (heal, times, says, is_healed) in [
+            ("rm -f there", 2, "; and a second time", true),
+            // There was nothing to be healed at first.
+            ("rm there", 2, "; the first time: ", true),
+            // To be healed twice is an error, and nothing came meanwhile.
+            ("test $(wc -l <heals) -eq 1", 3, "; the second time: ", true),
+            // What the second healing did is not known.
+            ("test $(wc -l <heals) -eq 1 || sleep 60", 3, "took longer than", false),
+            ("test -e never", 3, "COULD NOT BE HEALED by its guardian", false),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let there = directory.path().join("there");
+            let makes_it = heal.starts_with("rm").then(|| {
+                let there = there.clone();
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(900));
+                    std::fs::write(there, "").unwrap();
+                })
+            });
+            let command = format!("echo x >>heals; {heal}");
+            let (ended, said, stays) = orphaned(directory.path(), &command, Duration::from_secs(2), "beat\n");
+            makes_it.into_iter().for_each(|thread| thread.join().unwrap());
+            let healed = std::fs::read_to_string(directory.path().join("heals")).unwrap().lines().count();
+            assert_eq!((ended.is_ok(), stays, healed), (is_healed, !is_healed, times), "{heal}: {said}");
+            assert!(said.contains(says), "{heal}: {said}");
+            assert!(!there.exists(), "{heal}: {said}");
         }
     }
 

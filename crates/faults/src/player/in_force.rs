@@ -50,9 +50,12 @@ impl<'a> InForce<'a> {
         Self { stage, name, hand, note: Some(note), patience, guardian, claim: None, by_guardian: None }
     }
 
-    /// Making it is over.
-    pub(super) fn made(&self) {
-        self.guardian.iter().for_each(Guardian::made);
+    /// Makes it; its guardian hears of the command that does, and when that is over.
+    pub(super) fn inject(&mut self) -> Result<String, String> {
+        let guardian = self.guardian.as_ref();
+        let made = self.hand.inject(&mut |first| guardian.iter().for_each(|guardian| guardian.making(first)));
+        guardian.into_iter().for_each(Guardian::made);
+        made
     }
 
     /// What its guardian did while this process stood still in making it.

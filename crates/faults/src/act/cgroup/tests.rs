@@ -116,7 +116,7 @@ fn a_process_is_limited_proved_to_be_and_put_back_to_where_it_was() {
         Err(why) => return skipped(&why),
     };
     assert_eq!(hand.landed(), Ok(None), "before it is made");
-    if let Err(why) = hand.inject() {
+    if let Err(why) = hand.inject(&mut |_| {}) {
         hand.heal().unwrap();
         return skipped(&why);
     }
@@ -151,7 +151,7 @@ fn what_a_process_reads_from_a_disk_is_limited_proved_to_be_and_put_back() {
         Ok(hand) => hand,
         Err(why) => return skipped(&why),
     };
-    if let Err(why) = hand.inject() {
+    if let Err(why) = hand.inject(&mut |_| {}) {
         hand.heal().unwrap();
         return skipped(&why);
     }

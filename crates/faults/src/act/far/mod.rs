@@ -12,7 +12,7 @@ use cosmark_workload::model::faults::{FaultKind, FaultProcess, FaultProcesses, F
 
 use super::Hand;
 use super::command::{Output, last_line};
-use super::process::{Seen, choose};
+use super::process::{Process, Seen, choose};
 use script::{Far, Steps};
 use session::{Session, nanoseconds};
 
@@ -190,7 +190,7 @@ impl Hand for Elsewhere {
         true
     }
 
-    fn inject(&mut self) -> Result<String, String> {
+    fn inject(&mut self, _begun: &mut dyn FnMut(Process)) -> Result<String, String> {
         self.asked = true;
         let (script, most) = (self.far.inject(), self.most());
         let output = self.ask(&script, most)?;
@@ -233,12 +233,12 @@ fn healed(host: &str, output: Output) -> Result<String, String> {
     }
 }
 
-/// Heals what another process has made over there.
+/// Heals what another process has made over there. The inner error is that of a script that came to its end and said no.
 ///
 /// # Errors
-/// When that machine cannot be reached, or it could not be healed.
-pub fn heal(host: &str, script: &str, within: Duration) -> Result<String, String> {
-    Session::open(host)?.ask(script, longest(within)).and_then(|output| healed(host, output))
+/// When that machine cannot be reached, or the session with it ended.
+pub fn heal(host: &str, script: &str, within: Duration) -> Result<Result<String, String>, String> {
+    Session::open(host)?.ask(script, longest(within)).map(|output| healed(host, output))
 }
 
 /// A question whose command runs over there, over a session of its own.

@@ -58,7 +58,7 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     assert!(proxies.cost(&of).unwrap().mean_us.unwrap() > 0.0);
 
     let mut delay = proxies.hand(&of, ProxyFault::Delay(Duration::from_millis(150))).unwrap();
-    delay.inject().unwrap();
+    delay.inject(&mut |_| {}).unwrap();
     assert_eq!(delay.landed().unwrap(), None, "nothing has passed yet");
     let began = Instant::now();
     ask(&mut stream, b"late").unwrap();
@@ -68,7 +68,7 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     assert_eq!(delay.landed().unwrap(), None);
 
     let mut stall = proxies.hand(&of, ProxyFault::Stall).unwrap();
-    stall.inject().unwrap();
+    stall.inject(&mut |_| {}).unwrap();
     stream.write_all(b"held").unwrap();
     until_landed(&mut stall);
     stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -80,7 +80,7 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     assert_eq!(&back, b"held");
 
     let mut slow = proxies.hand(&of, ProxyFault::Bandwidth(1_000_000)).unwrap();
-    slow.inject().unwrap();
+    slow.inject(&mut |_| {}).unwrap();
     let began = Instant::now();
     ask(&mut stream, &much[..250_000]).unwrap();
     assert!(began.elapsed() >= Duration::from_millis(400), "{:?}", began.elapsed());
@@ -88,7 +88,7 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     slow.heal().unwrap();
 
     let mut reset = proxies.hand(&of, ProxyFault::Reset).unwrap();
-    reset.inject().unwrap();
+    reset.inject(&mut |_| {}).unwrap();
     until_landed(&mut reset);
     let error = stream.read(&mut back).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
@@ -96,7 +96,7 @@ fn every_fault_of_the_proxy_does_what_it_says_and_ends_when_healed() {
     ask(&mut open(), b"again").unwrap();
 
     let mut refuse = proxies.hand(&of, ProxyFault::Refuse).unwrap();
-    refuse.inject().unwrap();
+    refuse.inject(&mut |_| {}).unwrap();
     until_landed(&mut refuse);
     assert_eq!(TcpStream::connect(at).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
     refuse.heal().unwrap();
@@ -114,7 +114,7 @@ fn a_fault_that_nothing_met_has_not_landed() {
     let proxies = Proxies::start(std::iter::once(of.as_str())).unwrap();
     for how in [ProxyFault::Delay(Duration::from_millis(1)), ProxyFault::Stall, ProxyFault::Bandwidth(1)] {
         let mut hand = proxies.hand(&of, how).unwrap();
-        hand.inject().unwrap();
+        hand.inject(&mut |_| {}).unwrap();
         assert_eq!(hand.landed().unwrap(), None, "{how:?}");
         hand.heal().unwrap();
     }
