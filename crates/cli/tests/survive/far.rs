@@ -107,7 +107,7 @@ fn faults_on_another_machine_are_proved_and_healed_over_ssh_and_nothing_stays_th
     let busy = Busy::begin(far.home.path());
     let there = far.home.path().join("there it is");
     let faults = [
-        stop(&busy, "node: s1, hold: 2s, slot: 5s, keep: 1s"),
+        stop(&busy, "node: s1, hold: 4s, slot: 8s, keep: 1s"),
         format!(
             "name: file, type: command, inject: \"touch '{0}'\", heal: \"rm '{0}'\", proof: \"test -e '{0}' && echo it lies there\", \
              whole: \"test ! -e '{0}'\", host: far, at: 5 objects, hold: 2s, slot: 5s, keep: 1s, repeats: 1",

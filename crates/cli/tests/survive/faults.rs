@@ -126,7 +126,7 @@ fn a_fault_that_nothing_proves_is_void_and_one_that_cannot_be_healed_is_said_and
     let fault = "type: command, inject: 'echo done', heal: 'true', proof: 'false', at: 5 objects, hold: 1s, slot: 2s, repeats: 1";
     workload(path, fault, 30);
     let text = fs::read_to_string(path.join("broken.yaml")).unwrap();
-    fs::write(path.join("broken.yaml"), text.replace("runtime: 30s", "total_ops: 1200")).unwrap();
+    fs::write(path.join("broken.yaml"), text.replace("runtime: 30s", "total_ops: 3000")).unwrap();
     let output = run(path, &args);
     let record = open_run(&path.join("archive/w1-broken")).unwrap().record;
     let slot = &record.stages[0].faults[0].slots[0];
@@ -145,7 +145,7 @@ fn a_fault_that_nothing_proves_is_void_and_one_that_cannot_be_healed_is_said_and
                  objects, hold: 1s, slot: 2s, repeats: 1, within: 700ms";
     workload(path, fault, 30);
     let text = fs::read_to_string(path.join("broken.yaml")).unwrap();
-    fs::write(path.join("broken.yaml"), text.replace("runtime: 30s", "total_ops: 1200")).unwrap();
+    fs::write(path.join("broken.yaml"), text.replace("runtime: 30s", "total_ops: 3000")).unwrap();
     fs::write(path.join("stuck"), "").unwrap();
     let output = run(path, &args);
     let record = open_run(&path.join("archive/w2-broken")).unwrap().record;
