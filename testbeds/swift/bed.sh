@@ -475,7 +475,7 @@ print(a.get("object_replication_last") or 0, (a.get("object_replication_time") o
 
 # Rows of containers without their objects; see prefill.
 bed_prefill() {
-  local prefix=${1:-} count=${2:-} rows=${3:-} number shown
+  local prefix=${1:-} count=${2:-} rows=${3:-} number shown try status
   case $* in -h | --help) usage ;; esac
   (($# == 3)) || usage 2
   [[ $prefix =~ ^[A-Za-z0-9._-]{1,100}$ ]] || die "'$prefix': use up to 100 letters, digits, . _ -"
@@ -491,9 +491,16 @@ bed_prefill() {
     databases_limit 0
   fi
   for ((number = 1; number <= count; number++)); do
-    http '201 202' /dev/null "$STORAGE_URL/$prefix$number" -X PUT -H "X-Auth-Token: $TOKEN"
-    timeout 1200 "$PYTHON" "$HERE/prefill.py" "$ETC/swift.conf" "$BED_DIR/srv" "${STORAGE_URL##*/}" "$prefix$number" "$rows" ||
-      die "$prefix$number has not got its $rows rows"
+    for ((try = 1; ; try++)); do
+      http '201 202' /dev/null "$STORAGE_URL/$prefix$number" -X PUT -H "X-Auth-Token: $TOKEN"
+      status=0
+      timeout 1200 "$PYTHON" "$HERE/prefill.py" "$ETC/swift.conf" "$BED_DIR/srv" "${STORAGE_URL##*/}" "$prefix$number" "$rows" ||
+        status=$?
+      ((status)) || break
+      # 2: not all copies are there. After a device was replaced the proxy reads the new rings within 15 s.
+      ((status == 2 && try < 15)) || die "$prefix$number has not got its $rows rows"
+      sleep 2
+    done
     shown=$(curl -sS -m 30 -I -H "X-Auth-Token: $TOKEN" "$STORAGE_URL/$prefix$number" |
       tr -d '\r' | awk -F': ' 'tolower($1) == "x-container-object-count" { print $2 }')
     ((${shown:-0} >= rows)) || die "the proxy says that $prefix$number has ${shown:-no} objects, not $rows"

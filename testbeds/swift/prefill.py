@@ -93,7 +93,7 @@ def main():
     if not copies:
         raise SystemExit(f"no device below {devices} has a database of {container}")
     print(f"{container}: {rows} rows in {copies} of {len(nodes)} copies")
-    return 0 if copies == len(nodes) else 1
+    return 0 if copies == len(nodes) else 2
 
 
 if __name__ == "__main__":
