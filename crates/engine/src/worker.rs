@@ -461,7 +461,7 @@ impl Worker {
             };
             // As in COSBench a container that was deleted is no operation; one that was not is a failure.
             let Err(error) = result else { continue };
-            if !self.does_it_all(running) {
+            if !self.does_it_all(running) || self.is_only_late(running, state, container, &error).await {
                 running.note_failure(0, &error);
                 continue;
             }
@@ -473,6 +473,23 @@ impl Worker {
             self.record(running, state, slot, choice, &Err(error.clone()));
             self.after_failure(running, state, 0, &error).await;
         }
+    }
+
+    /// A container that was not deleted, because its listing does not know yet that it is empty, is no failure of a healthy store.
+    async fn is_only_late(
+        &mut self,
+        running: &Running,
+        state: &mut WorkerState,
+        container: u64,
+        error: &Error,
+    ) -> bool {
+        if error.kind() != ErrorKind::Status(409) {
+            return false;
+        }
+        let mut marks = Marks::default();
+        let name = state.names[0].0.write(container);
+        let look = std::pin::pin!(ops::lists_what_is_gone(self.client.as_mut(), name, &mut marks));
+        matches!(self.watched.run(look, running.limit_ns).await, Ok(Ok(true)))
     }
 
     /// Whether nobody else deletes objects of its containers now, as far as can be seen here: what others still have to delete

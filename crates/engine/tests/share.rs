@@ -241,6 +241,25 @@ fn a_cleanup_empties_its_containers_only_where_that_is_asked_for_and_counts_thos
 }
 
 #[test]
+fn a_container_that_a_cleanup_cannot_delete_as_its_listing_is_behind_is_no_failure() {
+    let mut cleanup = operation(OpKind::Cleanup, "r(1,1)", "r(1,3)");
+    cleanup.delete_container = true;
+    for (strange, failed) in [(false, 0), (true, 1)] {
+        let mem = Mem::new();
+        ["o1", "o2", "o3"].iter().for_each(|object| mem.insert("c1", object, vec![1]));
+        if strange {
+            mem.insert("c1", "strange", vec![1]);
+        }
+        // The three objects, then the container.
+        let refused = || Error::new(ErrorKind::Status(409), "it is not empty");
+        let late = move |call: u64| Act { error: (call == 3).then(refused), ..Act::default() };
+        let outcome = run(work(WorkKind::Cleanup, 1, vec![cleanup.clone()]), Faulty::new(mem, late));
+        assert_eq!((outcome.window(0).ok, outcome.window(0).failed), (3, failed), "{:?}", outcome.examples);
+        assert!(outcome.examples[0].contains("emptyContainer=true"), "{:?}", outcome.examples);
+    }
+}
+
+#[test]
 fn ramps_stay_outside_the_window() {
     let mut work = work(WorkKind::Normal, 4, vec![operation(OpKind::Read, "c(1)", "c(1)")]);
     work.rampup = Duration::from_millis(200);

@@ -21,7 +21,7 @@ use crate::choice::Choice;
 use crate::content::{Body, key_of};
 use crate::files::FileSet;
 
-pub use container::remove as remove_container;
+pub use container::{lists_what_is_gone, remove as remove_container};
 
 /// When the clock of a sample starts and stops: around the adaptor's work, with nothing of ours inside.
 #[derive(Debug, Default)]
