@@ -135,9 +135,17 @@ fn swift_keeps_all_that_it_acknowledged_while_the_disk_of_an_object_server_is_sl
     assert!(durability.right >= 40, "{durability:?}");
 }
 
-/// What the faults script of the Swift bed answers.
+/// What the faults script of a bed answers.
+fn faults_of(bed: &str, args: &[&str]) -> std::process::Output {
+    Command::new(repository().join("testbeds").join(bed).join("faults")).args(args).output().unwrap()
+}
+
 fn swift(args: &[&str]) -> std::process::Output {
-    Command::new(repository().join("testbeds/swift/faults")).args(args).output().unwrap()
+    faults_of("swift", args)
+}
+
+fn ceph(args: &[&str]) -> std::process::Output {
+    faults_of("ceph", args)
 }
 
 /// A dead disk, as its operator replaces it: another device, in the rings; and one that nobody replaces comes back.
@@ -379,11 +387,6 @@ fn ceph_calls_no_osd_healed_that_ends_some_seconds_after_it_was_started() {
     assert!(stdout(&in_force).contains("osd.1.kill"), "{}", stdout(&in_force));
     assert!(again.status.success(), "{}", stderr(&again));
     assert_eq!(stdout(&left), "");
-}
-
-/// What the faults script of the Ceph bed answers.
-fn ceph(args: &[&str]) -> std::process::Output {
-    Command::new(repository().join("testbeds/ceph/faults")).args(args).output().unwrap()
 }
 
 #[test]
