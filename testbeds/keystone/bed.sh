@@ -21,14 +21,17 @@ ADMIN_PASSWORD=adminpass
 
 # ---- install and configure -------------------------------------------------------------------------------------
 
-bed_install() { install_programs; }
-
-bed_prepare() {
+# The database belongs to it: it needs nothing that runs, and takes most of the time of the first start.
+bed_install() {
   [[ ${KEYSTONE_LOG_LEVEL:=WARNING} =~ ^(DEBUG|INFO|WARNING|ERROR)$ ]] ||
     die "KEYSTONE_LOG_LEVEL=$KEYSTONE_LOG_LEVEL: use DEBUG, INFO, WARNING or ERROR"
   install_programs
   write_configuration
   make_database
+}
+
+bed_prepare() {
+  bed_install
   swift_up
 }
 
@@ -61,16 +64,13 @@ make_database() {
   [[ -e $BED_DIR/.database ]] && return 0
   say "making Keystone's database and keys (half a minute)"
   rm -f "$BED_DIR/keystone.db"
-  local manage=("$VENV/bin/keystone-manage" --config-file "$ETC/keystone.conf") user group
-  user=$(id -un) group=$(id -gn)
-  {
-    timeout 600 "${manage[@]}" db_sync &&
-      timeout 60 "${manage[@]}" fernet_setup --keystone-user "$user" --keystone-group "$group" &&
-      timeout 60 "${manage[@]}" credential_setup --keystone-user "$user" --keystone-group "$group" &&
-      timeout 120 "${manage[@]}" bootstrap --bootstrap-password "$ADMIN_PASSWORD" \
-        --bootstrap-admin-url "$KEYSTONE_URL/" --bootstrap-internal-url "$KEYSTONE_URL/" \
-        --bootstrap-public-url "$KEYSTONE_URL/" --bootstrap-region-id RegionOne
-  } >"$LOG_DIR/manage.log" 2>&1 9>&- </dev/null || {
+  local config=(--config-file "$ETC/keystone.conf") owner
+  owner=(--keystone-user "$(id -un)" --keystone-group "$(id -gn)")
+  timeout 900 "$PYTHON" "$HERE/manage.py" "${config[@]}" db_sync -- "${config[@]}" fernet_setup "${owner[@]}" -- \
+    "${config[@]}" credential_setup "${owner[@]}" -- \
+    "${config[@]}" bootstrap --bootstrap-password "$ADMIN_PASSWORD" --bootstrap-admin-url "$KEYSTONE_URL/" \
+    --bootstrap-internal-url "$KEYSTONE_URL/" --bootstrap-public-url "$KEYSTONE_URL/" \
+    --bootstrap-region-id RegionOne >"$LOG_DIR/manage.log" 2>&1 9>&- </dev/null || {
     tail -n 5 "$LOG_DIR/manage.log" >&2
     die "keystone-manage failed; see $LOG_DIR/manage.log"
   }
