@@ -129,11 +129,19 @@ make_daemons() {
   for n in "${OSDS[@]}"; do
     mkdir -p "$(osd_dir "$n")"
     if [[ $CEPH_STORE == xfs ]]; then device_mount "$n"; fi
-    make_osd "$n"
+    register_osd "$n"
   done
+  # Most of the time of the first start: side by side.
+  local making=()
+  for n in "${OSDS[@]}"; do
+    make_osd "$n" &
+    making+=($!)
+  done
+  for n in "${making[@]}"; do wait "$n" || die "an OSD could not be made; see above"; done
 }
 
-make_osd() {
+# One after the other: the monitor counts them.
+register_osd() {
   local dir secret uuid
   dir=$(osd_dir "$1")
   [[ ! -e $dir/.complete ]] || return 0
@@ -145,7 +153,14 @@ make_osd() {
   ceph_do osd new "$uuid" "$1" -i "$dir/secret.json"
   rm "$dir/secret.json"
   printf '[osd.%s]\n\tkey = %s\n' "$1" "$secret" >"$dir/keyring"
-  ceph-osd -c "$CONF" -i "$1" --mkfs --osd-uuid "$uuid" >>"$LOG_DIR/make.log" 2>&1 9>&- ||
+  printf '%s\n' "$uuid" >"$dir/uuid"
+}
+
+make_osd() {
+  local dir
+  dir=$(osd_dir "$1")
+  [[ ! -e $dir/.complete ]] || return 0
+  ceph-osd -c "$CONF" -i "$1" --mkfs --osd-uuid "$(<"$dir/uuid")" >>"$LOG_DIR/make.log" 2>&1 9>&- ||
     die "osd.$1 could not be made; see $LOG_DIR/make.log and $LOG_DIR/osd.$1.ceph.log"
   : >"$dir/.complete"
 }
@@ -169,8 +184,6 @@ make_pools() {
   for pool in bench:128:cosmark default.rgw.buckets.data:128:rgw cosbench1:16:cosmark cosbench2:16:cosmark; do
     IFS=: read -r pool pgs application <<<"$pool"
     ceph_do osd pool create "$pool" "$pgs" "$pgs" replicated replicated_rule
-    ceph_do osd pool set "$pool" size 3
-    ceph_do osd pool set "$pool" min_size 2
     ceph_do osd pool application enable "$pool" "$application"
   done
   printf '[client.bench]\n\tkey = %s\n\tcaps mon = "allow rw"\n\tcaps osd = "allow rwx"\n' "$BENCH_KEY" >"$KEYS/client.bench"
