@@ -46,7 +46,11 @@ fn one_work(store: &Handle, fields: &str) -> String {
 /// Runs a workload and gives what `run.json` says.
 fn result(directory: &Path, workload: &str, more: &[&str]) -> RunRecord {
     std::fs::write(directory.join("v.yaml"), workload).unwrap();
-    let output = cosmark(directory).args(["run", "v.yaml", "--json", "--quiet"]).args(more).output().unwrap();
+    let output = cosmark(directory)
+        .args(["run", "v.yaml", "--json", "--quiet", "--no-report"])
+        .args(more)
+        .output()
+        .unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{}", stderr(&output)))
 }
 

@@ -100,7 +100,7 @@ pub fn alone_with(workload: &str) -> Ran {
     std::fs::write(directory.path().join("truth.yaml"), workload).unwrap();
     let canary = Canary::start();
     let output = cosmark(directory.path())
-        .args(["run", "truth.yaml", "--oplog", "--json", "--quiet", "--archive", "archive"])
+        .args(["run", "truth.yaml", "--oplog", "--json", "--quiet", "--no-report", "--archive", "archive"])
         .output()
         .unwrap();
     let canary_ms = canary.stop();
