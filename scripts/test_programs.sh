@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the test programs of the workspace two at once, because most of what they do is waiting; cargo runs one after the
-# other. Programs that measure time run alone, after the others.
+# other. Programs that measure time run after the others, alone or in pairs.
 #   scripts/test_programs.sh [--beside | --alone] FILE
 # FILE is what `scripts/built.sh list` wrote; --beside: only those that run beside others; --alone: only those that do not.
 # What a program prints is shown when it has ended, in the form in which cargo prints it, with its seconds. Exit code: 0 if
@@ -17,7 +17,9 @@ FIRST=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/serv
 WAITING=(cli/survive cli/attack cli/distributed cli/cluster certify/truth cli/service cli/history adaptors/s3_live)
 WAITING_AT_ONCE=$((3 * $(nproc)))
 # Their figures another program on the same processors would change.
-ALONE=(cli/truth cli/goals cli/verdict engine/windows engine/share)
+ALONE=(cli/goals engine/windows engine/share)
+# These measure, too, but what they assert holds beside one other such program, and mostly they wait. The longest first.
+IN_PAIRS=(cli/truth cli/verdict)
 
 part=all
 case ${1:-} in
@@ -66,8 +68,12 @@ named() {
 }
 
 named "${FIRST[@]}" >"$work/beside"
+named "${IN_PAIRS[@]}" >"$work/pairs"
 named "${ALONE[@]}" >"$work/alone"
-grep -vxF -f "$work/beside" -f "$work/alone" "$programs" >>"$work/beside" || true
+grep -vxF -f "$work/beside" -f "$work/pairs" -f "$work/alone" "$programs" >>"$work/beside" || true
 [[ $part == alone ]] || run_all "$AT_ONCE" <"$work/beside"
-[[ $part == beside ]] || run_all 1 <"$work/alone"
+if [[ $part != beside ]]; then
+  run_all 2 <"$work/pairs"
+  run_all 1 <"$work/alone"
+fi
 [[ ! -e $work/failed ]]

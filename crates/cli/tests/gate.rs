@@ -190,6 +190,8 @@ row() {
 row left tests/left.rs true
 row library src/lib.rs false
 row breaks src/lib.rs true
+row goals tests/goals.rs true
+row verdict tests/verdict.rs true
 row truth tests/truth.rs true
 row right tests/right/main.rs true
 "#;
@@ -210,13 +212,20 @@ echo "test result: ok. 1 passed; 0 failed; 0 ignored"
 fn programs_run_two_at_once_but_for_those_that_measure() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
-    let truth = "#!/bin/sh\ncd \"$HERE\"\n[ -e ended-left ] && [ -e ended-right ] && touch ended-truth && echo 'test \
+    let goals = "#!/bin/sh\ncd \"$HERE\"\n[ -e ended-truth ] && [ -e ended-verdict ] && touch ended-goals && echo 'test \
                  result: ok. 2 passed; 0 failed; 0 ignored'\n";
+    // A pair, after the others.
+    let pair = MEETS.replace(
+        "touch \"began-$1\"",
+        "[ -e ended-left ] && [ -e ended-right ] || exit 1\ntouch \"began-$1\"",
+    );
     let programs = [
         ("cargo", BUILT.to_owned()),
         ("left", MEETS.replace("$1", "left").replace("$2", "right")),
         ("right", MEETS.replace("$1", "right").replace("$2", "left")),
-        ("truth", truth.to_owned()),
+        ("truth", pair.replace("$1", "truth").replace("$2", "verdict")),
+        ("verdict", pair.replace("$1", "verdict").replace("$2", "truth")),
+        ("goals", goals.to_owned()),
         ("breaks", "#!/bin/sh\necho 'running 1 test'\nexit 101\n".to_owned()),
     ];
     for (name, text) in programs {
@@ -237,6 +246,7 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
     let printed = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "one program broke off: {output:?}");
     assert!(here.join("ended-truth").exists(), "it did not run, or not after the others: {printed}");
+    assert!(here.join("ended-goals").exists(), "it did not run, or not after the pair: {printed}");
     // Each program's lines stand together, below what it is.
     for (name, source) in [("left", "tests/left.rs"), ("right", "tests/right/main.rs")] {
         let whole = format!(
@@ -246,7 +256,7 @@ fn programs_run_two_at_once_but_for_those_that_measure() {
         assert!(printed.contains(&whole), "{whole}:\n{printed}");
     }
     let broken = format!("broken|Running unittests src/lib.rs ({}/breaks)", here.display());
-    assert_eq!(read_log(&printed), [broken, "count|4|0|0".to_owned()]);
+    assert_eq!(read_log(&printed), [broken, "count|6|0|0".to_owned()]);
     fs::write(here.join("breaks"), "#!/bin/sh\necho 'test result: ok. 1 passed; 0 failed; 0 ignored'\n")
         .unwrap();
     assert_eq!(run().status.code(), Some(0));
