@@ -14,6 +14,8 @@ mod budgets;
 mod circles;
 #[path = "architecture/commits.rs"]
 mod commits;
+#[path = "architecture/examples.rs"]
+mod examples;
 mod support;
 #[path = "architecture/words.rs"]
 mod words;
