@@ -6,7 +6,8 @@
 #   scripts/console.sh browser   make reports of real runs and open them in headless Chromium; screenshots stay in
 #                                target/report-screenshots. Needs target/debug/cosmark, built after the page
 #   scripts/console.sh live      drive the console in headless Chromium: against scripted runs, then against a real controller with the
-#                                embedded store; screenshots stay in console/e2e/artefacts. Needs target/debug/cosmark
+#                                embedded store; screenshots stay in console/e2e/artefacts, but with COSMARK_SHOTS=no. Needs
+#                                target/debug/cosmark
 # With --if-possible as second argument, what cannot run here is said in a line "SKIPPED .." and is no failure.
 # Exit code: 0 done, 1 failed, 2 bad usage.
 set -euo pipefail

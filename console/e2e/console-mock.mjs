@@ -45,7 +45,7 @@ async function everyPage() {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
-      await axe(page, `${name} ${colorScheme}`);
+      await axe(page, `${name} ${colorScheme}`, colorScheme === "dark");
       await shot(page, `${name}-${colorScheme}`);
     }
     await fits(page, name);

@@ -115,7 +115,7 @@ async function both(name, goesOn = false) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
-    if (!goesOn) await axe(page, `${name} ${colorScheme}`);
+    if (!goesOn) await axe(page, `${name} ${colorScheme}`, colorScheme === "dark");
     await (goesOn ? longShot : shot)(page, `real-${name}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: "light" });
@@ -413,7 +413,7 @@ workload:
   point: |
     - name: read-\${{ workers }}
       works:
-        - {name: main, workers: '\${{ workers }}', runtime: 4s, operations: [{type: read, container_prefix: '\${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,9)'}]}
+        - {name: main, workers: '\${{ workers }}', runtime: 2s, operations: [{type: read, container_prefix: '\${{ prefix }}', containers: 'u(1,1)', objects: 'u(1,9)'}]}
   after: |
     - {name: cleanup, works: [{type: cleanup, workers: 2, container_prefix: '\${{ prefix }}', containers: 'r(1,1)', objects: 'r(1,9)'}]}
     - {name: dispose, works: [{type: dispose, workers: 1, container_prefix: '\${{ prefix }}', containers: 'r(1,1)'}]}
@@ -483,7 +483,7 @@ await parts([
   ["log in", login], ["target and secret", targetAndSecret], ["by editor", byEditor], ["by form and matrix", byForm], ["queue, a killed controller, cancel", queueAndCancel],
   ["compare and performance", compareAndPerformance], ["history", history], ["a study", study], ["log out", logout],
 ], true);
-await shot(page, "real-last", false).catch(() => undefined);
+await shot(page, "real-last", false, problems.length > 0).catch(() => undefined);
 await end();
 if (problems.length) for (const one of children) console.log(`-- ${one.name}\n${one.text().split("\n").slice(-25).join("\n")}`);
 else rmSync(work, { recursive: true, force: true });
