@@ -193,6 +193,7 @@ prepare() {
   aside console-build 900 scripts/console.sh build --if-possible
   aside console-test 600 scripts/console.sh test --if-possible
   aside deny 600 scripts/deny.sh
+  aside site 600 python3 scripts/site.py --if-possible
   aside python-install 600 scripts/python.sh install --if-possible
   # What fails here fails again, and is counted, where the bed is started.
   for bed in "${ASKED_BEDS[@]}"; do aside "bed-$bed" 1200 "testbeds/$bed/up" --install; done
@@ -321,6 +322,7 @@ build() {
 case ${1:-} in
   all)
     ask_for_beds
+    export COSMARK_SHOTS=no # nobody looks at the pictures of the console
     [[ -z $CLIPPY ]] || export RUSTC_WORKSPACE_WRAPPER=$CLIPPY
     lane prepare prepare
     must_pass 'format' 120 cargo fmt --all --check -- --color never
@@ -332,6 +334,7 @@ case ${1:-} in
     lint
     test_collect console-test 'console and report page: tests'
     test_collect deny 'licences and known faults of dependencies'
+    test_collect site 'documents as a site'
     # Tests run while nothing installs or builds.
     collect python-install 'Python package: install' || true
     for bed in "${ASKED_BEDS[@]}"; do collect "bed-$bed" "bed $bed: install" || true; done

@@ -28,7 +28,7 @@ const OWN_KEYS: &[Key] = &[
     Key::new(
         "ring",
         KeyKind::File,
-        "a copy of the cluster's object.ring.gz (or object-<policy>.ring.gz) on the driver",
+        "a copy of the cluster's object.ring.gz (or object-POLICY.ring.gz) on the driver",
     ),
     Key::new(
         "swift_conf",

@@ -50,7 +50,7 @@ pub(crate) struct HashPath {
 
 fn wrong(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::Config, format!("{} is no ring of Swift: {what}", path.display()))
-        .with_hint("give a copy of the cluster's object.ring.gz, or object-<policy>.ring.gz")
+        .with_hint("give a copy of the cluster's object.ring.gz, or object-POLICY.ring.gz")
 }
 
 impl Ring {
