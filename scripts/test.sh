@@ -213,9 +213,10 @@ lint() {
 
 people() {
   aside python-test 600 scripts/python.sh test --if-possible
-  aside reports 900 scripts/console.sh browser --if-possible
   aside live 1500 scripts/console.sh live --if-possible
 }
+# Beside the other browser or after it: in the lane that ends first.
+reports() { aside reports 900 scripts/console.sh browser --if-possible; }
 
 # repeat_failed FAILED LOG: what a phase of the workspace's tests reported as failed in LOG runs once more alone.
 repeat_failed() {
@@ -343,7 +344,7 @@ case ${1:-} in
     test_phase 'tests' 2700 scripts/test_programs.sh --beside "$BUILT"
     IGNORED=$RESULT_IGNORED
     repeat_failed "$RESULT_FAILED" "$OUTPUT"
-    lane beds first_beds
+    lane beds first_beds reports
     lane people people second_beds
     test_collect documentation 'examples in the documentation'
     IGNORED=$((IGNORED + RESULT_IGNORED))
