@@ -1,6 +1,7 @@
 //! What one machine did in a window of time: figures from the readings that lie in it. Counters become rates between the
-//! first and the last reading of the window; a counter that began anew adds what it has counted since. Nothing is
-//! interpolated: where readings are rare, the figures say how old they were.
+//! first and the last reading of the window; a counter that began anew adds what it has counted since, and one that steps
+//! back a little waits until it has caught up. Nothing is interpolated: where readings are rare, the figures say how old
+//! they were.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +61,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         }
         let figure = match quantity.reads {
             Reads::Gauge => gauge(&points),
-            Reads::Counter => counter(&points, &mut found.resets),
+            Reads::Counter => counter(&points, id == q::ENERGY.id, &mut found.resets),
         };
         if let Some((mean, highest)) = figure {
             found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
@@ -142,7 +143,13 @@ fn never_back(points: &mut [(u64, f64)]) {
     }
 }
 
-fn counter(points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
+/// A counter that lost less than this share has not begun anew: a source added up its parts in another order, or the kernel
+/// took something back.
+const STEP_BACK: f64 = 0.5;
+
+/// A number that `wraps` begins at 0 again whenever it has come to its end, which is no restart: RAPL's does within minutes
+/// under load.
+fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f64, f64)> {
     let whole = seconds(points.first()?.0, points.last()?.0);
     if whole <= 0.0 {
         return None;
@@ -151,14 +158,18 @@ fn counter(points: &[(u64, f64)], resets: &mut usize) -> Option<(f64, f64)> {
     // A number that did not move is not yet renewed: its time belongs to the next one that did.
     let mut since = points[0];
     for point in &points[1..] {
-        let grew = if point.1 >= since.1 { point.1 - since.1 } else { point.1 };
-        *resets += usize::from(point.1 < since.1);
+        let is_back = point.1 < since.1;
+        if is_back && !wraps && point.1 > since.1 * STEP_BACK {
+            continue;
+        }
+        *resets += usize::from(is_back && !wraps);
+        let grew = if is_back { point.1 } else { point.1 - since.1 };
         let took = seconds(since.0, point.0);
         if grew > 0.0 && took > 0.0 {
             sum += grew;
             highest = highest.max(grew / took);
         }
-        if grew > 0.0 || point.1 < since.1 {
+        if grew > 0.0 || is_back {
             since = *point;
         }
     }
@@ -289,6 +300,20 @@ mod tests {
         assert!(found.resets == 0 && (own.mean - 0.2 / 3.0).abs() < 1e-6 && own.highest < 0.2, "{own:?}");
         let read = readings(&q::CPU_IO_WAIT, "cpu0", &[3000.5, 0.2, 0.3]);
         assert_eq!(over(&read, ALL.0, ALL.1).resets, 1, "its machine began anew");
+    }
+
+    #[test]
+    fn a_small_step_back_is_no_restart_and_a_counter_of_energy_that_wraps_is_none_either() {
+        let read = readings(&q::CPU_BUSY, "cpu0", &[1_000_000.5, 1_000_000.49, 1_000_000.9, 1_000_001.3]);
+        let found = over(&read, ALL.0, ALL.1);
+        assert!(found.resets == 0 && (found.quantities[0].mean - 0.8 / 3.0).abs() < 1e-6, "{found:?}");
+        assert!(found.quantities[0].highest < 0.5, "{found:?}");
+        let read = readings(&q::ENERGY, "package-0", &[262_100.0, 262_140.0, 36.0, 76.0]);
+        let found = over(&read, ALL.0, ALL.1);
+        assert_eq!((found.resets, found.quantities[0].mean), (0, (40.0 + 36.0 + 40.0) / 3.0));
+        // Read rarely, it may come to more than half of what it was.
+        let read = readings(&q::ENERGY, "package-0", &[200_000.0, 150_000.0]);
+        assert_eq!(over(&read, ALL.0, ALL.1).quantities[0].mean, 150_000.0);
     }
 
     #[test]
