@@ -38,21 +38,22 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         .map(Borrow::borrow)
         .filter(|reading| (from_ns..=to_ns).contains(&reading.at_ns))
         .collect();
+    let used = renewed(&inside);
     let mut series: BTreeMap<(&'static str, String), Points> = BTreeMap::new();
-    for reading in &inside {
+    for reading in &used {
         for sample in &reading.samples {
             let key = (sample.quantity.id, sample.unit.clone());
             series.entry(key).or_insert((sample.quantity, Vec::new())).1.push((reading.at_ns, sample.value));
         }
     }
     let mut found = NodeFigures {
-        readings: inside.len(),
+        readings: if used.len() < 2 { used.len() } else { inside.len() },
         renewed_every_s: renewed_every_s(&inside),
         ..NodeFigures::default()
     };
     for ((id, unit), (quantity, points)) in series {
-        let mut points = if leaves_zeros_out(&inside, id, &unit) {
-            with_zeros(&inside, &points, quantity.reads)
+        let mut points = if leaves_zeros_out(&used, id, &unit) {
+            with_zeros(&used, &points, quantity.reads)
         } else {
             points
         };
@@ -78,6 +79,47 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     // Most counters of a large machine never move; that a drop or an error did not happen is no figure of its own.
     found.quantities.retain(|figure| figure.highest > 0.0);
     found
+}
+
+/// A source whose numbers stay as they are for so many readings is read much more often than it renews them.
+const RARE: f64 = 2.5;
+/// What is renewed by a clock, and not when something happens, has no gap that is so much longer than another.
+const REGULAR: f64 = 1.5;
+/// Among so many readings of a machine that is read as often as it renews its numbers, several bring something new.
+const LEAST_TO_TELL: usize = 4;
+
+/// The readings that brought something new, where a source renews its numbers much more rarely than it is read: the
+/// others repeat what was true before, so that a rate up to them is of more or less time than was counted. Else all.
+fn renewed<'a>(inside: &[&'a Reading]) -> Vec<&'a Reading> {
+    let pairs = inside.windows(2);
+    let new: Vec<&Reading> =
+        pairs.filter(|pair| pair[0].samples != pair[1].samples).map(|pair| pair[1]).collect();
+    let of_processors =
+        |reading: &&Reading| reading.samples.iter().any(|sample| sample.quantity.id == q::CPU_BUSY.id);
+    let never_stands_still = inside.first().is_some_and(of_processors);
+    if new.len() < 2 {
+        // Nobody knows how long it took to get there.
+        let stale = never_stands_still && inside.len() >= LEAST_TO_TELL;
+        let one = if stale { new.first().or(inside.first()) } else { None };
+        return one.map_or_else(|| inside.to_vec(), |one| vec![*one]);
+    }
+    let gaps = gaps(&new);
+    let shortest = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+    let longest = gaps.iter().copied().fold(0.0, f64::max);
+    let by_a_clock = never_stands_still || longest <= REGULAR * shortest;
+    let rare = usual_gap_s(inside).is_some_and(|usual| shortest > RARE * usual);
+    if rare && by_a_clock { new } else { inside.to_vec() }
+}
+
+fn gaps(readings: &[&Reading]) -> Vec<f64> {
+    readings.windows(2).map(|pair| seconds(pair[0].at_ns, pair[1].at_ns)).collect()
+}
+
+/// The median time between two readings, seconds; `None` with fewer than two.
+fn usual_gap_s(readings: &[&Reading]) -> Option<f64> {
+    let mut gaps = gaps(readings);
+    gaps.sort_by(f64::total_cmp);
+    gaps.get(gaps.len() / 2).copied()
 }
 
 /// Whether the source of these numbers says nothing where a number is 0.
@@ -143,14 +185,19 @@ fn never_back(points: &mut [(u64, f64)]) {
     }
 }
 
-/// A counter that lost less than this share has not begun anew: a source added up its parts in another order, or the kernel
-/// took something back.
+/// From the first to the last of them, seconds.
+fn span_s(points: &[(u64, f64)]) -> f64 {
+    points.first().zip(points.last()).map_or(0.0, |(first, last)| seconds(first.0, last.0))
+}
+
+/// A counter that lost less than this share has not begun anew: a source added up its parts in another order, or the
+/// kernel took something back.
 const STEP_BACK: f64 = 0.5;
 
-/// A number that `wraps` begins at 0 again whenever it has come to its end, which is no restart: RAPL's does within minutes
-/// under load.
+/// A number that `wraps` begins at 0 again whenever it has come to its end, which is no restart: RAPL's does within
+/// minutes under load.
 fn counter(points: &[(u64, f64)], wraps: bool, resets: &mut usize) -> Option<(f64, f64)> {
-    let whole = seconds(points.first()?.0, points.last()?.0);
+    let whole = span_s(points);
     if whole <= 0.0 {
         return None;
     }
@@ -322,6 +369,37 @@ mod tests {
         let found = over(&read, ALL.0, ALL.1);
         assert_eq!((found.quantities[0].mean, found.quantities[0].highest), (100.0, 100.0));
         assert_eq!(found.renewed_every_s, Some(3.0));
+    }
+
+    /// A processor that is busy half of the time, read every second for so long by an exporter that renews its numbers
+    /// every 15 s, `phase` seconds after the first reading for the first time.
+    fn renewed_every_15_s(phase: usize, long: usize) -> NodeFigures {
+        let renewed_at = |second: usize| (second + 15 - phase) / 15 * 15;
+        let values: Vec<f64> = (0..=long).map(|second| 1000.0 + renewed_at(second) as f64 * 0.5).collect();
+        over(&readings(&q::CPU_BUSY, "cpu0", &values), ALL.0, ALL.1)
+    }
+
+    #[test]
+    fn a_rate_is_between_renewals_however_they_lie_in_the_window() {
+        for long in [20, 40, 50] {
+            for phase in 0..15 {
+                let found = renewed_every_15_s(phase, long);
+                let busy = found.quantities.first().map(|one| one.mean);
+                let said = format!("{long} s, phase {phase}: {found:?}");
+                match busy {
+                    Some(busy) => assert!((busy / 0.5 - 1.0).abs() < 0.05, "{said}"),
+                    None => assert!(long == 20 && found.readings == 1 && found.units.is_empty(), "{said}"),
+                }
+                assert!(busy.is_none() || found.readings == long + 1, "{said}");
+            }
+        }
+        assert_eq!(renewed_every_15_s(14, 5).readings, 1, "nothing was renewed at all");
+        // What is counted when something happens stands still in between, and that time is its own.
+        let requests = |values: &[f64]| {
+            over(&readings(&q::SERVER_REQUESTS, "GET", values), ALL.0, ALL.1).quantities[0].mean
+        };
+        assert_eq!(requests(&[0.0, 0.0, 0.0, 9.0, 9.0, 9.0]), 1.8);
+        assert_eq!(requests(&[0.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 18.0, 18.0, 18.0, 24.0]), 24.0 / 11.0);
     }
 
     #[test]
