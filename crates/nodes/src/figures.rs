@@ -51,6 +51,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
         renewed_every_s: renewed_every_s(&inside),
         ..NodeFigures::default()
     };
+    let mut threads_ran_s = 0.0;
     for ((id, unit), (quantity, points)) in series {
         let mut points = if leaves_zeros_out(&used, id, &unit) {
             with_zeros(&used, &points, quantity.reads)
@@ -65,10 +66,14 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
             Reads::Counter => counter(&points, id == q::ENERGY.id, &mut found.resets),
         };
         if let Some((mean, highest)) = figure {
+            if id == q::THREAD_BUSY.id {
+                threads_ran_s += mean * span_s(&points);
+            }
             found.quantities.push(QuantityResult { quantity: quantity.id.to_owned(), unit, mean, highest });
         }
     }
-    found.quantities.extend(daemons(&found.quantities));
+    let whole_s = used.first().zip(used.last()).map_or(0.0, |(first, last)| seconds(first.at_ns, last.at_ns));
+    found.quantities.extend(daemons(threads_ran_s, whole_s));
     found.units = units(&found.quantities);
     let idle_threads = take_idle_threads(&mut found.units);
     let of_idle = |figure: &QuantityResult| {
@@ -141,13 +146,18 @@ fn with_zeros(readings: &[&Reading], points: &[(u64, f64)], reads: Reads) -> Vec
 /// time between two readings, are no figures of their own.
 const IDLE_THREAD: f64 = 0.01;
 
-/// All threads together: hundreds that do next to nothing each may do much.
-fn daemons(figures: &[QuantityResult]) -> Option<QuantityResult> {
-    let threads = figures.iter().filter(|figure| figure.quantity == q::THREAD_BUSY.id);
-    let mean = threads.map(|one| one.mean).sum::<f64>();
+/// All threads together: hundreds that do next to nothing each may do much. A daemon that was restarted has other threads
+/// than before, none of which was there all the time: what they ran is over the time of all readings.
+fn daemons(ran_s: f64, whole_s: f64) -> Option<QuantityResult> {
+    let mean = ran_s / whole_s;
     let quantity = q::DAEMONS_BUSY.id.to_owned();
     // Each thread has its highest at another time.
-    (mean > 0.0).then(|| QuantityResult { quantity, unit: String::new(), mean, highest: mean })
+    (ran_s > 0.0 && whole_s > 0.0).then(|| QuantityResult {
+        quantity,
+        unit: String::new(),
+        mean,
+        highest: mean,
+    })
 }
 
 fn take_idle_threads(units: &mut Vec<UnitResult>) -> BTreeSet<String> {
@@ -443,6 +453,23 @@ mod tests {
         assert!((together.mean - 0.409).abs() < 1e-9, "{together:?}");
         let others = found.quantities.iter().filter(|figure| figure.quantity != "daemons_busy_s");
         assert!({ others }.all(|figure| figure.unit == "osd/1"), "{found:?}");
+    }
+
+    #[test]
+    fn threads_of_a_daemon_that_was_restarted_are_not_added_up_as_if_all_were_there_at_once() {
+        let reading = |second: u64| {
+            let mut reading = Reading { at_ns: second * 1_000_000_000, samples: Vec::new() };
+            let (before, after) = (second <= 5, second >= 5);
+            for name in [("osd/1", before), ("osd/2", after)].iter().filter(|one| one.1).map(|one| one.0) {
+                reading.add(&q::THREAD_BUSY, name, second as f64);
+            }
+            reading
+        };
+        let read: Vec<Reading> = (0..=10).map(reading).collect();
+        let found = over(&read, ALL.0, ALL.1);
+        let together = found.quantities.iter().find(|figure| figure.quantity == "daemons_busy_s").unwrap();
+        assert!((together.mean - 1.0).abs() < 0.01, "{together:?}");
+        assert_eq!(found.units.iter().map(|unit| unit.busy).collect::<Vec<_>>(), [1.0, 1.0]);
     }
 
     #[test]
