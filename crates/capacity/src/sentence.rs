@@ -91,6 +91,10 @@ fn text(ladder: &Ladder, diagnosis: &Diagnosis) -> String {
                                 the store idle before the first"
                 .to_owned()
         }
+        Answer::NothingMeasured if !diagnosis.unmeasured.is_empty() => {
+            let away = "the store's machines did not answer in most of the time at the plateau of";
+            format!("{away} {plateau}: how busy they were is not known; measure that load again")
+        }
         Answer::NothingMeasured => {
             "no machine of the store was measured: list them under `nodes:`".to_owned()
         }

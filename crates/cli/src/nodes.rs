@@ -172,6 +172,10 @@ fn troubles(stages: &[&StageRecord]) -> Vec<String> {
                     units::count(node.readings, "reading")
                 ));
             }
+            if !node.is_covered() && node.readings >= 2 {
+                let seen = share(node.covered_share.unwrap_or(0.0));
+                said.push(format!("{place}: seen in {seen} of the window: no limit is looked for there"));
+            }
             if let Some(age) = node.renewed_every_s.filter(|age| *age > OLD_S) {
                 said.push(format!("{place}: its figures are renewed every {age:.0} s only"));
             }

@@ -19,6 +19,8 @@ pub struct NodeFigures {
     pub readings: usize,
     /// The longest time between two readings that differ, seconds: an exporter that renews its numbers every 15 s shows it here.
     pub renewed_every_s: Option<f64>,
+    /// The first and the last reading, nanoseconds by their clock, and the median time between two, seconds.
+    pub seen: Option<(u64, u64, f64)>,
     /// Counters that began anew in the window.
     pub resets: usize,
     /// All quantities.
@@ -49,6 +51,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
     let mut found = NodeFigures {
         readings: if used.len() < 2 { used.len() } else { inside.len() },
         renewed_every_s: renewed_every_s(&inside),
+        seen: seen(&inside),
         ..NodeFigures::default()
     };
     let mut threads_ran_s = 0.0;
@@ -87,7 +90,7 @@ pub fn over<R: Borrow<Reading>>(readings: &[R], from_ns: u64, to_ns: u64) -> Nod
 }
 
 /// A source whose numbers stay as they are for so many readings is read much more often than it renews them.
-const RARE: f64 = 2.5;
+pub(crate) const RARE: f64 = 2.5;
 /// What is renewed by a clock, and not when something happens, has no gap that is so much longer than another.
 const REGULAR: f64 = 1.5;
 /// Among so many readings of a machine that is read as often as it renews its numbers, several bring something new.
@@ -125,6 +128,10 @@ fn usual_gap_s(readings: &[&Reading]) -> Option<f64> {
     let mut gaps = gaps(readings);
     gaps.sort_by(f64::total_cmp);
     gaps.get(gaps.len() / 2).copied()
+}
+
+fn seen(inside: &[&Reading]) -> Option<(u64, u64, f64)> {
+    Some((inside.first()?.at_ns, inside.last()?.at_ns, usual_gap_s(inside)?))
 }
 
 /// Whether the source of these numbers says nothing where a number is 0.

@@ -24,6 +24,9 @@ const MOST_SAMPLES: usize = 1_000_000;
 const MOST_WAITING: usize = 4096;
 const MOST_WAITING_SAMPLES: usize = 200_000;
 
+/// Stretches of time without an answer that are held of one machine; beyond, the oldest go.
+const MOST_GAPS: usize = 10_000;
+
 /// Machines are read so often before the first stage, to know what they do without load.
 const IDLE_READINGS: usize = 4;
 /// A machine that was not read so often by then is gone on without.
@@ -60,7 +63,19 @@ struct Watched {
     /// What nobody took yet.
     waiting: VecDeque<NodeLook>,
     ahead_ns: Option<i64>,
-    lost: Option<String>,
+    /// When it did not answer, since the window before this one.
+    gaps: Vec<Gap>,
+}
+
+/// A stretch of time in which nothing came of a machine, by the clock of the readings.
+#[derive(Debug)]
+struct Gap {
+    /// Its last reading, or when it was asked if there was none.
+    from_ns: u64,
+    /// Its next reading; `None` while it does not answer.
+    to_ns: Option<u64>,
+    /// One sentence.
+    why: String,
 }
 
 enum Way {
@@ -156,7 +171,7 @@ impl NodeWatch {
     pub async fn settle(&self, readings: usize, patience: Duration) {
         let settled = |node: &Mutex<Watched>| {
             let node = hold(node);
-            node.lost.is_some() || node.readings.len() >= readings
+            node.lost().is_some() || node.readings.len() >= readings
         };
         let until = tokio::time::Instant::now() + patience;
         while !self.nodes.iter().all(settled) && tokio::time::Instant::now() < until {
@@ -169,8 +184,8 @@ impl NodeWatch {
     pub fn troubles(&self) -> Vec<String> {
         let trouble = |node: &Mutex<Watched>| {
             let node = hold(node);
-            let why = match &node.lost {
-                Some(why) => why.clone(),
+            let why = match node.lost() {
+                Some(why) => why.to_owned(),
                 None if node.readings.is_empty() => "nothing came yet".to_owned(),
                 None => return None,
             };
@@ -215,14 +230,21 @@ impl Watched {
             renewed_ns: 0,
             waiting: VecDeque::new(),
             ahead_ns: None,
-            lost: None,
+            gaps: Vec::new(),
         }
+    }
+
+    /// Why it does not answer now.
+    fn lost(&self) -> Option<&str> {
+        self.gaps.last().filter(|gap| gap.to_ns.is_none()).map(|gap| gap.why.as_str())
     }
 
     fn take(&mut self, news: News) {
         match news {
             News::Reading(reading) => {
-                self.lost = None;
+                if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
+                    gap.to_ns = Some(reading.at_ns);
+                }
                 if self.samples + reading.samples.len() > MOST_SAMPLES {
                     let mut at = 0;
                     self.readings.retain(|_| {
@@ -242,10 +264,23 @@ impl Watched {
             }
             News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns),
             News::Lost(why) => {
-                self.wait(Found::Lost { at_ns: now_ns(), why: why.clone() });
-                self.lost = Some(why);
+                let at_ns = now_ns();
+                self.wait(Found::Lost { at_ns, why: why.clone() });
+                self.lose(at_ns, why);
             }
         }
+    }
+
+    fn lose(&mut self, at_ns: u64, why: String) {
+        if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
+            gap.why = why;
+            return;
+        }
+        if self.gaps.len() >= MOST_GAPS {
+            self.gaps.remove(0);
+        }
+        let from_ns = self.readings.last().map_or(at_ns, |last| last.at_ns);
+        self.gaps.push(Gap { from_ns, to_ns: None, why });
     }
 
     fn wait(&mut self, found: Found) {
@@ -268,7 +303,11 @@ impl Watched {
     #[expect(clippy::cast_precision_loss, reason = "milliseconds between two clocks")]
     fn over(&mut self, from_ns: u64, to_ns: u64) -> NodeResult {
         let figures = figures::over(&self.readings, from_ns, to_ns);
+        let usual_s = figures.seen.map_or(0.0, |seen| seen.2);
+        let lost = self.lost().map(str::to_owned).or_else(|| self.silence(from_ns, to_ns, usual_s));
+        let covered_share = figures.seen.map_or(0.0, |seen| self.covered_share(from_ns, to_ns, seen));
         self.readings.retain(|reading| reading.at_ns >= from_ns);
+        self.gaps.retain(|gap| gap.to_ns.is_none_or(|to_ns| to_ns >= from_ns));
         self.count();
         NodeResult {
             name: self.node.name.clone(),
@@ -278,15 +317,64 @@ impl Watched {
             renewed_every_s: figures.renewed_every_s,
             clock_ahead_ms: self.ahead_ns.map(|ahead| ahead as f64 / 1e6),
             resets: figures.resets as u64,
-            lost: self.lost.clone(),
+            lost,
+            covered_share: Some(covered_share),
             units: figures.units,
             quantities: figures.quantities,
         }
     }
+
+    /// What of a stretch of time nothing came in, seconds and why. That an answer or two are missing among many is
+    /// nothing: counters go on.
+    fn gaps_in(&self, from_ns: u64, to_ns: u64, usual_s: f64) -> impl Iterator<Item = (f64, &str)> {
+        let part = move |gap: &Gap| {
+            let whole_s = gap.to_ns.map_or(f64::INFINITY, |end_ns| seconds(gap.from_ns, end_ns));
+            let part_s = seconds(gap.from_ns.max(from_ns), gap.to_ns.unwrap_or(to_ns).min(to_ns));
+            (whole_s > figures::RARE * usual_s && part_s > 0.0).then_some(part_s)
+        };
+        self.gaps.iter().filter_map(move |gap| Some((part(gap)?, gap.why.as_str())))
+    }
+
+    /// For how long a machine that answers again said nothing in the window, and why.
+    fn silence(&self, from_ns: u64, to_ns: u64, usual_s: f64) -> Option<String> {
+        let whole_s: f64 = self.gaps_in(from_ns, to_ns, usual_s).map(|gap| gap.0).sum();
+        let longest = self.gaps_in(from_ns, to_ns, usual_s).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!("nothing came for {whole_s:.0} s of the window: {}", longest.1))
+    }
+
+    /// A reading stands for half of the usual time between two on either side of it.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "nanoseconds between two readings"
+    )]
+    fn covered_share(&self, from_ns: u64, to_ns: u64, seen: (u64, u64, f64)) -> f64 {
+        let (first_ns, last_ns, usual_s) = seen;
+        let half_ns = (usual_s / 2.0 * 1e9) as u64;
+        let first_ns = first_ns.saturating_sub(half_ns).max(from_ns);
+        let last_ns = last_ns.saturating_add(half_ns).min(to_ns);
+        let silent_s: f64 = self.gaps_in(first_ns, last_ns, usual_s).map(|gap| gap.0).sum();
+        let window_s = seconds(from_ns, to_ns);
+        if window_s > 0.0 {
+            ((seconds(first_ns, last_ns) - silent_s) / window_s).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds of a window")]
+fn seconds(from_ns: u64, to_ns: u64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1e9
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "a test may stop at the first surprise"
+)]
 mod tests {
     use super::*;
 
@@ -328,7 +416,10 @@ mod tests {
     #[test]
     fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() {
         let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
-        let mut watched = Watched { lost: Some("away".to_owned()), ..Watched::new(nobody) };
+        let mut watched = Watched::new(nobody);
+        watched.take(News::Lost("away".to_owned()));
+        assert_eq!(watched.lost(), Some("away"));
+        watched.waiting.clear();
         for at in 0..150_u32 {
             let mut reading = Reading { at_ns: u64::from(at) * 1_000_000_000, samples: Vec::new() };
             for disk in 0..25_000 {
@@ -338,9 +429,58 @@ mod tests {
             let kept: usize = watched.readings.iter().map(|reading| reading.samples.len()).sum();
             assert!(kept <= MOST_SAMPLES && kept == watched.samples, "{kept}");
         }
-        assert!(watched.lost.is_none() && watched.waiting.len() == 10, "nobody took what waits");
+        assert!(watched.lost().is_none() && watched.waiting.len() == 10, "nobody took what waits");
         let result = watched.over(0, u64::MAX);
         assert_eq!(result.quantities.len(), 20_000);
         assert!((result.quantities[0].mean - 3.0).abs() < 1e-9, "{:?}", result.quantities[0]);
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A machine that was read at these seconds; where one is missing it did not answer.
+    fn seen_at(seconds: &[u64]) -> Watched {
+        let mut watched =
+            Watched::new(NodeName { name: "s1".into(), role: String::new(), source: String::new() });
+        for at in seconds {
+            let last = watched.readings.last().map_or(*at, |last| last.at_ns / SECOND);
+            if last + 1 < *at {
+                watched.lose((last + 1) * SECOND, "away".to_owned());
+            }
+            let mut reading = Reading { at_ns: at * SECOND, samples: Vec::new() };
+            reading.add(&crate::quantity::DISK_BUSY, "sda", 0.5 * (*at as f64));
+            watched.take(News::Reading(reading));
+        }
+        watched
+    }
+
+    #[test]
+    fn a_window_says_how_long_a_machine_did_not_answer_in_it_and_how_much_of_it_was_seen() {
+        let of = |seconds: Vec<u64>| {
+            let result = seen_at(&seconds).over(100 * SECOND, 160 * SECOND);
+            (result.lost.clone(), result.covered_share.unwrap(), result.is_covered(), result.units[0].busy)
+        };
+        let (lost, covered, is_covered, busy) = of((100..=160).collect());
+        assert!(lost.is_none() && covered > 0.999 && is_covered && busy == 0.5, "{covered}");
+        let (lost, covered, is_covered, _) = of((100..=110).chain(130..=160).collect());
+        assert_eq!(lost.as_deref(), Some("nothing came for 20 s of the window: away"));
+        assert!((covered - 40.0 / 60.0).abs() < 0.02 && is_covered, "{covered}");
+        let (_, covered, is_covered, _) = of((100..=110).chain(150..=160).collect());
+        assert!((covered - 20.0 / 60.0).abs() < 0.02 && !is_covered, "{covered}");
+        // It ends with the window's beginning, and comes back behind it.
+        let (lost, covered, is_covered, _) = of((90..=102).chain(170..=180).collect());
+        assert_eq!(lost.as_deref(), Some("nothing came for 58 s of the window: away"));
+        assert!(covered < 0.05 && !is_covered, "{covered}");
+        // One answer that is missing is nothing, nor is what was before the window.
+        let (lost, covered, ..) = of((80..=85).chain(95..=120).chain(122..=160).collect());
+        assert!(lost.is_none() && covered > 0.95, "{lost:?} {covered}");
+        // Every 15 s is as often as some servers ask: a window between two of these is seen.
+        let mut watched = seen_at(&[]);
+        for at in [112, 127] {
+            let mut reading = Reading { at_ns: at * SECOND, samples: Vec::new() };
+            reading.add(&crate::quantity::DISK_BUSY, "sda", 0.5 * (at as f64));
+            watched.take(News::Reading(reading));
+        }
+        let covered = watched.over(100 * SECOND, 140 * SECOND).covered_share.unwrap();
+        assert!((covered - 0.75).abs() < 1e-9, "{covered}");
     }
 }

@@ -187,7 +187,14 @@ pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let steps = stages.iter().filter_map(|stage| {
         let (throughput_per_s, in_flight, service_s) = load_of(stage)?;
         let mut usage = usage_in(&stage.nodes);
+        let is_covered =
+            |unit: &Unit| stage.nodes.iter().any(|node| node.name == unit.node && node.is_covered());
         for (unit, own) in units.iter().zip(&mut usage) {
+            // A machine that did not answer in most of the window says what it did in the rest of it.
+            if !is_covered(unit) {
+                *own = Usage::default();
+                continue;
+            }
             own.by_client = by_client(stage, unit);
             own.by_others = by_others(stage, unit);
         }
@@ -409,6 +416,27 @@ mod tests {
         let (answer, text) = ladder(0.1);
         assert_eq!(answer, "limit", "{text}");
         assert!(text.contains("none is busier than 25 %"), "{text}");
+    }
+
+    #[test]
+    fn a_machine_that_was_away_for_most_of_a_step_is_not_measured_there() {
+        let answered = |covered: Option<f64>| {
+            let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+            for stage in &mut stages[2..] {
+                stage.nodes[0].covered_share = covered;
+            }
+            let run = run(stages);
+            let stages: Vec<&StageRecord> = run.stages.iter().collect();
+            let measured = ladder(&run, &stages).steps.iter().all(|step| step.usage[0].busy.is_some());
+            (measured, bottlenecks(&run)[0].clone())
+        };
+        for covered in [None, Some(1.0), Some(0.6)] {
+            let (measured, found) = answered(covered);
+            assert!(measured && found.answer == "named", "{covered:?}: {found:?}");
+        }
+        let (measured, found) = answered(Some(0.03));
+        assert!(!measured && found.answer == "nothing_measured", "{found:?}");
+        assert!(found.text.contains("did not answer in most of the time"), "{}", found.text);
     }
 
     #[test]

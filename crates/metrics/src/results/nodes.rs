@@ -113,12 +113,27 @@ pub struct NodeResult {
     pub clock_ahead_ms: Option<f64>,
     /// Counters that began anew, as after a restart.
     pub resets: u64,
-    /// Why nothing came any more; null while it answers.
+    /// Why nothing came any more, or for how long nothing came and why; null if it answered all the time.
     pub lost: Option<String>,
+    /// Share of the window in which it was seen, 0 to 1: from its first reading to its last one, without the time in
+    /// which it did not answer. Null in archives of programs that did not measure it.
+    #[serde(default)]
+    pub covered_share: Option<f64>,
     /// What can be full.
     pub units: Vec<UnitResult>,
     /// All quantities.
     pub quantities: Vec<QuantityResult>,
+}
+
+/// A machine that was seen for less of a window says nothing of how busy it was in it.
+const LEAST_COVERED: f64 = 0.5;
+
+impl NodeResult {
+    /// It was seen in most of the window, as far as that is known.
+    #[must_use]
+    pub fn is_covered(&self) -> bool {
+        self.covered_share.is_none_or(|share| share >= LEAST_COVERED)
+    }
 }
 
 /// What limits the store, from the stages of a run that differ in their load.

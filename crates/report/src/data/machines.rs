@@ -53,11 +53,15 @@ fn unit(unit: &UnitResult) -> NodeUnit {
 fn remarks(node: &NodeResult) -> Vec<String> {
     let mut said = Vec::new();
     match &node.lost {
-        Some(why) => said.push(format!("does not answer: {why}")),
+        Some(why) => said.push(format!("did not answer: {why}")),
         None if node.readings < 2 => {
             said.push(format!("{} readings in the window: no figures", node.readings))
         }
         None => {}
+    }
+    if !node.is_covered() && node.readings >= 2 {
+        let seen = node.covered_share.unwrap_or(0.0) * 100.0;
+        said.push(format!("seen in {seen:.0} % of the window"));
     }
     if let Some(age) = node.renewed_every_s.filter(|age| *age > OLD_S) {
         said.push(format!("its figures are renewed every {age:.0} s only"));
