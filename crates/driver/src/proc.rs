@@ -232,6 +232,17 @@ pub fn memory_bytes() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// When the machine was booted, seconds since 1970.
+#[must_use]
+pub fn boot_time_s() -> Option<f64> {
+    parse_boot_time(&read("/proc/stat")?)
+}
+
+/// `btime 1700000000`.
+fn parse_boot_time(text: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
+}
+
 /// Addresses of the network interfaces that are up, without link-local ones; getifaddrs(3).
 #[must_use]
 pub fn addresses() -> Vec<(String, IpAddr)> {
@@ -349,6 +360,8 @@ mod tests {
         let stat = "cpu  100 1 50 900 7 2 3 40 9 0\ncpu0 50 0 25 450 3 1 1 20 0 0\ncpu1 50 1 25 450 4 1 2 20 0 0\nintr 5 6\n";
         let processors = Processors { cpus: 2, busy_ns: 1_560_000_000, steal_ns: Some(400_000_000) };
         assert_eq!(parse_processors(stat, 10_000_000), Some(processors));
+        assert_eq!(parse_boot_time("cpu 1\nbtime 1700000000\nprocesses 7\n"), Some(1.7e9));
+        assert_eq!(parse_boot_time(stat), None);
         let times = ThreadTimes { cpu_ns: 5, run_queue_wait_ns: Some(6) };
         assert_eq!(parse_schedstat("5 6 7\n"), Some(times));
         let stat = "12 (a) b ) S 1 2 3 4 5 6 7 8 9 10 30 4 0 0 20";

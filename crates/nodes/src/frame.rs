@@ -132,6 +132,9 @@ fn processors(text: &str, ticks_per_s: f64, reading: &mut Reading) {
         if *name == "procs_running" {
             reading.add(&q::TASKS_RUNNABLE, "", number(fields.get(1)));
         }
+        if *name == "btime" {
+            reading.add(&q::BOOT_TIME, "", number(fields.get(1)));
+        }
         let is_core =
             name.strip_prefix("cpu").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
         if !is_core {
@@ -286,8 +289,7 @@ mod tests {
 
     #[test]
     fn waiting_for_a_disk_is_idle_and_the_sum_of_all_processors_is_left_out() {
-        let text =
-            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 50 1000 70 5 15 30 40 0\ncpu12 1 0 0 0\nprocs_running 3\n";
+        let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 50 1000 70 5 15 30 40 0\ncpu12 1 0 0 0\nbtime 1700000000\nprocs_running 3\n";
         assert_eq!(
             read("/proc/stat", text),
             [
@@ -295,6 +297,7 @@ mod tests {
                 ("cpu_io_wait_s", "cpu0".to_owned(), 0.7),
                 ("cpu_interrupts_s", "cpu0".to_owned(), 0.2),
                 ("cpu_steal_s", "cpu0".to_owned(), 0.3),
+                ("boot_time_s", String::new(), 1.7e9),
                 ("tasks_runnable", String::new(), 3.0),
             ]
         );
@@ -365,7 +368,9 @@ mod tests {
         let files =
             FILES.iter().filter_map(|path| Some(((*path).to_owned(), std::fs::read_to_string(path).ok()?)));
         let reading = Frame { files: files.collect(), ticks_per_s: 100.0, ..Frame::default() }.read(5);
-        for id in ["cpu_busy_s", "network_received_bytes", "memory_total_bytes", "tcp_segments_sent"] {
+        for id in
+            ["cpu_busy_s", "boot_time_s", "network_received_bytes", "memory_total_bytes", "tcp_segments_sent"]
+        {
             assert!(reading.samples.iter().any(|sample| sample.quantity.id == id), "{id}");
         }
         assert_eq!(reading.at_ns, 5);

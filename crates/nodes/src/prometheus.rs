@@ -202,6 +202,7 @@ static KNOWN: &[Known] = &[
     of("node_network_receive_errs_total", "device", &q::NETWORK_ERRORS),
     of("node_network_transmit_errs_total", "device", &q::NETWORK_ERRORS),
     of("node_memory_MemTotal_bytes", "", &q::MEMORY_TOTAL),
+    of("node_boot_time_seconds", "", &q::BOOT_TIME),
     of("node_memory_MemAvailable_bytes", "", &q::MEMORY_AVAILABLE),
     of("node_memory_Cached_bytes", "", &q::MEMORY_CACHE),
     of("node_memory_Dirty_bytes", "", &q::MEMORY_DIRTY),

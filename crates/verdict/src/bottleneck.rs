@@ -1,14 +1,14 @@
 //! What limits the store, from a run whose stages measured one load at several rates: the ladder of its records, put before
 //! `cosmark_capacity`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{CheckStatus, ClientRecord, RunRecord, StageRecord};
 use cosmark_capacity::bottleneck::{Against, Answer, Candidate, Confidence, diagnose};
 use cosmark_capacity::ladder::{Ladder, Step, Unit, Usage};
 use cosmark_capacity::saturation::Waits;
 use cosmark_capacity::sentence::say;
-use cosmark_metrics::nodes::quantity as q;
+use cosmark_metrics::nodes::{machines, quantity as q};
 use cosmark_metrics::{
     BottleneckResult, CandidateResult, LadderStepResult, NodeResult, OperationResult, ResourceKind,
     SATURATED_SHARE, STOPPED_SHARE, Waiting,
@@ -60,14 +60,13 @@ pub(crate) fn load_of(stage: &StageRecord) -> Option<(f64, f64, f64)> {
     (sums.0 > 0.0).then(|| (sums.0, sums.1, sums.2 / sums.0))
 }
 
-/// Of the processors of a unit, what the client's own process took: known of nodes that are read as the machine of the
-/// controller, and of drivers on it, whose clocks need no comparison.
+/// Of the processors of a unit, what clients' own processes took: of those that run on its machine.
 fn by_client(stage: &StageRecord, unit: &Unit) -> Option<f64> {
-    let is_here = stage.nodes.iter().any(|node| node.name == unit.node && node.source == "local");
-    if !is_here || !matches!(unit.kind, ResourceKind::Machine | ResourceKind::Core) {
+    let node = stage.nodes.iter().find(|node| node.name == unit.node)?;
+    if !matches!(unit.kind, ResourceKind::Machine | ResourceKind::Core) {
         return None;
     }
-    let here = stage.clients.iter().filter(|client| client.is_at_the_controller());
+    let here = stage.clients.iter().filter(|client| machines::runs(node, client));
     here.filter_map(|client| Some(client.process_cpu_share? / f64::from(client.cpus?.max(1))))
         .reduce(|a, b| a + b)
 }
@@ -85,7 +84,7 @@ fn by_others(stage: &StageRecord, unit: &Unit) -> Option<f64> {
         return None;
     }
     let cores = real(u64::try_from(of(ResourceKind::Core).count()).ok().filter(|cores| *cores > 0)?);
-    let has_client = node.source == "local" && stage.clients.iter().any(ClientRecord::is_at_the_controller);
+    let has_client = stage.clients.iter().any(|client| machines::runs(node, client));
     let client = if has_client { by_client(stage, unit)? * cores } else { 0.0 };
     Some(((all - daemons - client - sum(&q::CPU_INTERRUPTS)) / cores).max(0.0))
 }
@@ -155,10 +154,48 @@ fn quotas_of_unknown_use(node: &NodeResult) -> impl Iterator<Item = (&str, Optio
     })
 }
 
+/// Without what a machine that is read by two ways has twice: by the node that is listed first, unless only the other
+/// one tells of daemons and quotas, which go with their processors.
+fn each_once(stages: &[&StageRecord], mut units: Vec<Unit>) -> Vec<Unit> {
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for stage in stages {
+        for (first, second) in machines::same(&stage.nodes) {
+            let names = (stage.nodes[first].name.as_str(), stage.nodes[second].name.as_str());
+            *seen.entry(names).or_default() += 1;
+        }
+    }
+    let has =
+        |node: &str, kind: ResourceKind| units.iter().any(|unit| unit.node == node && unit.kind == kind);
+    let has_daemons = |node: &str| has(node, ResourceKind::Thread) || has(node, ResourceKind::CpuQuota);
+    // By chance two machines are as busy in one stage or another.
+    let pairs = seen.into_iter().filter(|(_, times)| times * 2 > stages.len());
+    let pairs =
+        pairs.map(
+            |((first, second), _)| {
+                if has_daemons(second) && !has_daemons(first) { (second, first) } else { (first, second) }
+            },
+        );
+    let pairs: Vec<(&str, &str)> = pairs.collect();
+    let is_twice = |unit: &Unit| {
+        let of_a_machine = matches!(
+            unit.kind,
+            ResourceKind::Machine
+                | ResourceKind::Core
+                | ResourceKind::Disk
+                | ResourceKind::NetworkReceive
+                | ResourceKind::NetworkTransmit
+        );
+        of_a_machine && pairs.iter().any(|(one, other)| *other == unit.node && has(one, unit.kind))
+    };
+    let twice: BTreeSet<Unit> = units.iter().filter(|unit| is_twice(unit)).cloned().collect();
+    units.retain(|unit| !twice.contains(unit));
+    units
+}
+
 pub(crate) fn ladder(run: &RunRecord, stages: &[&StageRecord]) -> Ladder {
     let units: BTreeSet<Unit> =
         stages.iter().flat_map(|stage| units_of(&stage.nodes)).map(|one| one.0).collect();
-    let units: Vec<Unit> = units.into_iter().collect();
+    let units = each_once(stages, units.into_iter().collect());
     let usage_in = |nodes: &[NodeResult]| -> Vec<Usage> {
         let seen: Vec<(Unit, Usage)> = units_of(nodes).collect();
         // Threads that did next to nothing are left out of the figures of a machine that was read.
@@ -437,6 +474,76 @@ mod tests {
         let (measured, found) = answered(Some(0.03));
         assert!(!measured && found.answer == "nothing_measured", "{found:?}");
         assert!(found.text.contains("did not answer in most of the time"), "{}", found.text);
+    }
+
+    /// Processors that are full from four workers on, of a machine that is read by these ways, and a client that takes
+    /// 40 % of them.
+    fn on_one_machine(sources: &[&str], booted_s: f64) -> RunRecord {
+        let mut stages: Vec<StageRecord> = [1, 2, 4, 8, 16].map(|workers| stage(workers, 4096)).into();
+        let figure = |quantity: &str, mean: f64| QuantityResult {
+            quantity: quantity.to_owned(),
+            unit: String::new(),
+            mean,
+            highest: mean,
+        };
+        for stage in &mut stages {
+            let rate = load_of(stage).unwrap().0;
+            let waits = stage.nodes[0].units[0].waiting;
+            let nodes = sources.iter().map(|source| NodeResult {
+                name: (*source).to_owned(),
+                source: (*source).to_owned(),
+                quantities: vec![figure("boot_time_s", booted_s), figure("memory_total_bytes", 8e9)],
+                ..node(vec![UnitResult {
+                    waiting: waits,
+                    ..unit(ResourceKind::Machine, "cpu", rate / 500.0, 0.0)
+                }])
+            });
+            stage.nodes = nodes.collect();
+            stage.clients = vec![ClientRecord {
+                process_cpu_share: Some(0.8 * rate / 500.0),
+                cpus: Some(2),
+                machine_busy_share: Some(rate / 500.0),
+                boot_time_s: Some(1e9),
+                memory_bytes: Some(8_000_000_000),
+                ..ClientRecord::default()
+            }];
+        }
+        let mut run = run(stages);
+        run.idle_nodes = run.stages[0].nodes.clone();
+        run.idle_nodes.iter_mut().for_each(|node| node.units[0].busy = 0.0);
+        run
+    }
+
+    #[test]
+    fn a_client_on_the_stores_machine_is_seen_by_whatever_way_the_machine_is_read() {
+        for source in ["local", "prometheus", "ssh", "agent"] {
+            let found = &bottlenecks(&on_one_machine(&[source], 1e9))[0];
+            assert_eq!(found.answer, "shared", "{source}: {}", found.text);
+        }
+        let found = &bottlenecks(&on_one_machine(&["prometheus"], 2e9))[0];
+        assert_eq!(found.answer, "named", "another machine: {}", found.text);
+    }
+
+    #[test]
+    fn a_machine_that_is_read_by_two_ways_has_its_parts_once() {
+        let of = |run: &RunRecord| {
+            let stages: Vec<&StageRecord> = run.stages.iter().collect();
+            let units = ladder(run, &stages).units.into_iter();
+            units.map(|unit| format!("{} {}", unit.node, unit.kind.word())).collect::<Vec<_>>()
+        };
+        let mut run = on_one_machine(&["local", "prometheus"], 1e9);
+        let processors = ResourceKind::Machine.word();
+        assert_eq!(of(&run), [format!("local {processors}")]);
+        // The processors stay with the daemons' threads.
+        for stage in &mut run.stages {
+            stage.nodes[1].units.push(unit(ResourceKind::Thread, "osd/7", 0.3, 0.0));
+        }
+        let thread = ResourceKind::Thread.word();
+        assert_eq!(of(&run), [format!("prometheus {processors}"), format!("prometheus {thread}")]);
+        for stage in &mut run.stages {
+            stage.nodes[1].quantities[0].mean = 2e9;
+        }
+        assert_eq!(of(&run).len(), 3, "two machines");
     }
 
     #[test]

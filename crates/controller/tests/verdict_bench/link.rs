@@ -98,6 +98,7 @@ fn tell(
         clock_cost_ns: Some(25.0),
         ephemeral_ports: Some(28_000),
         nofile_limit: Some(65_536),
+        ..ClientFacts::default()
     };
     let ended_s = shares.iter().map(|share| share.ended_s).fold(0.0, f64::max);
     let until_s = plant.lost_at_s.unwrap_or(ended_s);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::machines;
 use super::quantity as q;
 use crate::results::{Better, Metric, Names, Reading, Statistic, Unit};
 use crate::{ClientRecord, NodeResult, OperationResult, QuantityResult};
@@ -144,9 +145,11 @@ fn whole_disks(units: Vec<&QuantityResult>) -> f64 {
     if whole.is_empty() { total(units) } else { total(whole) }
 }
 
-/// Over all machines; `None` where one of them does not tell, unless it does nothing of the kind.
+/// Over all machines, each once however many ways it is read by; `None` where one of them does not tell, unless it does
+/// nothing of the kind.
 fn sum(nodes: &[NodeResult], of: impl Fn(&NodeResult) -> Option<f64>) -> Option<f64> {
-    let known: Vec<f64> = nodes.iter().filter_map(of).collect();
+    let each = machines::distinct(nodes, |node| of(node).is_some_and(|amount| amount > 0.0));
+    let known: Vec<f64> = each.into_iter().filter_map(of).collect();
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
@@ -176,9 +179,10 @@ pub fn shown(
 
 /// Processors that clients use on a machine of the store, on average; `None` where they share none as far as is known.
 fn of_clients_here(nodes: &[NodeResult], clients: &[ClientRecord]) -> Option<f64> {
-    // A node of this type is the machine of the controller.
-    nodes.iter().find(|node| node.source == "local" && of(node, q::CPU_BUSY.id).is_some())?;
-    let here = clients.iter().filter(|client| client.is_at_the_controller());
+    let of_the_store = |client: &&ClientRecord| {
+        nodes.iter().any(|node| of(node, q::CPU_BUSY.id).is_some() && machines::runs(node, client))
+    };
+    let here = clients.iter().filter(of_the_store);
     here.filter_map(|client| client.process_cpu_share).reduce(|a, b| a + b)
 }
 
@@ -256,6 +260,49 @@ mod tests {
         assert_eq!(with("ssh", &[(0.4, None)]), [15.0]);
         assert_eq!(with("local", &[]), [15.0]);
         assert_eq!(shown(&[], &[], &[operation("read", 100.0, 0.0)]), []);
+    }
+
+    #[test]
+    fn a_machine_that_is_read_by_two_ways_costs_once_and_the_client_on_it_is_seen_by_either() {
+        let machine = |source: &str, booted_s: f64| {
+            let mut machine = node(&[
+                ("cpu_busy_s", "cpu0", 0.5),
+                ("disk_written_bytes", "sda", 2e6),
+                ("boot_time_s", "", booted_s),
+                ("memory_total_bytes", "", 8e9),
+            ]);
+            source.clone_into(&mut machine.source);
+            machine
+        };
+        let writes = [operation("write", 100.0, 1e6)];
+        let of = |nodes: &[NodeResult]| {
+            let all = values(nodes, &writes);
+            let one = |name: &str| all.iter().find(|one| one.0 == name).map(|one| one.1);
+            (one("server_cpu"), one("write_amplification"))
+        };
+        let once = (Some(5.0), Some(2.0));
+        assert_eq!(of(&[machine("local", 1e9)]), once);
+        assert_eq!(of(&[machine("local", 1e9), machine("prometheus", 1e9)]), once);
+        assert_eq!(of(&[machine("local", 1e9), machine("prometheus", 2e9)]), (Some(10.0), Some(4.0)));
+        let mut with_energy = machine("prometheus", 1e9);
+        with_energy.quantities.push(QuantityResult {
+            quantity: "energy_j".to_owned(),
+            unit: "0".to_owned(),
+            mean: 50.0,
+            highest: 50.0,
+        });
+        assert_eq!(values(&[machine("local", 1e9), with_energy], &writes).last(), Some(&("joules", 0.5)));
+        let client = ClientRecord {
+            process_cpu_share: Some(0.2),
+            boot_time_s: Some(1e9),
+            memory_bytes: Some(8_000_000_000),
+            ..ClientRecord::default()
+        };
+        let own = |booted_s: f64| {
+            let all = shown(&[machine("prometheus", booted_s)], &[client.clone()], &writes);
+            all.iter().find(|one| one.0.id == "client_cpu_ms_per_op").map(|one| one.1)
+        };
+        assert_eq!((own(1e9), own(2e9)), (Some(2.0), None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod costs;
 pub mod course;
+pub mod machines;
 pub mod quantity;
 pub mod reading;
 pub mod server_time;

@@ -16,6 +16,10 @@ pub struct ClientFacts {
     pub ephemeral_ports: Option<u64>,
     /// Files and sockets that the process may have open.
     pub nofile_limit: Option<u64>,
+    /// When its machine was booted, seconds since 1970.
+    pub boot_time_s: Option<f64>,
+    /// Memory of its machine, bytes.
+    pub memory_bytes: Option<u64>,
 }
 
 /// One driver over the measured windows of a stage (over the whole stage where it measured none). What the system does
@@ -32,6 +36,10 @@ pub struct ClientRecord {
     pub seconds: f64,
     /// Processors of its machine.
     pub cpus: Option<u32>,
+    /// When its machine was booted, seconds since 1970: by this and its memory it is known as one of the store's.
+    pub boot_time_s: Option<f64>,
+    /// Memory of its machine, bytes.
+    pub memory_bytes: Option<u64>,
     /// Busiest load thread: share of one processor, mean over the window.
     pub thread_busy_max: Option<f64>,
     /// Share of the seconds in which any load thread used more than 85 % of a processor.
@@ -128,8 +136,15 @@ impl ClientRecord {
     /// The same with the name of its driver and what does not change while a stage runs.
     #[must_use]
     pub fn with(self, driver: &str, facts: ClientFacts) -> Self {
-        let ClientFacts { load_threads, clock_resolution_ns, clock_cost_ns, ephemeral_ports, nofile_limit } =
-            facts;
+        let ClientFacts {
+            load_threads,
+            clock_resolution_ns,
+            clock_cost_ns,
+            ephemeral_ports,
+            nofile_limit,
+            boot_time_s,
+            memory_bytes,
+        } = facts;
         Self {
             driver: driver.to_owned(),
             load_threads,
@@ -137,6 +152,8 @@ impl ClientRecord {
             clock_cost_ns,
             ephemeral_ports,
             nofile_limit,
+            boot_time_s,
+            memory_bytes,
             ..self
         }
     }

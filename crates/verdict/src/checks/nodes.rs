@@ -1,5 +1,6 @@
 //! What the store's own machines say for the checks: memory, disks, recovery and scrubbing, lost segments.
 
+use cosmark_metrics::nodes::machines::distinct;
 use cosmark_metrics::{NodeResult, ResourceKind};
 
 use crate::evidence::Evidence;
@@ -18,16 +19,19 @@ fn sum(node: &NodeResult, quantity: &str) -> Option<f64> {
     own.map(|one| one.mean).reduce(|a, b| a + b)
 }
 
-/// Several nodes may be parts of one machine (its daemons beside its own figures): each machine tells its memory once.
+/// Several nodes may be parts of one machine (its daemons beside its own figures), or ways to it: each machine tells
+/// its memory once.
 pub(super) fn memory_bytes(evidence: &Evidence) -> Option<f64> {
-    let all = evidence.nodes.iter().filter_map(|node| sum(node, "memory_total_bytes"));
+    let memory = |node: &NodeResult| sum(node, "memory_total_bytes");
+    let all = distinct(&evidence.nodes, |node| memory(node).is_some()).into_iter().filter_map(memory);
     all.reduce(|a, b| a + b)
 }
 
 /// Of the bytes that were read, the share that came from disks, at most 1; `None` where a machine does not tell of its disks.
 pub(super) fn share_from_disks(evidence: &Evidence) -> Option<f64> {
-    let machines = || evidence.nodes.iter().filter(|node| sum(node, "memory_total_bytes").is_some());
     let tell = |node: &NodeResult| node.units.iter().any(|unit| unit.kind == ResourceKind::Disk);
+    let each = distinct(&evidence.nodes, tell);
+    let machines = || each.iter().copied().filter(|node| sum(node, "memory_total_bytes").is_some());
     if machines().next().is_none()
         || !machines().all(tell)
         || machines().any(|node| node.readings < LEAST_READINGS)

@@ -1072,3 +1072,22 @@ fn runs_of_any_shape_are_judged_without_a_panic_and_in_sentences() {
         }
     }
 }
+
+#[test]
+fn a_machine_that_is_read_by_two_ways_has_its_memory_and_its_disks_once() {
+    let mut evidence = healthy();
+    evidence.nodes.clear();
+    tells(&mut evidence, "memory_total_bytes", 8e9);
+    tells(&mut evidence, "boot_time_s", 1e9);
+    tells(&mut evidence, "disk_read_bytes", 1e3);
+    let from_disks = nodes::share_from_disks(&evidence);
+    evidence.nodes.push(NodeResult { source: "ssh".to_owned(), ..evidence.nodes[0].clone() });
+    // One of both ways may say nothing of disks, as an agent in a container.
+    evidence.nodes[0].units.clear();
+    evidence.nodes[0].quantities.retain(|one| one.quantity != "disk_read_bytes");
+    assert!(from_disks.is_some_and(|share| share > 0.0), "{from_disks:?}");
+    assert_eq!(nodes::share_from_disks(&evidence), from_disks);
+    assert_eq!(nodes::memory_bytes(&evidence), Some(8e9));
+    evidence.nodes[1].quantities.iter_mut().for_each(|one| one.mean *= 2.0);
+    assert_eq!(nodes::memory_bytes(&evidence), Some(24e9), "two machines");
+}
