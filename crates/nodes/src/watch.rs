@@ -11,7 +11,7 @@ use cosmark_workload::model::nodes::NodeSpec;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::collect::{News, local, now_ns};
+use crate::collect::{News, local, now_ns, set_by_ns};
 use crate::figures;
 use crate::reading::Reading;
 use crate::source::Source;
@@ -48,6 +48,8 @@ pub struct Agent {
 /// Looks at machines until it is dropped.
 #[derive(Debug)]
 pub struct NodeWatch {
+    /// What is added to times of readings to have those of the run, which are the wall clock's as it was when it began.
+    shift_ns: i64,
     nodes: Arc<Vec<Mutex<Watched>>>,
     tasks: JoinSet<()>,
 }
@@ -55,6 +57,8 @@ pub struct NodeWatch {
 #[derive(Debug)]
 struct Watched {
     node: Arc<NodeName>,
+    /// As of [`NodeWatch`].
+    shift_ns: i64,
     readings: Vec<Arc<Reading>>,
     /// In all readings together.
     samples: usize,
@@ -101,17 +105,15 @@ impl NodeWatch {
     /// # Errors
     /// For a node that cannot be read; nothing has begun then.
     pub fn start_with(nodes: &[NodeSpec], agents: Vec<Agent>) -> Result<Self, String> {
+        let shift_ns = set_by_ns();
         let sources = nodes.iter().map(Source::of).collect::<Result<Vec<_>, _>>()?;
         let watched = nodes.iter().map(|node| {
-            Watched::new(NodeName {
-                name: node.name.clone(),
-                role: node.role.clone(),
-                source: node.source.kind.to_ascii_lowercase(),
-            })
+            let (name, role) = (node.name.clone(), node.role.clone());
+            Watched::new(NodeName { name, role, source: node.source.kind.to_ascii_lowercase() }, shift_ns)
         });
         let of_agents = agents.iter().map(|agent| {
             let (name, role) = (agent.name.clone(), agent.role.clone());
-            Watched::new(NodeName { name, role, source: "agent".to_owned() })
+            Watched::new(NodeName { name, role, source: "agent".to_owned() }, shift_ns)
         });
         let watch_list: Arc<Vec<_>> = Arc::new(watched.chain(of_agents).map(Mutex::new).collect());
         let mut tasks = JoinSet::new();
@@ -137,7 +139,7 @@ impl NodeWatch {
             };
             Self::listen(&watch_list, at, from, &mut tasks);
         }
-        Ok(Self { nodes: watch_list, tasks })
+        Ok(Self { shift_ns, nodes: watch_list, tasks })
     }
 
     /// Takes what comes of one machine.
@@ -159,12 +161,13 @@ impl NodeWatch {
 
     /// Looks at machines that have no load yet until it is known what they do without it, or `stopped`. Gives what that is.
     pub async fn rest(&self, stopped: impl Future) -> Vec<NodeResult> {
-        let began = now_ns();
+        let now_ns = || now_ns().saturating_add_signed(self.shift_ns);
+        let began_ns = now_ns();
         tokio::select! {
             () = self.settle(IDLE_READINGS, IDLE_PATIENCE) => {}
             _ = stopped => {}
         }
-        self.figures().between(began, now_ns())
+        self.figures().between(began_ns, now_ns())
     }
 
     /// Waits until each machine was read `readings` times or is lost, but no longer than `patience`.
@@ -222,9 +225,10 @@ fn hold(node: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
 }
 
 impl Watched {
-    fn new(node: NodeName) -> Self {
+    fn new(node: NodeName, shift_ns: i64) -> Self {
         Self {
             node: Arc::new(node),
+            shift_ns,
             readings: Vec::new(),
             samples: 0,
             renewed_ns: 0,
@@ -241,7 +245,8 @@ impl Watched {
 
     fn take(&mut self, news: News) {
         match news {
-            News::Reading(reading) => {
+            News::Reading(mut reading) => {
+                reading.at_ns = reading.at_ns.saturating_add_signed(self.shift_ns);
                 if let Some(gap) = self.gaps.last_mut().filter(|gap| gap.to_ns.is_none()) {
                     gap.to_ns = Some(reading.at_ns);
                 }
@@ -262,9 +267,9 @@ impl Watched {
                 self.readings.push(Arc::clone(&reading));
                 self.wait(Found::Reading { reading, age_ns });
             }
-            News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns),
+            News::Ahead(ahead_ns) => self.ahead_ns = Some(ahead_ns.saturating_sub(self.shift_ns)),
             News::Lost(why) => {
-                let at_ns = now_ns();
+                let at_ns = now_ns().saturating_add_signed(self.shift_ns);
                 self.wait(Found::Lost { at_ns, why: why.clone() });
                 self.lose(at_ns, why);
             }
@@ -416,7 +421,7 @@ mod tests {
     #[test]
     fn a_long_run_of_a_large_machine_keeps_every_second_reading_and_the_same_rate() {
         let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
-        let mut watched = Watched::new(nobody);
+        let mut watched = Watched::new(nobody, 0);
         watched.take(News::Lost("away".to_owned()));
         assert_eq!(watched.lost(), Some("away"));
         watched.waiting.clear();
@@ -437,10 +442,28 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
+    fn somebody() -> NodeName {
+        NodeName { name: "s1".into(), role: String::new(), source: String::new() }
+    }
+
+    #[test]
+    fn readings_are_in_the_time_of_the_run_whoever_set_the_clock_before_it() {
+        assert!(set_by_ns().abs() < 1_000_000_000, "nobody set it: {}", set_by_ns());
+        // The clock was set forward by an hour after the process had begun, and the run began then.
+        let hour_ns = 3600 * SECOND;
+        let mut watched = Watched::new(somebody(), hour_ns.cast_signed());
+        watched.take(News::Ahead(hour_ns.cast_signed() + 5_000_000));
+        watched.take(News::Reading(Reading { at_ns: SECOND, samples: Vec::new() }));
+        assert_eq!(watched.readings[0].at_ns, SECOND + hour_ns);
+        watched.take(News::Lost("away".to_owned()));
+        assert!(watched.waiting[1].at_ns() >= now_ns() + hour_ns - SECOND);
+        let result = watched.over(0, u64::MAX);
+        assert_eq!((result.readings, result.clock_ahead_ms), (1, Some(5.0)));
+    }
+
     /// A machine that was read at these seconds; where one is missing it did not answer.
     fn seen_at(seconds: &[u64]) -> Watched {
-        let mut watched =
-            Watched::new(NodeName { name: "s1".into(), role: String::new(), source: String::new() });
+        let mut watched = Watched::new(somebody(), 0);
         for at in seconds {
             let last = watched.readings.last().map_or(*at, |last| last.at_ns / SECOND);
             if last + 1 < *at {

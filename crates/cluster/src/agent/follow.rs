@@ -6,11 +6,11 @@ use std::time::Duration;
 use async_nats::StatusCode;
 use cosmark_metrics::nodes::quantity::QUANTITIES;
 use cosmark_metrics::nodes::reading::Reading;
-use cosmark_nodes::collect::News;
+use cosmark_nodes::collect::{News, now_ns};
 use cosmark_nodes::watch::Agent;
+use cosmark_wire::MESSAGE_VERSION;
 use cosmark_wire::agent::{AgentPresence, AgentReading, LONGEST_LOOK_S, Look, LookAnswer};
 use cosmark_wire::message::{decode, encode};
-use cosmark_wire::{MESSAGE_VERSION, unix_ns};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -189,10 +189,10 @@ async fn follow(bus: Bus, run: String, agent: AgentPresence, to: Sender<News>) {
 async fn ask(bus: &Bus, run: &str, agent: &str, clock: &mut Clock) -> Option<LookAnswer> {
     let plain = encode(&Look { run: run.to_owned(), for_s: LONGEST_LOOK_S }).ok()?;
     let message = bus.signed_look(agent, run, &plain).ok()?;
-    let sent_ns = unix_ns();
+    let sent_ns = now_ns().cast_signed();
     let asked = bus.client().request(names::agent(agent, "look"), message.into());
     let answer = timeout(ANSWER_WITHIN, asked).await.ok()?.ok()?;
-    let received_ns = unix_ns();
+    let received_ns = now_ns().cast_signed();
     let answer: LookAnswer = decode(&answer.payload).ok()?;
     clock.compare(sent_ns, answer.unix_ns, received_ns);
     Some(answer)

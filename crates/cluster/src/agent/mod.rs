@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cosmark_metrics::nodes::reading::Reading;
 use cosmark_nodes::collect::local::LocalReader;
+use cosmark_nodes::collect::set_by_ns;
 use cosmark_wire::agent::{AgentPresence, AgentReading, LONGEST_LOOK_S, Look, LookAnswer};
 use cosmark_wire::message::{decode, encode};
 use cosmark_wire::{MESSAGE_VERSION, unix_ns};
@@ -235,7 +236,8 @@ fn written(reading: &Reading, life: u64, most_bytes: usize) -> Option<(Vec<u8>, 
     let all = reading.samples.iter().map(|one| (one.quantity.id.to_owned(), one.unit.clone(), one.value));
     let mut message = AgentReading {
         life,
-        unix_ns: i64::try_from(reading.at_ns).unwrap_or(i64::MAX),
+        // By the clock that its controller asks for.
+        unix_ns: i64::try_from(reading.at_ns).unwrap_or(i64::MAX).saturating_add(set_by_ns()),
         samples: all.collect(),
         left_out: 0,
     };

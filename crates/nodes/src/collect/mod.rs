@@ -9,7 +9,8 @@ pub mod scrape;
 pub mod ssh;
 pub mod statsd;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::reading::Reading;
 
@@ -25,10 +26,26 @@ pub enum News {
     Lost(String),
 }
 
-/// Nanoseconds since 1970.
-pub(crate) fn now_ns() -> u64 {
+/// Nanoseconds since 1970 by the machine's clock, which may be set at any time.
+fn wall_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds since 1970 by a clock that nobody sets: what the machine's clock said when this was asked first, and what
+/// a monotonic one says since. Times of readings are of this clock until [`crate::watch`] puts them on that of a run.
+#[must_use]
+pub fn now_ns() -> u64 {
+    static BEGAN: LazyLock<(Instant, u64)> = LazyLock::new(|| (Instant::now(), wall_ns()));
+    let (began, began_ns) = *BEGAN;
+    began_ns.saturating_add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// By how many nanoseconds the machine's clock is ahead of [`now_ns`]: what it was set by since.
+#[must_use]
+pub fn set_by_ns() -> i64 {
+    let now_ns = now_ns();
+    wall_ns().cast_signed().saturating_sub(now_ns.cast_signed())
 }
 
 /// Which daemons' threads are looked at: the names of their processes as the kernel has them, or how these begin.
