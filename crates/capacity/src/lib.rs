@@ -8,6 +8,7 @@
 pub mod bottleneck;
 pub mod change;
 pub mod demand;
+pub mod energy;
 pub mod ladder;
 pub mod model;
 pub mod mva;

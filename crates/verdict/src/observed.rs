@@ -1,11 +1,13 @@
 //! What planning is made from: the loads of a run, by kind of operation, with what the units of the store's machines were busy
 //! with at each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cosmark_archive::{RunRecord, StageRecord};
+use cosmark_capacity::energy::Drawn;
 use cosmark_capacity::model::{ClassLoad, Load, Observed};
-use cosmark_metrics::LoopKind;
+use cosmark_metrics::nodes::{machines, quantity as q};
+use cosmark_metrics::{LoopKind, NodeResult};
 
 use crate::bottleneck::{groups, ladder, load_of, measuring};
 
@@ -20,6 +22,8 @@ pub struct ObservedLoads {
     pub most_workers: u32,
     /// Seconds between two operations of a worker, in the middle of the stages.
     pub think_s: f64,
+    /// What the machines drew, at each load and before the first, where they tell it (RAPL).
+    pub drawn: Vec<Drawn>,
 }
 
 /// The ladders of a run: stages of the same operations at several loads. None without nodes.
@@ -59,7 +63,30 @@ fn observed(run: &RunRecord, stages: &[&StageRecord]) -> ObservedLoads {
         observed,
         most_workers: closed().map(|stage| workers_of(stage)).max().unwrap_or(0),
         think_s: pauses.get(pauses.len() / 2).copied().unwrap_or(0.0),
+        drawn: drawn_at(run, stages),
     }
+}
+
+fn drawn_at(run: &RunRecord, stages: &[&StageRecord]) -> Vec<Drawn> {
+    let loads = stages.iter().filter_map(|stage| Some((load_of(stage)?.0, stage.nodes.as_slice())));
+    let all = loads.chain([(0.0, run.idle_nodes.as_slice())]);
+    all.map(|(rate_per_s, nodes)| Drawn { rate_per_s, watts_each: watts_each(nodes) }).collect()
+}
+
+/// By role, what one machine drew on average: joules of all its packages per second.
+fn watts_each(nodes: &[NodeResult]) -> BTreeMap<String, f64> {
+    let watts = |node: &NodeResult| {
+        let packages = node.quantities.iter().filter(|one| one.quantity == q::ENERGY.id);
+        packages.map(|one| one.mean).reduce(|a, b| a + b)
+    };
+    let mut roles: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for node in machines::distinct(nodes, |node| watts(node).is_some()) {
+        if let Some(watts) = watts(node).filter(|_| node.is_covered()) {
+            let sums = roles.entry(node.role.clone()).or_default();
+            *sums = (sums.0 + watts, sums.1 + 1.0);
+        }
+    }
+    roles.into_iter().map(|(role, (watts, many))| (role, watts / many)).collect()
 }
 
 /// All operations of one kind of a stage together.

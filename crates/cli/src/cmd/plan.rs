@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cosmark_archive::{RunRecord, open_run};
 use cosmark_capacity::change::{More, machines};
+use cosmark_capacity::energy;
 use cosmark_capacity::plan::{Demanded, Planner, Prediction, Wanted, hold_out, why_not};
 use cosmark_verdict::{ObservedLoads, all_loads, ladders};
 use cosmark_workload::units::{parse_rate, parse_size};
@@ -116,7 +117,11 @@ fn answer(
             per_hour.map(|per_hour| (prices.currency.clone(), per_hour))
         });
         let cost = cost.transpose().map_err(Problem::usage)?;
-        Ok(Outlook::of(&said, units, machines, cost))
+        // What an operation of another mix or size draws nobody has measured.
+        let is_alike = wanted.mix.is_none() && wanted.bytes_each.is_none();
+        let drawn = if is_alike { source.drawn.as_slice() } else { &[] };
+        let watts = energy::watts(drawn, &counts(&More::default()), &machines, said.throughput_per_s.value);
+        Ok(Outlook::of(&said, units, machines, cost).drawing(watts))
     };
     let planned = changes.then(|| outlook(&wanted)).transpose()?;
     Ok(Answer {

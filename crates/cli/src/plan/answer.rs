@@ -55,6 +55,17 @@ pub struct Outlook {
     extrapolated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy: Option<Energy>,
+}
+
+/// What the processors' packages of a store draw at its load (RAPL).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Energy {
+    /// Watts of all machines of each role that tells.
+    pub watts: BTreeMap<String, f64>,
+    /// Joules of all of these.
+    pub joules_per_operation: f64,
 }
 
 /// What a store costs at its load.
@@ -101,7 +112,16 @@ impl Outlook {
                 per_hour,
                 per_million_operations: per_hour / (rate * 3600.0) * 1e6,
             }),
+            energy: None,
         }
+    }
+
+    /// The same with what its machines draw, watts by role; nothing where none tells.
+    #[must_use]
+    pub fn drawing(self, watts: BTreeMap<String, f64>) -> Self {
+        let joules_per_operation = watts.values().sum::<f64>() / self.throughput_per_s.value;
+        let is_known = !watts.is_empty() && joules_per_operation.is_finite();
+        Self { energy: is_known.then_some(Energy { watts, joules_per_operation }), ..self }
     }
 }
 
@@ -239,6 +259,19 @@ impl Answer {
             };
             plain("cost of an hour", &|one| amount(one, |cost| cost.per_hour));
             plain("cost of 10^6 operations", &|one| amount(one, |cost| cost.per_million_operations));
+        }
+        if self.now.energy.is_some() {
+            let power = |energy: &Energy| {
+                let each = energy.watts.iter().map(|(role, watts)| format!("{watts:.0} {role}"));
+                each.collect::<Vec<_>>().join(", ")
+            };
+            let of = |one: &Outlook, text: &dyn Fn(&Energy) -> String| {
+                one.energy.as_ref().map(text).unwrap_or_default()
+            };
+            plain("power (RAPL), W", &|one| of(one, &power));
+            plain("energy of an operation, J", &|one| {
+                of(one, &|energy| units::ms(energy.joules_per_operation))
+            });
         }
         let mut heads = vec!["", "as it is", "planned", "95 %"];
         let mut keep = vec![0, 1, 2, 3];

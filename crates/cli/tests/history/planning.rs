@@ -25,10 +25,15 @@ fn nodes(rate: f64) -> Value {
             "resets": 0, "lost": null, "quantities": [],
             "units": [{"kind": kind, "name": unit, "busy": busy, "highest_busy": busy, "waiting": null}]})
     };
-    json!([
+    let mut all = json!([
         node("p1", "proxy", "machine", "cpu", 0.02 + 0.98 * rate * 0.002),
         node("s1", "storage", "disk", "sda", rate * 0.001)
-    ])
+    ]);
+    // 20 W without load, and 0.1 J of each operation.
+    let watts = 20.0 + 0.1 * rate;
+    all[0]["quantities"] =
+        json!([{"quantity": "energy_j", "unit": "package-0", "mean": watts, "highest": watts}]);
+    all
 }
 
 fn stage(workers: u32) -> Value {
@@ -68,6 +73,11 @@ fn a_ladder_is_planned_from_checked_priced_and_refused() {
     let ceiling = planned["ceiling_per_s"]["value"].as_f64().unwrap();
     assert!((900.0..1000.0).contains(&rate) && (ceiling - 980.0).abs() < 25.0, "{planned}");
     assert_eq!((&planned["machines"]["proxy"], &planned["cost"]["per_hour"]), (&json!(2), &json!(4.0)));
+    let energy = &planned["energy"];
+    let (watts, joules) = (&energy["watts"]["proxy"], energy["joules_per_operation"].as_f64().unwrap());
+    assert!((watts.as_f64().unwrap() - (40.0 + 0.1 * rate)).abs() < 1e-6, "{energy}");
+    assert!((joules - (40.0 / rate + 0.1)).abs() < 1e-9 && energy["watts"]["storage"].is_null(), "{energy}");
+    assert!(text.contains("energy of an operation, J") && text.contains("power (RAPL), W"), "{text}");
     assert!(all[0]["now"]["throughput_per_s"]["value"].as_f64().unwrap() < 505.0, "{all}");
 
     let checked = good(home, "plan w1 --check");
