@@ -2,7 +2,7 @@
 //! files read into samples. Both hierarchies. Sources: Linux kernel, Documentation/admin-guide/cgroup-v2.rst, and
 //! admin-guide/cgroup-v1/{cpuacct,blkio-controller}.rst, scheduler/sched-bwc.rst.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -125,16 +125,16 @@ pub(crate) fn read(files: &BTreeMap<String, String>, path: &str, text: &str, rea
     let group = name_of(directory);
     match file {
         "cpu.stat" => processor_time(text, group, reading),
-        "cpuacct.usage" => reading.add(&q::QUOTA_USED, group, number(text.trim()) / 1e9),
+        "cpuacct.usage" => reading.add(&q::QUOTA_USED, group, number(first_line(text)) / 1e9),
         "cpu.max" => {
-            if let Some((quota, period)) = text.trim().split_once(' ') {
+            if let Some((quota, period)) = first_line(text).split_once(' ') {
                 reading.add(&q::QUOTA_PROCESSORS, group, number(quota) / number(period));
             }
         }
         "cpu.cfs_quota_us" => {
             let period = files.get(&format!("{directory}/cpu.cfs_period_us"));
-            let period = period.map_or(f64::NAN, |text| number(text.trim()));
-            reading.add(&q::QUOTA_PROCESSORS, group, number(text.trim()) / period);
+            let period = period.map_or(f64::NAN, |text| number(first_line(text)));
+            reading.add(&q::QUOTA_PROCESSORS, group, number(first_line(text)) / period);
         }
         "io.max" => {
             let stat = files.get(&format!("{directory}/io.stat")).map_or("", String::as_str);
@@ -190,8 +190,9 @@ fn limit_of(group: &str, device: &str, what: &str, limit: &str, done: Option<&st
 }
 
 fn processor_time(text: &str, group: &str, reading: &mut Reading) {
+    let mut seen = BTreeSet::new();
     for line in text.lines() {
-        let Some((name, value)) = line.split_once(' ') else { continue };
+        let Some((name, value)) = line.split_once(' ').filter(|pair| seen.insert(pair.0)) else { continue };
         let value = number(value.trim());
         match name {
             "usage_usec" => reading.add(&q::QUOTA_USED, group, value / 1e6),
@@ -202,6 +203,11 @@ fn processor_time(text: &str, group: &str, reading: &mut Reading) {
             _ => {}
         }
     }
+}
+
+/// What a file of one line says, however often it was printed.
+fn first_line(text: &str) -> &str {
+    text.trim_start().lines().next().unwrap_or_default().trim_end()
 }
 
 fn number(text: &str) -> f64 {
@@ -241,6 +247,24 @@ mod tests {
         assert_eq!(second.len(), 5);
         assert_eq!(second[0], ("quota_processors", "a/b".to_owned(), 0.5));
         assert_eq!(samples(&[("a/cpu.max", "max 100000\n")]), []);
+    }
+
+    #[test]
+    fn a_quota_is_read_however_often_its_files_were_printed() {
+        for lines in [
+            "cpu/a/cpu.cfs_quota_us:50000\ncpu/a/cpu.cfs_period_us:100000\ncpuacct/a/cpuacct.usage:1500000000",
+            "a/cpu.max:50000 100000\na/cpu.stat:usage_usec 1500000",
+        ] {
+            let mut frame = crate::frame::Frame::default();
+            for line in lines.lines().chain(lines.lines()) {
+                frame.add_line(&format!("{ROOT}/{line}"));
+            }
+            let samples = frame.read(0).samples.into_iter();
+            let mut found: Vec<_> = samples.map(|one| (one.quantity.id, one.unit, one.value)).collect();
+            found.sort_by(|a, b| a.0.cmp(b.0));
+            let expected = [("quota_processors", 0.5), ("quota_used_s", 1.5)];
+            assert_eq!(found, expected.map(|(id, value)| (id, "a".to_owned(), value)), "{lines}");
+        }
     }
 
     #[test]

@@ -145,7 +145,8 @@ impl SshSession {
                  <$p/cgroup;; esac; done; "
             )
         };
-        let find = format!("s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}fi; ", groups::script());
+        let find =
+            format!("s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}{EACH_ONCE}fi; ", groups::script());
         format!(
             "{{ n=0; t=; s=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
@@ -153,6 +154,10 @@ impl SshSession {
         )
     }
 }
+
+/// Leaves each file once in `$t`: processes of one group name its files again and again, and `grep` would print them as often.
+const EACH_ONCE: &str =
+    "set -f; u=; for f in $t; do case \" $u \" in *\" $f \"*) ;; *) u=\"$u $f\";; esac; done; t=$u; set +f; ";
 
 /// What ends a frame; no path begins so.
 const END: &str = "=end=";
@@ -234,6 +239,13 @@ mod tests {
         }
         // The same clock: what differs is the way.
         assert!((-5_000_000_000..=0).contains(ahead), "{ahead}");
+    }
+
+    #[test]
+    fn a_file_that_many_processes_name_is_asked_for_once() {
+        let script = format!("t='/a/cpu.max /proc/*/stat /a/cpu.max /b/cpu.max /a/cpu.max'; {EACH_ONCE}echo \"$t\"");
+        let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "/a/cpu.max /proc/*/stat /b/cpu.max");
     }
 
     #[tokio::test]
