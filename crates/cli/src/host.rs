@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
+use std::ops::Deref;
+use std::time::Duration;
 
 use cosmark_archive::HostRecord;
 use cosmark_workload::Environment;
@@ -14,13 +16,38 @@ pub fn record() -> HostRecord {
     HostRecord { hostname: hostname(), cpus: u32::try_from(processors()).unwrap_or(0), kernel: kernel() }
 }
 
+/// A runtime of one thread. It ends although a blocking call hangs: a daemon that is stopped, a file system that is gone.
+#[derive(Debug)]
+pub struct Runtime(Option<tokio::runtime::Runtime>);
+
+/// Blocking calls that nobody waits for any more have so long to end.
+const LAST_CALLS: Duration = Duration::from_secs(2);
+
 /// A runtime of one thread.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+pub fn runtime() -> Result<Runtime, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|cause| Problem::ours(format!("cannot start: {cause}")))
+    let runtime = runtime.map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    Ok(Runtime(Some(runtime)))
+}
+
+impl Deref for Runtime {
+    type Target = tokio::runtime::Runtime;
+
+    fn deref(&self) -> &Self::Target {
+        let Self(Some(runtime)) = self else { unreachable!("it is there until it is dropped") };
+        runtime
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(LAST_CALLS);
+        }
+    }
 }
 
 /// Processors that this process may use.
@@ -101,4 +128,22 @@ pub fn memory_bytes() -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or(0).saturating_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_hangs_does_not_hold_the_end_up() {
+        let (let_go, hangs) = std::sync::mpsc::sync_channel::<()>(1);
+        let runtime = runtime().unwrap();
+        runtime.block_on(async {
+            drop(tokio::task::spawn_blocking(move || hangs.recv_timeout(Duration::from_secs(60))));
+        });
+        let began = std::time::Instant::now();
+        drop(runtime);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        drop(let_go);
+    }
 }

@@ -69,6 +69,8 @@ struct Watched {
     ahead_ns: Option<i64>,
     /// When it did not answer, since the window before this one.
     gaps: Vec<Gap>,
+    /// Who of it does not answer, while the rest does.
+    missing: Option<String>,
 }
 
 /// A stretch of time in which nothing came of a machine, by the clock of the readings.
@@ -187,7 +189,7 @@ impl NodeWatch {
     pub fn troubles(&self) -> Vec<String> {
         let trouble = |node: &Mutex<Watched>| {
             let node = hold(node);
-            let why = match node.lost() {
+            let why = match node.trouble() {
                 Some(why) => why.to_owned(),
                 None if node.readings.is_empty() => "nothing came yet".to_owned(),
                 None => return None,
@@ -235,12 +237,18 @@ impl Watched {
             waiting: VecDeque::new(),
             ahead_ns: None,
             gaps: Vec::new(),
+            missing: None,
         }
     }
 
     /// Why it does not answer now.
     fn lost(&self) -> Option<&str> {
         self.gaps.last().filter(|gap| gap.to_ns.is_none()).map(|gap| gap.why.as_str())
+    }
+
+    /// Why it, or a part of it, does not answer now.
+    fn trouble(&self) -> Option<&str> {
+        self.lost().or(self.missing.as_deref())
     }
 
     fn take(&mut self, news: News) {
@@ -273,6 +281,7 @@ impl Watched {
                 self.wait(Found::Lost { at_ns, why: why.clone() });
                 self.lose(at_ns, why);
             }
+            News::Missing(who) => self.missing = who,
         }
     }
 
@@ -322,7 +331,7 @@ impl Watched {
             renewed_every_s: figures.renewed_every_s,
             clock_ahead_ms: self.ahead_ns.map(|ahead| ahead as f64 / 1e6),
             resets: figures.resets as u64,
-            lost,
+            lost: lost.or_else(|| self.missing.clone()),
             covered_share: Some(covered_share),
             units: figures.units,
             quantities: figures.quantities,
@@ -416,6 +425,20 @@ mod tests {
     #[tokio::test]
     async fn a_node_that_cannot_be_read_begins_nothing() {
         assert!(NodeWatch::start(&nodes("  - {name: a, type: local}\n  - {name: b, type: ssh}\n")).is_err());
+    }
+
+    #[test]
+    fn who_is_missing_on_a_machine_is_named_beside_its_figures() {
+        let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };
+        let mut watched = Watched::new(nobody);
+        watched.take(News::Missing(Some("osd.3: no answer; the others answer".to_owned())));
+        for at in 0..3 {
+            watched.take(News::Reading(Reading { at_ns: at, samples: Vec::new() }));
+        }
+        let result = watched.over(0, u64::MAX);
+        assert!(result.readings == 3 && result.lost.unwrap().starts_with("osd.3: "), "{}", result.readings);
+        watched.take(News::Missing(None));
+        assert_eq!(watched.over(0, u64::MAX).lost, None);
     }
 
     #[test]

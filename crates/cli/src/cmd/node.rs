@@ -16,7 +16,7 @@ use crate::{host, nats, signals};
 /// Runs the subcommand.
 pub fn run(args: &NodeArgs) -> Outcome {
     let options = options(args)?;
-    driver::runtime()?.block_on(async {
+    host::runtime()?.block_on(async {
         let (level, leave) = watch::channel(Leave::Stay);
         tokio::spawn(signals::three_times(
             level,

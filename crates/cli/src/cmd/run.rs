@@ -87,10 +87,7 @@ fn execute_at(mut loaded: Loaded, place: &Place<'_>, options: &RunOptions) -> Re
     if !options.quiet {
         verdict::preflight(&prepared.workload).iter().for_each(|line| eprintln!("{line}"));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|cause| Problem::ours(format!("cannot start: {cause}")))?;
+    let runtime = host::runtime()?;
     // Before the archive: a run without drivers leaves nothing behind.
     let remote = match place {
         Place::Drivers { url, many } => {

@@ -49,7 +49,7 @@ pub struct Here {
     /// Looks for a request to stop.
     stops: Stops,
     began: Instant,
-    runtime: tokio::runtime::Runtime,
+    runtime: host::Runtime,
 }
 
 /// What the user decided about the runner.

@@ -2,16 +2,19 @@
 //! figures are 5 to 15 s old. Source: Ceph, `perf dump` and `AdminSocket::do_accept` (a JSON command that ends with a zero byte,
 //! an answer behind its length in four bytes, big endian).
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::sync::mpsc::Sender;
+use tokio::task::JoinSet;
 
-use super::http::poll;
+use super::http::poll_with;
 use super::{News, now_ns};
 use crate::quantity::{self as q, Quantity};
 use crate::reading::Reading;
@@ -21,16 +24,21 @@ use crate::reading::Reading;
 pub struct AdminSockets {
     directory: PathBuf,
     interval: Duration,
+    /// Servers that have answered: one that falls silent is named.
+    answered: Mutex<BTreeSet<String>>,
 }
 
-/// A daemon that is silent for longer is passed over.
+/// A daemon whose whole answer takes longer is done without. All are asked side by side.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// And all together have no more than this.
-const ALL_OF_THEM: Duration = Duration::from_secs(10);
 /// An OSD answers with some 50 kB.
 const MOST_BYTES: u32 = 16 << 20;
 /// More daemons are not on one machine.
 const MOST_SOCKETS: usize = 200;
+/// So many silent daemons are named.
+const MOST_NAMED: usize = 3;
+const QUESTION: &[u8] = b"{\"prefix\":\"perf dump\",\"format\":\"json\"}\0";
+const FOREIGN: &str = "it answers otherwise than a daemon of Ceph";
+const ENDED: &str = "nobody listens on its socket: it has ended";
 
 /// One number of an answer: its section, its name, the kind of request, and what it is. Latencies have two parts.
 struct Known {
@@ -77,19 +85,58 @@ impl AdminSockets {
     pub fn new(directory: &str, interval: Duration) -> Self {
         let own = directory.strip_prefix("~/").zip(std::env::home_dir());
         let directory = own.map_or_else(|| PathBuf::from(directory), |(rest, home)| home.join(rest));
-        Self { directory, interval }
+        Self { directory, interval, answered: Mutex::default() }
     }
 
     /// Asks every interval until nobody listens.
     pub async fn collect(self: Arc<Self>, to: Sender<News>) {
-        poll(self.interval, to, self, |own| own.ask().map(|reading| vec![News::Reading(reading)])).await;
+        poll_with(self.interval, to, move || {
+            let own = Arc::clone(&self);
+            async move { own.ask().await }
+        })
+        .await;
     }
 
-    fn ask(&self) -> Result<Reading, String> {
+    /// What those say that answer, and who does not.
+    async fn ask(&self) -> Result<Vec<News>, String> {
+        let sockets = self.sockets()?;
+        let mut reading = Reading { at_ns: now_ns(), samples: Vec::new() };
+        let mut asked = JoinSet::new();
+        for (at, path) in sockets.iter().cloned().enumerate() {
+            asked.spawn(async move { (at, perf_dump(&path).await) });
+        }
+        let mut answers = Vec::new();
+        while let Some(answer) = asked.join_next().await {
+            answers.extend(answer);
+        }
+        answers.sort_by_key(|(at, _)| *at);
+        let (mut heard, mut silent) = (BTreeSet::new(), BTreeMap::new());
+        for (at, answer) in answers {
+            let name = daemon(&sockets[at]);
+            match answer {
+                Ok(answer) => {
+                    add(&mut reading, &name, &answer);
+                    heard.insert(name);
+                }
+                Err(why) => drop(silent.insert(name, why)),
+            }
+        }
+        if !reading.samples.is_empty() {
+            let missing = self.missing(heard, silent);
+            return Ok(vec![News::Reading(reading), News::Missing(missing)]);
+        }
         let shown = self.directory.display();
+        Err(match silent.first_key_value() {
+            Some((name, why)) => format!("{shown}: {name}: {why}"),
+            None => format!("no daemon of Ceph has a socket in {shown}"),
+        })
+    }
+
+    fn sockets(&self) -> Result<Vec<PathBuf>, String> {
         let entries = std::fs::read_dir(&self.directory).map_err(|cause| {
             format!(
-                "{shown}: {cause}; `ceph-conf --show-config-value admin_socket` tells where the sockets are"
+                "{}: {cause}; `ceph-conf --show-config-value admin_socket` tells where the sockets are",
+                self.directory.display()
             )
         })?;
         let mut sockets: Vec<PathBuf> = entries
@@ -98,22 +145,34 @@ impl AdminSockets {
             .collect();
         sockets.sort();
         sockets.truncate(MOST_SOCKETS);
-        let mut reading = Reading { at_ns: now_ns(), samples: Vec::new() };
-        let mut trouble = None;
-        let until = Instant::now() + ALL_OF_THEM;
-        for path in sockets.iter().take_while(|_| Instant::now() < until) {
-            match perf_dump(path) {
-                Ok(answer) => add(&mut reading, &daemon(path), &answer),
-                // The socket of a daemon that was killed stays; the others answer.
-                Err(why) => trouble = Some(format!("{}: {why}", path.display())),
-            }
-        }
-        match (reading.samples.is_empty(), trouble) {
-            (false, _) => Ok(reading),
-            (true, Some(trouble)) => Err(trouble),
-            (true, None) => Err(format!("no daemon of Ceph has a socket in {shown}")),
-        }
+        Ok(sockets)
     }
+
+    /// One sentence about the servers that have not answered. The socket of a daemon that ended before stays in its directory,
+    /// and a gateway has another one after each start: who never answered, and who answers by another socket, are not missed.
+    fn missing(&self, heard: BTreeSet<String>, silent: BTreeMap<String, String>) -> Option<String> {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing: BTreeMap<String, String> = silent
+            .into_iter()
+            .filter(|(name, _)| is_server(name) && !heard.contains(name))
+            .filter(|(name, why)| why != ENDED || answered.contains(name))
+            .collect();
+        for name in answered.difference(&heard) {
+            missing.entry(name.clone()).or_insert_with(|| "its socket is gone".to_owned());
+        }
+        answered.extend(heard.into_iter().filter(|name| is_server(name)));
+        let mut named: Vec<String> =
+            missing.iter().take(MOST_NAMED).map(|(name, why)| format!("{name}: {why}")).collect();
+        if missing.len() > MOST_NAMED {
+            named.push(format!("and {} more", missing.len() - MOST_NAMED));
+        }
+        (!named.is_empty()).then(|| format!("{}; the others answer", named.join("; ")))
+    }
+}
+
+/// Programs that use the store have sockets too, and come and go.
+fn is_server(daemon: &str) -> bool {
+    !daemon.starts_with("client.") || daemon.starts_with("client.rgw")
 }
 
 /// `ceph-osd.3.asok` and `osd.3.asok` are osd.3; a client's name has its process behind it.
@@ -130,21 +189,31 @@ fn daemon(path: &Path) -> String {
     parts.join(".")
 }
 
-fn perf_dump(path: &Path) -> Result<Value, String> {
-    let say = |cause: std::io::Error| cause.to_string();
-    let mut socket = UnixStream::connect(path).map_err(say)?;
-    socket.set_read_timeout(Some(PATIENCE)).map_err(say)?;
-    socket.set_write_timeout(Some(PATIENCE)).map_err(say)?;
-    socket.write_all(b"{\"prefix\":\"perf dump\",\"format\":\"json\"}\0").map_err(say)?;
-    let mut length = [0; 4];
-    socket.read_exact(&mut length).map_err(say)?;
-    let length = u32::from_be_bytes(length);
+async fn perf_dump(path: &Path) -> Result<Value, String> {
+    let text = match tokio::time::timeout(PATIENCE, answer(path)).await {
+        Ok(text) => text.map_err(|cause| match cause.kind() {
+            // The queue of its socket is full.
+            ErrorKind::WouldBlock => "it does not take connections: it hangs or is stopped".to_owned(),
+            ErrorKind::ConnectionRefused => ENDED.to_owned(),
+            _ => cause.to_string(),
+        })?,
+        Err(_) => {
+            return Err(format!("no answer in {} s: it hangs or is stopped", PATIENCE.as_secs()));
+        }
+    };
+    serde_json::from_slice(&text).map_err(|_| FOREIGN.to_owned())
+}
+
+async fn answer(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut socket = UnixStream::connect(path).await?;
+    socket.write_all(QUESTION).await?;
+    let length = socket.read_u32().await?;
     if length > MOST_BYTES {
-        return Err("it answers otherwise than a daemon of Ceph".to_owned());
+        return Err(Error::new(ErrorKind::InvalidData, FOREIGN));
     }
     let mut text = Vec::new();
-    socket.take(u64::from(length)).read_to_end(&mut text).map_err(say)?;
-    serde_json::from_slice(&text).map_err(|_| "it answers otherwise than a daemon of Ceph".to_owned())
+    socket.take(u64::from(length)).read_to_end(&mut text).await?;
+    Ok(text)
 }
 
 fn add(reading: &mut Reading, daemon: &str, answer: &Value) {
@@ -164,6 +233,7 @@ fn add(reading: &mut Reading, daemon: &str, answer: &Value) {
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::os::unix::net::UnixListener;
 
     fn directory(name: &str) -> PathBuf {
@@ -173,7 +243,7 @@ mod tests {
     }
 
     /// A daemon that answers once with these bytes.
-    fn serve(path: &Path, answer: Vec<u8>) {
+    fn serve(path: &Path, answer: Vec<u8>) -> std::thread::JoinHandle<()> {
         let listener = UnixListener::bind(path).unwrap();
         std::thread::spawn(move || {
             let (mut socket, _) = listener.accept().unwrap();
@@ -184,7 +254,7 @@ mod tests {
             }
             assert_eq!(serde_json::from_slice::<Value>(&asked).unwrap()["prefix"], "perf dump");
             let _ = socket.write_all(&answer);
-        });
+        })
     }
 
     fn behind_length(text: &str) -> Vec<u8> {
@@ -192,15 +262,25 @@ mod tests {
         [&length.to_be_bytes()[..], text.as_bytes()].concat()
     }
 
-    #[test]
-    fn each_daemon_that_answers_has_its_times_and_dead_and_lying_ones_are_passed_over() {
+    /// What was read, and who is missed.
+    fn parts(news: Vec<News>) -> (Reading, Option<String>) {
+        match <[News; 2]>::try_from(news) {
+            Ok([News::Reading(reading), News::Missing(missing)]) => (reading, missing),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn each_daemon_that_answers_has_its_times_and_one_that_lies_is_named() {
         let directory = directory("asok");
         let osd = "{\"osd\":{\"op_r_latency\":{\"avgcount\":4,\"sum\":0.5,\"avgtime\":0.125},\"recovery_bytes\":7,\"op_wip\":2},\
                    \"bluestore\":{\"kv_sync_lat\":{\"avgcount\":9,\"sum\":0.25}}}";
         serve(&directory.join("ceph-osd.0.asok"), behind_length(osd));
         serve(&directory.join("mon.a.asok"), b"\xff\xff\xff\xff".to_vec());
         drop(UnixListener::bind(directory.join("osd.9.asok")).unwrap());
-        let read = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1)).ask().unwrap();
+        let sockets = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1));
+        let (read, missing) = parts(sockets.ask().await.unwrap());
+        assert_eq!(missing.unwrap(), format!("mon.a: {FOREIGN}; the others answer"));
         let found: Vec<_> = read.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
         assert_eq!(
             found,
@@ -216,15 +296,81 @@ mod tests {
         std::fs::remove_dir_all(&directory).unwrap();
     }
 
-    #[test]
-    fn without_a_daemon_the_sentence_says_where_was_looked() {
+    const SMALL: &str = "{\"osd\":{\"op_wip\":2}}";
+
+    /// As `SIGSTOP` leaves a daemon: its socket is there, and nobody accepts.
+    #[tokio::test]
+    async fn a_daemon_that_is_stopped_holds_nothing_up_and_is_named_while_the_others_go_on() {
+        let directory = directory("stopped-asok");
+        let _stopped = UnixListener::bind(directory.join("osd.3.asok")).unwrap();
+        let sockets = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1));
+        for at in 0..8 {
+            if at == 1 {
+                // Daemons of Ceph have a queue of five, which a few polls fill.
+                while UnixStream::connect(directory.join("osd.3.asok")).await.is_ok() {}
+            }
+            let path = directory.join("osd.1.asok");
+            serve(&path, behind_length(SMALL));
+            let began = std::time::Instant::now();
+            let (reading, missing) = parts(sockets.ask().await.unwrap());
+            assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+            assert_eq!(reading.samples.len(), 1, "{reading:?}");
+            let missing = missing.unwrap();
+            assert!(missing.starts_with("osd.3: ") && missing.ends_with("; the others answer"), "{missing}");
+            let expected = if at == 0 { "no answer in 2 s" } else { "it does not take connections" };
+            assert!(missing.contains(expected), "{missing}");
+            std::fs::remove_file(path).unwrap();
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_byte_now_and_then_is_no_answer() {
+        let directory = directory("slow-asok");
+        serve(&directory.join("osd.1.asok"), behind_length(SMALL));
+        let slow = UnixListener::bind(directory.join("osd.2.asok")).unwrap();
+        std::thread::spawn(move || {
+            let (mut socket, _) = slow.accept().unwrap();
+            while socket.write_all(b"\0").is_ok() {
+                std::thread::sleep(Duration::from_millis(900));
+            }
+        });
+        let sockets = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1));
+        let began = std::time::Instant::now();
+        let (_, missing) = parts(sockets.ask().await.unwrap());
+        assert!(missing.unwrap().starts_with("osd.2: no answer in 2 s"));
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_ends_is_missed_and_one_that_never_was_there_is_not() {
+        let directory = directory("ended-asok");
+        let path = |name: &str| directory.join(name);
+        let sockets = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1));
+        drop(UnixListener::bind(path("osd.9.asok")).unwrap());
+        let names = ["osd.1.asok", "osd.2.asok", "client.rgw.a.7.9.asok", "client.bench.4.4.asok"];
+        let served = names.map(|name| serve(&path(name), behind_length(SMALL)));
+        assert_eq!(parts(sockets.ask().await.unwrap()).1, None);
+        served.into_iter().for_each(|daemon| daemon.join().unwrap());
+        std::fs::remove_file(path("osd.1.asok")).unwrap();
+        serve(&path("osd.1.asok"), behind_length(SMALL));
+        serve(&path("client.rgw.a.8.9.asok"), behind_length(SMALL));
+        std::fs::remove_file(path("client.bench.4.4.asok")).unwrap();
+        let missing = parts(sockets.ask().await.unwrap()).1;
+        assert_eq!(missing.unwrap(), format!("osd.2: {ENDED}; the others answer"));
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[tokio::test]
+    async fn without_a_daemon_the_sentence_says_where_was_looked() {
         let directory = directory("no-asok");
         let sockets = AdminSockets::new(directory.to_str().unwrap(), Duration::from_secs(1));
-        assert!(sockets.ask().unwrap_err().contains("no daemon of Ceph has a socket in"));
+        assert!(sockets.ask().await.unwrap_err().contains("no daemon of Ceph has a socket in"));
         serve(&directory.join("osd.1.asok"), behind_length("[1"));
-        assert!(sockets.ask().unwrap_err().contains("otherwise than a daemon of Ceph"));
+        assert!(sockets.ask().await.unwrap_err().contains("otherwise than a daemon of Ceph"));
         std::fs::remove_dir_all(&directory).unwrap();
-        assert!(sockets.ask().unwrap_err().contains("admin_socket"));
+        assert!(sockets.ask().await.unwrap_err().contains("admin_socket"));
         let own = AdminSockets::new("~/x", Duration::from_secs(1)).directory;
         assert!(own.is_absolute() && own.ends_with("x"), "{own:?}");
     }

@@ -146,20 +146,33 @@ impl HttpSource {
     }
 }
 
-/// Asks every interval until nobody listens. What goes wrong is told once; who is asked may come back.
+/// Asks every interval on a thread of its own until nobody listens. What goes wrong is said once; who is asked may come back.
 pub async fn poll<T, F>(interval: Duration, to: Sender<News>, asked: Arc<T>, ask: F)
 where
     T: Send + Sync + 'static,
     F: Fn(&T) -> Result<Vec<News>, String> + Copy + Send + 'static,
+{
+    poll_with(interval, to, move || {
+        let own = Arc::clone(&asked);
+        async move {
+            let answer = tokio::task::spawn_blocking(move || ask(&own)).await;
+            answer.unwrap_or_else(|cause| Err(cause.to_string()))
+        }
+    })
+    .await;
+}
+
+/// The same of what waits for nobody on its thread.
+pub async fn poll_with<F>(interval: Duration, to: Sender<News>, mut ask: impl FnMut() -> F)
+where
+    F: Future<Output = Result<Vec<News>, String>>,
 {
     let mut due = tokio::time::interval(interval);
     due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut last_trouble = None;
     loop {
         due.tick().await;
-        let own = Arc::clone(&asked);
-        let answer = tokio::task::spawn_blocking(move || ask(&own)).await;
-        let news = match answer.unwrap_or_else(|cause| Err(cause.to_string())) {
+        let news = match ask().await {
             Ok(news) => {
                 last_trouble = None;
                 news

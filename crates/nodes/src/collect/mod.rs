@@ -22,8 +22,10 @@ pub enum News {
     /// By how much the machine's clock is ahead of this one's, in nanoseconds, as well as that is known: too small by the
     /// shortest time that a message took.
     Ahead(i64),
-    /// Nothing more comes; one sentence why.
+    /// Nothing comes any more, or for a while; one sentence why.
     Lost(String),
+    /// Who of the machine does not answer while readings of the others come, in one sentence; `None` when all do.
+    Missing(Option<String>),
 }
 
 /// Nanoseconds since 1970 by the machine's clock, which may be set at any time.

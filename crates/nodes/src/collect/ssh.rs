@@ -145,8 +145,10 @@ impl SshSession {
                  <$p/cgroup;; esac; done; "
             )
         };
-        let find =
-            format!("s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}{EACH_ONCE}fi; ", groups::script());
+        let find = format!(
+            "s=; if [ $((n % 10)) -eq 0 ]; then t=; {find_threads}{}{EACH_ONCE}fi; ",
+            groups::script()
+        );
         format!(
             "{{ n=0; t=; s=; while [ $n -lt {LONGEST_S} ]; do {find}grep '' {files} /sys/class/net/*/speed /sys/class/powercap/*/energy_uj $s $t; echo \"{END}$(date \
              +%s.%N)\" || exit; n=$((n + 1)); sleep {}; done; }} 2>/dev/null\nexit\n",
@@ -243,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_file_that_many_processes_name_is_asked_for_once() {
-        let script = format!("t='/a/cpu.max /proc/*/stat /a/cpu.max /b/cpu.max /a/cpu.max'; {EACH_ONCE}echo \"$t\"");
+        let script =
+            format!("t='/a/cpu.max /proc/*/stat /a/cpu.max /b/cpu.max /a/cpu.max'; {EACH_ONCE}echo \"$t\"");
         let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "/a/cpu.max /proc/*/stat /b/cpu.max");
     }

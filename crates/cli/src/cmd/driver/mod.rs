@@ -22,17 +22,8 @@ pub fn run(args: &DriverArgs) -> Outcome {
     host::raise_open_files();
     let Some(url) = &args.join else { return mission::run(args) };
     let options = remote_options(args)?;
-    runtime()?.block_on(join(url, args, options))?;
+    host::runtime()?.block_on(join(url, args, options))?;
     Ok(Exit::Done)
-}
-
-/// What waits for messages of NATS, on this thread alone.
-///
-/// # Errors
-/// When the system gives none.
-pub fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
-    let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    made.map_err(|cause| Problem::ours(format!("cannot start: {cause}")))
 }
 
 /// Joins, once for each copy, and works until all have left. A copy that cannot begin or go on ends the others, too.
