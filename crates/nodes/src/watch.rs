@@ -427,6 +427,17 @@ mod tests {
         assert!(NodeWatch::start(&nodes("  - {name: a, type: local}\n  - {name: b, type: ssh}\n")).is_err());
     }
 
+    #[tokio::test]
+    async fn a_port_that_another_program_has_is_a_machine_that_is_lost() {
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap();
+        let nodes = nodes(&format!("  - {{name: timings, type: statsd, listen: '{address}'}}\n"));
+        let watch = NodeWatch::start(&nodes).unwrap();
+        watch.settle(1, Duration::from_secs(60)).await;
+        let troubles = watch.troubles();
+        assert!(troubles.len() == 1 && troubles[0].contains("in use"), "{troubles:?}");
+    }
+
     #[test]
     fn who_is_missing_on_a_machine_is_named_beside_its_figures() {
         let nobody = NodeName { name: String::new(), role: String::new(), source: String::new() };

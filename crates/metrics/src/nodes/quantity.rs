@@ -66,10 +66,16 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// What its numbers count, as the end of its name says it: `s`, `bytes`, `bytes/s`, or `1` for a number of things.
+    /// What its numbers count, as the end of its name says it: `s`, `bytes`, `bytes/s`, `ms/kB`, or `1` for a number of things.
     #[must_use]
     pub fn measured_in(&self) -> &'static str {
-        let ends = [("_bytes_per_s", "bytes/s"), ("_bytes", "bytes"), ("_j", "J"), ("_s", "s")];
+        let ends = [
+            ("_bytes_per_s", "bytes/s"),
+            ("_ms_per_kb", "ms/kB"),
+            ("_bytes", "bytes"),
+            ("_j", "J"),
+            ("_s", "s"),
+        ];
         ends.into_iter().find(|(end, _)| self.id.ends_with(end)).map_or("1", |(_, measure)| measure)
     }
 }
@@ -116,6 +122,7 @@ quantities! {
     DISK_READ_TIME: Disk Amount Counter "disk_read_s" "Seconds that reads took, all together.";
     DISK_WRITE_TIME: Disk Amount Counter "disk_write_s" "Seconds that writes took, all together.";
     DISK_FLUSHES: Disk Amount Counter "disk_flushes" "Flushes of the device's cache.";
+    DEVICE_PUT_TIME: Disk Amount Gauge "device_put_ms_per_kb" "Mean milliseconds per kB in which an object server wrote to this device.";
     NETWORK_RECEIVED: Network Utilisation Counter "network_received_bytes" "Bytes received.";
     NETWORK_SENT: Network Utilisation Counter "network_sent_bytes" "Bytes sent.";
     NETWORK_SPEED: Network Amount Gauge "network_speed_bytes_per_s" "Speed of the link in each direction; not known of virtual ones.";

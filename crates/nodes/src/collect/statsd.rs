@@ -3,10 +3,11 @@
 //! metrics to `StatsD`.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::net::UdpSocket;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 
@@ -14,10 +15,9 @@ use super::{News, now_ns};
 use crate::quantity as q;
 use crate::reading::Reading;
 
-/// The address that is listened on, held from the start.
+/// The address that is listened on.
 #[derive(Debug)]
 pub struct StatsdReceiver {
-    socket: UdpSocket,
     address: SocketAddr,
     interval: Duration,
 }
@@ -28,38 +28,59 @@ const MOST_NAMES: usize = 1_000;
 const LONGEST_NAME: usize = 200;
 /// One packet of UDP.
 const PACKET: usize = 65_536;
-/// Who sends nothing for so long at the start was not told to.
+/// Who sends nothing for so long at the start was not asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// An address that another program has is tried again after so long.
+const AGAIN: Duration = Duration::from_secs(5);
+/// How much of a line that is no timing is shown.
+const SHOWN: usize = 60;
 
 /// Requests and seconds by kind, since the start.
 #[derive(Debug, Default)]
-struct Sums(BTreeMap<String, (f64, f64)>);
+struct Sums {
+    kinds: BTreeMap<String, (f64, f64)>,
+    /// Timings and milliseconds per kilobyte by device, since the last reading.
+    devices: BTreeMap<String, (f64, f64)>,
+    /// Lines that are no timing, and how the first begins.
+    others: u64,
+    first_other: String,
+}
 
 impl StatsdReceiver {
     /// Listens on an address.
     ///
     /// # Errors
-    /// When it is none, or another program has it.
+    /// When it is none.
     pub fn on(address: &str, interval: Duration) -> Result<Self, String> {
-        let wrong = |why: &str| format!("listen: {address}: {why}");
-        let parsed: SocketAddr =
-            address.parse().map_err(|_| wrong("give IP:PORT, such as 127.0.0.1:8125"))?;
-        let socket = UdpSocket::bind(parsed).map_err(|cause| wrong(&cause.to_string()))?;
-        socket.set_nonblocking(true).map_err(|cause| wrong(&cause.to_string()))?;
-        let address = socket.local_addr().map_err(|cause| wrong(&cause.to_string()))?;
-        Ok(Self { socket, address, interval })
+        let address = address
+            .parse()
+            .map_err(|_| format!("listen: {address}: give IP:PORT, such as 127.0.0.1:8125"))?;
+        Ok(Self { address, interval })
     }
 
     /// Gathers what comes, and brings the sums every interval until nobody listens.
     pub async fn collect(self: Arc<Self>, to: Sender<News>) {
-        let socket = self.socket.try_clone().and_then(tokio::net::UdpSocket::from_std);
-        let socket = match socket {
-            Ok(socket) => socket,
-            Err(cause) => {
-                let _ = to.send(News::Lost(format!("{}: {cause}", self.address))).await;
-                return;
+        let mut last_trouble = None;
+        let socket = loop {
+            let cause = match UdpSocket::bind(self.address).await {
+                Ok(socket) => break socket,
+                Err(cause) => format!("listen: {}: {cause}", self.address),
+            };
+            if last_trouble.as_ref() != Some(&cause) {
+                last_trouble = Some(cause.clone());
+                if to.send(News::Lost(cause)).await.is_err() {
+                    return;
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = to.closed() => return,
             }
         };
+        self.gather(&socket, &to).await;
+    }
+
+    async fn gather(&self, socket: &UdpSocket, to: &Sender<News>) {
         let (mut sums, began, mut warned) = (Sums::default(), Instant::now(), false);
         let mut packet = vec![0; PACKET];
         let mut due = tokio::time::interval(self.interval);
@@ -67,11 +88,12 @@ impl StatsdReceiver {
         loop {
             tokio::select! {
                 _ = due.tick() => {
-                    let news = if !sums.0.is_empty() {
+                    let news = if sums.has_timings() || began.elapsed() <= PATIENCE {
+                        // A store that has no load yet sends nothing, and is not waited for.
                         News::Reading(sums.reading(now_ns()))
-                    } else if !warned && began.elapsed() > PATIENCE {
+                    } else if !warned {
                         warned = true;
-                        News::Lost(self.silent())
+                        News::Lost(self.silent(&sums))
                     } else if to.is_closed() {
                         return;
                     } else {
@@ -91,57 +113,100 @@ impl StatsdReceiver {
         }
     }
 
-    fn silent(&self) -> String {
+    fn silent(&self, sums: &Sums) -> String {
+        let (address, seconds) = (self.address, PATIENCE.as_secs());
+        if sums.others > 0 {
+            return format!(
+                "{} lines came to {address} in {seconds} s, none a timing (first: {})",
+                sums.others, sums.first_other
+            );
+        }
         format!(
-            "no timing came to {} in {} s; Swift sends them with log_statsd_host and log_statsd_port",
-            self.address,
-            PATIENCE.as_secs()
+            "no timing came to {address} in {seconds} s; Swift sends them with log_statsd_host and log_statsd_port"
         )
     }
 }
 
 impl Sums {
-    /// One line; what is no timing is passed over.
+    /// One line; what is no timing is counted.
     fn take(&mut self, line: &str) {
-        let Some((name, value, rate)) = timing(line) else { return };
-        if self.0.len() >= MOST_NAMES && !self.0.contains_key(name) {
+        let Some(timing) = timing(line) else {
+            if self.others == 0 {
+                self.first_other = line.chars().filter(|sign| !sign.is_control()).take(SHOWN).collect();
+            }
+            self.others += 1;
+            return;
+        };
+        let device = device_of(timing.name);
+        let (sums, name, per_timing) = match device {
+            Some(device) => (&mut self.devices, device, timing.milliseconds),
+            None => (&mut self.kinds, timing.name, timing.milliseconds / 1e3),
+        };
+        if sums.len() >= MOST_NAMES && !sums.contains_key(name) {
             return;
         }
-        let sum = self.0.entry(name.to_owned()).or_default();
-        sum.0 += 1.0 / rate;
-        sum.1 += value / 1e3 / rate;
+        let sum = sums.entry(name.to_owned()).or_default();
+        sum.0 += timing.requests / timing.rate;
+        sum.1 += per_timing / timing.rate;
     }
 
-    fn reading(&self, at_ns: u64) -> Reading {
+    fn has_timings(&self) -> bool {
+        !self.kinds.is_empty() || !self.devices.is_empty()
+    }
+
+    fn reading(&mut self, at_ns: u64) -> Reading {
         let mut reading = Reading { at_ns, samples: Vec::new() };
-        for (name, (requests, seconds)) in &self.0 {
+        for (name, (requests, seconds)) in &self.kinds {
             reading.add(&q::SERVER_REQUESTS, name, *requests);
             reading.add(&q::SERVER_REQUEST_TIME, name, *seconds);
+        }
+        for (device, (timings, milliseconds)) in std::mem::take(&mut self.devices) {
+            reading.add(&q::DEVICE_PUT_TIME, &device, milliseconds / timings);
         }
         reading
     }
 }
 
-/// Name, milliseconds and the share that is sent of a `name:12.3|ms|@0.5`.
-fn timing(line: &str) -> Option<(&str, f64, f64)> {
-    let (name, rest) = line.trim().rsplit_once(':')?;
+/// What one line says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Timing<'a> {
+    name: &'a str,
+    /// Of all its values together.
+    milliseconds: f64,
+    /// How many values it has.
+    requests: f64,
+    /// The share of all that is sent.
+    rate: f64,
+}
+
+/// A `name:12.3|ms|@0.5`, with tags behind it (`|#method:GET`) and several values as `DogStatsD` has them; its histograms and
+/// distributions (`h`, `d`) are of milliseconds, too.
+fn timing(line: &str) -> Option<Timing<'_>> {
+    let (head, rest) = line.trim().split_once('|')?;
+    let (name, values) = head.split_once(':')?;
     let mut parts = rest.split('|');
-    let value: f64 = parts.next()?.parse().ok()?;
-    let is_timing = parts.next()? == "ms";
+    let is_timing = matches!(parts.next()?, "ms" | "h" | "d");
     let rate = match parts.find_map(|part| part.strip_prefix('@')) {
         Some(rate) => rate.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0)?,
         None => 1.0,
     };
     let name = name.strip_suffix(".timing").unwrap_or(name);
     let readable = name.bytes().all(|byte| byte.is_ascii_graphic());
-    let good =
-        is_timing && !name.is_empty() && name.len() <= LONGEST_NAME && readable && !is_per_kilobyte(name);
-    (good && value.is_finite() && value >= 0.0).then_some((name, value, rate))
+    if !is_timing || name.is_empty() || name.len() > LONGEST_NAME || !readable {
+        return None;
+    }
+    let mut all = Timing { name, milliseconds: 0.0, requests: 0.0, rate };
+    for value in values.split(':') {
+        let value: f64 = value.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
+        all.milliseconds += value;
+        all.requests += 1.0;
+    }
+    Some(all)
 }
 
-/// Swift's `object-server.PUT.DEVICE` is in milliseconds for each kB, which is no time of a request.
-fn is_per_kilobyte(name: &str) -> bool {
-    name.split_once("object-server.PUT.").is_some_and(|(_, device)| !device.is_empty())
+/// The device of Swift's `object-server.PUT.DEVICE`, which is in milliseconds for each kB and no time of a request.
+fn device_of(name: &str) -> Option<&str> {
+    name.split_once("object-server.PUT.").map(|(_, device)| device).filter(|device| !device.is_empty())
 }
 
 #[cfg(test)]
@@ -149,13 +214,17 @@ fn is_per_kilobyte(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn one(line: &str) -> Option<(&str, f64, f64, f64)> {
+        timing(line).map(|read| (read.name, read.milliseconds, read.requests, read.rate))
+    }
+
     #[test]
     fn a_timing_is_read_with_its_rate_and_everything_else_is_passed_over() {
         assert_eq!(
-            timing("proxy-server.object.GET.200.timing:12.5|ms"),
-            Some(("proxy-server.object.GET.200", 12.5, 1.0))
+            one("proxy-server.object.GET.200.timing:12.5|ms"),
+            Some(("proxy-server.object.GET.200", 12.5, 1.0, 1.0))
         );
-        assert_eq!(timing("a.b:4|ms|@0.25"), Some(("a.b", 4.0, 0.25)));
+        assert_eq!(one("a.b:4|ms|@0.25"), Some(("a.b", 4.0, 1.0, 0.25)));
         for line in [
             "",
             ":",
@@ -168,41 +237,115 @@ mod tests {
             "a:1|ms|@0",
             "a:1|ms|@2",
             "a b:1|ms",
-            "object-server.PUT.sdb1.timing:0.4|ms",
             ":1|ms",
+            "a|ms",
+            "a:1:x|ms",
         ] {
             assert_eq!(timing(line), None, "{line}");
         }
         assert_eq!(timing(&format!("{}:1|ms", "x".repeat(500))), None);
     }
 
+    #[test]
+    fn tags_change_no_timing_and_histograms_are_timings() {
+        for (line, expected) in [
+            ("get:12.5|ms|#method:GET,status:200", ("get", 12.5, 1.0, 1.0)),
+            ("get:12.5|ms|@0.5|#a:b", ("get", 12.5, 1.0, 0.5)),
+            ("get:12.5|ms|#a:b|@0.5", ("get", 12.5, 1.0, 0.5)),
+            ("get:3|h|#a:b", ("get", 3.0, 1.0, 1.0)),
+            ("get:1:2:3|d|#a:b|c:83c0a99c", ("get", 6.0, 3.0, 1.0)),
+        ] {
+            assert_eq!(one(line), Some(expected), "{line}");
+        }
+    }
+
+    fn found(reading: &Reading) -> Vec<(&'static str, &str, f64)> {
+        reading.samples.iter().map(|one| (one.quantity.id, one.unit.as_str(), one.value)).collect()
+    }
+
+    #[test]
+    fn a_disk_has_the_mean_of_its_writes_since_the_last_reading() {
+        let mut sums = Sums::default();
+        for line in ["object-server.PUT.sdb1.timing:0.5|ms", "x.object-server.PUT.sdb1.timing:1.5|ms|@0.5"] {
+            sums.take(line);
+        }
+        sums.take("object-server.PUT.timing:7|ms");
+        let reading = sums.reading(1);
+        let requests =
+            [("server_requests", "object-server.PUT", 1.0), ("server_request_s", "object-server.PUT", 0.007)];
+        let mean = 3.5 / 3.0;
+        assert_eq!(found(&reading)[..2], requests);
+        assert_eq!(found(&reading)[2..], [("device_put_ms_per_kb", "sdb1", mean)]);
+        assert_eq!(found(&sums.reading(2)), requests);
+    }
+
     #[tokio::test]
     async fn timings_of_a_real_packet_are_summed_up_and_names_are_bounded() {
         let receiver = StatsdReceiver::on("127.0.0.1:0", Duration::from_millis(20)).unwrap();
-        let (address, sender) = (receiver.address, UdpSocket::bind("127.0.0.1:0").unwrap());
+        let socket = UdpSocket::bind(receiver.address).await.unwrap();
+        let (address, sender) =
+            (socket.local_addr().unwrap(), std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
         let (to, mut from) = tokio::sync::mpsc::channel(4);
-        let task = tokio::spawn(Arc::new(receiver).collect(to));
+        let task = tokio::spawn(async move { receiver.gather(&socket, &to).await });
         sender
             .send_to(b"get.timing:125|ms\nget.timing:62.5|ms|@0.5\n\xff\xfe:1|ms\nnothing", address)
             .unwrap();
-        let Some(News::Reading(reading)) = from.recv().await else { panic!("no reading") };
-        let found: Vec<_> =
-            reading.samples.iter().map(|s| (s.quantity.id, s.unit.as_str(), s.value)).collect();
-        assert_eq!(found, [("server_requests", "get", 3.0), ("server_request_s", "get", 0.25)]);
+        let reading = loop {
+            let Some(News::Reading(reading)) = from.recv().await else { panic!("no reading") };
+            if !reading.samples.is_empty() {
+                break reading;
+            }
+        };
+        assert_eq!(found(&reading), [("server_requests", "get", 3.0), ("server_request_s", "get", 0.25)]);
         drop(from);
         task.await.unwrap();
         let mut sums = Sums::default();
         (0..MOST_NAMES * 2).for_each(|at| sums.take(&format!("n{at}:1|ms")));
         sums.take("n0:1|ms");
-        assert_eq!((sums.0.len(), sums.0["n0"].0), (MOST_NAMES, 2.0));
+        assert_eq!((sums.kinds.len(), sums.kinds["n0"].0), (MOST_NAMES, 2.0));
     }
 
-    #[test]
-    fn an_address_that_cannot_be_had_is_named() {
-        let held = StatsdReceiver::on("127.0.0.1:0", Duration::from_secs(1)).unwrap();
-        for (address, words) in [("storage1", "give IP:PORT"), (&*held.address.to_string(), "in use")] {
-            let said = StatsdReceiver::on(address, Duration::from_secs(1)).unwrap_err();
-            assert!(said.starts_with("listen: ") && said.contains(words), "{said}");
-        }
+    #[tokio::test(start_paused = true)]
+    async fn who_sends_something_else_is_shown() {
+        let receiver = StatsdReceiver::on("127.0.0.1:0", Duration::from_secs(1)).unwrap();
+        let mut sums = Sums::default();
+        assert!(receiver.silent(&sums).starts_with("no timing came to 127.0.0.1:0 in 15 s"));
+        ["hits:1|c\u{1b}[31m", "used:7|g"].into_iter().for_each(|line| sums.take(line));
+        let said = receiver.silent(&sums);
+        assert!(
+            said.starts_with("2 lines came to ") && said.ends_with("none a timing (first: hits:1|c[31m)"),
+            "{said}"
+        );
+        let socket = UdpSocket::bind(receiver.address).await.unwrap();
+        let (to, mut from) = tokio::sync::mpsc::channel(64);
+        let task = tokio::spawn(async move { receiver.gather(&socket, &to).await });
+        let lost = loop {
+            match from.recv().await {
+                Some(News::Reading(reading)) => assert!(reading.samples.is_empty(), "{reading:?}"),
+                other => break other,
+            }
+        };
+        assert!(matches!(&lost, Some(News::Lost(why)) if why.starts_with("no timing came")), "{lost:?}");
+        drop(from);
+        task.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_another_program_has_is_named_and_taken_when_it_is_free() {
+        assert!(StatsdReceiver::on("storage1", Duration::from_secs(1)).unwrap_err().contains("give IP:PORT"));
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap().to_string();
+        let receiver = StatsdReceiver::on(&address, Duration::from_secs(1)).unwrap();
+        let (to, mut from) = tokio::sync::mpsc::channel(4);
+        let task = tokio::spawn(Arc::new(receiver).collect(to));
+        let lost = from.recv().await;
+        assert!(
+            matches!(&lost, Some(News::Lost(why)) if why.contains("in use") && why.contains(&address)),
+            "{lost:?}"
+        );
+        drop(other);
+        assert!(matches!(from.recv().await, Some(News::Reading(_))));
+        drop(from);
+        task.await.unwrap();
     }
 }
