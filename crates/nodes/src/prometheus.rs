@@ -226,6 +226,7 @@ static KNOWN: &[Known] = &[
     of("ceph_rgw_qlen", "ceph_daemon", &q::SERVER_QUEUE),
     of("ceph_osd_recovery_ops", "ceph_daemon", &q::STORE_RECOVERIES),
     of("ceph_osd_recovery_bytes", "ceph_daemon", &q::STORE_RECOVERED_BYTES),
+    of("ceph_osd_up", "", &q::STORE_DRIVES_ONLINE),
     of("ceph_num_objects_degraded", "", &q::STORE_DEGRADED),
     of("ceph_num_objects_misplaced", "", &q::STORE_MISPLACED),
     of("ceph_pg_scrubbing", "", &q::STORE_SCRUBBING),
@@ -343,6 +344,7 @@ mod tests {
     #[test]
     fn a_store_tells_its_servers_own_time_by_daemon_and_kind() {
         let text = "ceph_osd_op_r_latency_sum{ceph_daemon=\"osd.3\"} 7.5\nceph_osd_op_w_latency_sum{ceph_daemon=\"osd.3\"} 2\n\
+                    ceph_osd_up{ceph_daemon=\"osd.3\"} 1\nceph_osd_up{ceph_daemon=\"osd.4\"} 1\nceph_osd_up{ceph_daemon=\"osd.5\"} 0\n\
                     ceph_num_objects_degraded 12\nceph_pg_scrubbing{pool_id=\"1\"} 1\nceph_pg_scrubbing{pool_id=\"2\"} 2\n\
                     minio_api_requests_inflight_total{server=\"a\"} 4\n";
         let reading = reading(&parse(text).series, 9);
@@ -354,6 +356,7 @@ mod tests {
                 ("server_queue", "in flight", 4.0),
                 ("server_request_s", "osd.3 read", 7.5),
                 ("server_request_s", "osd.3 write", 2.0),
+                ("store_drives_online", "", 2.0),
                 ("store_objects_degraded", "", 12.0),
                 ("store_scrubbing", "", 3.0),
             ]

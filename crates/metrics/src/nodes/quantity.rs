@@ -147,6 +147,8 @@ quantities! {
     STORE_QUARANTINED: Store Errors Gauge "store_objects_quarantined" "Copies that were found damaged and set aside.";
     STORE_RECOVERIES: Store Amount Counter "store_recoveries" "Objects that were made whole again.";
     STORE_RECOVERED_BYTES: Store Amount Counter "store_recovered_bytes" "Bytes that were moved to make objects whole again.";
+    STORE_COMPARED: Store Amount Counter "store_partitions_compared" "Partitions that a replicator compared with their other copies, in passes that ended.";
+    STORE_SENT: Store Amount Counter "store_partitions_sent" "Times that it had to send something of a partition to another copy.";
     STORE_SCRUBBING: Store Amount Gauge "store_scrubbing" "Placement groups whose content is being verified in the background.";
     STORE_DRIVES_ONLINE: Store Amount Gauge "store_drives_online" "Drives that the store can use.";
     STORE_DRIVES_OFFLINE: Store Errors Gauge "store_drives_offline" "Drives that the store cannot reach.";

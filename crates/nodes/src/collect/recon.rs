@@ -1,7 +1,8 @@
-//! Swift's recon of one storage node: what is still to be done, and what was found damaged. It knows no processor and no disk: for
-//! these name the machine once more with another way. Source: Swift, Administrator's Guide, Cluster Telemetry and Monitoring.
+//! Swift's recon of one storage node: what is still to be done, what was found damaged, and what the passes of its replicator and
+//! auditor came to. It knows no processor and no disk: for these name the machine once more with another way. Sources: Swift,
+//! Administrator's Guide, Cluster Telemetry and Monitoring; `swift/obj/{replicator,auditor}.py`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,6 +19,19 @@ pub struct Recon {
     http: HttpSource,
     url: String,
     interval: Duration,
+    passes: Mutex<Passes>,
+}
+
+/// What ended since the first question: recon has the last pass of each daemon only.
+#[derive(Debug, Default)]
+struct Passes {
+    /// When the last pass of the replicator ended that is counted or from before, seconds since 1970.
+    replicated_s: Option<f64>,
+    compared: f64,
+    sent: f64,
+    /// When the auditor's last report began.
+    audited_s: Option<f64>,
+    audited: f64,
 }
 
 /// What is asked for, below the URL, and which number of the answer is which quantity.
@@ -32,7 +46,8 @@ impl Recon {
     pub fn new(url: &str, interval: Duration) -> Result<Self, String> {
         let base = url.trim_end_matches('/');
         let base = base.strip_suffix("/recon").unwrap_or(base);
-        Ok(Self { http: HttpSource::new(url, Login::default())?, url: format!("{base}/recon"), interval })
+        let http = HttpSource::new(url, Login::default())?;
+        Ok(Self { http, url: format!("{base}/recon"), interval, passes: Mutex::default() })
     }
 
     /// Asks every interval until nobody listens.
@@ -57,7 +72,54 @@ impl Recon {
                 }
             }
         }
+        self.replication(&mut reading);
+        self.audit(&mut reading);
         Ok(reading)
+    }
+
+    /// What a server answers that knows of this; the others tell the rest all the same.
+    fn more(&self, path: &str) -> Option<Value> {
+        let text = self.http.ask(&format!("{}/{path}", self.url), "application/json", None).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn replication(&self, reading: &mut Reading) {
+        let Some(answer) = self.more("replication/object") else { return };
+        let field = |name: &str| answer.get(name);
+        let Some(ended) = field("object_replication_last").or(field("replication_last")) else { return };
+        // No pass has ended yet.
+        let ended_s = ended.as_f64().unwrap_or(0.0);
+        let stats = |name: &str| field("replication_stats")?.get(name)?.as_f64();
+        let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        if passes.replicated_s.is_some_and(|seen_s| ended_s > seen_s) {
+            passes.compared += stats("attempted").unwrap_or(0.0);
+            passes.sent += stats("rsync").unwrap_or(0.0);
+        }
+        passes.replicated_s = Some(ended_s);
+        reading.add(&q::STORE_COMPARED, "", passes.compared);
+        reading.add(&q::STORE_SENT, "", passes.sent);
+    }
+
+    fn audit(&self, reading: &mut Reading) {
+        let Some(answer) = self.more("auditor/object") else { return };
+        let Some(all) = answer.get("object_auditor_stats_ALL") else { return };
+        // With several processes there is one entry for each of their devices.
+        let each: Vec<&Value> = match all.get("start_time") {
+            Some(_) => vec![all],
+            None => all.as_object().into_iter().flat_map(|devices| devices.values()).collect(),
+        };
+        let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+        let mut passes = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        let began_s = passes.audited_s;
+        for one in each {
+            let start_s = number(one, "start_time");
+            if began_s.is_some_and(|seen_s| start_s > seen_s) {
+                passes.audited += number(one, "passes");
+            }
+            passes.audited_s = Some(passes.audited_s.unwrap_or(0.0).max(start_s));
+        }
+        passes.audited_s.get_or_insert(0.0);
+        reading.add(&q::STORE_SCANNED, "", passes.audited);
     }
 }
 
@@ -83,6 +145,47 @@ mod tests {
         assert_eq!(found, [("store_updates_pending", 7.0), ("store_objects_quarantined", 2.0)]);
         let reading = ask(&["{\"async_pending\": null}", "{\"objects\": 0}"]).unwrap();
         assert_eq!(reading.samples.len(), 1, "{reading:?}");
+    }
+
+    #[test]
+    fn passes_that_end_meanwhile_are_counted_and_earlier_ones_are_not() {
+        let replicated = |last: &str, attempted: u32, rsync: u32| {
+            format!(
+                "{{\"object_replication_last\": {last}, \"replication_stats\": {{\"attempted\": {attempted}, \"rsync\": \
+                 {rsync}, \"hashmatch\": 9}}}}"
+            )
+        };
+        let audited = |began: u32| {
+            format!(
+                "{{\"object_auditor_stats_ALL\": {{\"sda\": {{\"start_time\": {began}, \"passes\": 3}}, \"sdb\": \
+                 {{\"start_time\": 1, \"passes\": 9}}}}, \"object_auditor_stats_ZBF\": {{}}}}"
+            )
+        };
+        let rounds = [
+            (replicated("100.5", 512, 400), audited(100)),
+            (replicated("100.5", 512, 400), audited(100)),
+            (replicated("130.25", 500, 2), audited(200)),
+            (replicated("160", 500, 0), "{\"object_auditor_stats_ALL\": {}}".to_owned()),
+        ];
+        let mut answers = Vec::new();
+        for (replication, audit) in rounds {
+            let quiet = ["{\"async_pending\": 0}", "{\"objects\": 0}"].map(str::to_owned);
+            answers.extend(quiet.into_iter().chain([replication, audit]));
+        }
+        let whole = |body: String| format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}");
+        let (url, _) = server(answers.into_iter().map(whole).collect());
+        let recon = Recon::new(url.trim_end_matches("metrics"), Duration::from_secs(1)).unwrap();
+        let of = |reading: &Reading, id: &str| {
+            reading.samples.iter().find(|one| one.quantity.id == id).map(|one| one.value)
+        };
+        let found: Vec<_> = (0..4)
+            .map(|_| recon.ask().unwrap())
+            .map(|reading| {
+                ["store_partitions_compared", "store_partitions_sent", "store_objects_scanned"]
+                    .map(|id| of(&reading, id).unwrap())
+            })
+            .collect();
+        assert_eq!(found, [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [500.0, 2.0, 3.0], [1000.0, 2.0, 3.0]]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use cosmark_metrics::Latencies;
 use cosmark_stats::quantile::enclosing_ranks;
 
 use super::client::link_bits_per_s;
-use super::nodes;
+use super::nodes::{self, Tells};
 use crate::evidence::Evidence;
 use crate::finding::Finding;
 use crate::numbers::{percent, plain};
@@ -63,12 +63,15 @@ pub(super) fn background(evidence: &Evidence) -> Finding {
         return Finding::warn(1.0, 0.0, format!("{seen}: a quiet store is faster"));
     }
     match said {
-        None if nodes::tell_of_background(evidence) => {
-            Finding::pass(0.0, 0.0, "no recovery and no scrubbing was seen on the store's machines")
-        }
-        None => Finding::unknown(
-            "whether the store was rebuilding, rebalancing or scrubbing is not known: look, and say sut_background: none",
-        ),
+        None => match nodes::tells(evidence) {
+            Tells::Both => {
+                Finding::pass(0.0, 0.0, "no recovery and no scrubbing was seen on the store's machines")
+            }
+            Tells::Recovery(but) => Finding::unknown(format!("no recovery was seen; {but}")),
+            Tells::Nothing => Finding::unknown(
+                "whether the store was rebuilding, rebalancing or scrubbing is not known: look, and say sut_background: none",
+            ),
+        },
         Some("none") => Finding::pass(0.0, 0.0, "the store did nothing else, as you say"),
         Some(other) => {
             Finding::warn(1.0, 0.0, format!("the store was busy beside ({other}): a quiet one is faster"))

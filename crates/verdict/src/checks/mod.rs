@@ -352,7 +352,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "background",
         question: "Was the store busy with something else?",
         needs: "sut_background in the storage or target, or nodes that tell of recovery, scrubbing and lost drives; other runs of Cosmark are seen by themselves",
-        warns: "you say that it was, another run loaded its drivers or the store at the same time, nodes show copies or drives that are missing, recovery or scrubbing, or a machine or disk was more than 30 % busy before the load",
+        warns: "you say that it was, another run loaded its drivers or the store at the same time, nodes show copies or drives that are missing or fail, recovery or scrubbing, more that is damaged or pending than before, or a machine or disk was more than 30 % busy before the load",
         fails: "never",
         remedy: "wait until recovery, rebalancing and scrubbing are over, and say sut_background: none",
         moves: Moves::Unsaid,

@@ -10,6 +10,9 @@ use crate::numbers::{list, percent, plain};
 const BUSY_IDLE: f64 = 0.3;
 /// Fewer readings are no look at an idle machine.
 const LEAST_READINGS: u64 = 3;
+/// Other copies that lack something of more partitions than this are being filled; a write that is under way while its partition
+/// is compared is no such thing.
+const LACKING: f64 = 0.1;
 /// Fewer segments than this in a second are no traffic of a store under load.
 const LEAST_SEGMENTS: f64 = 100.0;
 
@@ -57,6 +60,15 @@ pub(super) fn background(evidence: &Evidence) -> Option<String> {
     ];
     let mut found = Vec::new();
     for node in &evidence.nodes {
+        found.extend(swifts_own(node));
+        found.extend(grown(node, evidence));
+        if let Some(errors) = sum(node, "store_drive_errors").filter(|errors| *errors > 0.0) {
+            let errors = plain(errors);
+            found.push(format!(
+                "{errors} requests a second to drives failed or took too long ({})",
+                node.name
+            ));
+        }
         for (quantity, what) in WORK {
             if let Some(amount) = sum(node, quantity).filter(|amount| *amount >= 0.05) {
                 found.push(format!("{} {what} ({})", plain(amount), node.name));
@@ -80,15 +92,72 @@ pub(super) fn background(evidence: &Evidence) -> Option<String> {
     (!found.is_empty()).then(|| list(&found))
 }
 
-/// A machine of the store tells whether anything is recovered or scrubbed: figures that are 0 all the time are left out of a
-/// result, so a source of that kind has to have answered.
-pub(super) fn tell_of_background(evidence: &Evidence) -> bool {
-    let asks = |node: &&NodeResult| node.readings >= LEAST_READINGS && node.lost.is_none();
-    // A store with drives online, which are never 0, says of the others whether they are away or being healed.
-    let tells = |node: &NodeResult| {
-        matches!(node.source.as_str(), "ceph" | "recon") || sum(node, "store_drives_online").is_some()
+/// What the passes of Swift's replicator and auditor came to that ended in the window.
+fn swifts_own(node: &NodeResult) -> Vec<String> {
+    let mut found = Vec::new();
+    let compared = sum(node, "store_partitions_compared").filter(|compared| *compared > 0.0);
+    let sent = compared.map(|compared| sum(node, "store_partitions_sent").unwrap_or(0.0) / compared);
+    if let Some(share) = sent.filter(|share| *share > LACKING) {
+        let share = percent(share.min(1.0));
+        found.push(format!("other copies lacked something of {share} of the partitions ({})", node.name));
+    }
+    if node.source == "recon" && sum(node, "store_objects_scanned").is_some() {
+        found.push(format!("objects were audited ({})", node.name));
+    }
+    found
+}
+
+/// What there is more of than before the load; what was there before says nothing of this run.
+fn grown(node: &NodeResult, evidence: &Evidence) -> Vec<String> {
+    const GROWS: &[(&str, f64, &str)] = &[
+        // A listing that is late now and then is every loaded store's.
+        ("store_updates_pending", 10.0, "updates of listings became pending"),
+        ("store_objects_quarantined", 1.0, "copies were found damaged"),
+    ];
+    let highest = |node: &NodeResult, quantity: &str| -> f64 {
+        let own = node.quantities.iter().filter(|one| one.quantity == quantity);
+        own.map(|one| one.highest).sum()
     };
-    evidence.nodes.iter().filter(asks).any(tells)
+    let before = evidence.idle_nodes.iter().find(|idle| idle.name == node.name && idle.readings > 0);
+    let Some(before) = before else { return Vec::new() };
+    let more = GROWS.iter().filter_map(|(quantity, least, what)| {
+        let more = highest(node, quantity) - highest(before, quantity);
+        (more >= *least).then(|| format!("{} {what} ({})", plain(more), node.name))
+    });
+    more.collect()
+}
+
+/// Whether the store's machines tell of recovery and of scrubbing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tells {
+    /// Of neither.
+    Nothing,
+    /// Of recovery; why not of scrubbing.
+    Recovery(&'static str),
+    /// Of both.
+    Both,
+}
+
+/// Figures that are 0 all the time are left out of a result, so something that is never 0 has to have been answered, or the
+/// source is one that has the figure whenever it answers.
+pub(super) fn tells(evidence: &Evidence) -> Tells {
+    let asked =
+        || evidence.nodes.iter().filter(|node| node.readings >= LEAST_READINGS && node.lost.is_none());
+    // A store with drives online says of the others whether they are away or being healed, and what is scrubbed.
+    if asked().any(|node| sum(node, "store_drives_online").is_some()) {
+        return Tells::Both;
+    }
+    if asked().any(|node| node.source == "ceph") {
+        return Tells::Recovery(
+            "scrubbing is not in perf dump: add the manager's module prometheus as a node",
+        );
+    }
+    if asked().any(|node| sum(node, "store_partitions_compared").is_some()) {
+        return Tells::Recovery(
+            "recon does not tell of audits that are short: look whether auditors run, and say sut_background: none",
+        );
+    }
+    Tells::Nothing
 }
 
 /// The greatest share of segments that a node sent again, and which.

@@ -161,6 +161,20 @@ fn tells(evidence: &mut Evidence, quantity: &str, mean: f64) {
     evidence.nodes[0].quantities.push(of(quantity, mean));
 }
 
+/// A source that says this, of a store of whose background nobody says anything.
+fn of_source(evidence: &mut Evidence, source: &str, quantity: &str, mean: f64) {
+    tells(evidence, quantity, mean);
+    evidence.nodes[0].source = source.to_owned();
+    evidence.store.background = None;
+}
+
+/// A figure before the load and under it.
+fn grows(evidence: &mut Evidence, quantity: &str, before: f64, under_load: f64) {
+    tells(evidence, quantity, before);
+    evidence.idle_nodes = std::mem::take(&mut evidence.nodes);
+    tells(evidence, quantity, under_load);
+}
+
 fn busy_before(evidence: &mut Evidence, busy: f64) {
     tells(evidence, "disk_reads", 1.0);
     evidence.idle_nodes = evidence.nodes.clone();
@@ -694,9 +708,65 @@ const CASES: &[Case] = &[
         "V23",
         healthy,
         |e| (tells(e, "server_queue", 1.0), e.store.background = None).1,
-        Status::Pass,
-        "no recovery and no scrubbing was seen",
+        Status::NotRun,
+        "no recovery was seen; scrubbing is not in perf dump",
     ),
+    (
+        "V23",
+        healthy,
+        |e| of_source(e, "prometheus", "store_drives_online", 3.0),
+        Status::Pass,
+        "no recovery and no scrubbing",
+    ),
+    ("V23", healthy, |e| of_source(e, "recon", "server_queue", 3.0), Status::NotRun, "is not known: look"),
+    (
+        "V23",
+        healthy,
+        |e| of_source(e, "recon", "store_partitions_compared", 20.0),
+        Status::NotRun,
+        "no recovery was seen; recon does not tell of audits",
+    ),
+    (
+        "V23",
+        healthy,
+        |e| {
+            of_source(e, "recon", "store_partitions_compared", 20.0);
+            tells(e, "store_partitions_sent", 5.0);
+        },
+        Status::Warn,
+        "other copies lacked something of 25 % of the partitions (s1)",
+    ),
+    (
+        "V23",
+        healthy,
+        |e| of_source(e, "recon", "store_objects_scanned", 5.0),
+        Status::Warn,
+        "objects were audited (s1)",
+    ),
+    (
+        "V23",
+        healthy,
+        |e| tells(e, "store_drive_errors", 0.02),
+        Status::Warn,
+        "0.02 requests a second to drives failed",
+    ),
+    ("V23", healthy, |e| grows(e, "store_objects_quarantined", 7.0, 7.0), Status::Pass, "nothing else"),
+    (
+        "V23",
+        healthy,
+        |e| grows(e, "store_objects_quarantined", 0.0, 2.0),
+        Status::Warn,
+        "2 copies were found damaged (s1)",
+    ),
+    ("V23", healthy, |e| grows(e, "store_updates_pending", 100.0, 104.0), Status::Pass, "nothing else"),
+    (
+        "V23",
+        healthy,
+        |e| grows(e, "store_updates_pending", 4.0, 904.0),
+        Status::Warn,
+        "900 updates of listings",
+    ),
+    ("V23", healthy, |e| tells(e, "store_updates_pending", 904.0), Status::Pass, "nothing else"),
     ("V23", healthy, |e| e.store.background = Some("recovery".into()), Status::Warn, "(recovery)"),
     ("V24", healthy, |e| e.operations[0].bytes = 0, Status::Fail, "gave no byte"),
     ("V24", healthy, |e| e.operations[0].in_flight_mean = Some(12.0), Status::Fail, "with 8 workers"),
