@@ -1,11 +1,13 @@
 //! Another machine over one held ssh session, with nothing installed there: a loop of the shell prints the files of `/proc`
-//! once an interval. It ends with the session, and by itself after a while.
+//! once an interval. It ends with the session, and by itself after a while. A session that has brought readings is opened again
+//! when it drops.
 
+use std::collections::VecDeque;
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::mpsc::Sender;
 
 use super::{News, check_daemons, kept, now_ns};
@@ -23,6 +25,8 @@ pub struct SshSession {
     pub interval_s: u32,
     /// Daemons whose threads are looked at.
     pub daemons: Vec<String>,
+    /// A session that drops is opened again after this; after twice as long each time that brings nothing, up to a minute.
+    pub first_pause: Duration,
 }
 
 /// The options with which a session never waits for a person, and ends when the other side is silent.
@@ -40,6 +44,11 @@ const OPTIONS: &[&str] = &[
 const LONGEST_S: u32 = 86_400;
 /// A machine that says nothing for so long, beyond its interval, is lost.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Between a session that dropped and the next one.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A machine to which so many sessions in a row bring nothing is given up.
+const MOST_ATTEMPTS: u32 = 60;
 /// Longer lines and frames are no files of `/proc`.
 const LONGEST_FRAME: usize = 16 << 20;
 
@@ -55,18 +64,40 @@ impl SshSession {
         }
         check_daemons(&daemons)?;
         let program = OPTIONS.iter().map(|&word| word.to_owned()).collect();
-        Ok(Self { program, host: host.to_owned(), interval_s: interval_s.max(1), daemons })
+        let (host, interval_s) = (host.to_owned(), interval_s.max(1));
+        Ok(Self { program, host, interval_s, daemons, first_pause: FIRST_PAUSE })
     }
 
-    /// Brings readings until nobody listens or the session is lost.
+    /// Brings readings until nobody listens or the machine is lost for good. A session that never brought any is not tried again:
+    /// a login that is refused may not be repeated for hours.
     pub async fn collect(self, to: Sender<News>) {
-        let why = match self.start() {
-            Ok(child) => self.follow(child, &to).await,
-            Err(why) => Some(why),
-        };
-        if let Some(why) = why {
-            // Whoever does not listen any more need not know.
-            let _ = to.send(News::Lost(format!("{}: {why}", self.host))).await;
+        let (mut pause, mut attempts, mut last_trouble) = (self.first_pause, 0, None);
+        let mut ever = false;
+        loop {
+            let mut frames = 0;
+            let why = match self.start() {
+                Ok(child) => self.follow(child, &to, &mut frames).await,
+                Err(why) => Some(why),
+            };
+            let Some(why) = why else { return };
+            if frames > 0 {
+                (pause, attempts, last_trouble, ever) = (self.first_pause, 0, None, true);
+            }
+            if last_trouble.as_ref() != Some(&why) {
+                last_trouble = Some(why.clone());
+                if to.send(News::Lost(format!("{}: {why}", self.host))).await.is_err() {
+                    return;
+                }
+            }
+            attempts += 1;
+            if !ever || attempts > MOST_ATTEMPTS {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = to.closed() => return,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -83,8 +114,8 @@ impl SshSession {
             .map_err(|cause| format!("cannot start {program}: {cause}"))
     }
 
-    /// Reads frames; gives why the session ended, `None` if nobody listens any more.
-    async fn follow(&self, mut child: Child, to: &Sender<News>) -> Option<String> {
+    /// Reads and counts frames; gives why the session ended, `None` if nobody listens any more.
+    async fn follow(&self, mut child: Child, to: &Sender<News>, frames: &mut u64) -> Option<String> {
         let script = self.script();
         let (mut input, output) = (child.stdin.take()?, child.stdout.take()?);
         if let Err(cause) = input.write_all(script.as_bytes()).await {
@@ -92,18 +123,22 @@ impl SshSession {
         }
         // The shell reads its script to the end before the loop begins.
         drop(input);
-        let mut lines = BufReader::new(output).lines();
+        let (mut output, mut bytes) = (BufReader::new(output), Vec::new());
         let mut clock = NodeClock::default();
         let (mut frame, mut size) = (Frame { ticks_per_s: 100.0, ..Frame::default() }, 0);
         let mut names = ThreadNames::new();
         let patience = PATIENCE + Duration::from_secs(u64::from(self.interval_s));
         loop {
-            let line = match tokio::time::timeout(patience, lines.next_line()).await {
+            let next = next_line(&mut output, &mut bytes, LONGEST_FRAME - size);
+            match tokio::time::timeout(patience, next).await {
                 Err(_) => return Some(format!("nothing came for {} s", patience.as_secs())),
                 Ok(Err(cause)) => return Some(format!("what came cannot be read: {cause}")),
-                Ok(Ok(None)) => return Some(last_words(&mut child).await),
-                Ok(Ok(Some(line))) => line,
-            };
+                Ok(Ok(0)) => return Some(last_words(&mut child).await),
+                Ok(Ok(_)) => {}
+            }
+            // A name that the kernel cut within a sign is one all the same.
+            let line = String::from_utf8_lossy(&bytes);
+            let line = line.trim_end_matches(['\n', '\r']);
             if let Some(stamp) = line.strip_prefix(END) {
                 let arrived_ns = now_ns();
                 let (at_ns, ahead_ns) = clock.place(stamp, arrived_ns);
@@ -113,6 +148,7 @@ impl SshSession {
                 let reading = whole.read(at_ns);
                 names = whole.names;
                 size = 0;
+                *frames += 1;
                 let ahead = ahead_ns.map(News::Ahead);
                 for news in std::iter::once(News::Reading(reading)).chain(ahead) {
                     if to.send(news).await.is_err() {
@@ -121,11 +157,11 @@ impl SshSession {
                 }
                 continue;
             }
-            size += line.len();
+            size += bytes.len();
             if size > LONGEST_FRAME {
                 return Some("it sends something else than the files of /proc".to_owned());
             }
-            frame.add_line(&line);
+            frame.add_line(line);
         }
     }
 
@@ -164,20 +200,42 @@ const EACH_ONCE: &str =
 /// What ends a frame; no path begins so.
 const END: &str = "=end=";
 
+/// The next line, or as much of it as is more than `room` bytes; how many bytes it has, 0 at the end.
+async fn next_line(
+    from: &mut BufReader<ChildStdout>,
+    into: &mut Vec<u8>,
+    room: usize,
+) -> std::io::Result<usize> {
+    into.clear();
+    from.take(room as u64 + 1).read_until(b'\n', into).await
+}
+
 /// The other machine's clock against this one's.
 #[derive(Debug, Default)]
 struct NodeClock {
-    /// The least that a frame ever arrived after its stamp; negative where the other clock is ahead.
-    least_ns: Option<i64>,
+    /// By how much the last frames arrived after their stamps; negative where the other clock is ahead.
+    later_ns: VecDeque<i64>,
+    last_stamp_ns: u64,
 }
+
+/// Clocks are set and drift: so many frames are compared.
+const COMPARED: usize = 12;
 
 impl NodeClock {
     /// When a frame was true by this machine's clock, and by how much the other one is ahead.
     fn place(&mut self, stamp: &str, arrived_ns: u64) -> (u64, Option<i64>) {
         let Some(stamp_ns) = nanoseconds(stamp) else { return (arrived_ns, None) };
         let later = i64::try_from(i128::from(arrived_ns) - i128::from(stamp_ns)).unwrap_or(0);
-        let least = self.least_ns.map_or(later, |least| least.min(later));
-        self.least_ns = Some(least);
+        // It was set back: what was compared before was another clock.
+        if stamp_ns < self.last_stamp_ns {
+            self.later_ns.clear();
+        }
+        self.last_stamp_ns = stamp_ns;
+        self.later_ns.push_back(later);
+        if self.later_ns.len() > COMPARED {
+            self.later_ns.pop_front();
+        }
+        let least = self.later_ns.iter().copied().min().unwrap_or(later);
         (stamp_ns.saturating_add_signed(least), Some(-least))
     }
 }
@@ -281,6 +339,47 @@ mod tests {
         assert_eq!(clock.place("101.000000000", 100_500_000_000), (100_000_000_000, Some(1_000_000_000)));
         assert_eq!(clock.place("102.000000000", 100_900_000_000).1, Some(1_100_000_000));
         assert_eq!(clock.place("103.N", 7), (7, None));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_loses_no_reading() {
+        let mut clock = NodeClock::default();
+        assert_eq!(clock.place("5000.000000000", 5_000_000_000_000).0, 5_000_000_000_000);
+        // An hour back, then half a second less than it was.
+        assert_eq!(clock.place("1401.000000000", 5_001_000_000_000).0, 5_001_000_000_000);
+        let half: Vec<u64> = (2..20_u64)
+            .map(|at| clock.place(&format!("{}.500000000", 1399 + at), (5_000 + at) * 1_000_000_000).0)
+            .collect();
+        assert_eq!(half[17], 5_019_000_000_000, "{half:?}");
+    }
+
+    #[tokio::test]
+    async fn a_session_that_drops_is_opened_again() {
+        let script = "cat >/dev/null; printf '/proc/stat:cpu0 100 0 0 0 0 0 0 0\\n/proc/x:\\303\\n'; echo =end=$(date +%s.%N)";
+        let mut session = session(script, &[]);
+        session.first_pause = Duration::from_millis(20);
+        let (to, mut from) = tokio::sync::mpsc::channel(16);
+        let task = tokio::spawn(session.collect(to));
+        let mut news = Vec::new();
+        for _ in 0..5 {
+            news.push(from.recv().await.unwrap());
+        }
+        assert!(
+            matches!(
+                news.as_slice(),
+                [News::Reading(first), News::Ahead(_), News::Lost(why), News::Reading(_), News::Ahead(_)]
+                    if why.contains("the session ended") && !first.samples.is_empty()
+            ),
+            "{news:?}"
+        );
+        drop(from);
+        task.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_is_left() {
+        let news = first(session("cat >/dev/null; tr '\\0' a </dev/zero", &[])).await;
+        assert!(matches!(news.as_slice(), [News::Lost(why)] if why.contains("something else")), "{news:?}");
     }
 
     #[test]
