@@ -202,8 +202,10 @@ fn interfaces(text: &str, reading: &mut Reading) {
         }
         let of = |place: usize| number(row.get(place));
         reading.add(&q::NETWORK_RECEIVED, name, of(0));
+        reading.add(&q::NETWORK_PACKETS_RECEIVED, name, of(1));
         reading.add(&q::NETWORK_RECEIVE_DROPS, name, of(3));
         reading.add(&q::NETWORK_SENT, name, of(8));
+        reading.add(&q::NETWORK_PACKETS_SENT, name, of(9));
         reading.add(&q::NETWORK_SEND_DROPS, name, of(11));
         reading.add(&q::NETWORK_ERRORS, name, of(2) + of(10));
     }
@@ -352,6 +354,25 @@ mod tests {
         second.names = first.names;
         assert!(second.names_of_threads().is_empty());
         assert_eq!(found(&second), [thread("thread_busy_s", 1.7), thread("thread_run_queue_s", 2.1)]);
+    }
+
+    #[test]
+    fn a_link_counts_its_packets_and_those_that_were_lost() {
+        let text = "Inter-| Receive\n face |bytes\n  eth0: 1 20 3 4 0 0 0 0 5 60 7 8 0 0 0 0\n  eth1: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+        let found = read("/proc/net/dev", text);
+        let found: Vec<_> = found.iter().map(|(id, unit, value)| (*id, unit.as_str(), *value)).collect();
+        assert_eq!(
+            found,
+            [
+                ("network_received_bytes", "eth0", 1.0),
+                ("network_received_packets", "eth0", 20.0),
+                ("network_receive_drops", "eth0", 4.0),
+                ("network_sent_bytes", "eth0", 5.0),
+                ("network_sent_packets", "eth0", 60.0),
+                ("network_send_drops", "eth0", 8.0),
+                ("network_errors", "eth0", 10.0),
+            ]
+        );
     }
 
     #[test]

@@ -197,6 +197,8 @@ static KNOWN: &[Known] = &[
     of("node_network_receive_bytes_total", "device", &q::NETWORK_RECEIVED),
     of("node_network_transmit_bytes_total", "device", &q::NETWORK_SENT),
     of("node_network_speed_bytes", "device", &q::NETWORK_SPEED),
+    of("node_network_receive_packets_total", "device", &q::NETWORK_PACKETS_RECEIVED),
+    of("node_network_transmit_packets_total", "device", &q::NETWORK_PACKETS_SENT),
     of("node_network_receive_drop_total", "device", &q::NETWORK_RECEIVE_DROPS),
     of("node_network_transmit_drop_total", "device", &q::NETWORK_SEND_DROPS),
     of("node_network_receive_errs_total", "device", &q::NETWORK_ERRORS),

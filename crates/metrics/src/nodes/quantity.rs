@@ -126,6 +126,8 @@ quantities! {
     NETWORK_RECEIVED: Network Utilisation Counter "network_received_bytes" "Bytes received.";
     NETWORK_SENT: Network Utilisation Counter "network_sent_bytes" "Bytes sent.";
     NETWORK_SPEED: Network Amount Gauge "network_speed_bytes_per_s" "Speed of the link in each direction; not known of virtual ones.";
+    NETWORK_PACKETS_RECEIVED: Network Amount Counter "network_received_packets" "Packets received.";
+    NETWORK_PACKETS_SENT: Network Amount Counter "network_sent_packets" "Packets sent.";
     NETWORK_RECEIVE_DROPS: Network Saturation Counter "network_receive_drops" "Packets that came and were dropped.";
     NETWORK_SEND_DROPS: Network Saturation Counter "network_send_drops" "Packets that were to be sent and were dropped.";
     NETWORK_ERRORS: Network Errors Counter "network_errors" "Packets with errors, both directions.";

@@ -394,6 +394,14 @@ pub(super) fn network_health(evidence: &Evidence) -> Finding {
         );
         return Finding::warn(share, 0.001, message);
     }
+    let dropped = nodes::dropped_packets(evidence).filter(|(share, _)| *share > 0.001 && own <= 0.001);
+    if let Some((share, link)) = dropped {
+        let lost = percent(share);
+        let message = format!(
+            "{lost} of the packets at {link} were dropped or damaged: the network, not the store, may shape the tail"
+        );
+        return Finding::warn(share, 0.001, message);
+    }
     let Some((share, _)) = shares else {
         return Finding::unknown(if evidence.clients.is_empty() {
             format!("{NOT_RECORDED}: lost segments are not known")

@@ -308,7 +308,7 @@ pub const CHECKS: &[CheckRow] = &[
         name: "network_health",
         question: "Did the network lose data?",
         needs: "TCP counters of the driver's own connections to the store, or nodes with TCP counters",
-        warns: "more than 0.1 % of the segments sent again at either end, or connections dropped by a node because a queue was full",
+        warns: "more than 0.1 % of the segments sent again at either end, as many of the packets of a node's link dropped or damaged, or connections dropped by a node because a queue was full",
         fails: "more than 1 % of the driver's own",
         remedy: "mend the network first: retransmissions shape the tail",
         moves: Moves::Share(TAIL),

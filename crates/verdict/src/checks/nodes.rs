@@ -1,7 +1,9 @@
 //! What the store's own machines say for the checks: memory, disks, recovery and scrubbing, lost segments.
 
+use std::collections::BTreeSet;
+
 use cosmark_metrics::nodes::machines::distinct;
-use cosmark_metrics::{NodeResult, ResourceKind};
+use cosmark_metrics::{NodeResult, QuantityResult, ResourceKind};
 
 use crate::evidence::Evidence;
 use crate::numbers::{list, percent, plain};
@@ -15,6 +17,11 @@ const LEAST_READINGS: u64 = 3;
 const LACKING: f64 = 0.1;
 /// Fewer segments than this in a second are no traffic of a store under load.
 const LEAST_SEGMENTS: f64 = 100.0;
+
+/// Fewer packets than this in a second are no traffic of a link under load: what a switch sends by itself is dropped on any link.
+const LEAST_PACKETS: f64 = 1000.0;
+/// So few packets in a window are lost on a healthy one.
+const LEAST_DROPPED: f64 = 10.0;
 
 /// The mean of a quantity of one node, all its units together; `None` where it does not tell.
 fn sum(node: &NodeResult, quantity: &str) -> Option<f64> {
@@ -167,6 +174,36 @@ pub(super) fn resent(evidence: &Evidence) -> Option<(f64, &str)> {
         Some((sum(node, "tcp_segments_resent").unwrap_or(0.0) / sent, node.name.as_str()))
     });
     shares.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The greatest share of packets that a link of a node dropped or found damaged, and which link.
+pub(super) fn dropped_packets(evidence: &Evidence) -> Option<(f64, String)> {
+    let of_link = |node: &NodeResult, link: &str, quantities: &[&str]| -> f64 {
+        let own = |one: &&QuantityResult| one.unit == link && quantities.contains(&one.quantity.as_str());
+        node.quantities.iter().filter(own).map(|one| one.mean).sum()
+    };
+    let mut worst: Option<(f64, String)> = None;
+    for node in &evidence.nodes {
+        let links: BTreeSet<&str> = node
+            .quantities
+            .iter()
+            .filter(|one| one.quantity.starts_with("network_"))
+            .map(|one| one.unit.as_str())
+            .collect();
+        for link in links {
+            let packets = of_link(node, link, &["network_received_packets", "network_sent_packets"]);
+            let lost =
+                of_link(node, link, &["network_receive_drops", "network_send_drops", "network_errors"]);
+            if packets < LEAST_PACKETS || lost * evidence.window_s < LEAST_DROPPED {
+                continue;
+            }
+            let share = lost / packets;
+            if worst.as_ref().is_none_or(|(most, _)| share > *most) {
+                worst = Some((share, format!("{link} of {}", node.name)));
+            }
+        }
+    }
+    worst
 }
 
 /// Connections that a node dropped because the queue of a listening socket was full, in words.

@@ -161,6 +161,16 @@ fn tells(evidence: &mut Evidence, quantity: &str, mean: f64) {
     evidence.nodes[0].quantities.push(of(quantity, mean));
 }
 
+/// A link with so many packets a second, and so many of them lost.
+fn drops(evidence: &mut Evidence, packets: f64, lost: f64) {
+    tells(evidence, "network_received_packets", packets * 0.75);
+    tells(evidence, "network_sent_packets", packets * 0.25);
+    tells(evidence, "network_receive_drops", lost * 0.5);
+    tells(evidence, "network_errors", lost * 0.5);
+    let links = evidence.nodes[0].quantities.iter_mut().filter(|one| one.quantity.starts_with("network_"));
+    links.for_each(|link| link.unit = "eth0".to_owned());
+}
+
 /// A source that says this, of a store of whose background nobody says anything.
 fn of_source(evidence: &mut Evidence, source: &str, quantity: &str, mean: f64) {
     tells(evidence, quantity, mean);
@@ -672,6 +682,17 @@ const CASES: &[Case] = &[
     ("V19", healthy, |e| tells(e, "tcp_segments_resent", 20.0), Status::Warn, "that s1 sent were sent again"),
     ("V19", healthy, |e| tells(e, "tcp_segments_resent", 0.1), Status::Pass, "to the store were sent again"),
     ("V19", healthy, |e| tells(e, "tcp_listen_drops", 2.0), Status::Warn, "a listening queue was full"),
+    (
+        "V19",
+        healthy,
+        |e| drops(e, 20_000.0, 40.0),
+        Status::Warn,
+        "0.2 % of the packets at eth0 of s1 were dropped",
+    ),
+    ("V19", healthy, |e| drops(e, 20_000.0, 10.0), Status::Pass, "to the store were sent again"),
+    // A link without traffic drops what its switch sends.
+    ("V19", healthy, |e| drops(e, 20.0, 5.0), Status::Pass, "to the store were sent again"),
+    ("V19", healthy, |e| drops(e, 1_500.0, 0.1), Status::Pass, "to the store were sent again"),
     ("V19", healthy, |e| e.clients[0].tcp_segments_out = None, Status::NotRun, "is not judged"),
     ("V20", healthy, |e| wrong(e, "corrupt_body", 3), Status::Fail, "3 bodies were wrong"),
     ("V20", healthy, |e| wrong(e, "short_body", 1), Status::Fail, "until this is explained"),
