@@ -1,13 +1,15 @@
 //! An exporter that answers with the text of Prometheus.
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 
 use super::http::{HttpSource, Login, poll};
 use super::{News, now_ns};
-use crate::prometheus;
+use crate::prometheus::{self, Series};
+use crate::reading::Reading;
 
 /// Where and how to ask.
 #[derive(Debug)]
@@ -15,6 +17,25 @@ pub struct Exporter {
     http: HttpSource,
     url: String,
     interval: Duration,
+    clock: Mutex<Clock>,
+}
+
+/// The last comparisons of the machine's clock with this one: how long the answer took, and by how much the other is ahead.
+#[derive(Debug, Default)]
+struct Clock(VecDeque<(u64, i64)>);
+
+/// Clocks are set and drift: so many answers are compared.
+const COMPARED: usize = 12;
+
+impl Clock {
+    /// By how much the machine's clock is ahead in nanoseconds, by the fastest answer: a slow one was held up on its way.
+    fn compare(&mut self, took_ns: u64, ahead_ns: i64) -> i64 {
+        self.0.push_back((took_ns, ahead_ns));
+        if self.0.len() > COMPARED {
+            self.0.pop_front();
+        }
+        self.0.iter().min_by_key(|(took_ns, _)| *took_ns).map_or(ahead_ns, |(_, ahead_ns)| *ahead_ns)
+    }
 }
 
 impl Exporter {
@@ -23,21 +44,31 @@ impl Exporter {
     /// # Errors
     /// As [`HttpSource::new`].
     pub fn new(url: &str, login: Login<'_>, interval: Duration) -> Result<Self, String> {
-        Ok(Self { http: HttpSource::new(url, login)?, url: url.to_owned(), interval })
+        let http = HttpSource::new(url, login)?;
+        Ok(Self { http, url: url.to_owned(), interval, clock: Mutex::default() })
     }
 
     /// Asks every interval until nobody listens.
     pub async fn collect(self: Arc<Self>, to: Sender<News>) {
-        poll(self.interval, to, self, |own| own.ask().map(|reading| vec![News::Reading(reading)])).await;
+        poll(self.interval, to, self, |own| {
+            let (reading, ahead_ns) = own.ask()?;
+            Ok(std::iter::once(News::Reading(reading)).chain(ahead_ns.map(News::Ahead)).collect())
+        })
+        .await;
     }
 
-    fn ask(&self) -> Result<crate::reading::Reading, String> {
+    /// What it says, and by how much its clock is ahead where it says the time.
+    fn ask(&self) -> Result<(Reading, Option<i64>), String> {
         let url = &self.url;
         let asked_ns = now_ns();
         let body = self.http.ask(url, "text/plain;version=0.0.4", None)?;
         // The exporter looked at its machine somewhere between the question and the answer.
-        let at_ns = u64::midpoint(asked_ns, now_ns());
+        let answered_ns = now_ns();
+        let at_ns = u64::midpoint(asked_ns, answered_ns);
         let exposition = prometheus::parse(&body);
+        if let Some(machines) = several_machines(&exposition.series) {
+            return Err(format!("{url} {machines}"));
+        }
         let reading = prometheus::reading(&exposition.series, at_ns);
         if reading.samples.is_empty() {
             let what = match exposition.first_unreadable {
@@ -50,8 +81,36 @@ impl Exporter {
                 "{url} answers {what}; give the URL of a node_exporter, or of Ceph's or MinIO's metrics"
             ));
         }
-        Ok(reading)
+        let time = exposition.series.iter().find(|one| one.name == "node_time_seconds");
+        let ahead_ns = time.and_then(|time| ahead(time.value, at_ns)).map(|ahead_ns| {
+            let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+            clock.compare(answered_ns.saturating_sub(asked_ns), ahead_ns)
+        });
+        Ok((reading, ahead_ns))
     }
+}
+
+/// Seconds since 1970 there, against this machine's clock at that moment.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "within the range that is asked for; a clock's error is no smaller"
+)]
+fn ahead(there_s: f64, at_ns: u64) -> Option<i64> {
+    let there_ns = (0.0..=9e9).contains(&there_s).then_some((there_s * 1e9) as i64)?;
+    Some(there_ns - at_ns.cast_signed())
+}
+
+/// Why the figures of several machines at once are none, as the `/federate` of a Prometheus server gives them.
+fn several_machines(series: &[Series]) -> Option<String> {
+    let of_machines = series.iter().filter(|one| one.name.starts_with("node_"));
+    let instances: BTreeSet<&str> = of_machines.filter_map(|one| one.label("instance")).collect();
+    let first = instances.first().filter(|_| instances.len() > 1)?;
+    let some: Vec<&str> = instances.iter().take(3).copied().collect();
+    Some(format!(
+        "knows {} machines ({}, ..); select one: ?match[]={{instance=\"{first}\"}}",
+        instances.len(),
+        some.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -65,10 +124,13 @@ mod tests {
     const REFUSED: &str = "HTTP/1.1 401 no\r\nconnection: close\r\n\r\n";
     const PAGE: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n<html>metrics</html>\n";
     const FOREIGN: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nup 1\n";
+    const SEVERAL: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nnode_procs_running{instance=\"a:9100\"} 7\n\
+                           node_procs_running{instance=\"b:9100\"} 1\n";
     const MOVED: &str = "HTTP/1.1 302 x\r\nlocation: http://127.0.0.1:1/\r\nconnection: close\r\n\r\n";
 
-    fn ask(url: &str, token: Option<&str>) -> Result<crate::reading::Reading, String> {
-        Exporter::new(url, Login { token, ..Login::default() }, Duration::from_secs(1)).unwrap().ask()
+    fn ask(url: &str, token: Option<&str>) -> Result<Reading, String> {
+        let login = Login { token, ..Login::default() };
+        Exporter::new(url, login, Duration::from_secs(1)).unwrap().ask().map(|(reading, _)| reading)
     }
 
     #[test]
@@ -82,11 +144,28 @@ mod tests {
             (REFUSED, "answers 401; give its `token`"),
             (PAGE, "no exposition (line 1: <html>"),
             (FOREIGN, "1 series, none of them one of a machine's"),
+            (SEVERAL, "knows 2 machines (a:9100, b:9100, ..); select one: ?match[]={instance=\"a:9100\"}"),
             (MOVED, "answers 302; give the URL"),
         ] {
             let said = ask(&server(vec![answer.to_owned()]).0, Some("wrong")).unwrap_err();
             assert!(said.contains(words) && !said.contains("wrong"), "{said}");
         }
+    }
+
+    #[test]
+    fn the_clock_of_a_machine_is_compared_by_the_time_that_its_exporter_says() {
+        let hour_ns = 3_600_000_000_000;
+        let hour_ahead = now_ns() / 1_000_000_000 + 3_600;
+        let (url, _) = server(vec![format!("{GOOD}node_time_seconds {hour_ahead}.25\n"), GOOD.to_owned()]);
+        let exporter = Exporter::new(&url, Login::default(), Duration::from_secs(1)).unwrap();
+        let ahead_ns = exporter.ask().unwrap().1.unwrap();
+        // A machine that is busy answers late.
+        assert!((ahead_ns - hour_ns).abs() < 300_000_000_000, "{ahead_ns}");
+        assert_eq!(exporter.ask().unwrap().1, None);
+        let mut clock = Clock::default();
+        assert_eq!(clock.compare(10, 5), 5);
+        assert_eq!(clock.compare(900, 70), 5);
+        assert_eq!((0..COMPARED).map(|_| clock.compare(20, -3)).next_back(), Some(-3));
     }
 
     #[tokio::test]
